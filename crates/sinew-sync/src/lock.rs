@@ -1,0 +1,63 @@
+//! Mutex and condition variable without poisoning.
+//!
+//! Nothing in Sinew runs a user's code under one of these locks, so a poisoned lock would only repeat a panic that is
+//! already on its way; the wrappers drop the distinction.
+
+#[cfg(loom)]
+use loom::sync as imp;
+#[cfg(shuttle)]
+use shuttle::sync as imp;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync as imp;
+
+/// The guard of a locked [`Mutex`].
+pub type MutexGuard<'a, T> = imp::MutexGuard<'a, T>;
+
+/// A mutual-exclusion lock.
+#[derive(Debug, Default)]
+pub struct Mutex<T>(imp::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// An unlocked mutex around `value`.
+    #[cfg(not(any(loom, shuttle)))]
+    pub const fn new(value: T) -> Self {
+        Self(imp::Mutex::new(value))
+    }
+
+    /// An unlocked mutex around `value`.
+    #[cfg(any(loom, shuttle))]
+    pub fn new(value: T) -> Self {
+        Self(imp::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// A condition variable.
+#[derive(Debug, Default)]
+pub struct Condvar(imp::Condvar);
+
+impl Condvar {
+    /// A condition variable nobody waits for.
+    pub fn new() -> Self {
+        Self(imp::Condvar::new())
+    }
+
+    /// Releases the lock, waits for a notification (or a spurious wake-up), and takes the lock again.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Wakes one waiting thread.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Wakes all waiting threads.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}

@@ -1,0 +1,70 @@
+//! Planted bugs: how the checkers are checked.
+//!
+//! A model that passes proves little until it has been seen to fail. Each variant of [`Bug`] names one mistake that the
+//! protocols could contain; a test plants it, runs the model and expects it to fail. In builds that are not for a model
+//! checker [`planted`] is the constant `false` and the mistakes do not exist.
+
+/// A mistake that a checker must catch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// Pop looks at `split` without the light fence after it lowered `head`.
+    NoLightFence,
+    /// The exposer looks at `head` without the heavy fence after it raised `split`.
+    NoHeavyFence,
+    /// Pop takes a task as private although an exposure is pending.
+    IgnorePending,
+    /// A thief reads the slot before its compare-and-swap on `bounds`.
+    EarlyRead,
+    /// Push publishes `head` with a relaxed store.
+    RelaxedPush,
+    /// Pop lowers `head` with a relaxed store.
+    RelaxedPop,
+    /// A thief reports a finished task with a relaxed operation.
+    RelaxedDone,
+    /// The last searcher parks without looking once more.
+    NoLastLook,
+    /// The searcher announces its sleep without a fence before its last look.
+    NoSleepFence,
+    /// A thief takes the last task of a second queue without a fence before it reads `bottom`.
+    NoQueueFence,
+    /// A guest leaves its seat with a relaxed store.
+    RelaxedLeave,
+    /// An owner publishes tasks without holding the exposers' token.
+    PublishWithoutToken,
+}
+
+#[cfg(any(loom, shuttle))]
+mod imp {
+    use super::Bug;
+
+    std::thread_local! {
+        // The checkers run all of a model's threads on the thread that called them.
+        static PLANTED: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
+    }
+
+    /// Plants `bug` for models that this thread runs from now on (`None` removes it).
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.with(|planted| planted.set(bug));
+    }
+
+    /// Whether `bug` is planted.
+    pub fn planted(bug: Bug) -> bool {
+        PLANTED.with(|planted| planted.get() == Some(bug))
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+pub use imp::{plant, planted};
+
+/// Whether `bug` is planted: never, in this build.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub const fn planted(_bug: Bug) -> bool {
+    false
+}
+
+/// `ordering`, or `Relaxed` where `bug` is planted.
+#[inline(always)]
+pub fn ordering(bug: Bug, ordering: crate::atomic::Ordering) -> crate::atomic::Ordering {
+    if planted(bug) { crate::atomic::Ordering::Relaxed } else { ordering }
+}
