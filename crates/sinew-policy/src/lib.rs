@@ -1,2 +1,16 @@
 #![forbid(unsafe_code)]
-//! To be written.
+//! The decisions of the runtime, without the runtime: whom to steal from, how large a chunk is, how long to spin.
+//!
+//! Nothing in this crate looks at a clock, starts a thread, reads a file or draws a random number of its own: what a
+//! decision depends on is handed in. So the same code decides in the runtime and in a simulation, a test can replay
+//! any case, and a decision is wrong in one place only.
+//!
+//! | module | decides |
+//! |---|---|
+//! | [`victim`] | which worker a thief tries next |
+//! | [`chunk`] | how many iterations of a loop a worker takes at once |
+//! | [`idle`] | how long an idle worker spins before it parks |
+
+pub mod chunk;
+pub mod idle;
+pub mod victim;

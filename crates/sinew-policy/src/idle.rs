@@ -1,0 +1,1 @@
+//! The spin window of an idle worker.
