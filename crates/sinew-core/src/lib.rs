@@ -1,1 +1,4 @@
-//! To be written.
+//! Workers, seats, task stacks, join, scope and chunk sources of Sinew.
+
+#[allow(dead_code)]
+mod stack;

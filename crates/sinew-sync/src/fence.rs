@@ -27,7 +27,9 @@ use crate::atomic::{Ordering, fence};
 #[inline(always)]
 pub fn light() {
     #[cfg(any(loom, shuttle))]
-    fence(Ordering::SeqCst);
+    if !crate::plant::planted(crate::plant::Bug::NoLightFence) {
+        fence(Ordering::SeqCst);
+    }
     #[cfg(not(any(loom, shuttle)))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }

@@ -7,7 +7,7 @@
 /// A mistake that a checker must catch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// Pop looks at `split` without the light fence after it lowered `head`.
+    /// The light fence is nothing. A mistake where the stack relies on it, faithful to the machine where it does not.
     NoLightFence,
     /// The exposer looks at `head` without the heavy fence after it raised `split`.
     NoHeavyFence,
@@ -39,17 +39,18 @@ mod imp {
 
     std::thread_local! {
         // The checkers run all of a model's threads on the thread that called them.
-        static PLANTED: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
+        static PLANTED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
     }
 
-    /// Plants `bug` for models that this thread runs from now on (`None` removes it).
-    pub fn plant(bug: Option<Bug>) {
-        PLANTED.with(|planted| planted.set(bug));
+    /// Plants `bugs`, and no others, for models that this thread runs from now on.
+    pub fn plant(bugs: &[Bug]) {
+        let set = bugs.iter().fold(0, |set, bug| set | 1 << *bug as u64);
+        PLANTED.with(|planted| planted.set(set));
     }
 
     /// Whether `bug` is planted.
     pub fn planted(bug: Bug) -> bool {
-        PLANTED.with(|planted| planted.get() == Some(bug))
+        PLANTED.with(|planted| planted.get() & 1 << bug as u64 != 0)
     }
 }
 

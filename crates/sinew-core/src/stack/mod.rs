@@ -1,0 +1,379 @@
+//! The task stack: a worker's own join tasks, which it takes back almost for free and others steal from the bottom.
+//!
+//! An array of fixed-size descriptors, last in first out for the owner, stolen from the oldest end: the *direct task stack* of
+//! Faxén's Wool. The upper part is private: there the owner joins with no fence, no read-modify-write and no shared cache
+//! line. Thieves, not the owner, move the boundary, and an asymmetric fence makes that safe.
+//! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), and Faxén's "Efficient Work Stealing for Fine Grained
+//! Parallelism" (2010). Differences: steals are claimed in one word for the whole stack instead of a state in each
+//! descriptor, and the private part is taken from the owner by the thief that needs it.
+//!
+//! # State
+//!
+//! | word | written by | meaning |
+//! |---|---|---|
+//! | `head` | owner | the next free slot; everything below is a task, or pinned while its owner waits for it |
+//! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` always warns |
+//! | `bounds` | anyone, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in flight) |
+//! | `token` | try-lock | held by whoever moves `split`: an exposing thief, or the publishing owner, which never waits for it |
+//! | `attention` | anyone sets, owner takes | quiet: the index of the last slot; otherwise the reasons for which the owner must look up |
+//!
+//! # Invariants
+//!
+//! - I1: `tail ≤ limit`, and only slots in `tail..limit` can be claimed.
+//! - I2: `limit` rises only under `token`, and only after `split` has risen to at least the new `limit`.
+//! - I3: a slot is filled only by the owner, and only while it is at or above `limit` and no thief has it claimed.
+//! - I4: once a thief has moved `tail` over a slot, the slot and the joiner's frame stay as they are until the thief's `finish`.
+//! - I5: every task is taken exactly once, by the owner's pop or by one thief.
+//!
+//! # Orderings
+//!
+//! - M1: push stores `head` (Release) ↔ the exposer loads it (Acquire): slots below the value read are filled.
+//! - M2: `bounds` is raised (AcqRel) ↔ a thief's claim (AcqRel): slots below `limit` are filled, and stay so by I4.
+//! - M3: pop stores `head`, *light*, loads `split` ↔ the exposer sets `pending`, raises `split`, *heavy*, loads `head`: either the
+//!   owner is warned, or the exposer sees the lower `head` and exposes less. With `split` at `FENCED` the cold path executes
+//!   `fence(SeqCst)` instead.
+//! - M4: `split` is raised (Release) after `pending` is set ↔ `fence(Acquire)` in the cold pop: a warned owner sees `pending` or what became of it.
+//! - M5: push stores `head`, *light*, loads `attention` ↔ a sleeper sets `attention`, *heavy*, loads `head`: either the owner looks up or the
+//!   sleeper sees the task.
+//! - M6: `finish` (AcqRel) ↔ `is_done` (Acquire): the result of a stolen task (see `slot`).
+//!
+//! # Cost
+//!
+//! Push: the slot's three words, `head`, one load and comparison. Pop: `head`, one load and comparison. No locked instruction, no fence.
+//! Steal: one compare-and-swap and one `fetch_or` on the victim's lines, one swap at the end.
+//!
+//! # Tests
+//!
+//! `models` runs scripts of owner and thieves under loom, and plants bugs that it must catch.
+
+mod bounds;
+#[cfg(all(test, loom))]
+mod models;
+mod slot;
+mod thief;
+
+use std::cell::Cell;
+
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use sinew_sync::fence::light;
+use sinew_sync::plant::{self, Bug};
+
+use bounds::{AtomicBounds, Bounds};
+pub(crate) use slot::{Slot, Task};
+pub(crate) use thief::{Claim, Exposure, Steal};
+
+/// Slots of a stack. A join that finds it full runs both arms inline.
+pub(crate) const CAPACITY: u32 = if cfg!(loom) { 4 } else { 8192 };
+
+/// The index of the first slot: attention reasons are the numbers below it.
+const FIRST: u32 = 8;
+
+/// `split` of a stack whose owner cannot rely on the heavy fence: every pop takes the cold path.
+const FENCED: u32 = u32::MAX;
+
+/// Why an owner should look up from its work.
+pub(crate) mod reason {
+    /// Somebody looks for work: publish half of the private tasks.
+    pub(crate) const HUNGRY: u32 = 1;
+    /// Every push executes a full fence.
+    pub(super) const FULL_FENCES: u32 = 2;
+}
+
+/// What a pop found below `head`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Popped {
+    /// The task is the owner's again, and nobody else has run it.
+    Mine,
+    /// A thief has it.
+    Stolen,
+}
+
+/// A worker's task stack.
+///
+/// The owner's words come first, together on one line that no thief reads while it searches; `shared` is what thieves poll.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct TaskStack {
+    head: AtomicU32,
+    split: AtomicU32,
+    attention: AtomicU32,
+    /// Depth of the task its owner is running, in joins from the root. Owner only; here because it is as hot as `head`.
+    depth: Cell<u32>,
+    slots: Box<[Slot]>,
+    shared: CachePadded<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    bounds: AtomicBounds,
+    token: AtomicBool,
+    /// Somebody has set HUNGRY and not been answered yet: spares other thieves the look at the owner's line.
+    asked: AtomicBool,
+}
+
+// SAFETY: `depth` is the only field without its own synchronisation; it is accessed by the owner alone (`depth`, `set_depth`), and
+// ownership passes from thread to thread with a release and an acquire (guest seats).
+unsafe impl Sync for TaskStack {}
+// SAFETY: the raw pointers in the slots are claimed tasks' own affair; the stack never follows them.
+unsafe impl Send for TaskStack {}
+
+impl TaskStack {
+    /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet.
+    pub(crate) fn new(fenced: bool) -> Self {
+        let stack = Self {
+            head: AtomicU32::new(FIRST),
+            split: AtomicU32::new(if fenced { FENCED } else { FIRST }),
+            attention: AtomicU32::new(0),
+            depth: Cell::new(0),
+            slots: slots((FIRST + CAPACITY) as usize),
+            shared: CachePadded::new(Shared {
+                bounds: AtomicBounds::new(Bounds::empty(FIRST)),
+                token: AtomicBool::new(false),
+                asked: AtomicBool::new(false),
+            }),
+        };
+        // Relaxed: nobody else knows the stack yet.
+        stack.attention.store(stack.quiet(), Ordering::Relaxed);
+        stack
+    }
+
+    /// Depth of the running task. Owner only.
+    #[inline(always)]
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth.get()
+    }
+
+    /// Sets the depth of the running task. Owner only.
+    #[inline(always)]
+    pub(crate) fn set_depth(&self, depth: u32) {
+        self.depth.set(depth);
+    }
+
+    /// Pushes a task. Answers its slot, and whether the owner must now look up (`take_attention`, `is_full`).
+    ///
+    /// # Safety
+    ///
+    /// Owner only. `is_full` was false for the push before. The task's data stay valid until it is popped or finished.
+    #[inline(always)]
+    pub(crate) unsafe fn push(&self, task: Task, depth: u32) -> (u32, bool) {
+        // Relaxed: only the owner writes `head`.
+        let at = self.head.load(Ordering::Relaxed);
+        // SAFETY: by I3 the slot at `head` is the owner's; it is inside the array because the stack was not full.
+        unsafe { self.slot(at).fill(task, depth) };
+        // Release: M1.
+        self.head.store(at + 1, plant::ordering(Bug::RelaxedPush, Ordering::Release));
+        light(); // M5
+        // Relaxed: a hint; the cold path acquires.
+        (at, at >= self.attention.load(Ordering::Relaxed))
+    }
+
+    /// Takes back the newest task, in slot `at`, if it is private. After `false`, ask [`pop_cold`](Self::pop_cold).
+    ///
+    /// # Safety
+    ///
+    /// Owner only; `at` is the newest slot.
+    #[inline(always)]
+    pub(crate) unsafe fn pop(&self, at: u32) -> bool {
+        // Release: an exposer that reads this value must find the slots below filled (M1).
+        self.head.store(at, plant::ordering(Bug::RelaxedPop, Ordering::Release));
+        light(); // M3
+        // Relaxed: a warning; what it warns of is read in the cold path.
+        self.split.load(Ordering::Relaxed) <= at
+    }
+
+    /// The rest of a pop that was warned.
+    ///
+    /// # Safety
+    ///
+    /// Owner only, directly after `pop(at)` answered false.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn pop_cold(&self, at: u32) -> Popped {
+        if self.is_fenced() {
+            fence(Ordering::SeqCst); // M3
+        } else {
+            fence(Ordering::Acquire); // M4
+        }
+        let taken_back = self.shared.bounds.update(|b| {
+            let pending = b.pending && !plant::planted(Bug::IgnorePending);
+            if b.tail > at || (b.limit <= at && !pending) {
+                return None;
+            }
+            Some(Bounds { tail: b.tail, limit: b.limit.min(at), pending: false })
+        });
+        match taken_back {
+            Err(b) if b.tail > at => Popped::Stolen,
+            Err(_) => {
+                self.lower_split();
+                Popped::Mine
+            }
+            Ok(_) => Popped::Mine,
+        }
+    }
+
+    /// Keeps the stolen slot `at` below everything that is pushed while its owner waits for it.
+    ///
+    /// # Safety
+    ///
+    /// Owner only, after `pop_cold(at)` answered `Stolen`.
+    pub(crate) unsafe fn pin(&self, at: u32) {
+        // Release: M1.
+        self.head.store(at + 1, Ordering::Release);
+    }
+
+    /// Frees the stolen slot `at` once its thief has finished and everything above it is gone.
+    ///
+    /// # Safety
+    ///
+    /// Owner only, after `pin(at)`, with `slot(at).is_done()`.
+    pub(crate) unsafe fn unpin(&self, at: u32) {
+        self.head.store(at, Ordering::Release);
+        // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; a pending exposure is called off.
+        let old = self.shared.bounds.swap(Bounds::empty(at), Ordering::AcqRel);
+        debug_assert!(!old.has_public() && old.tail == at + 1, "unpin({at}) of {old:?}");
+    }
+
+    /// Publishes half of the private tasks, the oldest ones. Answers whether anything new is public; `None` if an exposing
+    /// thief is at work, which must be tried again.
+    ///
+    /// # Safety
+    ///
+    /// Owner only.
+    pub(crate) unsafe fn publish(&self) -> Option<bool> {
+        let head = self.head.load(Ordering::Relaxed);
+        if !plant::planted(Bug::PublishWithoutToken) && !self.try_token() {
+            return None;
+        }
+        let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
+        let private = head.saturating_sub(limit);
+        let new_limit = limit + private.div_ceil(2);
+        if private > 0 {
+            self.set_split(new_limit); // I2
+            // AcqRel: M2. Under the token nobody sets `pending`; thieves may move `tail` meanwhile.
+            let _ = self.shared.bounds.update(|b| Some(Bounds { limit: new_limit, ..b }));
+        }
+        self.release_token();
+        Some(private > 0)
+    }
+
+    /// The slot with this index.
+    #[inline(always)]
+    pub(crate) fn slot(&self, at: u32) -> &Slot {
+        debug_assert!((at as usize) < self.slots.len());
+        // SAFETY: indices come from `head` and `bounds`, both at most FIRST + CAPACITY - 1 for slots in use (`is_full`).
+        unsafe { self.slots.get_unchecked(at as usize) }
+    }
+
+    /// Whether slot `at` was the last one, so that nothing more may be pushed above it.
+    #[inline]
+    pub(crate) fn is_full(&self, at: u32) -> bool {
+        at >= self.last()
+    }
+
+    /// Takes the reasons for which the owner was asked to look up. Owner only.
+    pub(crate) fn take_attention(&self) -> u32 {
+        if self.is_fenced() {
+            fence(Ordering::SeqCst); // M5
+        }
+        let quiet = self.quiet();
+        if self.attention.load(Ordering::Relaxed) == quiet {
+            return 0;
+        }
+        // Acquire: pairs with Release in `call_attention`. Release keeps `asked` below from passing upwards.
+        let reasons = self.attention.swap(quiet, Ordering::AcqRel);
+        // Relaxed: a hint among thieves, which ask again if in doubt.
+        self.shared.asked.store(false, Ordering::Relaxed);
+        if reasons < FIRST { reasons & !reason::FULL_FENCES } else { 0 }
+    }
+
+    /// Sets a reason for the owner to look up at its next push or safe point. From any thread.
+    pub(crate) fn call_attention(&self, reason: u32) {
+        let with = |old: u32| Some(if old < FIRST { old | reason } else { reason });
+        // Release: pairs with Acquire in `take_attention`. Always a write, as the handshake of sleepers needs one (M5).
+        let _ = self.attention.fetch_update(Ordering::Release, Ordering::Relaxed, with);
+    }
+
+    /// Whether somebody set a reason; cheap, for safe points. Owner only.
+    #[inline(always)]
+    pub(crate) fn wants_attention(&self) -> bool {
+        self.attention.load(Ordering::Relaxed) < FIRST
+    }
+
+    /// Whether the owner's pops execute full fences.
+    pub(crate) fn is_fenced(&self) -> bool {
+        // Relaxed: the owner alone leaves this mode, and only the owner's reads decide anything.
+        self.split.load(Ordering::Relaxed) == FENCED
+    }
+
+    /// From now on the heavy fence can be relied on: leaves the fenced mode, unless an exposing thief is at work.
+    ///
+    /// # Safety
+    ///
+    /// Owner only; `sinew_sync::fence::asymmetric()` has been seen true by the caller.
+    pub(crate) unsafe fn rely_on_heavy_fences(&self) {
+        if self.is_fenced() && self.try_token() {
+            // Exposers that come later take the token after this, so they know of the heavy fence as well.
+            let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
+            self.split.store(limit, Ordering::Release);
+            self.release_token();
+            let reasons = self.attention.swap(self.quiet(), Ordering::AcqRel);
+            if reasons < FIRST && reasons & !reason::FULL_FENCES != 0 {
+                self.call_attention(reasons & !reason::FULL_FENCES);
+            }
+        }
+    }
+
+    /// Whether the stack holds nothing. Exact for the owner.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.load(Ordering::Relaxed) == FIRST
+    }
+
+    /// After a pop that was warned for nothing: brings `split` back down, so that the next one is not.
+    fn lower_split(&self) {
+        if !self.is_fenced() && self.try_token() {
+            // Relaxed load: under the token only the owner itself lowers or raises `limit`.
+            let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
+            self.split.store(limit, Ordering::Relaxed);
+            self.release_token();
+        }
+    }
+
+    /// Holder of the token only.
+    fn set_split(&self, split: u32) {
+        if !self.is_fenced() {
+            // Release: M4.
+            self.split.store(split, Ordering::Release);
+        }
+    }
+
+    fn try_token(&self) -> bool {
+        // Acquire: what the last holder did to `split` comes before what this one does.
+        !self.shared.token.load(Ordering::Relaxed) && !self.shared.token.swap(true, Ordering::Acquire)
+    }
+
+    fn release_token(&self) {
+        self.shared.token.store(false, Ordering::Release);
+    }
+
+    fn last(&self) -> u32 {
+        self.slots.len() as u32 - 1
+    }
+
+    /// The value of `attention` when there is nothing to look up for.
+    fn quiet(&self) -> u32 {
+        if self.is_fenced() { reason::FULL_FENCES } else { self.last() }
+    }
+}
+
+/// `n` empty slots, in memory that the kernel provides when it is first touched.
+#[cfg(not(any(loom, shuttle)))]
+fn slots(n: usize) -> Box<[Slot]> {
+    // SAFETY: all-zero bytes are a valid `Slot`: atomics at zero and a task that is not initialised.
+    unsafe { Box::new_zeroed_slice(n).assume_init() }
+}
+
+#[cfg(any(loom, shuttle))]
+fn slots(n: usize) -> Box<[Slot]> {
+    (0..n).map(|_| Slot::new()).collect()
+}

@@ -1,0 +1,296 @@
+//! loom models of the task stack: an owner and one or two thieves run short scripts in every interleaving.
+//!
+//! A script is data. After every execution each task must have run exactly once, its result must have been visible to the
+//! owner, and loom itself must have found no race on a slot. The planted bugs show that these checks look.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
+
+use sinew_sync::cell::Cell;
+use sinew_sync::plant::{Bug, plant};
+
+use super::{Popped, Steal, Task, TaskStack, reason};
+
+const TASKS: usize = 4;
+
+/// A step of the owner.
+#[derive(Clone, Copy, Debug)]
+enum Own {
+    /// Push the next task.
+    Push,
+    /// Join the newest task: run it, or wait for its thief.
+    Pop,
+    /// As `Pop`; if the task was stolen, push and join one more above the pinned slot while waiting (leapfrogging).
+    PopLeapfrog,
+    /// Look up: publish half if somebody asked.
+    LookUp,
+    /// Publish half without being asked.
+    Publish,
+}
+
+/// A step of a thief.
+#[derive(Clone, Copy, Debug)]
+enum Rob {
+    Steal,
+    Ask,
+    Expose,
+}
+
+use Own::{LookUp, Pop, PopLeapfrog, Publish, Push};
+use Rob::{Ask, Expose, Steal as Take};
+
+struct World {
+    stack: TaskStack,
+    results: [Cell<u32>; TASKS],
+    runs: [PlainU32; TASKS],
+}
+
+// SAFETY: `results` are written by whoever runs the task and read after it is done; that this is no race is what loom checks.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+unsafe fn never(_: *const (), _: *const ()) {
+    unreachable!("models run tasks by number")
+}
+
+impl World {
+    fn new(fenced: bool) -> Self {
+        Self {
+            stack: TaskStack::new(fenced),
+            results: std::array::from_fn(|_| Cell::new(0)),
+            runs: std::array::from_fn(|_| PlainU32::new(0)),
+        }
+    }
+
+    fn run(&self, id: usize) {
+        // SAFETY: a task runs once; loom reports it if not.
+        self.results[id].with_mut(|result| unsafe { *result = id as u32 + 1 });
+        let runs = self.runs[id].fetch_add(1, PlainOrdering::Relaxed) + 1;
+        assert_eq!(runs, 1, "task {id} ran twice");
+    }
+
+    fn rob(&self, thief: usize, script: &[Rob]) {
+        for step in script {
+            match step {
+                Take => {
+                    if let Steal::Task(claim) = self.stack.steal(thief, None) {
+                        self.run(claim.task.data as usize);
+                        claim.slot.finish();
+                    }
+                }
+                Ask => self.stack.ask(),
+                Expose => {
+                    self.stack.expose(false);
+                }
+            }
+        }
+    }
+
+    fn own(&self, script: &[Own]) {
+        let mut pushed: Vec<(u32, usize)> = Vec::new();
+        let mut next = 0;
+        for step in script {
+            match step {
+                Push => pushed.push(self.push(&mut next)),
+                Pop | PopLeapfrog => {
+                    let (at, id) = pushed.pop().expect("scripts pop what they pushed");
+                    self.join(at, id, matches!(step, PopLeapfrog).then_some(&mut next));
+                }
+                LookUp => {
+                    if self.stack.take_attention() & reason::HUNGRY != 0 {
+                        // SAFETY: this is the owner.
+                        unsafe { self.stack.publish() };
+                    }
+                }
+                Publish => {
+                    // SAFETY: this is the owner.
+                    unsafe { self.stack.publish() };
+                }
+            }
+        }
+        assert!(pushed.is_empty() && self.stack.is_empty());
+        for id in 0..next {
+            assert_eq!(self.runs[id].load(PlainOrdering::Relaxed), 1, "task {id} was lost");
+        }
+    }
+
+    fn push(&self, next: &mut usize) -> (u32, usize) {
+        let id = *next;
+        *next += 1;
+        let task = Task { run: never, data: id as *const () };
+        // SAFETY: this is the owner; scripts are shorter than the stack.
+        let (at, _) = unsafe { self.stack.push(task, id as u32) };
+        (at, id)
+    }
+
+    fn join(&self, at: u32, id: usize, leapfrog: Option<&mut usize>) {
+        // SAFETY: this is the owner, and `at` the newest slot.
+        unsafe {
+            if self.stack.pop(at) || self.stack.pop_cold(at) == Popped::Mine {
+                self.run(id);
+                return;
+            }
+            self.stack.pin(at);
+            if let Some(next) = leapfrog {
+                let (above, id) = self.push(next);
+                self.join(above, id, None);
+            }
+            while !self.stack.slot(at).is_done() {
+                loom::thread::yield_now();
+            }
+            self.stack.unpin(at);
+            // SAFETY: done; loom reports it if that was not visible.
+            let result = self.results[id].with(|result| *result);
+            assert_eq!(result, id as u32 + 1);
+        }
+    }
+}
+
+/// Every interleaving of `own` with `thieves`, with at most `preemptions` involuntary switches.
+fn check(fenced: bool, preemptions: usize, own: &'static [Own], thieves: &'static [&'static [Rob]]) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(move || {
+        let world = Arc::new(World::new(fenced));
+        let robbers: Vec<_> = thieves
+            .iter()
+            .enumerate()
+            .map(|(number, script)| {
+                let world = Arc::clone(&world);
+                loom::thread::spawn(move || world.rob(number, script))
+            })
+            .collect();
+        world.own(own);
+        for robber in robbers {
+            robber.join().unwrap();
+        }
+    });
+}
+
+/// Three preemptions in every run of the checkers; `SINEW_DEEP` asks for more.
+fn preemptions(quick: usize) -> usize {
+    quick + usize::from(std::env::var_os("SINEW_DEEP").is_some())
+}
+
+fn one_thief(own: &'static [Own], thief: &'static [Rob]) {
+    check(false, preemptions(3), own, Vec::leak(vec![thief]));
+}
+
+/// Runs a model with a planted bug, on a stack that relies on the light fence.
+fn planted(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
+    plant(&[bug]);
+    check(false, 3, own, Vec::leak(vec![thief]));
+}
+
+/// As `planted`, on a fenced stack and with a light fence that is nothing. Elsewhere the model's light fence, a real one, covers
+/// for a store that is too weak, which the machine's does not.
+fn planted_fenced(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
+    plant(&[bug, Bug::NoLightFence]);
+    check(true, 5, own, Vec::leak(vec![thief]));
+}
+
+/// Would miss: an exposure that races with the pop of the only task.
+#[test]
+fn loom_an_exposed_task_is_popped_or_stolen() {
+    one_thief(&[Push, Pop], &[Expose, Take]);
+}
+
+/// Would miss: a slot refilled while an exposure of its former task is in flight.
+#[test]
+fn loom_a_slot_is_reused_under_exposure() {
+    one_thief(&[Push, Pop, Push, Pop], &[Expose, Take, Expose, Take]);
+}
+
+/// Would miss: taking back the newer of two public tasks while the older is stolen.
+#[test]
+fn loom_two_tasks_are_published_and_taken_back() {
+    one_thief(&[Push, Push, Publish, Publish, Pop, Pop], &[Take, Take]);
+}
+
+/// Would miss: an answer to a request that races with the pop.
+#[test]
+fn loom_a_request_is_answered() {
+    one_thief(&[Push, LookUp, Push, LookUp, Pop, Pop], &[Ask, Take, Take]);
+}
+
+/// Would miss: tasks above a pinned slot that are mistaken for it.
+#[test]
+fn loom_a_joiner_leapfrogs_above_its_pinned_slot() {
+    one_thief(&[Push, Publish, PopLeapfrog, Push, Pop], &[Take, Expose, Take]);
+}
+
+/// Would miss: an owner and an exposer that both move `split`.
+#[test]
+fn loom_publishing_meets_an_exposure() {
+    one_thief(&[Push, Push, Publish, Pop, Publish, Pop], &[Expose, Take]);
+}
+
+/// Would miss: two thieves that claim one task, or an exposure by one that the other does not expect.
+#[test]
+fn loom_two_thieves_share_a_stack() {
+    check(false, preemptions(2), &[Push, Push, Publish, Pop, Pop], &[&[Expose, Take], &[Take]]);
+}
+
+/// Would miss: two exposers at once.
+#[test]
+fn loom_two_thieves_expose() {
+    check(false, preemptions(2), &[Push, Pop, Push, Pop], &[&[Expose, Take], &[Expose, Take]]);
+}
+
+/// Would miss: a fenced stack whose cold pop does not see the exposure.
+#[test]
+fn loom_a_fenced_stack_is_as_safe() {
+    plant(&[Bug::NoLightFence]);
+    check(true, preemptions(3), &[Push, Pop, Push, Pop], &[&[Expose, Take]]);
+    check(true, preemptions(2), &[Push, Push, LookUp, Pop, Pop], &[&[Ask, Expose, Take]]);
+}
+
+/// Would miss: everything, if the model did not execute the fence.
+#[test]
+#[should_panic]
+fn loom_finds_a_missing_light_fence() {
+    planted(Bug::NoLightFence, &[Push, Pop, Push, Pop], &[Expose, Take]);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_a_missing_heavy_fence() {
+    planted(Bug::NoHeavyFence, &[Push, Pop, Push, Pop], &[Expose, Take]);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_an_ignored_exposure() {
+    planted(Bug::IgnorePending, &[Push, Pop, Push, Pop], &[Expose, Take]);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_a_slot_read_before_its_claim() {
+    planted(Bug::EarlyRead, &[Push, Publish, Pop, Push, Publish, Pop], &[Take]);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_a_relaxed_push() {
+    planted_fenced(Bug::RelaxedPush, &[Push, Pop], &[Expose, Take]);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_a_relaxed_pop() {
+    planted_fenced(Bug::RelaxedPop, &[Push, Pop, Push, Push, Pop, Pop], &[Expose, Take]);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_a_relaxed_report() {
+    planted(Bug::RelaxedDone, &[Push, Publish, Pop], &[Take]);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_publishing_without_the_token() {
+    planted(Bug::PublishWithoutToken, &[Push, Push, Publish, Pop, Pop], &[Expose, Take, Take]);
+}

@@ -1,0 +1,110 @@
+//! One task descriptor: what to run, how deep it lies, and how far it has come.
+//!
+//! # States
+//!
+//! | state | entered by | left by |
+//! |---|---|---|
+//! | 0 | the owner's push | a thief's [`Slot::announce`]; the owner's pop (the slot is free then) |
+//! | thief number | `announce` after a steal | `finish` → `DONE` |
+//! | any of these and `WAITED` | the owner before it parks | `finish` → `DONE` |
+//! | `DONE` | the thief's `finish` | the owner's next push |
+
+use std::mem::MaybeUninit;
+
+use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::cell::Cell;
+use sinew_sync::plant::{self, Bug};
+
+const DONE: u32 = 1;
+const WAITED: u32 = 2;
+const THIEF_SHIFT: u32 = 2;
+
+/// What a stolen task needs to run elsewhere: a function, and where its closure and its result lie.
+///
+/// The second argument of `run` is the worker that executes it, its type erased so that the stack can be modelled alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Task {
+    pub(crate) run: unsafe fn(data: *const (), worker: *const ()),
+    pub(crate) data: *const (),
+}
+
+/// A descriptor. 32 bytes, so that a push of the fast path touches one cache line.
+#[derive(Debug)]
+#[repr(align(32))]
+pub(crate) struct Slot {
+    task: Cell<MaybeUninit<Task>>,
+    state: AtomicU32,
+    depth: AtomicU32,
+}
+
+impl Slot {
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn new() -> Self {
+        let (state, depth) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self { task: Cell::new(MaybeUninit::uninit()), state, depth }
+    }
+
+    /// Fills the slot.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the slot: no thief can claim it until the caller publishes it.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(&self, task: Task, depth: u32) {
+        // SAFETY: the caller owns the slot.
+        self.task.with_mut(|slot| unsafe { (*slot).write(task); });
+        // Relaxed, both: published by the owner's Release store of `head` (push) and by `bounds`.
+        self.depth.store(depth, Ordering::Relaxed);
+        self.state.store(0, Ordering::Relaxed);
+    }
+
+    /// The task in the slot.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the slot by moving `tail` over it and has not finished it, or owns it.
+    #[inline]
+    pub(crate) unsafe fn task(&self) -> Task {
+        // SAFETY: claimed by the caller, so the owner does not refill it before DONE.
+        self.task.with(|slot| unsafe { (*slot).assume_init() })
+    }
+
+    /// Distance of the task from the root of its task tree; a hint while the slot is not the caller's.
+    #[inline]
+    pub(crate) fn depth(&self) -> u32 {
+        // Relaxed: a heuristic, or read after a claim that acquired the slot.
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// The thief tells who it is, so that the owner can leapfrog to it.
+    pub(crate) fn announce(&self, thief: usize) {
+        // Relaxed: the number is a hint and publishes nothing. An addition by read-modify-write, so that WAITED is kept.
+        self.state.fetch_or((thief as u32 + 1) << THIEF_SHIFT, Ordering::Relaxed);
+    }
+
+    /// Who runs the task, once known.
+    pub(crate) fn thief(&self) -> Option<usize> {
+        // Relaxed: a hint.
+        ((self.state.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
+    }
+
+    /// The thief reports the task as finished; answers whether the owner is parked for it. The joiner's frame is gone
+    /// from the moment of this call.
+    pub(crate) fn finish(&self) -> bool {
+        // AcqRel: Release publishes the result to `is_done`; Acquire sees what the owner wrote before it set WAITED.
+        self.state.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
+    }
+
+    /// Whether the thief has finished.
+    #[inline]
+    pub(crate) fn is_done(&self) -> bool {
+        // Acquire: pairs with the swap in `finish`.
+        self.state.load(Ordering::Acquire) & DONE != 0
+    }
+
+    /// The owner asks to be woken at the end; answers false if the end has come already.
+    pub(crate) fn await_finish(&self) -> bool {
+        // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
+        self.state.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
+    }
+}

@@ -1,0 +1,142 @@
+//! The other workers' side of a task stack: asking, exposing, stealing, and the view that a victim policy gets.
+
+use sinew_sync::atomic::{Ordering, fence};
+use sinew_sync::fence::heavy;
+use sinew_sync::plant::{self, Bug};
+
+use super::bounds::Bounds;
+use super::{FIRST, Slot, Task, TaskStack, reason};
+
+/// What came of one attempt to steal.
+#[derive(Debug)]
+pub(crate) enum Steal<'a> {
+    /// A task, now the thief's to run.
+    Task(Claim<'a>),
+    /// Nothing public that the thief may take.
+    Empty,
+    /// Another thief, or the owner, was faster.
+    Lost,
+}
+
+/// A stolen task: to be run, then reported through [`Slot::finish`].
+#[derive(Debug)]
+pub(crate) struct Claim<'a> {
+    pub(crate) slot: &'a Slot,
+    pub(crate) task: Task,
+}
+
+/// What came of an exposure.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Exposure {
+    /// Tasks have become public.
+    Exposed,
+    /// The owner took its tasks back meanwhile.
+    Cancelled,
+    /// There is nothing private to expose.
+    Nothing,
+    /// Another thief is at it.
+    Busy,
+}
+
+impl TaskStack {
+    /// Tries to take the oldest task, if it lies deeper than `above` (distance from the root; `None`: any task).
+    pub(crate) fn steal(&self, thief: usize, above: Option<u32>) -> Steal<'_> {
+        // Acquire: the slot's depth, read below, belongs to a task as new as these bounds.
+        let old = self.shared.bounds.load(Ordering::Acquire);
+        if !old.has_public() {
+            return Steal::Empty;
+        }
+        let slot = self.slot(old.tail);
+        if above.is_some_and(|above| slot.depth() <= above) {
+            return Steal::Empty;
+        }
+        // SAFETY: only ever executed in models that must find the race it is.
+        let early = plant::planted(Bug::EarlyRead).then(|| unsafe { slot.task() });
+        // AcqRel: M2. The slot is read after the claim: by then it is the task that these bounds stand for, even if they were
+        // taken back and published again in between.
+        if !self.shared.bounds.replace(old, Bounds { tail: old.tail + 1, ..old }) {
+            return Steal::Lost;
+        }
+        slot.announce(thief);
+        // SAFETY: claimed (I4).
+        let task = early.unwrap_or_else(|| unsafe { slot.task() });
+        Steal::Task(Claim { slot, task })
+    }
+
+    /// Makes half of the private tasks public without the owner's help. The last resort: it interrupts every core that
+    /// runs this process. `symmetric` if owners use full fences and the interruption can be spared.
+    pub(crate) fn expose(&self, symmetric: bool) -> Exposure {
+        if !self.has_private() {
+            return Exposure::Nothing;
+        }
+        if !self.try_token() {
+            return Exposure::Busy;
+        }
+        let exposure = self.expose_with_token(symmetric);
+        self.release_token();
+        exposure
+    }
+
+    fn expose_with_token(&self, symmetric: bool) -> Exposure {
+        let limit = self.shared.bounds.load(Ordering::Acquire).limit;
+        let head = self.head.load(Ordering::Acquire);
+        if head <= limit {
+            return Exposure::Nothing;
+        }
+        let wanted = limit + (head - limit).div_ceil(2);
+        // The token keeps others from setting `pending`, so this cannot fail.
+        let _ = self.shared.bounds.update(|b| Some(Bounds { pending: true, ..b }));
+        self.set_split(wanted); // M4, I2
+        if plant::planted(Bug::NoHeavyFence) {
+        } else if symmetric {
+            fence(Ordering::SeqCst); // M3
+        } else {
+            heavy(); // M3
+        }
+        let head = self.head.load(Ordering::Acquire); // M1
+        let raised = self.shared.bounds.update(|b| {
+            let limit = wanted.min(head).max(b.tail);
+            b.pending.then_some(Bounds { limit, pending: false, ..b })
+        });
+        // The owner may lower `limit` further at any time; `split` may be too high, never too low.
+        let (now, exposure) = match raised {
+            Ok((_, new)) if new.has_public() => (new, Exposure::Exposed),
+            Ok((_, new)) => (new, Exposure::Cancelled),
+            Err(old) => (old, Exposure::Cancelled),
+        };
+        self.set_split(now.limit);
+        exposure
+    }
+
+    /// Asks the owner to publish tasks at its next push; once, until it has answered.
+    pub(crate) fn ask(&self) {
+        // Relaxed: a hint. Two thieves that both ask do no harm, and one that wrongly believes it was asked asks in the next round.
+        if !self.shared.asked.load(Ordering::Relaxed) {
+            self.shared.asked.store(true, Ordering::Relaxed);
+            self.call_attention(reason::HUNGRY);
+        }
+    }
+
+    /// Whether there are private tasks that an exposure could make public; a hint.
+    pub(crate) fn has_private(&self) -> bool {
+        self.head.load(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit.max(FIRST)
+    }
+
+    /// Whether there is any task that could be stolen or exposed. Exact for tasks pushed before the caller's heavy fence.
+    pub(crate) fn has_tasks(&self) -> bool {
+        let bounds = self.shared.bounds.load(Ordering::Acquire);
+        bounds.has_public() || self.head.load(Ordering::Acquire) > bounds.limit
+    }
+
+    /// How many tasks could be stolen now; a hint.
+    pub(crate) fn load(&self) -> usize {
+        let bounds = self.shared.bounds.load(Ordering::Relaxed);
+        bounds.limit.saturating_sub(bounds.tail) as usize
+    }
+
+    /// Depth of the oldest public task; a hint.
+    pub(crate) fn oldest_depth(&self) -> Option<u32> {
+        let bounds = self.shared.bounds.load(Ordering::Acquire);
+        bounds.has_public().then(|| self.slot(bounds.tail).depth())
+    }
+}
