@@ -1,1 +1,371 @@
-//! Chunk sizes of loops.
+//! How the iterations of a loop are cut into chunks: the arithmetic behind every schedule.
+//!
+//! A loop over `n` iterations hands them out as chunks. Small chunks balance well and cost an atomic operation each,
+//! large ones are cheap and may leave one worker busy while the others wait. The rules here answer how large the next
+//! chunk is, from numbers alone; who may take it is the business of the chunk sources in `sinew-core`.
+//!
+//! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`tapered`], factoring (Hummel, Schonberg and Flynn)
+//! for [`factoring`], lazy binary splitting (Tzannes and others) for [`Halving`].
+//! Differences: factoring's batches are fixed by the length alone, so a chunk follows from the remainder without
+//! knowing who took what before; halving takes fractions, so it needs no grain from the user.
+//!
+//! # Invariants
+//!
+//! - I1: the shares (and the slices of a share) are adjacent, in order, and differ by at most one in length.
+//! - I2: a chunk is never empty and never longer than what remains, unless nothing remains.
+//!
+//! # Tests
+//!
+//! Property tests for I1 and I2, for the limits each rule promises, and for text that is parsed as it is printed.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// How a loop hands out its iterations.
+///
+/// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`; the number may be left out and is 1 then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Schedule {
+    /// One share a worker, equal and fixed by the worker's seat, so that the next loop over the same data finds it in
+    /// the same caches. A share nobody came for is taken by the others.
+    Static,
+    /// `chunk` iterations at a time, whoever asks first.
+    Dynamic {
+        /// Iterations a chunk, at least 1.
+        chunk: usize,
+    },
+    /// Chunks that shrink with what remains: large ones first, small ones to balance the end.
+    Tapered {
+        /// Iterations of the smallest chunk, at least 1.
+        min: usize,
+    },
+    /// Batches of equal chunks, one a worker; each batch is half of what remains.
+    Factoring {
+        /// Iterations of the smallest chunk, at least 1.
+        min: usize,
+    },
+    /// A range a worker; who runs dry takes the back half of another's. Suits most loops.
+    #[default]
+    Stealing,
+}
+
+impl Schedule {
+    /// Whether the numbers in it make sense.
+    ///
+    /// # Errors
+    ///
+    /// [`ScheduleError`] if a chunk is 0; use at least 1.
+    pub fn check(self) -> Result<Self, ScheduleError> {
+        match self {
+            Self::Dynamic { chunk: 0 } | Self::Tapered { min: 0 } | Self::Factoring { min: 0 } => {
+                Err(ScheduleError::Zero(self))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    fn with_number(name: &str, number: usize) -> Option<Self> {
+        match name {
+            "dynamic" => Some(Self::Dynamic { chunk: number }),
+            "tapered" => Some(Self::Tapered { min: number }),
+            "factoring" => Some(Self::Factoring { min: number }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Static => f.write_str("static"),
+            Self::Dynamic { chunk } => write!(f, "dynamic:{chunk}"),
+            Self::Tapered { min } => write!(f, "tapered:{min}"),
+            Self::Factoring { min } => write!(f, "factoring:{min}"),
+            Self::Stealing => f.write_str("stealing"),
+        }
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let lower = text.trim().to_ascii_lowercase();
+        let (name, number) = match lower.split_once(':') {
+            None => (lower.as_str(), None),
+            Some((name, number)) => (name, Some(number)),
+        };
+        match (name, number) {
+            ("static", None) => return Ok(Self::Static),
+            ("stealing", None) => return Ok(Self::Stealing),
+            ("static" | "stealing", Some(_)) => return Err(ScheduleError::TakesNoNumber(text.to_owned())),
+            _ => {}
+        }
+        let schedule =
+            Self::with_number(name, 1).ok_or_else(|| ScheduleError::UnknownName(text.to_owned()))?;
+        match number.map(|digits| digits.trim().parse()) {
+            None => Ok(schedule),
+            Some(Ok(number)) => Self::with_number(name, number).unwrap_or(schedule).check(),
+            Some(Err(_)) => Err(ScheduleError::NotANumber(text.to_owned())),
+        }
+    }
+}
+
+/// A schedule that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// No schedule has this name.
+    UnknownName(String),
+    /// What follows the colon is not a whole number.
+    NotANumber(String),
+    /// This schedule has no number.
+    TakesNoNumber(String),
+    /// A chunk of no iterations would never end.
+    Zero(Schedule),
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName(text) => write!(
+                f,
+                "`{text}` is not a schedule: write static, dynamic:CHUNK, tapered:MIN, factoring:MIN or stealing"
+            ),
+            Self::NotANumber(text) => {
+                write!(
+                    f,
+                    "the number in schedule `{text}` is not a whole number: write for example dynamic:64"
+                )
+            }
+            Self::TakesNoNumber(text) => {
+                write!(f, "schedule `{text}` takes no number: write static or stealing alone")
+            }
+            Self::Zero(schedule) => {
+                write!(f, "schedule `{schedule}` has chunks of 0 iterations: use at least 1")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ScheduleError {}
+
+/// `n` iterations dealt out as `parts` adjacent shares.
+///
+/// Kept apart from [`share`] so that a loop divides once, not at every claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    base: usize,
+    longer: usize,
+}
+
+impl Shares {
+    /// `n` iterations in `parts` shares; 0 parts count as 1.
+    #[inline]
+    pub fn new(n: usize, parts: usize) -> Self {
+        let parts = parts.max(1);
+        Self { base: n / parts, longer: n % parts }
+    }
+
+    /// Share `part`; the shares from `parts` on are meaningless.
+    #[inline]
+    pub fn get(&self, part: usize) -> Range<usize> {
+        // The first `longer` shares have one more.
+        let start = part * self.base + part.min(self.longer);
+        start..start + self.base + usize::from(part < self.longer)
+    }
+}
+
+/// Share `part` of `n` iterations dealt out in `parts` shares.
+#[inline]
+pub fn share(n: usize, parts: usize, part: usize) -> Range<usize> {
+    Shares::new(n, parts).get(part)
+}
+
+/// At most so many slices a share is taken in: few enough to cost nothing, enough to let go of a share soon.
+pub const SLICES: usize = 16;
+
+/// How many slices a share of `length` iterations is taken in.
+#[inline]
+pub fn slices(length: usize) -> usize {
+    length.min(SLICES)
+}
+
+/// The fraction of guided self-scheduling: a chunk is 1/(`TAPER` · workers) of what remains.
+pub const TAPER: usize = 2;
+
+/// The next chunk when `remaining` iterations are left for `workers`: `1/(divisor · workers)` of them, at least `min`.
+#[inline]
+pub fn tapered(remaining: usize, workers: usize, divisor: usize, min: usize) -> usize {
+    let part = divisor.saturating_mul(workers).max(1);
+    remaining.div_ceil(part).max(min).max(1).min(remaining)
+}
+
+/// The next chunk of a loop of `n` iterations of which `remaining` are left, for `workers`.
+///
+/// Batch `b` takes what remains from `n >> b` down to `n >> (b + 1)`, in `workers` equal chunks of at least `min`.
+#[inline]
+pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usize {
+    if remaining == 0 {
+        return 0;
+    }
+    let batch = (n / remaining).max(1).ilog2();
+    let next_batch = n >> (batch + 1).min(usize::BITS - 1);
+    let chunk = ((n >> batch) - next_batch).div_ceil(workers.max(1));
+    // A batch ends with a shorter chunk rather than running over into the next, whose chunks are half as long.
+    chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
+}
+
+/// Sizes of lazy halving: what an owner takes from the front of its range, what a thief takes from the back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Halving {
+    min: usize,
+    max: usize,
+}
+
+impl Halving {
+    /// The owner takes 1/16 of its range, so thieves find nearly all of it.
+    const FRACTION: usize = 16;
+    /// No piece is smaller than 1/64 of a worker's even share: cheap bodies would pay for balance that nobody sees.
+    const FINEST: usize = 64;
+
+    /// The sizes for `n` iterations and `workers`.
+    #[inline]
+    pub fn new(n: usize, workers: usize) -> Self {
+        let share = n / workers.max(1);
+        Self { min: (share / Self::FINEST).max(1), max: (share / Self::FRACTION).max(1) }
+    }
+
+    /// What the owner of `remaining` iterations takes next.
+    #[inline]
+    pub fn piece(&self, remaining: usize) -> usize {
+        (remaining / Self::FRACTION).clamp(self.min, self.max).min(remaining)
+    }
+
+    /// What a thief takes of `remaining` iterations: the larger half, so that a single one can be taken.
+    #[inline]
+    pub fn stolen(&self, remaining: usize) -> usize {
+        remaining.div_ceil(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Would miss: a gap, an overlap, or a share that is two longer than another.
+        #[test]
+        fn shares_are_adjacent_and_differ_by_at_most_one(n in 0..100_000_usize, parts in 1..200_usize) {
+            let mut next = 0;
+            for part in 0..parts {
+                let share = share(n, parts, part);
+                prop_assert_eq!(share.start, next);
+                prop_assert!(share.len() == n / parts || share.len() == n.div_ceil(parts));
+                next = share.end;
+            }
+            prop_assert_eq!(next, n);
+        }
+
+        /// Would miss: an overflow at lengths that only a loop with an early end can have.
+        #[test]
+        fn shares_of_huge_ranges_do_not_overflow(cut in 0..1000_usize, parts in 1..200_usize) {
+            let n = usize::MAX - cut;
+            prop_assert_eq!(share(n, parts, parts - 1).end, n);
+        }
+
+        /// Would miss: an empty chunk (an endless loop), one beyond the end, one below the minimum, one that grows.
+        #[test]
+        fn tapered_chunks_shrink_and_end(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
+            let (mut remaining, mut last) = (n, usize::MAX);
+            while remaining > 0 {
+                let chunk = tapered(remaining, workers, TAPER, min);
+                prop_assert!(chunk >= 1 && chunk <= remaining && chunk <= last);
+                prop_assert!(chunk >= min || chunk == remaining);
+                prop_assert!(chunk <= min.max(remaining.div_ceil(TAPER * workers)));
+                (remaining, last) = (remaining - chunk, chunk);
+            }
+        }
+
+        /// Would miss: batches that are not half of the rest, unequal chunks in a batch, and endless loops.
+        #[test]
+        fn factoring_halves_the_rest_in_batches_of_equal_chunks(n in 1..100_000_usize, workers in 1..70_usize) {
+            let mut remaining = n;
+            for batch in 0..=n.ilog2() {
+                let (from, to) = (n >> batch, n >> (batch + 1));
+                prop_assert_eq!(remaining, from);
+                let even = (from - to).div_ceil(workers);
+                while remaining > to {
+                    let chunk = factoring(n, remaining, workers, 1);
+                    prop_assert!(chunk == even || chunk == remaining - to);
+                    remaining -= chunk;
+                }
+            }
+            prop_assert_eq!(remaining, 0);
+        }
+
+        /// Would miss: a chunk below the minimum before the end, and a minimum that breaks the ending.
+        #[test]
+        fn factoring_respects_its_minimum(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
+            let mut remaining = n;
+            while remaining > 0 {
+                let chunk = factoring(n, remaining, workers, min);
+                prop_assert!(chunk <= remaining && (chunk >= min || chunk == remaining));
+                remaining -= chunk;
+            }
+        }
+
+        /// Would miss: an empty piece, too many claims for one range, and a piece that thieves would miss badly.
+        #[test]
+        fn halving_takes_small_pieces_but_not_many(n in 1..1_000_000_usize, workers in 1..70_usize) {
+            let sizes = Halving::new(n, workers);
+            let share = n.div_ceil(workers);
+            let (mut remaining, mut claims) = (share, 0);
+            while remaining > 0 {
+                let piece = sizes.piece(remaining);
+                prop_assert!(piece >= 1 && piece <= remaining);
+                prop_assert!(piece <= (remaining / 16).max(share / 64).max(1));
+                (remaining, claims) = (remaining - piece, claims + 1);
+            }
+            prop_assert!(claims <= 128, "{} claims", claims);
+            prop_assert!(sizes.stolen(share) >= share - sizes.stolen(share));
+        }
+
+        /// Would miss: a schedule that a program prints and does not understand.
+        #[test]
+        fn schedules_are_parsed_as_they_are_printed(number in 1..usize::MAX, which in 0..5_usize) {
+            let schedule = [
+                Schedule::Static,
+                Schedule::Dynamic { chunk: number },
+                Schedule::Tapered { min: number },
+                Schedule::Factoring { min: number },
+                Schedule::Stealing,
+            ][which];
+            prop_assert_eq!(schedule.to_string().parse(), Ok(schedule));
+        }
+    }
+
+    /// Would miss: a shift by the whole width in the last batch of a huge loop.
+    #[test]
+    fn factoring_survives_the_longest_loop() {
+        assert_eq!(factoring(usize::MAX, usize::MAX, 1, 1), usize::MAX - usize::MAX / 2);
+        assert_eq!(factoring(usize::MAX, 1, 4, 1), 1);
+        assert_eq!(factoring(7, 0, 4, 1), 0);
+    }
+
+    /// Would miss: an error that does not name the value, and a number that is dropped silently.
+    #[test]
+    fn what_cannot_be_a_schedule_is_named() {
+        let error = |text: &str| text.parse::<Schedule>().unwrap_err().to_string();
+        assert!(error("dynamic:0").contains("`dynamic:0` has chunks of 0"));
+        assert!(error("gided").contains("`gided` is not a schedule"));
+        assert!(error("tapered:x").contains("`tapered:x`"));
+        assert!(error("static:4").contains("`static:4` takes no number"));
+        assert!(error("").contains("`` is not a schedule"));
+        assert_eq!("Tapered".parse(), Ok(Schedule::Tapered { min: 1 }));
+        assert!(Schedule::Factoring { min: 0 }.check().is_err());
+    }
+}
