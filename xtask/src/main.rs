@@ -1,3 +1,79 @@
-//! To be written.
+#![forbid(unsafe_code)]
+//! The chores of the workspace: `cargo xtask CHORE`.
+//!
+//! | chore | what it does | room |
+//! |---|---|---|
+//! | `ci` | everything a change must pass, with the time of each step | [`ci`] |
+//! | `tidy` | house rules that no compiler checks | [`tidy`] |
+//! | `loom`, `shuttle`, `stress` | the concurrency checkers | [`checkers`] |
+//! | `bench` | the side-by-side benchmarks | `bench/` |
 
-fn main() {}
+mod checkers;
+mod ci;
+mod command;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The chores of the Sinew workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", version)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Run everything a change must pass; name steps to run only those.
+    Ci {
+        /// Steps to run, in the order of the list (default: all of them).
+        #[arg(value_name = "STEP", value_parser = ci::step_names())]
+        steps: Vec<String>,
+    },
+    /// Check the house rules that no compiler checks.
+    Tidy,
+    /// Run the models: every interleaving of a small program, under loom.
+    Loom(checkers::Depth),
+    /// Run the whole pool under random schedules, with shuttle.
+    Shuttle(checkers::Depth),
+    /// Run all tests for longer, with real threads, optimised.
+    Stress {
+        /// Seconds that each stress test may take.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: u32,
+    },
+    /// Compare with other runtimes; the arguments are those of the bench program (`-- --help` lists them).
+    Bench {
+        /// Arguments for the bench program.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Ci { steps } => ci::run(&steps),
+        Chore::Tidy => tidy::run(&command::root()),
+        Chore::Loom(depth) => checkers::loom(depth),
+        Chore::Shuttle(depth) => checkers::shuttle(depth),
+        Chore::Stress { seconds } => checkers::stress(seconds),
+        Chore::Bench { arguments } => bench(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(arguments: &[String]) -> Result<(), String> {
+    let mut cargo = command::cargo(&["run", "--release", "--package", "bench"]);
+    if command::cpp_compiler().is_some() {
+        cargo.args(["--features", "fork-union"]);
+    }
+    command::run(cargo.arg("--").args(arguments))
+}

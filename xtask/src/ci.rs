@@ -1,0 +1,148 @@
+//! Everything a change must pass, step by step, with the time each step took.
+//!
+//! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on this machine prints
+//! `skipped: reason`.
+
+use crate::{checkers, command, tidy};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How a step ends, if it does not fail.
+enum Outcome {
+    Passed,
+    Skipped(String),
+}
+
+use Outcome::{Passed, Skipped};
+
+struct Step {
+    name: &'static str,
+    run: fn() -> Result<Outcome, String>,
+}
+
+/// In order: what fails fast first.
+const STEPS: [Step; 11] = [
+    Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
+    Step { name: "tidy", run: || tidy::run(&command::root()).map(|()| Passed) },
+    Step { name: "clippy", run: clippy },
+    // Exactly what the README tells a newcomer to type.
+    Step { name: "test", run: || pass(command::cargo(&["test"])) },
+    Step { name: "doc", run: doc },
+    Step { name: "loom", run: || checkers::loom(checkers::Depth::default()).map(|()| Passed) },
+    Step { name: "shuttle", run: || checkers::shuttle(checkers::Depth::default()).map(|()| Passed) },
+    Step { name: "aarch64", run: || check_for("aarch64-unknown-linux-gnu") },
+    Step { name: "windows", run: || check_for("x86_64-pc-windows-msvc") },
+    Step { name: "bench", run: || bench(&["--tiny"]) },
+    Step { name: "measure", run: measure },
+];
+
+/// The names of the steps, for the command line.
+pub(crate) fn step_names() -> Vec<&'static str> {
+    STEPS.iter().map(|step| step.name).collect()
+}
+
+/// Runs the steps called `wanted`, or all of them.
+///
+/// # Errors
+///
+/// The first step that failed.
+pub(crate) fn run(wanted: &[String]) -> Result<(), String> {
+    let start = Instant::now();
+    let chosen = |step: &&Step| wanted.is_empty() || wanted.iter().any(|name| name == step.name);
+    let mut times = Vec::new();
+    for step in STEPS.iter().filter(chosen) {
+        let (outcome, took) = timed(step)?;
+        times.push((step.name, outcome, took));
+    }
+    println!("\n{:<10} {:>8}", "step", "seconds");
+    for (name, outcome, took) in &times {
+        let note = if let Skipped(_) = outcome { "  skipped" } else { "" };
+        println!("{name:<10} {:>8.1}{note}", took.as_secs_f64());
+    }
+    println!("{:<10} {:>8.1}", "all", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn timed(step: &Step) -> Result<(Outcome, Duration), String> {
+    println!("\n== {}", step.name);
+    let start = Instant::now();
+    let outcome = (step.run)().map_err(|why| {
+        format!("step {} failed after {:.1} s: {why}", step.name, start.elapsed().as_secs_f64())
+    })?;
+    match &outcome {
+        Skipped(reason) => println!("skipped: {reason}"),
+        Passed => println!("== {}: passed in {:.1} s", step.name, start.elapsed().as_secs_f64()),
+    }
+    Ok((outcome, start.elapsed()))
+}
+
+fn pass(mut command: Command) -> Result<Outcome, String> {
+    command::run(&mut command).map(|()| Passed)
+}
+
+fn clippy() -> Result<Outcome, String> {
+    pass(command::cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+}
+
+fn doc() -> Result<Outcome, String> {
+    let mut cargo = command::cargo(&["doc", "--workspace", "--no-deps"]);
+    cargo.env("RUSTDOCFLAGS", "--deny warnings");
+    pass(cargo)
+}
+
+/// Type-checks the workspace for another kind of machine.
+fn check_for(target: &str) -> Result<Outcome, String> {
+    if !installed_targets().iter().any(|installed| installed == target) {
+        return Ok(Skipped(format!("target {target} is not installed (rustup target add {target})")));
+    }
+    pass(command::cargo(&["check", "--workspace", "--target", target]))
+}
+
+/// What `rustup` lists; nothing where there is no `rustup`.
+fn installed_targets() -> Vec<String> {
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "list", "--installed"]);
+    command::output(&mut rustup).map_or_else(|_| Vec::new(), |list| list.lines().map(str::to_owned).collect())
+}
+
+/// The measuring commands, each at its smallest.
+fn measure() -> Result<Outcome, String> {
+    for arguments in [&["latency", "--tiny"], &["idle", "--tiny"], &["memory", "--tiny"]] {
+        bench(arguments)?;
+    }
+    Ok(Passed)
+}
+
+fn bench(arguments: &[&str]) -> Result<Outcome, String> {
+    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    crate::bench(&arguments).map(|()| Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: whether a step does what its name says.
+    use super::*;
+
+    #[test]
+    fn every_step_has_a_name_of_its_own() {
+        let mut names = step_names();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), STEPS.len());
+    }
+
+    #[test]
+    fn a_failing_step_is_named_with_its_reason() {
+        let step = Step { name: "glass", run: || Err("it broke".to_owned()) };
+        let why = timed(&step).err().expect("the step fails");
+        assert!(why.starts_with("step glass failed after ") && why.ends_with(": it broke"), "{why}");
+    }
+
+    #[test]
+    fn a_target_nobody_installed_is_skipped_with_its_name() {
+        match check_for("pdp11-unknown-none") {
+            Ok(Skipped(reason)) => assert!(reason.contains("pdp11-unknown-none"), "{reason}"),
+            _ => panic!("a target that does not exist cannot be checked"),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! House rules that no compiler checks: `cargo xtask tidy`.
+//!
+//! A rule is a pure function from a file to findings; this room only collects the files and prints. Rules look at
+//! lines, not at syntax: they are cheap, they may be fooled, and clippy stands behind them for what matters.
+
+mod rules;
+
+use std::fs;
+use std::path::Path;
+
+/// A text file of the workspace.
+#[derive(Debug)]
+struct SourceFile {
+    /// Relative to the root, with forward slashes.
+    path: String,
+    text: String,
+}
+
+/// A line that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    line: usize,
+    what: String,
+}
+
+/// Kinds of file that the rules look at.
+const EXTENSIONS: [&str; 5] = ["rs", "md", "toml", "cpp", "sh"];
+
+/// Checks every text file under `root`.
+///
+/// # Errors
+///
+/// How many findings there are (each is printed), or a file that cannot be read.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let mut files = Vec::new();
+    collect(root, root, &mut files)?;
+    let mut count = 0;
+    for file in &files {
+        for finding in rules::check(file) {
+            println!("{}:{}: {}", file.path, finding.line, finding.what);
+            count += 1;
+        }
+    }
+    if count > 0 {
+        return Err(format!("tidy: {count} findings in {} files", files.len()));
+    }
+    println!("tidy: {} files, nothing to mend", files.len());
+    Ok(())
+}
+
+/// Gathers text files below `folder`, leaving out build outputs and hidden folders.
+fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), String> {
+    let unreadable = |path: &Path, error| format!("cannot read {}: {error}", path.display());
+    for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
+        let path = entry.map_err(|error| unreadable(folder, error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            if !name.starts_with('.') && name != "target" && !name.starts_with("target-") {
+                collect(root, &path, files)?;
+            }
+        } else if path.extension().is_some_and(|kind| EXTENSIONS.iter().any(|known| kind == *known)) {
+            let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+            let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            files.push(SourceFile { path, text });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    //! What it would miss: files of other kinds than those in [`EXTENSIONS`].
+    use super::*;
+
+    #[test]
+    fn files_are_found_and_build_outputs_are_not() {
+        let mut files = Vec::new();
+        let root = crate::command::root();
+        collect(&root, &root, &mut files).expect("the workspace can be read");
+        assert!(files.iter().any(|file| file.path == "xtask/src/tidy/mod.rs"));
+        assert!(!files.iter().any(|file| file.path.starts_with("target")));
+    }
+}

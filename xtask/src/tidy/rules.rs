@@ -1,0 +1,212 @@
+//! The rules, each a function from a file to the lines that break it.
+//!
+//! | rule | why |
+//! |---|---|
+//! | `length` | a file is a room; past 600 lines it is a hall |
+//! | `header` | `//!` tells what lives here |
+//! | `safety` | an `unsafe` block without its proof is a guess |
+//! | `forbids_unsafe` | `unsafe` lives in few crates, and the others say so |
+//! | `facade` | atomics come from `sinew-sync`, so that models see them |
+//! | `words` | what is not finished is not merged |
+//! | `tests` | a test waits for a latch, never for a clock, and always runs |
+
+use super::{Finding, SourceFile};
+
+/// Lines a file may have.
+const MOST_LINES: usize = 600;
+
+/// Lines above an `unsafe` in which its proof may stand.
+const PROOF_REACH: usize = 12;
+
+/// Crates that may contain `unsafe`, and so cannot forbid it.
+const UNSAFE_CRATES: [&str; 4] = ["sinew-sync", "sinew-core", "sinew-stm", "sinew-topology"];
+
+// Spelled in two halves, so that this file keeps its own rules.
+const ATOMICS: [&str; 2] = [concat!("std::sync::", "atomic"), concat!("core::sync::", "atomic")];
+const GROUPED_IMPORT: &str = concat!("use std::", "sync::{");
+const UNFINISHED: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+const SLEEP: &str = concat!("thread::", "sleep");
+const IGNORE: &str = concat!("#[", "ignore");
+const UNSAFE_FORMS: [&str; 3] =
+    [concat!("unsafe", " {"), concat!("unsafe", " impl"), concat!("unsafe", " extern")];
+
+/// Everything that is wrong with `file`.
+pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
+    let mut found = Vec::new();
+    length(file, &mut found);
+    words(file, &mut found);
+    if file.path.ends_with(".rs") {
+        header(file, &mut found);
+        safety(file, &mut found);
+        forbids_unsafe(file, &mut found);
+        facade(file, &mut found);
+        tests(file, &mut found);
+    }
+    found
+}
+
+/// The lines of a file with their numbers, from 1.
+fn lines(file: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
+    file.text.lines().enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// The same without comments.
+fn code(file: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
+    lines(file).filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+fn report(found: &mut Vec<Finding>, line: usize, what: impl Into<String>) {
+    found.push(Finding { line, what: what.into() });
+}
+
+fn length(file: &SourceFile, found: &mut Vec<Finding>) {
+    let count = file.text.lines().count();
+    if count > MOST_LINES && !file.path.ends_with(".md") {
+        report(found, count, format!("{count} lines, at most {MOST_LINES}: split it by mechanism"));
+    }
+}
+
+fn header(file: &SourceFile, found: &mut Vec<Finding>) {
+    // Attributes of the crate may stand before its header.
+    let first = lines(file).find(|(_, line)| !line.trim().is_empty() && !line.starts_with("#!["));
+    if !first.is_some_and(|(_, line)| line.starts_with("//!")) {
+        report(found, first.map_or(1, |(number, _)| number), "no `//!` header: say what lives here");
+    }
+}
+
+fn safety(file: &SourceFile, found: &mut Vec<Finding>) {
+    let all: Vec<&str> = file.text.lines().collect();
+    for (number, line) in code(file) {
+        let reach = number.saturating_sub(PROOF_REACH + 1);
+        let proved = || all[reach..number].iter().any(|line| line.contains("SAFETY"));
+        if UNSAFE_FORMS.iter().any(|form| line.contains(form)) && !proved() {
+            report(found, number, "`unsafe` without a `SAFETY` comment above it");
+        }
+    }
+}
+
+fn forbids_unsafe(file: &SourceFile, found: &mut Vec<Finding>) {
+    let crate_root = file.path.ends_with("src/lib.rs") || file.path.ends_with("src/main.rs");
+    let exempt = UNSAFE_CRATES.iter().any(|name| file.path == format!("crates/{name}/src/lib.rs"));
+    if crate_root && !exempt && !file.text.contains("#![forbid(unsafe_code)]") {
+        report(found, 1, "this crate has no `unsafe`: say `#![forbid(unsafe_code)]`");
+    }
+}
+
+fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
+    // A model keeps its own books outside the world that it models.
+    if file.path.starts_with("crates/sinew-sync/") || file.path.ends_with("/models.rs") {
+        return;
+    }
+    for (number, line) in code(file) {
+        let nested = line.contains(GROUPED_IMPORT) && line.contains("atomic");
+        if nested || ATOMICS.iter().any(|path| line.contains(path)) {
+            report(found, number, "atomics come from `sinew_sync::atomic`, so that models see them");
+        }
+    }
+}
+
+fn words(file: &SourceFile, found: &mut Vec<Finding>) {
+    for (number, line) in lines(file) {
+        for word in UNFINISHED.iter().filter(|word| line.contains(**word)) {
+            report(found, number, format!("`{word}`: finish it, or write down why it is not needed"));
+        }
+    }
+}
+
+fn tests(file: &SourceFile, found: &mut Vec<Finding>) {
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    let mut testing = file.path.contains("/tests/") || matches!(name, "test.rs" | "tests.rs" | "models.rs");
+    for (number, line) in code(file) {
+        // By convention tests stand at the end of a file, so everything below this line is one.
+        testing |= line.trim_start().starts_with("#[cfg(test)]");
+        if testing && line.contains(SLEEP) {
+            report(found, number, "a test that sleeps: wait for a latch or a hook");
+        }
+        if line.contains(IGNORE) {
+            report(found, number, "an ignored test: print `skipped: reason` where it cannot run");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: `unsafe` and atomics that a macro spells, since rules look at lines.
+    use super::*;
+
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
+        check(&file).into_iter().map(|finding| format!("{}: {}", finding.line, finding.what)).collect()
+    }
+
+    #[track_caller]
+    fn one(path: &str, text: &str, start: &str) {
+        let found = findings(path, text);
+        assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
+    }
+
+    #[test]
+    fn a_tidy_file_has_no_findings() {
+        assert_eq!(findings("crates/a/src/b.rs", "//! A room.\n\nfn f() {}\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_of_six_hundred_and_one_lines_is_too_long() {
+        one("crates/a/src/b.rs", &format!("//! A room.\n{}", "\n".repeat(600)), "601: 601 lines");
+        assert_eq!(findings("crates/a/src/b.rs", &format!("//! A room.\n{}", "\n".repeat(599))), [""; 0]);
+    }
+
+    #[test]
+    fn a_header_may_follow_attributes_but_not_code() {
+        assert_eq!(findings("a/src/lib.rs", "#![forbid(unsafe_code)]\n//! A crate.\n"), [""; 0]);
+        one("a/src/b.rs", "use a::b;\n//! Late.\n", "1: no `//!` header");
+    }
+
+    #[test]
+    fn an_unsafe_block_needs_its_proof_nearby() {
+        let block = format!("let x = {} f() }};\n", UNSAFE_FORMS[0]);
+        one("a/src/b.rs", &format!("//! A room.\n{block}"), "2: `unsafe`");
+        assert_eq!(findings("a/src/b.rs", &format!("//! A room.\n// SAFETY: by I1.\n{block}")), [""; 0]);
+        let far = "\n".repeat(PROOF_REACH + 1);
+        one("a/src/b.rs", &format!("//! A room.\n// SAFETY: by I1.{far}{block}"), "15: `unsafe`");
+    }
+
+    #[test]
+    fn a_crate_without_unsafe_says_so() {
+        one("crates/sinew/src/lib.rs", "//! A crate.\n", "1: this crate has no `unsafe`");
+        assert_eq!(findings("crates/sinew-core/src/lib.rs", "//! A crate.\n"), [""; 0]);
+    }
+
+    #[test]
+    fn atomics_are_named_in_the_facade_only() {
+        let direct = format!("//! A room.\nuse {}::AtomicU8;\n", ATOMICS[0]);
+        one("crates/sinew-core/src/b.rs", &direct, "2: atomics come from");
+        assert_eq!(findings("crates/sinew-sync/src/b.rs", &direct), [""; 0]);
+        let grouped = format!("//! A room.\n{GROUPED_IMPORT}Arc, atomic::AtomicU8}};\n");
+        one("a/src/b.rs", &grouped, "2: atomics");
+        assert_eq!(findings("a/src/b.rs", &format!("//! A room.\n/// Like {}.\n", ATOMICS[0])), [""; 0]);
+    }
+
+    #[test]
+    fn unfinished_work_is_found_in_every_kind_of_file() {
+        one("a.md", &format!("{}: later\n", UNFINISHED[0]), "1: `");
+        one("a/src/b.rs", &format!("//! A room.\n// {}\n", UNFINISHED[1]), "2: `");
+    }
+
+    #[test]
+    fn a_test_may_not_sleep_but_a_program_may() {
+        let sleep = format!("fn f() {{ std::{SLEEP}(D) }}\n");
+        assert_eq!(findings("a/src/b.rs", &format!("//! A room.\n{sleep}")), [""; 0]);
+        one("a/tests/b.rs", &format!("//! A room.\n{sleep}"), "2: a test that sleeps");
+        one(
+            "a/src/b.rs",
+            &format!("//! A room.\n#[cfg(test)]\nmod tests {{\n{sleep}}}\n"),
+            "4: a test that sleeps",
+        );
+    }
+
+    #[test]
+    fn an_ignored_test_is_found() {
+        one("a/src/b.rs", &format!("//! A room.\n{IGNORE}]\nfn f() {{}}\n"), "2: an ignored test");
+    }
+}
