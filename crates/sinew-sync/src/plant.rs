@@ -31,6 +31,8 @@ pub enum Bug {
     RelaxedLeave,
     /// An owner publishes tasks without holding the exposers' token.
     PublishWithoutToken,
+    /// A thief of a loop's range deposits what it stole with a store instead of an exchange.
+    StoredDeposit,
 }
 
 #[cfg(any(loom, shuttle))]

@@ -1,0 +1,124 @@
+//! One share a participant, taken in slices.
+//!
+//! Share `i` is meant for seat number `i`, run after run, so that a loop finds its data where the loop before left them.
+//! But a share nobody comes for must not keep the loop waiting, and one whose owner leaves must go to somebody else. So
+//! a share is taken in slices, and a bit says whether its owner is there: if so, only the owner takes slices of it, if
+//! not, everybody may.
+//!
+//! # States
+//!
+//! A share is one word: slices taken, and `OWNED`.
+//!
+//! | state | entered by | left by |
+//! |---|---|---|
+//! | free | `new`; `leave` of its owner | `claim` of its own seat → owned; of another → free, one slice fewer |
+//! | owned | `claim` of its own seat | `leave` → free |
+//! | done | the claim of its last slice; `close` | never |
+//!
+//! # Invariants
+//!
+//! - F1: the number of slices taken never falls, so no slice is claimed twice.
+//! - F2: a claim of another seat's slice succeeds only on a word whose `OWNED` bit is clear.
+
+use super::words::Words;
+use sinew_policy::chunk::{self, Shares};
+use sinew_sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
+
+/// The owner is there.
+const OWNED: u64 = 1;
+/// One slice taken.
+const SLICE: u64 = 2;
+/// More slices than any share has, and room for more before the word overflows.
+const CLOSED: u64 = SLICE << 32;
+
+/// The source of [`Schedule::Static`](sinew_policy::chunk::Schedule::Static).
+#[derive(Debug)]
+pub struct Fixed {
+    words: Words,
+    shares: Shares,
+}
+
+impl Fixed {
+    /// `n` iterations in one share for each of `participants`.
+    #[inline]
+    pub fn new(n: usize, participants: usize) -> Self {
+        let participants = participants.max(1);
+        Self { words: Words::new(participants), shares: Shares::new(n, participants) }
+    }
+
+    /// The next slice of the seat's own share, or of one without an owner.
+    #[inline]
+    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
+        let seat = if seat < self.words.len() { seat } else { seat % self.words.len() };
+        self.claim_own(seat).or_else(|| self.claim_other_cold(seat))
+    }
+
+    #[inline]
+    fn claim_own(&self, seat: usize) -> Option<Range<usize>> {
+        let (share, word) = (self.shares.get(seat), self.words.get(seat));
+        let mut seen = word.load(Ordering::Relaxed);
+        while (seen / SLICE) < chunk::slices(share.len()) as u64 {
+            match advance(word, seen, (seen | OWNED) + SLICE) {
+                Ok(()) => return Some(slice(&share, seen)),
+                Err(now) => seen = now,
+            }
+        }
+        None
+    }
+
+    #[cold]
+    fn claim_other_cold(&self, seat: usize) -> Option<Range<usize>> {
+        self.words.numbers_after(seat).find_map(|number| {
+            let (share, word) = (self.shares.get(number), self.words.get(number));
+            let mut seen = word.load(Ordering::Relaxed);
+            // F2.
+            while (seen / SLICE) < chunk::slices(share.len()) as u64 && seen & OWNED == 0 {
+                match advance(word, seen, seen + SLICE) {
+                    Ok(()) => return Some(slice(&share, seen)),
+                    Err(now) => seen = now,
+                }
+            }
+            None
+        })
+    }
+
+    /// The owner of share `seat` goes; the rest of its share is free.
+    #[inline]
+    pub fn leave(&self, seat: usize) {
+        // Relaxed: see the module's orderings.
+        self.words.get(seat).fetch_and(!OWNED, Ordering::Relaxed);
+    }
+
+    /// Whether every slice of every share has been claimed.
+    pub fn is_exhausted(&self) -> bool {
+        (0..self.words.len()).all(|number| {
+            let slices = chunk::slices(self.shares.get(number).len()) as u64;
+            self.words.get(number).load(Ordering::Relaxed) / SLICE >= slices
+        })
+    }
+
+    /// Takes what is left of every share.
+    pub fn close(&self) -> Vec<Range<usize>> {
+        let left = |number| {
+            let share: Range<usize> = self.shares.get(number);
+            let word = self.words.get(number).swap(CLOSED, Ordering::Relaxed);
+            let taken = word / SLICE < chunk::slices(share.len()) as u64;
+            taken.then(|| slice(&share, word).start..share.end)
+        };
+        (0..self.words.len()).filter_map(left).collect()
+    }
+}
+
+/// Relaxed: see the module's orderings.
+#[inline]
+fn advance(word: &AtomicU64, seen: u64, next: u64) -> Result<(), u64> {
+    word.compare_exchange_weak(seen, next, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
+}
+
+/// The slice of `share` that comes next when `word` is seen.
+#[inline]
+fn slice(share: &Range<usize>, word: u64) -> Range<usize> {
+    let slice = chunk::share(share.len(), chunk::slices(share.len()), (word / SLICE) as usize);
+    share.start + slice.start..share.start + slice.end
+}

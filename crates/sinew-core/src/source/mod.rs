@@ -1,0 +1,140 @@
+//! Chunk sources: who takes which iterations of a loop next.
+//!
+//! A loop over `n` iterations has one source, and its participants claim ranges from it until nothing is left. There is
+//! one kind of source a schedule, and one small enum in front of them: a claim is a branch that predicts well and one
+//! atomic operation, never a call through a table.
+//!
+//! A participant has a *seat number* below the number of participants. Numbers say which part of the loop a participant
+//! should prefer. They need not be unique: two participants that share a number only lose some locality, because every
+//! claim is a read-modify-write of the word it changes.
+//!
+//! # Invariants
+//!
+//! - I1: every index below `n` is claimed at most once, or returned by `close` at most once, never both.
+//! - I2: once every participant has been answered `None` after the last `leave`, every index has been claimed or returned.
+//! - I3: a claimed range is never empty and lies below `n`.
+//! - I4: a claim that begins after `close` has returned is answered `None`.
+//!
+//! # Orderings
+//!
+//! All accesses are `Relaxed`. I1 to I4 are statements about single words, which read-modify-writes order by themselves; what
+//! the bodies write is handed to the caller by the join that ends the loop, not by the source.
+//!
+//! # Cost
+//!
+//! Building one for up to [`INLINE`] participants allocates nothing. A claim is one atomic operation, on a cache line
+//! of the participant's own with [`Fixed`] and [`Stealing`], on a shared one with the others.
+//!
+//! # Not handled
+//!
+//! A thief of [`Stealing`] that holds a stolen range while the source is closed returns it as one claim: the range is not
+//! part of what `close` returns.
+//!
+//! # Tests
+//!
+//! Property tests run scripts of claims and leaves over every schedule (I1 to I3) and close it at any point (I4); loom runs
+//! the protocols of [`Fixed`] and [`Stealing`] with two participants; threads run them for real.
+
+mod dynamic;
+mod fixed;
+#[cfg(all(test, loom))]
+mod models;
+mod stealing;
+mod tapered;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+mod words;
+
+pub use dynamic::Dynamic;
+pub use fixed::Fixed;
+pub use stealing::Stealing;
+pub use tapered::{Tapered, Tapering};
+pub use words::INLINE;
+
+use sinew_policy::chunk::Schedule;
+use std::ops::Range;
+
+/// The source of one loop.
+#[derive(Debug)]
+pub enum Source {
+    /// [`Schedule::Static`].
+    Fixed(Fixed),
+    /// [`Schedule::Dynamic`].
+    Dynamic(Dynamic),
+    /// [`Schedule::Tapered`] and [`Schedule::Factoring`].
+    Tapered(Tapered),
+    /// [`Schedule::Stealing`].
+    Stealing(Stealing),
+}
+
+impl Source {
+    /// A source of `n` iterations for `participants`, the first of which has seat number `first`.
+    #[inline]
+    pub fn new(schedule: Schedule, n: usize, participants: usize, first: usize) -> Self {
+        match schedule {
+            Schedule::Static => Self::Fixed(Fixed::new(n, participants)),
+            Schedule::Dynamic { chunk } => Self::Dynamic(Dynamic::new(n, chunk)),
+            Schedule::Tapered { min } => Self::Tapered(Tapered::new(n, participants, Tapering::Guided, min)),
+            Schedule::Factoring { min } => {
+                Self::Tapered(Tapered::new(n, participants, Tapering::Factoring, min))
+            }
+            // The rest of the enum is open; halving suits any loop.
+            _ => Self::Stealing(Stealing::new(n, participants, first)),
+        }
+    }
+
+    /// The most participants that could all get something.
+    #[inline]
+    pub fn pieces(schedule: Schedule, n: usize) -> usize {
+        match schedule {
+            Schedule::Dynamic { chunk } => n.div_ceil(chunk.max(1)),
+            Schedule::Tapered { min } | Schedule::Factoring { min } => n.div_ceil(min.max(1)),
+            _ => n,
+        }
+    }
+
+    /// The next range for the participant with number `seat`; `None` when there is nothing for it.
+    ///
+    /// With [`Schedule::Static`] there may be something again after another participant has called
+    /// [`leave`](Self::leave).
+    #[inline]
+    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
+        match self {
+            Self::Fixed(source) => source.claim(seat),
+            Self::Dynamic(source) => source.claim(),
+            Self::Tapered(source) => source.claim(),
+            Self::Stealing(source) => source.claim(seat),
+        }
+    }
+
+    /// The participant with number `seat` claims no more; what it has not claimed is for the others.
+    #[inline]
+    pub fn leave(&self, seat: usize) {
+        if let Self::Fixed(source) = self {
+            source.leave(seat);
+        }
+    }
+
+    /// Whether every index has been claimed, as far as can be seen.
+    ///
+    /// It may miss a range that a thief has taken and not yet deposited; the thief sees to that range itself.
+    #[inline]
+    pub fn is_exhausted(&self) -> bool {
+        match self {
+            Self::Fixed(source) => source.is_exhausted(),
+            Self::Dynamic(source) => source.is_exhausted(),
+            Self::Tapered(source) => source.is_exhausted(),
+            Self::Stealing(source) => source.is_exhausted(),
+        }
+    }
+
+    /// Takes away what is left: the returned ranges are nobody else's, and later claims fail.
+    pub fn close(&self) -> Vec<Range<usize>> {
+        match self {
+            Self::Fixed(source) => source.close(),
+            Self::Dynamic(source) => source.close().into_iter().collect(),
+            Self::Tapered(source) => source.close().into_iter().collect(),
+            Self::Stealing(source) => source.close(),
+        }
+    }
+}

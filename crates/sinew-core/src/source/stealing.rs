@@ -1,0 +1,177 @@
+//! A range a participant; who runs dry takes the back half of another's.
+//!
+//! The caller begins with the whole loop, so a loop that nobody helps touches one word. An owner takes small pieces
+//! from the front of its range; a thief takes the back half, keeps the first piece of it and deposits the rest in its
+//! own word, where others find it.
+//!
+//! Source: lazy binary splitting; the packed range is common practice among work-stealing loops.
+//! Differences: the pieces are a fraction of the range, within limits that depend on the length of the loop.
+//!
+//! # States
+//!
+//! A word packs `start` and `end` in units of one iteration, or of several if the loop is longer than 2³² − 2.
+//!
+//! | state | entered by | left by |
+//! |---|---|---|
+//! | empty, `start == end` | `new`, the last piece or half | deposit of a stolen range → filled; `close` |
+//! | filled, `start < end` | `new` (the caller's), deposit | a piece or a half → filled or empty; `close` |
+//! | closed, `start > end` | `close` | never |
+//!
+//! # Invariants
+//!
+//! - S1: a unit is in one word, or in the hands of the participant that took it out by compare-and-swap; a word's
+//!   value says all there is to know about its range, so a value that comes back does no harm (no ABA).
+//! - S2: a deposit succeeds only into an empty word, so it overwrites nothing.
+
+use super::words::Words;
+use sinew_policy::chunk::Halving;
+use sinew_sync::atomic::{AtomicU64, Ordering};
+use sinew_sync::plant::{Bug, planted};
+use std::ops::Range;
+
+/// A thief compares so many ranges and takes from the longest.
+const LOOK: usize = 4;
+
+/// The source of [`Schedule::Stealing`](sinew_policy::chunk::Schedule::Stealing).
+#[derive(Debug)]
+pub struct Stealing {
+    words: Words,
+    sizes: Halving,
+    /// Iterations a unit.
+    unit: usize,
+    n: usize,
+}
+
+impl Stealing {
+    /// `n` iterations for `participants`, all of them with seat number `first` to begin with.
+    #[inline]
+    pub fn new(n: usize, participants: usize, first: usize) -> Self {
+        let participants = participants.max(1);
+        let unit = if n < u32::MAX as usize { 1 } else { n.div_ceil(u32::MAX as usize - 1) };
+        let units = if unit == 1 { n } else { n.div_ceil(unit) };
+        let words = Words::new(participants);
+        words.get(first).store(pack(0, units as u32), Ordering::Relaxed);
+        Self { words, sizes: Halving::new(units, participants), unit, n }
+    }
+
+    /// The next piece of the seat's own range, or of one stolen from another.
+    #[inline]
+    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
+        self.claim_own(seat).or_else(|| self.steal_cold(seat))
+    }
+
+    #[inline]
+    fn claim_own(&self, seat: usize) -> Option<Range<usize>> {
+        let word = self.words.get(seat);
+        let mut seen = word.load(Ordering::Relaxed);
+        loop {
+            let (start, end) = unpack(seen);
+            if start >= end {
+                return None;
+            }
+            let middle = start + self.piece(end - start);
+            match exchange(word, seen, pack(middle, end)) {
+                Ok(()) => return Some(self.indices(start, middle)),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    #[cold]
+    fn steal_cold(&self, seat: usize) -> Option<Range<usize>> {
+        loop {
+            let (victim, seen) = self.victim(seat)?;
+            let (start, end) = unpack(seen);
+            let middle = end - self.sizes.stolen((end - start) as usize) as u32;
+            if exchange(victim, seen, pack(start, middle)).is_ok() {
+                return Some(self.keep(seat, middle, end));
+            }
+        }
+    }
+
+    /// The longest of the first few ranges after the seat's own, and what was seen there.
+    fn victim(&self, seat: usize) -> Option<(&AtomicU64, u64)> {
+        self.words
+            .after(seat)
+            .map(|word| (word, word.load(Ordering::Relaxed)))
+            .filter(|&(_, seen)| length(seen) > 0)
+            .take(LOOK)
+            .max_by_key(|&(_, seen)| length(seen))
+    }
+
+    /// Claims the first piece of a stolen range and deposits the rest for everybody to find.
+    fn keep(&self, seat: usize, start: u32, end: u32) -> Range<usize> {
+        let word = self.words.get(seat);
+        let middle = start + self.piece(end - start);
+        let seen = word.load(Ordering::Relaxed);
+        // A word that is not empty, or not any more, belongs to a participant with the same number, or is closed.
+        let deposited = length(seen) == 0 && !is_closed(seen) && deposit(word, seen, pack(middle, end));
+        self.indices(start, if deposited { middle } else { end })
+    }
+
+    #[inline]
+    fn piece(&self, units: u32) -> u32 {
+        self.sizes.piece(units as usize) as u32
+    }
+
+    #[inline]
+    fn indices(&self, start: u32, end: u32) -> Range<usize> {
+        let (start, end) = (start as usize, end as usize);
+        if self.unit == 1 {
+            return start..end;
+        }
+        start * self.unit..end.saturating_mul(self.unit).min(self.n)
+    }
+
+    /// Whether every word is empty.
+    pub fn is_exhausted(&self) -> bool {
+        (0..self.words.len()).all(|number| length(self.words.get(number).load(Ordering::Relaxed)) == 0)
+    }
+
+    /// Takes every range.
+    pub fn close(&self) -> Vec<Range<usize>> {
+        (0..self.words.len())
+            .map(|number| unpack(self.words.get(number).swap(pack(1, 0), Ordering::Relaxed)))
+            .filter(|(start, end)| start < end)
+            .map(|(start, end)| self.indices(start, end))
+            .collect()
+    }
+}
+
+/// Relaxed: see the module's orderings.
+#[inline]
+fn exchange(word: &AtomicU64, seen: u64, next: u64) -> Result<(), u64> {
+    word.compare_exchange(seen, next, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
+}
+
+/// S2.
+#[inline]
+fn deposit(word: &AtomicU64, seen: u64, range: u64) -> bool {
+    if planted(Bug::StoredDeposit) {
+        word.store(range, Ordering::Relaxed);
+        return true;
+    }
+    exchange(word, seen, range).is_ok()
+}
+
+#[inline]
+fn pack(start: u32, end: u32) -> u64 {
+    u64::from(start) << 32 | u64::from(end)
+}
+
+#[inline]
+fn unpack(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+#[inline]
+fn length(word: u64) -> u32 {
+    let (start, end) = unpack(word);
+    end.saturating_sub(start)
+}
+
+#[inline]
+fn is_closed(word: u64) -> bool {
+    let (start, end) = unpack(word);
+    start > end
+}

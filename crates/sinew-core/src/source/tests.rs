@@ -1,0 +1,159 @@
+//! Scripts of claims, leaves and closings over every schedule, against a plain list of what has been handed out.
+
+use super::Source;
+use proptest::prelude::*;
+use sinew_policy::chunk::Schedule;
+use std::ops::Range;
+
+/// One step of a script, by a seat number.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Claim(usize),
+    Leave(usize),
+}
+
+fn any_schedule() -> impl Strategy<Value = Schedule> {
+    prop_oneof![
+        Just(Schedule::Static),
+        (1..70_usize).prop_map(|chunk| Schedule::Dynamic { chunk }),
+        (1..70_usize).prop_map(|min| Schedule::Tapered { min }),
+        (1..70_usize).prop_map(|min| Schedule::Factoring { min }),
+        Just(Schedule::Stealing),
+    ]
+}
+
+/// Numbers beyond the participants are allowed: they wrap around.
+fn any_script() -> impl Strategy<Value = Vec<Step>> {
+    let step =
+        prop_oneof![6 => (0..20_usize).prop_map(Step::Claim), 1 => (0..20_usize).prop_map(Step::Leave)];
+    proptest::collection::vec(step, 0..300)
+}
+
+fn run(source: &Source, script: &[Step], claimed: &mut Vec<Range<usize>>) {
+    for step in script {
+        match *step {
+            Step::Claim(seat) => claimed.extend(source.claim(seat)),
+            Step::Leave(seat) => source.leave(seat),
+        }
+    }
+}
+
+/// Everybody leaves but `last`, which claims until nothing is left.
+fn finish(source: &Source, participants: usize, last: usize, claimed: &mut Vec<Range<usize>>) {
+    (0..participants).for_each(|seat| source.leave(seat));
+    claimed.extend(std::iter::from_fn(|| source.claim(last)));
+}
+
+fn assert_exactly_once(n: usize, mut ranges: Vec<Range<usize>>) {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut next = 0;
+    for range in ranges {
+        assert!(range.start == next && range.end > next, "{range:?} where {next} comes next");
+        next = range.end;
+    }
+    assert_eq!(next, n);
+}
+
+proptest! {
+    /// Would miss: an index handed out twice, forgotten, or beyond the end, under any order of claims and leaves.
+    #[test]
+    fn each_index_is_claimed_exactly_once(
+        schedule in any_schedule(), n in 0..5_000_usize, participants in 1..20_usize,
+        script in any_script(), last in 0..20_usize,
+    ) {
+        let source = Source::new(schedule, n, participants, last);
+        let mut claimed = Vec::new();
+        run(&source, &script, &mut claimed);
+        finish(&source, participants, last, &mut claimed);
+        prop_assert!(source.is_exhausted());
+        assert_exactly_once(n, claimed);
+    }
+
+    /// Would miss: a remainder that overlaps with what was claimed or leaves a hole, and claims after the end.
+    #[test]
+    fn what_was_claimed_and_what_close_returns_is_everything(
+        schedule in any_schedule(), n in 0..5_000_usize, participants in 1..20_usize,
+        script in any_script(), after in any_script(),
+    ) {
+        let source = Source::new(schedule, n, participants, 0);
+        let mut ranges = Vec::new();
+        run(&source, &script, &mut ranges);
+        ranges.extend(source.close());
+        assert_exactly_once(n, ranges);
+        let mut late = source.close();
+        run(&source, &after, &mut late);
+        prop_assert!(late.is_empty() && source.is_exhausted());
+    }
+
+    /// Would miss: overflow in loops that only end early, and a first claim that takes far too much of them.
+    #[test]
+    fn the_longest_loops_can_be_claimed_from(
+        schedule in any_schedule(), cut in 0..3_usize, participants in 1..20_usize, script in any_script(),
+    ) {
+        let n = usize::MAX - cut;
+        let source = Source::new(schedule, n, participants, 0);
+        let mut ranges = Vec::new();
+        run(&source, &script, &mut ranges);
+        ranges.extend(source.close());
+        assert_exactly_once(n, ranges);
+    }
+
+    /// Would miss: an active owner's share that others take from, and a left one that stays untouched.
+    #[test]
+    fn a_static_share_is_its_owners_until_the_owner_leaves(n in 64..5_000_usize, participants in 2..20_usize) {
+        let source = Source::new(Schedule::Static, n, participants, 0);
+        let mut claimed: Vec<_> = (0..participants).filter_map(|seat| source.claim(seat)).collect();
+        prop_assert_eq!(claimed.len(), participants);
+        claimed.extend(std::iter::from_fn(|| source.claim(0)));
+        prop_assert_eq!(claimed[participants..].iter().map(|range| range.end).max(), Some(n.div_ceil(participants)));
+        source.leave(participants - 1);
+        if n / participants > 1 {
+            claimed.extend(source.claim(0));
+            prop_assert!(claimed.last().unwrap().start >= n - n.div_ceil(participants));
+        }
+        finish(&source, participants, 0, &mut claimed);
+        assert_exactly_once(n, claimed);
+    }
+}
+
+/// Would miss: a caller that is slow to hand over work, or hands over less than half.
+#[test]
+fn the_first_thief_gets_half_of_what_is_left() {
+    let source = Source::new(Schedule::Stealing, 1_600, 2, 0);
+    assert_eq!(source.claim(0), Some(0..50));
+    assert_eq!(source.claim(1).unwrap().start, 825);
+}
+
+/// Would miss: chunks of the wrong size, and the wrong bound for the number of helpers.
+#[test]
+fn dynamic_chunks_have_the_size_that_was_asked_for() {
+    let source = Source::new(Schedule::Dynamic { chunk: 4 }, 10, 2, 0);
+    let claimed: Vec<_> = std::iter::from_fn(|| source.claim(0)).collect();
+    assert_eq!(claimed, [0..4, 4..8, 8..10]);
+    assert_eq!(Source::pieces(Schedule::Dynamic { chunk: 4 }, 10), 3);
+    assert_eq!(Source::pieces(Schedule::Tapered { min: 10 }, 10), 1);
+    assert_eq!(Source::pieces(Schedule::Stealing, 10), 10);
+}
+
+/// Would miss: races that a script in one thread cannot show; numbers are shared by two threads on purpose.
+#[test]
+fn threads_that_claim_at_once_share_everything_out() {
+    const N: usize = 20_000;
+    for schedule in ["static", "dynamic:3", "tapered:1", "factoring:1", "stealing"] {
+        for first in 0..20 {
+            let source = Source::new(schedule.parse().unwrap(), N, 3, first);
+            let source = &source;
+            let ranges = std::thread::scope(|s| {
+                let threads: Vec<_> = (0..4).map(|seat| s.spawn(move || claim_all(source, seat))).collect();
+                threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            assert_exactly_once(N, ranges);
+        }
+    }
+}
+
+fn claim_all(source: &Source, seat: usize) -> Vec<Range<usize>> {
+    let claimed = std::iter::from_fn(|| source.claim(seat)).collect();
+    source.leave(seat);
+    claimed
+}

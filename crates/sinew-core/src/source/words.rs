@@ -1,0 +1,53 @@
+//! One padded word a participant, in line for few of them.
+
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::AtomicU64;
+
+/// So many participants need no allocation. Loom pays for every atomic there is, so its models get two.
+pub const INLINE: usize = if cfg!(loom) { 2 } else { 8 };
+
+/// `len` words, each on a cache line of its own, that all begin at 0.
+#[derive(Debug)]
+pub(super) struct Words {
+    few: [CachePadded<AtomicU64>; INLINE],
+    more: Box<[CachePadded<AtomicU64>]>,
+    len: usize,
+}
+
+impl Words {
+    #[inline]
+    pub(super) fn new(len: usize) -> Self {
+        let few = std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0)));
+        let more = if len <= INLINE { Box::default() } else { more_cold(len - INLINE) };
+        Self { few, more, len }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Word `seat`; larger numbers wrap around.
+    #[inline]
+    pub(super) fn get(&self, seat: usize) -> &AtomicU64 {
+        let seat = if seat < self.len { seat } else { seat % self.len };
+        if seat < INLINE { &self.few[seat] } else { &self.more[seat - INLINE] }
+    }
+
+    /// All words, beginning after `seat` and ending with it.
+    pub(super) fn after(&self, seat: usize) -> impl Iterator<Item = &AtomicU64> {
+        self.numbers_after(seat).map(|number| self.get(number))
+    }
+
+    /// Their numbers in that order.
+    pub(super) fn numbers_after(&self, seat: usize) -> impl Iterator<Item = usize> + use<> {
+        let seat = if seat < self.len { seat } else { seat % self.len };
+        (seat + 1..self.len).chain(0..=seat)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn more_cold(len: usize) -> Box<[CachePadded<AtomicU64>]> {
+    (0..len).map(|_| CachePadded::new(AtomicU64::new(0))).collect()
+}
