@@ -1,1 +1,68 @@
-//! To be written.
+#![deny(unsafe_code)]
+//! The machine as Sinew sees it: packages, NUMA nodes, caches, cores, what the process may use of them, and which
+//! seat goes where.
+//!
+//! Three questions are answered here, in this order:
+//!
+//! 1. *What is there?* [`Machine`]: a tree read from Linux' sysfs, from a one-line description, or flat elsewhere, with a
+//!    [distance](Machine::distance) between any two processing units (PUs).
+//! 2. *What of it is ours?* [`Limits`]: affinity mask, cpuset, and the CPU quota of the control groups.
+//! 3. *Who sits where?* [`Mapping`] and [`Seating`]: a PU for each seat of a pool, and how far apart the seats are.
+//!    [`pin_current_thread`] carries it out.
+//!
+//! [`render`] and [`to_json`] show all of it.
+//!
+//! ```
+//! use sinew_topology::{Limits, Machine, Mapping, Seating};
+//!
+//! let machine: Machine = "package:2 l3:1 core:4 pu:2".parse()?;
+//! let limits = Limits::unlimited(&machine);
+//! let seating = Seating::new(&machine, limits.allowed(), &Mapping::Scatter, 4)?;
+//! assert_eq!(seating.cpus(), [Some(0), Some(8), Some(2), Some(10)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The rooms
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `machine` | the tree and its questions |
+//! | `assemble` | facts about single CPUs → tree |
+//! | `distance` | the ladder of distances |
+//! | `sysfs`, `kinds`, `synthetic` | where the facts come from |
+//! | `limits`, `cgroup` | what the process may use |
+//! | `mapping`, `seating` | seats on PUs |
+//! | `pin`, `sys` | threads onto CPUs; `sys` is the only file with `unsafe` |
+//! | `render` | the tree for people and for programs |
+//!
+//! # Not handled
+//!
+//! Page placement. Dies, core clusters and level-4 caches: no machine was at hand on which they tell apart PUs that
+//! packages, nodes and the other caches do not.
+
+mod assemble;
+mod cgroup;
+mod cpuset;
+mod distance;
+mod kinds;
+mod limits;
+mod machine;
+mod mapping;
+mod pin;
+mod render;
+mod seating;
+mod synthetic;
+mod sys;
+mod sysfs;
+mod warning;
+
+pub use cgroup::Quota;
+pub use cpuset::{CpuSet, ListError, MAX_CPUS};
+pub use limits::Limits;
+pub use machine::{CoreKind, Level, Machine, Node, Object, Pu, PuId, Source};
+pub use mapping::{Mapping, MappingError, place};
+pub use pin::{PinError, Pinned, current_cpu, pin_current_thread};
+pub use render::{render, to_json};
+pub use seating::Seating;
+pub use synthetic::DescriptionError;
+pub use warning::Warning;

@@ -1,0 +1,290 @@
+//! From facts about single CPUs to a tree.
+//!
+//! A source says for each CPU which package, node, caches and core it belongs to. Here the levels are put in an order in
+//! which each refines the one outside it, CPUs are sorted so that every group is a range, and objects are opened and
+//! closed along that row.
+//!
+//! # Not handled
+//!
+//! Groups that cross (a cache with CPUs of two packages, neither inside the other) cannot be nested: the inner one is cut at
+//! the border of the outer one, so that one group becomes two objects. That errs towards "farther apart".
+
+use std::collections::HashMap;
+
+use crate::cpuset::CpuSet;
+use crate::distance::{Ladder, Matrix};
+use crate::machine::{CoreKind, Level, Machine, NONE, Node, Object, Pu, PuId, Source};
+use crate::warning::Warning;
+
+const SLOTS: usize = Level::GROUPS.len();
+
+/// What is known about one CPU.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CpuFacts {
+    pub(crate) cpu: usize,
+    /// By [`Level::slot`]: CPUs with equal numbers are in the same group. Packages by the system's number, nodes by index.
+    pub(crate) groups: [Option<usize>; SLOTS],
+    /// By [`Level::slot`]: the sizes of the caches; at `Core` that of the level-1 data cache.
+    pub(crate) cache_bytes: [Option<u64>; SLOTS],
+    pub(crate) kind: usize,
+}
+
+impl CpuFacts {
+    /// A CPU that is a core of its own in package 0.
+    pub(crate) fn alone(cpu: usize) -> Self {
+        let mut facts = Self { cpu, ..Self::default() };
+        facts.groups[Level::Package.slot()] = Some(0);
+        facts.groups[Level::Core.slot()] = Some(cpu);
+        facts
+    }
+}
+
+/// All that a source knows.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) source: Source,
+    /// Not empty; every CPU with a package and a core.
+    pub(crate) cpus: Vec<CpuFacts>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) matrix: Option<Matrix>,
+    pub(crate) kinds: Vec<CoreKind>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl Facts {
+    /// One package of equal cores.
+    pub(crate) fn flat(cpus: &CpuSet) -> Self {
+        Self {
+            source: Source::Flat,
+            cpus: cpus.iter().map(CpuFacts::alone).collect(),
+            nodes: Vec::new(),
+            matrix: None,
+            kinds: vec![CoreKind { name: "core".into() }],
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Machine {
+    /// One package of `cpus` equal cores, numbered from 0: all there is to say where nothing is known.
+    ///
+    /// # Panics
+    ///
+    /// If `cpus` is 0 or exceeds [`MAX_CPUS`](crate::MAX_CPUS).
+    pub fn flat(cpus: usize) -> Self {
+        assert!(cpus > 0, "a machine has at least one CPU");
+        assemble(Facts::flat(&CpuSet::first(cpus)))
+    }
+}
+
+/// Builds the tree.
+pub(crate) fn assemble(facts: Facts) -> Machine {
+    let Facts { source, mut cpus, nodes, matrix, kinds, warnings } = facts;
+    let levels = nest_levels(&cpus);
+    sort_into_ranges(&mut cpus, &levels);
+    let mut machine = Machine {
+        source,
+        objects: vec![whole_machine(cpus.len())],
+        pus: Vec::with_capacity(cpus.len()),
+        paths: Vec::with_capacity(cpus.len() * levels.len()),
+        levels,
+        nodes,
+        kinds,
+        ladder: Ladder::default(),
+        warnings,
+    };
+    let mut grower = Grower { machine: &mut machine, open: [None; SLOTS], counts: [0; SLOTS] };
+    cpus.iter().for_each(|cpu| grower.add(cpu));
+    machine.ladder = Ladder::of(&machine, matrix);
+    machine
+}
+
+fn whole_machine(pus: usize) -> Object {
+    Object {
+        level: Level::Machine,
+        number: 0,
+        cache_bytes: None,
+        parent: None,
+        children: vec![],
+        pus: 0..pus,
+    }
+}
+
+/// The levels that occur, the coarser before the finer; what the usual order says where both are the same.
+fn nest_levels(cpus: &[CpuFacts]) -> Vec<Level> {
+    let mut levels: Vec<Level> = Vec::new();
+    for level in Level::GROUPS {
+        if cpus.iter().all(|cpu| cpu.groups[level.slot()].is_none()) {
+            continue;
+        }
+        // Before the first level that is strictly finer. `Core` is always last: nothing is finer than it.
+        let finer = |&other: &Level| refines(cpus, other, level) && !refines(cpus, level, other);
+        let place = levels.iter().position(finer).unwrap_or(levels.len());
+        levels.insert(place, level);
+    }
+    keep_core_innermost(&mut levels);
+    levels
+}
+
+/// Inconsistent facts could claim a cache smaller than a core; I2 of the tree asks for cores innermost.
+fn keep_core_innermost(levels: &mut Vec<Level>) {
+    levels.retain(|&level| level != Level::Core);
+    levels.push(Level::Core);
+}
+
+/// Whether each group of `fine` lies in one group of `coarse`, or wholly outside all of them.
+fn refines(cpus: &[CpuFacts], fine: Level, coarse: Level) -> bool {
+    let mut outer_of = HashMap::new();
+    cpus.iter().all(|cpu| {
+        let outer = cpu.groups[coarse.slot()];
+        cpu.groups[fine.slot()].is_none_or(|group| *outer_of.entry(group).or_insert(outer) == outer)
+    })
+}
+
+/// Sorts CPUs by the lowest CPU of their groups, level by level, so that every (cut) group is a range.
+fn sort_into_ranges(cpus: &mut [CpuFacts], levels: &[Level]) {
+    cpus.sort_by_key(|cpu| cpu.cpu);
+    let cut = cut_groups(cpus, levels);
+    let mut rows: Vec<(Vec<usize>, CpuFacts)> =
+        cpus.iter().enumerate().map(|(i, cpu)| (sort_key(&cut, i, cpu.cpu), cpu.clone())).collect();
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    for (place, (_, cpu)) in cpus.iter_mut().zip(rows) {
+        *place = cpu;
+    }
+}
+
+/// For each level and CPU the lowest CPU of its group as cut by the levels outside it. Expects CPUs in ascending order.
+fn cut_groups(cpus: &[CpuFacts], levels: &[Level]) -> Vec<Vec<Option<usize>>> {
+    let mut outside: Vec<Option<(Level, usize)>> = vec![None; cpus.len()];
+    let mut cut = Vec::new();
+    for level in levels {
+        let mut lowest = HashMap::new();
+        let row: Vec<Option<usize>> = cpus
+            .iter()
+            .zip(&outside)
+            .map(|(cpu, &out)| {
+                let group = cpu.groups[level.slot()]?;
+                Some(*lowest.entry((out, group)).or_insert(cpu.cpu))
+            })
+            .collect();
+        // Only an object cuts what is inside it: a CPU without one here stays in the object outside.
+        outside =
+            row.iter().zip(&outside).map(|(here, &out)| here.map(|cpu| (*level, cpu)).or(out)).collect();
+        cut.push(row);
+    }
+    cut
+}
+
+/// A CPU without an object at a level goes by the next object further in, so that this one stays together.
+fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
+    let mut further_in = cpu;
+    let mut key = vec![cpu];
+    for row in cut.iter().rev() {
+        further_in = row[i].unwrap_or(further_in);
+        key.push(further_in);
+    }
+    key.reverse();
+    key
+}
+
+/// Adds PUs in tree order, opening an object wherever one differs from the PU's predecessor.
+struct Grower<'m> {
+    machine: &'m mut Machine,
+    /// By place in `levels`: the source's group and the object of the last PU.
+    open: [Option<(usize, usize)>; SLOTS],
+    counts: [usize; SLOTS],
+}
+
+impl Grower<'_> {
+    fn add(&mut self, cpu: &CpuFacts) {
+        let pu = self.machine.pus.len();
+        let mut parent = 0;
+        for place in 0..self.machine.levels.len() {
+            let object = self.enter(place, parent, cpu, pu);
+            self.machine.paths.push(object.map_or(NONE, |o| o as u32));
+            parent = object.unwrap_or(parent);
+        }
+        let sibling = pu - self.machine.objects[parent].pus.start;
+        let node = cpu.groups[Level::Node.slot()];
+        self.machine.pus.push(Pu { cpu: cpu.cpu, core: parent, sibling, kind: cpu.kind, node });
+    }
+
+    /// The object for `pu` at a level: the one its predecessor is in, or a new one.
+    fn enter(&mut self, place: usize, parent: usize, cpu: &CpuFacts, pu: usize) -> Option<usize> {
+        let level = self.machine.levels[place];
+        let group = cpu.groups[level.slot()];
+        if self.open[place].map(|(group, _)| group) != group {
+            // Whatever is open further in belongs to another object here.
+            self.open[place..].fill(None);
+        }
+        let group = group?;
+        let object = match self.open[place] {
+            Some((_, object)) => object,
+            None => self.start_object(level, parent, cpu, pu),
+        };
+        self.open[place] = Some((group, object));
+        self.machine.objects[object].pus.end = pu + 1;
+        Some(object)
+    }
+
+    fn start_object(&mut self, level: Level, parent: usize, cpu: &CpuFacts, pu: usize) -> usize {
+        let object = self.machine.objects.len();
+        let number = self.number(level, cpu);
+        let cache_bytes = cpu.cache_bytes[level.slot()];
+        let start =
+            Object { level, number, cache_bytes, parent: Some(parent), children: vec![], pus: pu..pu };
+        self.machine.objects.push(start);
+        self.machine.objects[parent].children.push(object);
+        object
+    }
+
+    fn number(&mut self, level: Level, cpu: &CpuFacts) -> usize {
+        let count = &mut self.counts[level.slot()];
+        *count += 1;
+        match (level, cpu.groups[level.slot()]) {
+            (Level::Package, Some(number)) => number,
+            (Level::Node, Some(index)) => self.machine.nodes[index].number,
+            _ => *count - 1,
+        }
+    }
+}
+
+impl Machine {
+    /// Checks I1 to I4 of the tree; for tests.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), String> {
+        let fail = |what: &str, i: usize| Err(format!("{what} {i}: {:?}", self.objects.get(i)));
+        if self.pus.is_empty() || self.objects[0].pus != (0..self.pus.len()) {
+            return fail("the machine", 0);
+        }
+        for (i, object) in self.objects.iter().enumerate() {
+            let mut end = object.pus.start;
+            for &child in &object.children {
+                let child_object = &self.objects[child];
+                if child_object.parent != Some(i)
+                    || child_object.pus.start != end
+                    || child_object.pus.is_empty()
+                {
+                    return fail("a child", child);
+                }
+                end = child_object.pus.end;
+            }
+            if (object.level == Level::Core) != object.children.is_empty() {
+                return fail("only cores have no children", i);
+            }
+            if object.level != Level::Core && end != object.pus.end {
+                return fail("children do not fill their parent", i);
+            }
+        }
+        let bad = self.pu_ids().find(|&id| !self.path_holds(id));
+        bad.map_or(Ok(()), |id| Err(format!("the path of {:?}: {:?}", self.pu(id), self.path(id))))
+    }
+
+    fn path_holds(&self, id: PuId) -> bool {
+        let holds = |&object: &u32| object == NONE || self.objects[object as usize].pus.contains(&id.index());
+        let package = self.ancestor(id, Level::Package);
+        self.path(id).iter().all(holds)
+            && package.is_some()
+            && self.ancestor(id, Level::Core) == Some(self.pu(id).core)
+    }
+}

@@ -1,0 +1,248 @@
+//! Sets and lists of CPU numbers, in the notation Linux uses: `0-3,8,10-11`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// CPU numbers are below this. Linux stops at 8,192; synthetic machines of the simulator may be larger. The bound
+/// keeps a nonsensical file (`0-4294967295`) from costing memory.
+pub const MAX_CPUS: usize = 1 << 20;
+
+/// A set of CPUs by the operating system's numbers.
+///
+/// # Invariants
+///
+/// I1: the last word is not zero, so equal sets have equal words.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct CpuSet {
+    words: Vec<u64>,
+}
+
+impl CpuSet {
+    /// The empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The CPUs `0..count`.
+    ///
+    /// # Panics
+    ///
+    /// If `count` exceeds [`MAX_CPUS`].
+    pub fn first(count: usize) -> Self {
+        (0..count).collect()
+    }
+
+    /// Adds a CPU.
+    ///
+    /// # Panics
+    ///
+    /// If `cpu` is not below [`MAX_CPUS`].
+    pub fn insert(&mut self, cpu: usize) {
+        assert!(cpu < MAX_CPUS, "CPU number {cpu} is not below {MAX_CPUS}");
+        let word = cpu / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (cpu % 64);
+    }
+
+    /// Whether the CPU is in the set.
+    pub fn contains(&self, cpu: usize) -> bool {
+        self.words.get(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+    }
+
+    /// The number of CPUs.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether there is no CPU in the set.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The lowest CPU.
+    pub fn lowest(&self) -> Option<usize> {
+        self.iter().next()
+    }
+
+    /// The CPUs that are in both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let mut words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
+        let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+        words.truncate(used);
+        Self { words }
+    }
+
+    /// The CPUs in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| bits(word).map(move |bit| 64 * i + bit))
+    }
+}
+
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.checked_sub(1)?;
+        Some(bit)
+    })
+}
+
+impl FromIterator<usize> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(cpus: I) -> Self {
+        let mut set = Self::new();
+        cpus.into_iter().for_each(|cpu| set.insert(cpu));
+        set
+    }
+}
+
+impl FromStr for CpuSet {
+    type Err = ListError;
+
+    /// Reads `0-3,8`; an empty text is the empty set.
+    fn from_str(text: &str) -> Result<Self, ListError> {
+        parse_list(text).map(|cpus| cpus.into_iter().collect())
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_list(self.iter(), f)
+    }
+}
+
+impl fmt::Debug for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CpuSet({self})")
+    }
+}
+
+impl Serialize for CpuSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A list of CPUs that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListError {
+    token: String,
+}
+
+impl fmt::Display for ListError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a CPU number or an ascending range such as 3 or 4-7", self.token)
+    }
+}
+
+impl std::error::Error for ListError {}
+
+/// Reads a list of CPUs in the order it is written in, repetitions included.
+pub(crate) fn parse_list(text: &str) -> Result<Vec<usize>, ListError> {
+    let mut cpus = Vec::new();
+    if text.trim().is_empty() {
+        return Ok(cpus);
+    }
+    for token in text.trim().split(',') {
+        let range = parse_range(token.trim()).filter(|range| cpus.len() + range.clone().count() <= MAX_CPUS);
+        cpus.extend(range.ok_or_else(|| ListError { token: shorten(token.trim()) })?);
+    }
+    Ok(cpus)
+}
+
+fn parse_range(token: &str) -> Option<std::ops::RangeInclusive<usize>> {
+    let (first, last) = token.split_once('-').unwrap_or((token, token));
+    let (first, last) = (parse_cpu(first)?, parse_cpu(last)?);
+    (first <= last).then_some(first..=last)
+}
+
+fn parse_cpu(digits: &str) -> Option<usize> {
+    // `parse` alone would take `+3`.
+    let all_digits = digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|&cpu| all_digits && cpu < MAX_CPUS)
+}
+
+/// Keeps a line of garbage from filling the screen.
+pub(crate) fn shorten(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let clean: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(LONGEST).is_some() { clean + "…" } else { clean }
+}
+
+/// Writes CPUs with runs of successors as ranges, in the order given.
+pub(crate) fn write_list(cpus: impl IntoIterator<Item = usize>, f: &mut impl fmt::Write) -> fmt::Result {
+    let mut cpus = cpus.into_iter().peekable();
+    let mut comma = "";
+    while let Some(first) = cpus.next() {
+        let mut last = first;
+        while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+            last = next;
+        }
+        if first == last {
+            write!(f, "{comma}{first}")?;
+        } else {
+            write!(f, "{comma}{first}-{last}")?;
+        }
+        comma = ",";
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    //! What these would miss: nothing of the kernel's own notation beyond lists (strides, hexadecimal masks) is read.
+
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_list_names_numbers_and_ranges() {
+        let set: CpuSet = " 0-2,5 , 63-65\n".parse().unwrap();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 1, 2, 5, 63, 64, 65]);
+        assert_eq!(set.to_string(), "0-2,5,63-65");
+        assert!("".parse::<CpuSet>().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_bad_list_is_refused_and_the_bad_token_named() {
+        for (text, token) in [
+            ("0,x", "x"),
+            ("4-", "4-"),
+            ("7-4", "7-4"),
+            ("1,,2", ""),
+            ("+3", "+3"),
+            ("-1", "-1"),
+            ("0-4294967295", "0-4294967295"),
+            ("99999999999999999999", "99999999999999999999"),
+        ] {
+            let error = text.parse::<CpuSet>().unwrap_err();
+            assert!(error.to_string().starts_with(&format!("`{token}` is not")), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_intersection_of_disjoint_sets_equals_the_empty_set() {
+        let low = CpuSet::first(3);
+        let high: CpuSet = [200].into_iter().collect();
+        assert_eq!(low.intersection(&high), CpuSet::new());
+        assert!(high.intersection(&low).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(cpus in proptest::collection::btree_set(0_usize..300, 0..40)) {
+            let set: CpuSet = cpus.iter().copied().collect();
+            prop_assert_eq!(set.len(), cpus.len());
+            prop_assert!(set.iter().eq(cpus.iter().copied()));
+            prop_assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused_without_a_panic(text in "[-0-9, x]{0,20}") {
+            let _ = text.parse::<CpuSet>();
+        }
+    }
+}

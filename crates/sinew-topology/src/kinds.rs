@@ -1,0 +1,136 @@
+//! Hybrid machines: which cores are fast.
+//!
+//! Asked in this order, the first that answers for every CPU is believed: the lists of the performance counters' drivers
+//! (`cpu_core`, `cpu_atom`, `cpu_lowpower`: these are exact), the scheduler's `cpu_capacity`, the highest clock rate.
+//!
+//! The last two are measures, not kinds: favoured cores of one and the same kind differ by some percent. So a core counts as
+//! another kind only if it has less than 80 % of the fastest core of the kind before; known hybrid chips differ by a third and more.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::assemble::CpuFacts;
+use crate::cpuset::CpuSet;
+use crate::machine::CoreKind;
+use crate::sysfs::{not_a, read_if_there};
+use crate::warning::Warning;
+
+/// From fast to slow.
+const DRIVERS: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
+
+/// A number the kernel keeps for each CPU, and how it is shown.
+struct Measure {
+    file: &'static str,
+    name: fn(u64) -> String,
+}
+
+const MEASURES: [Measure; 2] = [
+    Measure { file: "cpu_capacity", name: |capacity| format!("capacity {capacity}") },
+    Measure { file: "cpufreq/cpuinfo_max_freq", name: |khz| format!("{} MHz", khz / 1000) },
+];
+
+/// Enters each CPU's kind and answers the kinds, the fastest first; one kind where nothing is known.
+pub(crate) fn core_kinds(
+    devices: &Path,
+    cpus: &mut [CpuFacts],
+    warnings: &mut Vec<Warning>,
+) -> Vec<CoreKind> {
+    let mut attempt = |found: Result<Option<Vec<CoreKind>>, Warning>| match found {
+        Ok(kinds) => kinds,
+        Err(warning) => {
+            warnings.push(warning.then("not used to tell cores apart"));
+            None
+        }
+    };
+    if let Some(kinds) = attempt(by_driver(devices, cpus)) {
+        return kinds;
+    }
+    for measure in &MEASURES {
+        if let Some(kinds) = attempt(by_measure(devices, measure, cpus)) {
+            return kinds;
+        }
+    }
+    vec![CoreKind { name: "core".into() }]
+}
+
+fn by_driver(devices: &Path, cpus: &mut [CpuFacts]) -> Result<Option<Vec<CoreKind>>, Warning> {
+    let mut lists: Vec<(&str, CpuSet)> = Vec::new();
+    for name in DRIVERS {
+        let path = devices.join(name).join("cpus");
+        if let Some(text) = read_if_there(&path)? {
+            lists.push((name, text.parse().map_err(|error| Warning::at(&path, error))?));
+        }
+    }
+    lists.retain(|(_, list)| cpus.iter().any(|cpu| list.contains(cpu.cpu)));
+    if lists.is_empty() {
+        return Ok(None);
+    }
+    let mut kinds = Vec::new();
+    for cpu in cpus.iter() {
+        let mut holders = lists.iter().enumerate().filter(|(_, (_, list))| list.contains(cpu.cpu));
+        match (holders.next(), holders.next()) {
+            (Some((kind, _)), None) => kinds.push(kind),
+            _ => {
+                return Err(Warning::at(
+                    devices,
+                    format_args!("CPU {} is not in exactly one of {DRIVERS:?}", cpu.cpu),
+                ));
+            }
+        }
+    }
+    cpus.iter_mut().zip(kinds).for_each(|(cpu, kind)| cpu.kind = kind);
+    Ok(Some(lists.into_iter().map(|(name, _)| CoreKind { name: name.into() }).collect()))
+}
+
+fn by_measure(
+    devices: &Path,
+    measure: &Measure,
+    cpus: &mut [CpuFacts],
+) -> Result<Option<Vec<CoreKind>>, Warning> {
+    let mut values = Vec::new();
+    for cpu in cpus.iter() {
+        let path = devices.join(format!("system/cpu/cpu{}", cpu.cpu)).join(measure.file);
+        let Some(text) = read_if_there(&path)? else { return Ok(None) };
+        let value: u64 = text.parse().map_err(|_| Warning::at(&path, not_a("number", &text)))?;
+        values.push(value);
+    }
+    let tops = tops(&values);
+    let kind_of: BTreeMap<u64, usize> = tops.iter().enumerate().map(|(kind, &top)| (top, kind)).collect();
+    for (cpu, value) in cpus.iter_mut().zip(&values) {
+        // The lowest top that is not below the value.
+        cpu.kind = kind_of.range(value..).next().map_or(0, |(_, &kind)| kind);
+    }
+    if tops.len() == 1 {
+        return Ok(Some(vec![CoreKind { name: "core".into() }]));
+    }
+    Ok(Some(tops.into_iter().map(|top| CoreKind { name: (measure.name)(top) }).collect()))
+}
+
+/// The highest value of each kind, the highest kind first.
+fn tops(values: &[u64]) -> Vec<u64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    let mut tops: Vec<u64> = Vec::new();
+    for value in sorted {
+        if tops.last().is_none_or(|&top| u128::from(value) * 5 < u128::from(top) * 4) {
+            tops.push(value);
+        }
+    }
+    tops
+}
+
+#[cfg(test)]
+mod tests {
+    //! What these would miss: chips whose kinds differ by less than a fifth.
+
+    use super::*;
+
+    #[test]
+    fn favoured_cores_are_no_kind_of_their_own() {
+        assert_eq!(tops(&[4900, 5100, 4900, 3800, 3800]), [5100, 3800]);
+        assert_eq!(tops(&[1024, 1009, 1009]), [1024]);
+        assert_eq!(tops(&[1024, 870, 446, 446]), [1024, 446]);
+        assert_eq!(tops(&[1024, 700, 300]), [1024, 700, 300]);
+        assert_eq!(tops(&[0, 0]), [0]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Which seat goes to which PU.
+//!
+//! Both rules fill the first PU of every core before the second of any, and fast kinds of cores before slow ones: seats are
+//! dealt in rounds, one for each sibling and kind, and only within a round do the rules differ. So an order for more seats begins
+//! with that for fewer, and a pool can grow without moving anybody.
+//!
+//! Source: the thread mappings of the skeleton literature. Difference: there, compact fills the siblings of a core first;
+//! two seats on one core each run at little more than half speed, so here siblings always come last.
+//!
+//! # Tests
+//!
+//! `tests/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of compact, on random machines and masks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::cpuset::{CpuSet, ListError, parse_list, write_list};
+use crate::machine::{Level, Machine, PuId};
+
+/// How seats are placed on PUs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Mapping {
+    /// Spread over packages, nodes and caches, so that each seat shares as little as possible. For memory bandwidth.
+    Scatter,
+    /// Fill a package, a node, a cache before the next, so that seats share as much as possible. For communication.
+    Compact,
+    /// Leave it to the operating system.
+    #[default]
+    None,
+    /// Seat i on the i-th of these CPUs, by the operating system's numbers.
+    Explicit(Vec<usize>),
+}
+
+/// A mapping that cannot be read or carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MappingError {
+    /// Neither a name nor a list of CPUs.
+    Unknown(String),
+    /// A list of CPUs with a part that is none.
+    List(ListError),
+    /// An explicit mapping without a CPU.
+    Empty,
+    /// An explicit mapping names a CPU that is outside the affinity mask or cpuset, or not on this machine.
+    NotAllowed {
+        /// The first such CPU.
+        cpu: usize,
+        /// Those to choose from.
+        allowed: CpuSet,
+    },
+    /// None of the allowed CPUs is on this machine, so there is nowhere to sit.
+    NoCpu,
+}
+
+const WAY_OUT: &str = "write scatter, compact, none, or a list of CPUs such as 0,2,4-7";
+
+impl fmt::Display for MappingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(text) => write!(f, "`{text}` is not a mapping: {WAY_OUT}"),
+            Self::List(error) => write!(f, "{error}: {WAY_OUT}"),
+            Self::Empty => write!(f, "an empty mapping: {WAY_OUT}"),
+            Self::NotAllowed { cpu, allowed } => {
+                write!(f, "CPU {cpu} of the mapping is not one this process may use: choose from {allowed}")
+            }
+            Self::NoCpu => f.write_str("no allowed CPU is on this machine: use the mapping `none`"),
+        }
+    }
+}
+
+impl std::error::Error for MappingError {}
+
+impl FromStr for Mapping {
+    type Err = MappingError;
+
+    /// Reads `scatter`, `compact`, `none`, or a list of CPUs such as `0,2,4-7`, whose order counts.
+    fn from_str(text: &str) -> Result<Self, MappingError> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "" => Err(MappingError::Empty),
+            "scatter" => Ok(Self::Scatter),
+            "compact" => Ok(Self::Compact),
+            "none" => Ok(Self::None),
+            list if list.starts_with(|first: char| first.is_ascii_digit()) => {
+                parse_list(list).map(Self::Explicit).map_err(MappingError::List)
+            }
+            _ => Err(MappingError::Unknown(crate::cpuset::shorten(text.trim()))),
+        }
+    }
+}
+
+impl fmt::Display for Mapping {
+    /// In the form that [`str::parse`] reads; an explicit mapping without CPUs, which cannot be read, is empty.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scatter => f.write_str("scatter"),
+            Self::Compact => f.write_str("compact"),
+            Self::None => f.write_str("none"),
+            Self::Explicit(cpus) => write_list(cpus.iter().copied(), f),
+        }
+    }
+}
+
+/// A PU for each of `seats` seats, out of `allowed`; `None` for all with [`Mapping::None`]. More seats than PUs start over.
+///
+/// # Errors
+///
+/// [`MappingError::NotAllowed`] and [`MappingError::Empty`] for explicit mappings; [`MappingError::NoCpu`] if none of the
+/// allowed CPUs is on this machine.
+///
+/// # Cost
+///
+/// A few passes over the machine's PUs.
+pub fn place(
+    machine: &Machine,
+    allowed: &CpuSet,
+    mapping: &Mapping,
+    seats: usize,
+) -> Result<Vec<Option<PuId>>, MappingError> {
+    let order = match mapping {
+        Mapping::None => return Ok(vec![None; seats]),
+        Mapping::Scatter => deal(machine, allowed, scatter),
+        Mapping::Compact => deal(machine, allowed, compact),
+        Mapping::Explicit(cpus) => listed(machine, allowed, cpus)?,
+    };
+    if order.is_empty() {
+        return Err(MappingError::NoCpu);
+    }
+    Ok(order.into_iter().map(Some).cycle().take(seats).collect())
+}
+
+fn listed(machine: &Machine, allowed: &CpuSet, cpus: &[usize]) -> Result<Vec<PuId>, MappingError> {
+    if cpus.is_empty() {
+        return Err(MappingError::Empty);
+    }
+    let by_cpu: BTreeMap<usize, PuId> = machine.pu_ids().map(|id| (machine.pu(id).cpu, id)).collect();
+    let find = |&cpu: &usize| by_cpu.get(&cpu).copied().filter(|_| allowed.contains(cpu));
+    let refuse = |cpu| MappingError::NotAllowed { cpu, allowed: allowed.intersection(&machine.cpus()) };
+    cpus.iter().map(|cpu| find(cpu).ok_or_else(|| refuse(*cpu))).collect()
+}
+
+/// One of the rules: the chosen PUs inside an object, in order.
+type Rule = fn(&Machine, usize, &[bool]) -> Vec<PuId>;
+
+/// All allowed PUs, round by round.
+fn deal(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
+    let mut rounds: BTreeMap<(usize, usize), Vec<bool>> = BTreeMap::new();
+    for core in machine.objects_at(Level::Core) {
+        let free = core.pus.clone().filter(|&pu| allowed.contains(machine.pus()[pu].cpu));
+        // Counted among the allowed ones: a core whose first PU is forbidden is still a whole core.
+        for (sibling, pu) in free.enumerate() {
+            let round = rounds.entry((sibling, machine.pus()[pu].kind)).or_default();
+            round.resize(machine.pus().len(), false);
+            round[pu] = true;
+        }
+    }
+    rounds.values().flat_map(|chosen| rule(machine, 0, chosen)).collect()
+}
+
+/// One from each child in turn.
+fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
+    let mut hands: Vec<_> = parts(machine, object, chosen, scatter).into_iter().map(Vec::into_iter).collect();
+    let mut order = Vec::new();
+    while !hands.is_empty() {
+        hands.retain_mut(|hand| hand.next().map(|pu| order.push(pu)).is_some());
+    }
+    order
+}
+
+/// All of a child before the next, the one with most chosen PUs first, so that few children are touched.
+fn compact(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
+    let mut parts = parts(machine, object, chosen, compact);
+    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+    parts.concat()
+}
+
+fn parts(machine: &Machine, object: usize, chosen: &[bool], rule: Rule) -> Vec<Vec<PuId>> {
+    let object = &machine.objects()[object];
+    if object.children.is_empty() {
+        let pus = object.pus.clone().filter(|&pu| chosen[pu]);
+        return pus.map(|pu| vec![PuId(pu as u32)]).collect();
+    }
+    object.children.iter().map(|&child| rule(machine, child, chosen)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! What these would miss: orders; those are in `tests/mapping.rs`.
+
+    use super::*;
+
+    #[test]
+    fn a_mapping_is_read_back_from_what_it_prints() {
+        for text in ["scatter", "compact", "none", "0,2,4-7", "3,1", "0,0"] {
+            assert_eq!(text.parse::<Mapping>().unwrap().to_string(), text);
+        }
+        assert_eq!(" Scatter ".parse(), Ok(Mapping::Scatter));
+    }
+
+    #[test]
+    fn a_mapping_that_is_wrong_is_refused_with_the_way_out() {
+        for (text, start) in [
+            ("spread", "`spread` is not a mapping: write scatter,"),
+            ("", "an empty mapping: write scatter,"),
+            ("-1", "`-1` is not a mapping: write scatter,"),
+            ("0,x", "`x` is not a CPU number"),
+            ("4-2", "`4-2` is not a CPU number"),
+        ] {
+            let error = text.parse::<Mapping>().unwrap_err().to_string();
+            assert!(error.starts_with(start), "{text}: {error}");
+            assert!(error.ends_with("4-7"), "{text}: {error}");
+        }
+    }
+}

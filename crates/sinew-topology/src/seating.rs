@@ -1,0 +1,105 @@
+//! The seats of a pool on a machine: where each sits, and how far apart any two are.
+//!
+//! This is all that a pool needs of this crate once it is built.
+
+use crate::cpuset::CpuSet;
+use crate::machine::{Level, Machine, PuId};
+use crate::mapping::{Mapping, MappingError, place};
+
+/// A PU for each seat, and the distances between seats.
+///
+/// Seats that are placed by the operating system are all equally far, at distance 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seating {
+    pus: Vec<Option<PuId>>,
+    cpus: Vec<Option<usize>>,
+    /// Row by row, `seats` × `seats`.
+    distances: Vec<u8>,
+}
+
+impl Seating {
+    /// Seats `seats` workers by the mapping on the allowed CPUs; see [`place`].
+    ///
+    /// # Errors
+    ///
+    /// As [`place`].
+    ///
+    /// # Cost
+    ///
+    /// `seats`² bytes.
+    pub fn new(
+        machine: &Machine,
+        allowed: &CpuSet,
+        mapping: &Mapping,
+        seats: usize,
+    ) -> Result<Self, MappingError> {
+        let pus = place(machine, allowed, mapping, seats)?;
+        let cpus = pus.iter().map(|pu| pu.map(|pu| machine.pu(pu).cpu)).collect();
+        let mut distances = Vec::with_capacity(seats * seats);
+        for a in 0..seats {
+            distances.extend((0..seats).map(|b| seat_distance(machine, &pus, a, b)));
+        }
+        Ok(Self { pus, cpus, distances })
+    }
+
+    /// The number of seats.
+    pub fn seats(&self) -> usize {
+        self.pus.len()
+    }
+
+    /// Where each seat sits in the tree; `None` where the operating system decides.
+    pub fn pus(&self) -> &[Option<PuId>] {
+        &self.pus
+    }
+
+    /// Where each seat sits, by the operating system's numbers: what to pin to.
+    pub fn cpus(&self) -> &[Option<usize>] {
+        &self.cpus
+    }
+
+    /// What to pin a seat to, if anything.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such seat.
+    pub fn pin_of(&self, seat: usize) -> Option<CpuSet> {
+        self.cpus[seat].map(|cpu| CpuSet::from_iter([cpu]))
+    }
+
+    /// How far two seats are apart: 0 for a seat and itself, and for seats on the same PU; see [`Machine::distance`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no such seat.
+    pub fn distance(&self, a: usize, b: usize) -> u8 {
+        self.distances_from(a)[b]
+    }
+
+    /// The distances from one seat to every seat.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such seat.
+    pub fn distances_from(&self, seat: usize) -> &[u8] {
+        let seats = self.seats();
+        &self.distances[seat * seats..][..seats]
+    }
+
+    /// The largest distance between two seats.
+    pub fn farthest(&self) -> u8 {
+        self.distances.iter().copied().max().unwrap_or(0)
+    }
+
+    /// For each seat the object of `level` it sits in, as an index into [`Machine::objects`]: a package for "who may leave the
+    /// package", a node or cache for a locality domain. `None` for seats placed by the operating system, or without such an object.
+    pub fn objects(&self, machine: &Machine, level: Level) -> Vec<Option<usize>> {
+        self.pus.iter().map(|pu| pu.and_then(|pu| machine.ancestor(pu, level))).collect()
+    }
+}
+
+fn seat_distance(machine: &Machine, pus: &[Option<PuId>], a: usize, b: usize) -> u8 {
+    match (pus[a], pus[b]) {
+        (Some(a), Some(b)) => machine.distance(a, b),
+        _ => u8::from(a != b),
+    }
+}

@@ -1,0 +1,357 @@
+//! The machine as Linux tells it, below `/sys/devices/system`.
+//!
+//! Everything is read below a root that tests can fake, and nothing read is believed before it was checked: sets of CPUs must
+//! be the same for all CPUs in them. What is amiss becomes a warning, and the tree does without:
+//!
+//! | amiss | instead |
+//! |---|---|
+//! | the list of CPUs | the `cpuN` folders; without those, as many CPUs as the standard library sees |
+//! | a package or core of any CPU | a flat tree of all CPUs |
+//! | a level of caches | the tree without that level (no warning where there simply are none) |
+//! | the nodes | no nodes (no warning where there simply are none) |
+//! | the table of NUMA distances | all nodes equally far |
+//!
+//! # Not handled
+//!
+//! CPUs that are switched off are left out; CPUs that come and go later are not noticed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::assemble::{CpuFacts, Facts, assemble};
+use crate::cpuset::{CpuSet, shorten};
+use crate::distance::Matrix;
+use crate::kinds::core_kinds;
+use crate::machine::{Level, Machine, Node, Source, host_parallelism};
+use crate::warning::Warning;
+
+impl Machine {
+    /// The machine whose sysfs is found at `root/sys`; `/` is the one at hand.
+    ///
+    /// Never fails: what cannot be read or believed is told by [`Machine::warnings`] and left out, down to a flat tree.
+    ///
+    /// ```
+    /// use sinew_topology::{Machine, Source};
+    ///
+    /// let nothing_there = Machine::from_sysfs("/no/such/folder");
+    /// assert_eq!(nothing_there.source(), &Source::Flat);
+    /// assert!(nothing_there.warnings()[0].to_string().starts_with("/no/such/folder/sys/devices/system/cpu"));
+    /// ```
+    pub fn from_sysfs(root: impl AsRef<Path>) -> Self {
+        let root = root.as_ref();
+        let mut reader = Reader { system: root.join("sys/devices/system"), warnings: Vec::new() };
+        let cpus = reader.cpus();
+        let facts = match reader.packages_and_cores(&cpus) {
+            Ok(cpus) => reader.complete(root, cpus),
+            Err(warning) => {
+                reader.warnings.push(warning);
+                Facts::flat(&cpus)
+            }
+        };
+        assemble(Facts { warnings: reader.warnings, ..facts })
+    }
+}
+
+/// Reads a small file; larger ones are cut, since nothing here is long. The text comes without blanks around it.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    const LONGEST: u64 = 1 << 20;
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+/// As [`read_text`], but a file that is not there is nothing to speak of.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, Warning> {
+    match read_text(path) {
+        Ok(text) => Ok(Some(text)),
+        // A control group's folder may be a file's name here, and sysfs answers some absent values with ENODATA or the like.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(Warning::at(path, format_args!("{error}; ignored"))),
+    }
+}
+
+pub(crate) fn read_set(path: &Path) -> Result<CpuSet, Warning> {
+    let text = read_text(path).map_err(|error| Warning::at(path, error))?;
+    text.parse().map_err(|error| Warning::at(path, error))
+}
+
+struct Reader {
+    system: PathBuf,
+    warnings: Vec<Warning>,
+}
+
+impl Reader {
+    fn cpu(&self, cpu: usize, file: &str) -> PathBuf {
+        self.system.join(format!("cpu/cpu{cpu}/{file}"))
+    }
+
+    /// The CPUs that are switched on. Never empty.
+    fn cpus(&mut self) -> CpuSet {
+        let folder = self.system.join("cpu");
+        let folders = numbered(&folder, "cpu");
+        let online = folder.join("online");
+        let listed = read_set(&online).map(|cpus| cpus.intersection(&folders)).and_then(|cpus| {
+            if cpus.is_empty() {
+                Err(Warning::at(&online, "names no CPU that has a folder"))
+            } else {
+                Ok(cpus)
+            }
+        });
+        match listed {
+            Ok(cpus) => cpus,
+            Err(warning) if folders.is_empty() => {
+                let count = host_parallelism();
+                let what = format_args!("{warning}; no CPU is described, so {count} equal ones are assumed");
+                self.warnings.push(Warning::at(&folder, what));
+                CpuSet::first(count)
+            }
+            Err(warning) => {
+                self.warnings.push(warning.then("every CPU with a folder is taken to be on"));
+                folders
+            }
+        }
+    }
+
+    fn packages_and_cores(&self, cpus: &CpuSet) -> Result<Vec<CpuFacts>, Warning> {
+        let flat = |warning: Warning| warning.then("all CPUs are taken to be equal");
+        let cores = cpus.iter().map(|cpu| self.core(cpu)).collect::<Result<Vec<_>, _>>().map_err(flat)?;
+        let cores = groups(cpus, cores.into_iter().map(Some).collect());
+        let cores = cores.map_err(|cpu| {
+            flat(Warning::at(
+                &self.cpu(cpu, "topology"),
+                "the CPUs of this core disagree about who belongs to it",
+            ))
+        })?;
+        let mut facts = Vec::new();
+        for (cpu, core) in cpus.iter().zip(cores) {
+            let mut fact = CpuFacts::alone(cpu);
+            fact.groups[Level::Package.slot()] = Some(self.package(cpu).map_err(flat)?);
+            fact.groups[Level::Core.slot()] = core;
+            facts.push(fact);
+        }
+        Ok(facts)
+    }
+
+    fn core(&self, cpu: usize) -> Result<CpuSet, Warning> {
+        // The name since Linux 5.2; older kernels have only the second.
+        read_set(&self.cpu(cpu, "topology/core_cpus_list"))
+            .or_else(|_| read_set(&self.cpu(cpu, "topology/thread_siblings_list")))
+    }
+
+    fn package(&self, cpu: usize) -> Result<usize, Warning> {
+        let path = self.cpu(cpu, "topology/physical_package_id");
+        let text = read_text(&path).map_err(|error| Warning::at(&path, error))?;
+        // −1 is the kernel's "unknown", common on small ARM boards: one package.
+        let number = if text == "-1" { Some(0) } else { text.parse::<u32>().ok() };
+        number.map(|n| n as usize).ok_or_else(|| Warning::at(&path, not_a("package number", &text)))
+    }
+
+    /// Adds what a tree can do without.
+    fn complete(&mut self, root: &Path, mut cpus: Vec<CpuFacts>) -> Facts {
+        let online: CpuSet = cpus.iter().map(|cpu| cpu.cpu).collect();
+        self.caches(&online, &mut cpus);
+        let nodes = self.nodes(&online, &mut cpus);
+        let matrix = self.matrix(&nodes);
+        let kinds = core_kinds(&root.join("sys/devices"), &mut cpus, &mut self.warnings);
+        let source = Source::Sysfs(root.to_owned());
+        Facts { source, cpus, nodes, matrix, kinds, warnings: Vec::new() }
+    }
+
+    fn caches(&mut self, online: &CpuSet, cpus: &mut [CpuFacts]) {
+        let caches: Vec<Vec<Cache>> = cpus.iter().map(|cpu| self.caches_of(cpu.cpu)).collect();
+        for (number, level) in [(1, Level::Core), (2, Level::L2), (3, Level::L3)] {
+            let of = |i: usize| caches[i].iter().find(|cache| cache.level == number);
+            for (i, cpu) in cpus.iter_mut().enumerate() {
+                cpu.cache_bytes[level.slot()] = of(i).and_then(|cache| cache.bytes);
+            }
+            if level == Level::Core {
+                continue;
+            }
+            let sets = (0..cpus.len()).map(|i| of(i).map(|cache| cache.shared.clone())).collect();
+            match groups(online, sets) {
+                Ok(groups) => {
+                    cpus.iter_mut().zip(groups).for_each(|(cpu, group)| cpu.groups[level.slot()] = group);
+                }
+                Err(cpu) => {
+                    let what = format_args!(
+                        "the CPUs of an {level} disagree about sharing it; {level} caches are left out"
+                    );
+                    self.warnings.push(Warning::at(&self.cpu(cpu, "cache"), what));
+                }
+            }
+        }
+    }
+
+    /// The data caches of a CPU; nonsense is warned about and left out.
+    fn caches_of(&mut self, cpu: usize) -> Vec<Cache> {
+        let folder = self.cpu(cpu, "cache");
+        let mut caches = Vec::new();
+        for index in numbered(&folder, "index").iter() {
+            match Cache::read(&folder.join(format!("index{index}"))) {
+                Ok(cache) => caches.extend(cache),
+                Err(warning) => self.warnings.push(warning.then("this cache is left out")),
+            }
+        }
+        caches
+    }
+
+    /// Reads the nodes and enters them into the facts; all of them or none.
+    fn nodes(&mut self, online: &CpuSet, cpus: &mut [CpuFacts]) -> Vec<Node> {
+        let folder = self.system.join("node");
+        let numbers = numbered(&folder, "node");
+        let nodes: Result<Vec<Node>, Warning> =
+            numbers.iter().map(|n| read_node(&folder, n, online)).collect();
+        let nodes = nodes.and_then(|nodes| {
+            let entries: usize = nodes.iter().map(|node| node.cpus.len()).sum();
+            let all: CpuSet = nodes.iter().flat_map(|node| node.cpus.iter()).collect();
+            let disjoint = entries == all.len();
+            if disjoint { Ok(nodes) } else { Err(Warning::at(&folder, "a CPU belongs to two nodes")) }
+        });
+        let nodes = nodes.unwrap_or_else(|warning| {
+            self.warnings.push(warning.then("NUMA nodes are left out"));
+            Vec::new()
+        });
+        let node_of: HashMap<usize, usize> = nodes
+            .iter()
+            .enumerate()
+            .flat_map(|(i, node)| node.cpus.iter().map(move |cpu| (cpu, i)))
+            .collect();
+        cpus.iter_mut().for_each(|cpu| cpu.groups[Level::Node.slot()] = node_of.get(&cpu.cpu).copied());
+        nodes
+    }
+
+    fn matrix(&mut self, nodes: &[Node]) -> Option<Matrix> {
+        if nodes.len() < 2 {
+            return None;
+        }
+        let folder = self.system.join("node");
+        let row = |node: &Node| -> Option<Vec<u32>> {
+            let text = read_text(&folder.join(format!("node{}/distance", node.number))).ok()?;
+            text.split_whitespace().map(|distance| distance.parse().ok()).collect()
+        };
+        let rows: Option<Vec<Vec<u32>>> = nodes.iter().map(row).collect();
+        let matrix = rows.as_deref().and_then(Matrix::new);
+        if matrix.is_none() {
+            let what =
+                "the NUMA distances are missing or make no sense; all nodes are taken to be equally far";
+            self.warnings.push(Warning::at(&folder, what));
+        }
+        matrix
+    }
+}
+
+pub(crate) fn not_a(what: &str, text: &str) -> String {
+    format!("`{}` is not a {what}", shorten(text))
+}
+
+/// The N of all entries called `prefixN`.
+fn numbered(folder: &Path, prefix: &str) -> CpuSet {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| -> Option<usize> {
+        let name = entry.file_name();
+        let list: CpuSet = name.to_str()?.strip_prefix(prefix)?.parse().ok()?;
+        list.lowest().filter(|_| list.len() == 1)
+    };
+    entries.filter_map(number).collect()
+}
+
+/// Turns "with whom do I share" of each CPU into groups, named by their lowest CPU. Fails with the CPU whose set does not
+/// hold itself, or not the same CPUs as its members' sets do; CPUs that are off do not count.
+fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>, usize> {
+    let sets: BTreeMap<usize, CpuSet> =
+        cpus.iter().zip(sets).filter_map(|(cpu, set)| Some((cpu, set?.intersection(cpus)))).collect();
+    for (&cpu, set) in &sets {
+        // The first member stands for all: if every CPU agrees with its first member, all members agree.
+        let agreed = set.contains(cpu) && set.lowest().and_then(|first| sets.get(&first)) == Some(set);
+        if !agreed
+            || set.iter().any(|member| sets.get(&member).is_none_or(|other| other.lowest() != set.lowest()))
+        {
+            return Err(cpu);
+        }
+    }
+    Ok(cpus.iter().map(|cpu| sets.get(&cpu)?.lowest()).collect())
+}
+
+#[derive(Debug)]
+struct Cache {
+    level: u32,
+    bytes: Option<u64>,
+    shared: CpuSet,
+}
+
+impl Cache {
+    /// `None` for instruction caches and for levels that are not kept.
+    fn read(folder: &Path) -> Result<Option<Self>, Warning> {
+        let path = folder.join("level");
+        let text = read_text(&path).map_err(|error| Warning::at(&path, error))?;
+        let level = text.parse().map_err(|_| Warning::at(&path, not_a("cache level", &text)))?;
+        let instructions = read_text(&folder.join("type")).is_ok_and(|kind| kind == "Instruction");
+        if instructions || !(1..=3).contains(&level) {
+            return Ok(None);
+        }
+        // The size is only shown, so that its absence is no reason to do without the cache.
+        let bytes = read_text(&folder.join("size")).ok().and_then(|size| parse_size(&size));
+        Ok(Some(Self { level, bytes, shared: read_set(&folder.join("shared_cpu_list"))? }))
+    }
+}
+
+/// `48K`, `32M`, or bytes.
+fn parse_size(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 1 << 10),
+        b'M' => (&text[..text.len() - 1], 1 << 20),
+        b'G' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|&bytes| bytes > 0)
+}
+
+fn read_node(folder: &Path, number: usize, online: &CpuSet) -> Result<Node, Warning> {
+    let folder = folder.join(format!("node{number}"));
+    let cpus = read_set(&folder.join("cpulist"))?.intersection(online);
+    let meminfo = read_text(&folder.join("meminfo")).unwrap_or_default();
+    Ok(Node { number, memory_bytes: total_memory(&meminfo), cpus })
+}
+
+/// From `Node 0 MemTotal:        4286676 kB`.
+fn total_memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
+    let kib: u64 = line.split_whitespace().nth(3)?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What these would miss: `tests/trees.rs` reads whole faked machines.
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_unit() {
+        assert_eq!(parse_size("48K"), Some(48 << 10));
+        assert_eq!(parse_size("32M"), Some(32 << 20));
+        assert_eq!(parse_size("512"), Some(512));
+        assert_eq!(
+            ["", "K", "0K", "x", "99999999999999999999G", "18446744073709551615K"].map(parse_size),
+            [None; 6]
+        );
+    }
+
+    #[test]
+    fn a_cpu_missing_from_its_own_group_or_doubted_by_its_partner_is_found() {
+        let cpus = CpuSet::first(3);
+        let sets = |lists: [&str; 3]| lists.map(|list| Some(list.parse().unwrap())).to_vec();
+        assert_eq!(groups(&cpus, sets(["0-1", "0-1", "2"])), Ok(vec![Some(0), Some(0), Some(2)]));
+        assert_eq!(groups(&cpus, sets(["0-1,7", "0-1,7", "2"])), Ok(vec![Some(0), Some(0), Some(2)]));
+        assert!(groups(&cpus, sets(["1", "1", "2"])).is_err());
+        assert!(groups(&cpus, sets(["0-1", "1", "2"])).is_err());
+        assert!(groups(&cpus, sets(["0", "0-1", "2"])).is_err());
+        assert!(groups(&cpus, sets(["", "1", "2"])).is_err());
+        assert!(groups(&cpus, vec![Some(CpuSet::first(2)), None, None]).is_err());
+        assert_eq!(groups(&cpus, vec![None, None, None]), Ok(vec![None; 3]));
+    }
+}
