@@ -43,7 +43,7 @@ impl CpuFacts {
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) source: Source,
-    /// Not empty; every CPU with a package and a core.
+    /// Not empty; every CPU with a package and a core, and all CPUs of a core in the same groups.
     pub(crate) cpus: Vec<CpuFacts>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) matrix: Option<Matrix>,
@@ -117,19 +117,13 @@ fn nest_levels(cpus: &[CpuFacts]) -> Vec<Level> {
         if cpus.iter().all(|cpu| cpu.groups[level.slot()].is_none()) {
             continue;
         }
-        // Before the first level that is strictly finer. `Core` is always last: nothing is finer than it.
+        // Before the first level that is strictly finer. `Core` comes last: no group splits a core.
         let finer = |&other: &Level| refines(cpus, other, level) && !refines(cpus, level, other);
         let place = levels.iter().position(finer).unwrap_or(levels.len());
         levels.insert(place, level);
     }
-    keep_core_innermost(&mut levels);
+    debug_assert_eq!(levels.last(), Some(&Level::Core), "no group splits a core");
     levels
-}
-
-/// Inconsistent facts could claim a cache smaller than a core; I2 of the tree asks for cores innermost.
-fn keep_core_innermost(levels: &mut Vec<Level>) {
-    levels.retain(|&level| level != Level::Core);
-    levels.push(Level::Core);
 }
 
 /// Whether each group of `fine` lies in one group of `coarse`, or wholly outside all of them.

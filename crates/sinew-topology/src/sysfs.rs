@@ -6,9 +6,9 @@
 //! | amiss | instead |
 //! |---|---|
 //! | the list of CPUs | the `cpuN` folders; without those, as many CPUs as the standard library sees |
-//! | a package or core of any CPU | a flat tree of all CPUs |
-//! | a level of caches | the tree without that level (no warning where there simply are none) |
-//! | the nodes | no nodes (no warning where there simply are none) |
+//! | a package or core of any CPU, or a core in two packages | a flat tree of all CPUs |
+//! | a level of caches, or one that only part of a core has | the tree without that level (no warning where there simply are none) |
+//! | the nodes, or a core in two of them | no nodes (no warning where there simply are none) |
 //! | the table of NUMA distances | all nodes equally far |
 //!
 //! # Not handled
@@ -37,19 +37,12 @@ impl Machine {
     ///
     /// let nothing_there = Machine::from_sysfs("/no/such/folder");
     /// assert_eq!(nothing_there.source(), &Source::Flat);
-    /// assert!(nothing_there.warnings()[0].to_string().starts_with("/no/such/folder/sys/devices/system/cpu"));
+    /// assert!(nothing_there.warnings()[0].to_string().starts_with("/no/such/folder"));
     /// ```
     pub fn from_sysfs(root: impl AsRef<Path>) -> Self {
         let root = root.as_ref();
         let mut reader = Reader { system: root.join("sys/devices/system"), warnings: Vec::new() };
-        let cpus = reader.cpus();
-        let facts = match reader.packages_and_cores(&cpus) {
-            Ok(cpus) => reader.complete(root, cpus),
-            Err(warning) => {
-                reader.warnings.push(warning);
-                Facts::flat(&cpus)
-            }
-        };
+        let facts = reader.facts(root);
         assemble(Facts { warnings: reader.warnings, ..facts })
     }
 }
@@ -79,6 +72,8 @@ pub(crate) fn read_set(path: &Path) -> Result<CpuSet, Warning> {
     text.parse().map_err(|error| Warning::at(path, error))
 }
 
+const ALL: &str = "every CPU with a folder is taken to be on";
+
 struct Reader {
     system: PathBuf,
     warnings: Vec<Warning>,
@@ -89,51 +84,54 @@ impl Reader {
         self.system.join(format!("cpu/cpu{cpu}/{file}"))
     }
 
-    /// The CPUs that are switched on. Never empty.
-    fn cpus(&mut self) -> CpuSet {
-        let folder = self.system.join("cpu");
-        let folders = numbered(&folder, "cpu");
-        let online = folder.join("online");
-        let listed = read_set(&online).map(|cpus| cpus.intersection(&folders)).and_then(|cpus| {
-            if cpus.is_empty() {
-                Err(Warning::at(&online, "names no CPU that has a folder"))
-            } else {
-                Ok(cpus)
-            }
-        });
-        match listed {
-            Ok(cpus) => cpus,
-            Err(warning) if folders.is_empty() => {
-                let count = host_parallelism();
-                let what = format_args!("{warning}; no CPU is described, so {count} equal ones are assumed");
-                self.warnings.push(Warning::at(&folder, what));
-                CpuSet::first(count)
-            }
+    fn facts(&mut self, root: &Path) -> Facts {
+        let Some(cpus) = self.cpus() else { return Facts::flat(&CpuSet::first(host_parallelism())) };
+        match self.packages_and_cores(&cpus) {
+            Ok(cpus) => self.complete(root, cpus),
             Err(warning) => {
-                self.warnings.push(warning.then("every CPU with a folder is taken to be on"));
-                folders
+                self.warnings.push(warning.then("all CPUs are taken to be equal"));
+                Facts::flat(&cpus)
             }
         }
     }
 
+    /// The CPUs that are switched on; `None` if there is no folder of any CPU.
+    fn cpus(&mut self) -> Option<CpuSet> {
+        let folder = self.system.join("cpu");
+        let folders = numbered(&folder, "cpu");
+        if folders.is_empty() {
+            let instead = format_args!("describes no CPU; {} equal ones are assumed", host_parallelism());
+            self.warnings.push(Warning::at(&folder, instead));
+            return None;
+        }
+        let online = folder.join("online");
+        match read_set(&online).map(|cpus| cpus.intersection(&folders)) {
+            Ok(cpus) if !cpus.is_empty() => return Some(cpus),
+            Ok(_) => self
+                .warnings
+                .push(Warning::at(&online, format_args!("names no CPU that has a folder; {ALL}"))),
+            Err(warning) => self.warnings.push(warning.then(ALL)),
+        }
+        Some(folders)
+    }
+
+    /// Fails where there is no believing the rest.
     fn packages_and_cores(&self, cpus: &CpuSet) -> Result<Vec<CpuFacts>, Warning> {
-        let flat = |warning: Warning| warning.then("all CPUs are taken to be equal");
-        let cores = cpus.iter().map(|cpu| self.core(cpu)).collect::<Result<Vec<_>, _>>().map_err(flat)?;
-        let cores = groups(cpus, cores.into_iter().map(Some).collect());
-        let cores = cores.map_err(|cpu| {
-            flat(Warning::at(
-                &self.cpu(cpu, "topology"),
-                "the CPUs of this core disagree about who belongs to it",
-            ))
+        let cores: Result<Vec<_>, _> = cpus.iter().map(|cpu| self.core(cpu).map(Some)).collect();
+        let cores = groups(cpus, cores?).map_err(|cpu| {
+            Warning::at(&self.cpu(cpu, "topology"), "the CPUs of this core disagree about who belongs to it")
         })?;
         let mut facts = Vec::new();
         for (cpu, core) in cpus.iter().zip(cores) {
             let mut fact = CpuFacts::alone(cpu);
-            fact.groups[Level::Package.slot()] = Some(self.package(cpu).map_err(flat)?);
+            fact.groups[Level::Package.slot()] = Some(self.package(cpu)?);
             fact.groups[Level::Core.slot()] = core;
             facts.push(fact);
         }
-        Ok(facts)
+        match split_core(&facts, |cpu| cpu.groups[Level::Package.slot()]) {
+            Some(cpu) => Err(Warning::at(&self.cpu(cpu, "topology"), "this core is in two packages")),
+            None => Ok(facts),
+        }
     }
 
     fn core(&self, cpu: usize) -> Result<CpuSet, Warning> {
@@ -172,16 +170,31 @@ impl Reader {
                 continue;
             }
             let sets = (0..cpus.len()).map(|i| of(i).map(|cache| cache.shared.clone())).collect();
-            match groups(online, sets) {
-                Ok(groups) => {
-                    cpus.iter_mut().zip(groups).for_each(|(cpu, group)| cpu.groups[level.slot()] = group);
-                }
-                Err(cpu) => {
-                    let what = format_args!(
-                        "the CPUs of an {level} disagree about sharing it; {level} caches are left out"
-                    );
-                    self.warnings.push(Warning::at(&self.cpu(cpu, "cache"), what));
-                }
+            self.enter_cache(level, groups(online, sets), cpus);
+        }
+    }
+
+    fn enter_cache(
+        &mut self,
+        level: Level,
+        groups: Result<Vec<Option<usize>>, usize>,
+        cpus: &mut [CpuFacts],
+    ) {
+        let checked = groups.map_err(|cpu| (cpu, "its CPUs disagree about sharing it")).and_then(|groups| {
+            let group_of: HashMap<usize, usize> =
+                cpus.iter().zip(&groups).filter_map(|(cpu, group)| Some((cpu.cpu, (*group)?))).collect();
+            match split_core(cpus, |cpu| group_of.get(&cpu.cpu).copied()) {
+                Some(cpu) => Err((cpu, "only part of a core has it")),
+                None => Ok(groups),
+            }
+        });
+        match checked {
+            Ok(groups) => {
+                cpus.iter_mut().zip(groups).for_each(|(cpu, group)| cpu.groups[level.slot()] = group);
+            }
+            Err((cpu, why)) => {
+                let what = format_args!("{level}: {why}; all {level} caches are left out");
+                self.warnings.push(Warning::at(&self.cpu(cpu, "cache"), what));
             }
         }
     }
@@ -205,23 +218,24 @@ impl Reader {
         let numbers = numbered(&folder, "node");
         let nodes: Result<Vec<Node>, Warning> =
             numbers.iter().map(|n| read_node(&folder, n, online)).collect();
-        let nodes = nodes.and_then(|nodes| {
-            let entries: usize = nodes.iter().map(|node| node.cpus.len()).sum();
-            let all: CpuSet = nodes.iter().flat_map(|node| node.cpus.iter()).collect();
-            let disjoint = entries == all.len();
-            if disjoint { Ok(nodes) } else { Err(Warning::at(&folder, "a CPU belongs to two nodes")) }
+        let checked = nodes.and_then(|nodes| {
+            let why = |what| Err(Warning::at(&folder, what));
+            let owners =
+                nodes.iter().enumerate().flat_map(|(i, node)| node.cpus.iter().map(move |cpu| (cpu, i)));
+            let node_of: HashMap<usize, usize> = owners.collect();
+            if nodes.iter().map(|node| node.cpus.len()).sum::<usize>() > node_of.len() {
+                return why("a CPU belongs to two nodes");
+            }
+            if split_core(cpus, |cpu| node_of.get(&cpu.cpu).copied()).is_some() {
+                return why("a core belongs to two nodes");
+            }
+            cpus.iter_mut().for_each(|cpu| cpu.groups[Level::Node.slot()] = node_of.get(&cpu.cpu).copied());
+            Ok(nodes)
         });
-        let nodes = nodes.unwrap_or_else(|warning| {
+        checked.unwrap_or_else(|warning| {
             self.warnings.push(warning.then("NUMA nodes are left out"));
             Vec::new()
-        });
-        let node_of: HashMap<usize, usize> = nodes
-            .iter()
-            .enumerate()
-            .flat_map(|(i, node)| node.cpus.iter().map(move |cpu| (cpu, i)))
-            .collect();
-        cpus.iter_mut().for_each(|cpu| cpu.groups[Level::Node.slot()] = node_of.get(&cpu.cpu).copied());
-        nodes
+        })
     }
 
     fn matrix(&mut self, nodes: &[Node]) -> Option<Matrix> {
@@ -274,6 +288,16 @@ fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>
         }
     }
     Ok(cpus.iter().map(|cpu| sets.get(&cpu)?.lowest()).collect())
+}
+
+/// A CPU whose core has CPUs of different groups, or with and without one.
+fn split_core(cpus: &[CpuFacts], group: impl Fn(&CpuFacts) -> Option<usize>) -> Option<usize> {
+    let mut group_of_core = HashMap::new();
+    let mut splits = |cpu: &CpuFacts| {
+        let here = group(cpu);
+        *group_of_core.entry(cpu.groups[Level::Core.slot()]).or_insert(here) != here
+    };
+    cpus.iter().find(|cpu| splits(cpu)).map(|cpu| cpu.cpu)
 }
 
 #[derive(Debug)]

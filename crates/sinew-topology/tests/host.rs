@@ -1,0 +1,143 @@
+//! The machine at hand: what can be checked without knowing which one it is, and pinning real threads.
+//!
+//! What these would miss: wrong answers that are consistent.
+
+use std::thread;
+
+use sinew_topology::{
+    CpuSet, Level, Limits, Machine, Mapping, PinError, Seating, current_cpu, pin_current_thread,
+};
+
+/// A CPU of those we may use, as a set.
+fn one_of(allowed: &CpuSet) -> CpuSet {
+    allowed.iter().take(1).collect()
+}
+
+/// Whether threads can be pinned here; says so if not.
+fn can_pin() -> bool {
+    match pin_current_thread(Limits::read().allowed()) {
+        Ok(_) => true,
+        Err(error) => {
+            println!("skipped: {error}");
+            false
+        }
+    }
+}
+
+#[test]
+fn the_host_is_a_sound_tree_that_holds_what_we_may_use() {
+    let machine = Machine::host();
+    machine.check().unwrap();
+    let limits = Limits::read();
+    assert!((1..=machine.count(Level::Pu)).contains(&limits.effective_threads()));
+    assert_eq!(machine.cpus().intersection(limits.allowed()), *limits.allowed());
+    let seating =
+        Seating::new(machine, limits.allowed(), &Mapping::Compact, limits.effective_threads()).unwrap();
+    assert!(seating.cpus().iter().flatten().all(|&cpu| limits.allowed().contains(cpu)));
+}
+
+#[test]
+fn the_host_has_as_many_pus_as_the_kernel_counts() {
+    let Ok(stat) = std::fs::read_to_string("/proc/stat") else {
+        println!("skipped: there is no /proc/stat here");
+        return;
+    };
+    let is_cpu = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    assert_eq!(Machine::host().count(Level::Pu), stat.lines().filter(is_cpu).count());
+}
+
+#[test]
+fn the_host_agrees_with_hwloc() {
+    let level = |name: &str| {
+        let output =
+            std::process::Command::new("hwloc-calc").args(["--number-of", name, "all"]).output().ok()?;
+        String::from_utf8(output.stdout).ok()?.trim().parse::<usize>().ok()
+    };
+    for (name, ours) in [("package", Level::Package), ("core", Level::Core), ("pu", Level::Pu)] {
+        match level(name) {
+            Some(theirs) => assert_eq!(Machine::host().count(ours), theirs, "{name}"),
+            None => println!("skipped: hwloc-calc does not answer for {name}"),
+        }
+    }
+}
+
+#[test]
+fn a_pinned_thread_runs_where_it_was_told_until_it_is_let_go() {
+    if !can_pin() {
+        return;
+    }
+    thread::spawn(|| {
+        let before = Limits::read();
+        for cpu in before.allowed().iter() {
+            let pinned = pin_current_thread(&[cpu].into_iter().collect()).unwrap();
+            assert_eq!(current_cpu(), Some(cpu));
+            drop(pinned);
+        }
+        assert_eq!(Limits::read().affinity(), before.affinity());
+        // The memory of the pin is gone as well: this is the kernel's answer, on a thread that inherits the mask.
+        let inherited = thread::spawn(|| Limits::read().affinity().clone()).join().unwrap();
+        assert_eq!(&inherited, before.affinity());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_pinned_thread_still_knows_what_the_process_may_use() {
+    if !can_pin() {
+        return;
+    }
+    thread::spawn(|| {
+        let before = Limits::read();
+        let outer = pin_current_thread(&one_of(before.allowed())).unwrap();
+        let inner = pin_current_thread(&one_of(before.allowed())).unwrap();
+        assert_eq!(Limits::read().affinity(), before.affinity());
+        drop(inner);
+        assert_eq!(Limits::read().affinity(), before.affinity());
+        drop(outer);
+        assert_eq!(Limits::read().affinity(), before.affinity());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_pin_can_be_moved_and_is_undone_as_a_whole() {
+    if !can_pin() {
+        return;
+    }
+    thread::spawn(|| {
+        let before = Limits::read();
+        let mut pinned = pin_current_thread(&one_of(before.allowed())).unwrap();
+        for cpu in before.allowed().iter() {
+            pinned.move_to(&[cpu].into_iter().collect()).unwrap();
+            assert_eq!(current_cpu(), Some(cpu));
+        }
+        drop(pinned);
+        let inherited = thread::spawn(|| Limits::read().affinity().clone()).join().unwrap();
+        assert_eq!(&inherited, before.affinity());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_pin_to_no_existing_cpu_is_refused_and_leaves_the_thread_alone() {
+    if !can_pin() {
+        return;
+    }
+    thread::spawn(|| {
+        let before = Limits::read();
+        for nowhere in [CpuSet::new(), [100_000].into_iter().collect()] {
+            let error = pin_current_thread(&nowhere).unwrap_err();
+            assert!(matches!(&error, PinError::Refused { cpus, .. } if *cpus == nowhere), "{error}");
+            assert!(!error.to_string().contains('\n'));
+        }
+        let inherited = thread::spawn(|| Limits::read().affinity().clone()).join().unwrap();
+        assert_eq!(&inherited, before.affinity());
+    })
+    .join()
+    .unwrap();
+}

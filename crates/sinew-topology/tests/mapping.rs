@@ -1,0 +1,196 @@
+//! Orders of seats: what scatter and compact promise, on real and random machines and masks.
+//!
+//! What these would miss: whether a promise is worth anything; that is for benchmarks.
+
+mod fake;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use sinew_topology::{CpuSet, Level, Machine, Mapping, MappingError, PuId, Seating, place};
+
+fn order(machine: &Machine, allowed: &CpuSet, mapping: &Mapping, seats: usize) -> Vec<PuId> {
+    place(machine, allowed, mapping, seats).unwrap().into_iter().map(Option::unwrap).collect()
+}
+
+fn cpus(machine: &Machine, mapping: &Mapping, seats: usize) -> Vec<usize> {
+    order(machine, &machine.cpus(), mapping, seats).into_iter().map(|id| machine.pu(id).cpu).collect()
+}
+
+fn numa_server() -> Machine {
+    Machine::from_sysfs(fake::numa_server().path())
+}
+
+#[test]
+fn scatter_goes_round_the_packages_then_their_nodes_then_cores_then_siblings() {
+    let machine = numa_server();
+    assert_eq!(cpus(&machine, &Mapping::Scatter, 9), [0, 8, 16, 24, 4, 12, 20, 28, 1]);
+    assert_eq!(cpus(&machine, &Mapping::Scatter, 64)[32..35], [32, 40, 48]);
+}
+
+#[test]
+fn compact_fills_a_node_then_its_package_then_the_next_then_siblings() {
+    let machine = numa_server();
+    assert_eq!(cpus(&machine, &Mapping::Compact, 9), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(cpus(&machine, &Mapping::Compact, 64)[31..34], [31, 32, 33]);
+}
+
+#[test]
+fn compact_begins_where_most_is_allowed() {
+    let allowed = "0,8-10,16-31".parse().unwrap();
+    let machine = numa_server();
+    let order = order(&machine, &allowed, &Mapping::Compact, 20);
+    let packages: Vec<usize> = order.iter().map(|&id| machine.pu(id).cpu / 8).collect();
+    assert_eq!(packages, [[2; 8].as_slice(), &[3; 8], &[1; 3], &[0]].concat());
+}
+
+#[test]
+fn fast_cores_come_before_slow_ones_and_siblings_last() {
+    let machine = Machine::from_sysfs(fake::hybrid_laptop().path());
+    let compact = cpus(&machine, &Mapping::Compact, 22);
+    assert_eq!(compact, [0, 2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 1, 3, 5, 7, 9, 11]);
+    let scatter = cpus(&machine, &Mapping::Scatter, 22);
+    assert_eq!(scatter, [0, 2, 4, 6, 8, 10, 12, 16, 13, 17, 14, 18, 15, 19, 20, 21, 1, 3, 5, 7, 9, 11]);
+}
+
+#[test]
+fn a_core_whose_first_pu_is_forbidden_is_a_whole_core() {
+    let machine: Machine = "core:2 pu:2".parse().unwrap();
+    let allowed = "1-3".parse().unwrap();
+    let order = order(&machine, &allowed, &Mapping::Scatter, 3);
+    assert_eq!(order.into_iter().map(PuId::index).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn more_seats_than_pus_start_over() {
+    let machine = Machine::flat(2);
+    assert_eq!(cpus(&machine, &Mapping::Scatter, 5), [0, 1, 0, 1, 0]);
+    assert_eq!(cpus(&machine, &Mapping::Explicit(vec![1]), 2), [1, 1]);
+}
+
+#[test]
+fn an_explicit_mapping_keeps_its_order() {
+    assert_eq!(cpus(&Machine::flat(8), &"5,2-3".parse().unwrap(), 4), [5, 2, 3, 5]);
+}
+
+#[test]
+fn an_explicit_mapping_outside_of_what_is_allowed_names_the_cpu() {
+    let machine = Machine::flat(8);
+    let allowed: CpuSet = "0-3,99".parse().unwrap();
+    for cpu in [4, 9, 99] {
+        let error = place(&machine, &allowed, &Mapping::Explicit(vec![0, cpu]), 1).unwrap_err();
+        assert_eq!(error, MappingError::NotAllowed { cpu, allowed: CpuSet::first(4) });
+        let message = format!("CPU {cpu} of the mapping is not one this process may use: choose from 0-3");
+        assert_eq!(error.to_string(), message);
+    }
+    assert_eq!(place(&machine, &allowed, &Mapping::Explicit(vec![]), 1), Err(MappingError::Empty));
+}
+
+#[test]
+fn a_mask_from_another_machine_leaves_nowhere_to_sit() {
+    let elsewhere = "64".parse().unwrap();
+    assert_eq!(place(&Machine::flat(2), &elsewhere, &Mapping::Scatter, 1), Err(MappingError::NoCpu));
+    assert_eq!(place(&Machine::flat(2), &elsewhere, &Mapping::None, 2), Ok(vec![None, None]));
+}
+
+#[test]
+fn a_seating_knows_cpus_distances_and_packages() {
+    let machine = numa_server();
+    let seating = Seating::new(&machine, &machine.cpus(), &Mapping::Scatter, 5).unwrap();
+    assert_eq!((seating.seats(), seating.farthest()), (5, 5));
+    assert_eq!(seating.cpus(), [0, 8, 16, 24, 4].map(Some));
+    assert_eq!(seating.distances_from(0), [0, 4, 5, 4, 3]);
+    assert_eq!(seating.pin_of(4).unwrap().to_string(), "4");
+    let packages = seating.objects(&machine, Level::Package);
+    assert!(packages[0] == packages[4] && packages[0] != packages[1] && packages[0].is_some());
+}
+
+#[test]
+fn seats_without_a_place_are_equally_far() {
+    let machine = numa_server();
+    let seating = Seating::new(&machine, &machine.cpus(), &Mapping::None, 3).unwrap();
+    assert_eq!((seating.distances_from(1), seating.pin_of(1)), (&[1, 0, 1][..], None));
+    assert_eq!(seating.objects(&machine, Level::Package), [None; 3]);
+    assert_eq!(Seating::new(&machine, &machine.cpus(), &Mapping::None, 0).unwrap().farthest(), 0);
+}
+
+/// A random machine with a random mask of at least one CPU.
+fn machines() -> impl Strategy<Value = (Machine, CpuSet)> {
+    let counts = (1_usize..5, 1_usize..3, 1_usize..3, 1_usize..5, 1_usize..4);
+    counts.prop_flat_map(|(package, node, l3, core, pu)| {
+        let text = format!("package:{package} node:{node} l3:{l3} core:{core} pu:{pu}");
+        let machine: Machine = text.parse().unwrap();
+        let pus = machine.count(Level::Pu);
+        let mask = prop_oneof![Just(vec![true; pus]), proptest::collection::vec(any::<bool>(), pus)];
+        mask.prop_map(move |mask| {
+            let allowed: CpuSet = (0..pus).filter(|&cpu| mask[cpu]).collect();
+            (machine.clone(), if allowed.is_empty() { CpuSet::first(1) } else { allowed })
+        })
+    })
+}
+
+fn package(machine: &Machine, id: PuId) -> usize {
+    machine.ancestor(id, Level::Package).unwrap()
+}
+
+/// For each package how many of its cores have an allowed PU.
+fn cores_by_package(machine: &Machine, allowed: &CpuSet) -> BTreeMap<usize, usize> {
+    let ids = machine.pu_ids().filter(|&id| allowed.contains(machine.pu(id).cpu));
+    let cores: BTreeSet<(usize, usize)> = ids.map(|id| (package(machine, id), machine.pu(id).core)).collect();
+    let mut counts = BTreeMap::new();
+    cores.into_iter().for_each(|(package, _)| *counts.entry(package).or_default() += 1);
+    counts
+}
+
+proptest! {
+    #[test]
+    fn both_orders_are_permutations_that_take_every_core_before_any_sibling((machine, allowed) in machines()) {
+        for mapping in [Mapping::Scatter, Mapping::Compact] {
+            let order = order(&machine, &allowed, &mapping, allowed.len());
+            let taken: CpuSet = order.iter().map(|&id| machine.pu(id).cpu).collect();
+            prop_assert_eq!(&taken, &allowed);
+            let cores = cores_by_package(&machine, &allowed).values().sum();
+            let first: BTreeSet<usize> = order[..cores].iter().map(|&id| machine.pu(id).core).collect();
+            prop_assert_eq!(first.len(), cores);
+        }
+    }
+
+    #[test]
+    fn a_longer_order_begins_with_the_shorter((machine, allowed) in machines(), seats in 1_usize..20) {
+        for mapping in [Mapping::Scatter, Mapping::Compact] {
+            let longer = place(&machine, &allowed, &mapping, seats + 1).unwrap();
+            prop_assert_eq!(&place(&machine, &allowed, &mapping, seats).unwrap()[..], &longer[..seats]);
+        }
+    }
+
+    #[test]
+    fn scatter_uses_packages_evenly_until_one_is_full((machine, allowed) in machines()) {
+        let room = cores_by_package(&machine, &allowed);
+        let cores = room.values().sum();
+        let mut used: BTreeMap<usize, usize> = room.keys().map(|&package| (package, 0)).collect();
+        for id in order(&machine, &allowed, &Mapping::Scatter, cores) {
+            *used.get_mut(&package(&machine, id)).unwrap() += 1;
+            let fewest = used.iter().filter(|(package, used)| **used < room[package]).map(|(_, used)| *used).min();
+            let most = used.values().max().copied().unwrap();
+            prop_assert!(fewest.is_none_or(|fewest| most <= fewest + 1), "{:?} of {:?}", used, room);
+        }
+    }
+
+    #[test]
+    fn compact_uses_as_few_packages_as_can_be((machine, allowed) in machines()) {
+        let mut room: Vec<usize> = cores_by_package(&machine, &allowed).into_values().collect();
+        room.sort_unstable_by(|a, b| b.cmp(a));
+        let order = order(&machine, &allowed, &Mapping::Compact, room.iter().sum());
+        for seats in 1..=order.len() {
+            let used: BTreeSet<usize> = order[..seats].iter().map(|&id| package(&machine, id)).collect();
+            let needed = (1..=room.len()).find(|&n| room[..n].iter().sum::<usize>() >= seats).unwrap();
+            prop_assert_eq!(used.len(), needed);
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_back_from_what_it_prints(cpus in proptest::collection::vec(0_usize..200, 1..20)) {
+        let mapping = Mapping::Explicit(cpus);
+        prop_assert_eq!(mapping.to_string().parse::<Mapping>().unwrap(), mapping);
+    }
+}
