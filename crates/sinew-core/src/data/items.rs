@@ -1,0 +1,247 @@
+//! Indexed items that several workers visit at once, each index one worker.
+//!
+//! Access is by range, not by index: a worker that claimed a range gets an ordinary iterator over it (of a slice, say),
+//! so that inner loops are as good as serial ones and are vectorised like them.
+//!
+//! # Invariants
+//!
+//! - I1: whoever holds an `Items` value asks for each index at most once, unless the type is also [`ReadItems`].
+//! - I2: pieces of disjoint ranges share nothing that is written.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Something with a length whose items are handed out by range.
+///
+/// # Safety
+///
+/// Pieces of disjoint ranges may be used at the same time on different threads, and `piece` must be sound for every
+/// range below the length that it has not been asked for before, whatever order the ranges come in. `length` is constant.
+pub unsafe trait Items: Send + Sync {
+    /// What one index holds.
+    type Item;
+    /// The items of a range, in order.
+    type Piece: Iterator<Item = Self::Item>;
+
+    /// The number of items.
+    fn length(&self) -> usize;
+
+    /// The items of `range`.
+    ///
+    /// # Safety
+    ///
+    /// `range` is ascending and ends at or below `length()`, and no index of it is ever asked for again (except of a
+    /// [`ReadItems`]).
+    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece;
+}
+
+/// Items that may be asked for any number of times, also at the same time.
+///
+/// # Safety
+///
+/// `piece` is sound for overlapping ranges.
+pub unsafe trait ReadItems: Items {}
+
+/// What [`Items`] can be made of: references to slices, vectors and arrays, and ranges of integers.
+pub trait IntoItems {
+    /// The items.
+    type Items: Items;
+
+    /// Makes them.
+    fn into_items(self) -> Self::Items;
+}
+
+// SAFETY: shared slices may be read by anybody at any time (`T: Sync`); `get_unchecked` stays below the length by the
+// caller's promise.
+unsafe impl<'a, T: Sync> Items for &'a [T] {
+    type Item = &'a T;
+    type Piece = std::slice::Iter<'a, T>;
+
+    #[inline]
+    fn length(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    #[inline]
+    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
+        // SAFETY: `range` is ascending and ends at or below the length.
+        unsafe { self.get_unchecked(range) }.iter()
+    }
+}
+
+// SAFETY: pieces are shared references.
+unsafe impl<T: Sync> ReadItems for &[T] {}
+
+/// A mutable slice, taken apart into disjoint pieces.
+pub struct SliceMut<'a, T> {
+    start: *mut T,
+    len: usize,
+    borrow: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it stands for a `&mut [T]`, which may be sent where `T` may.
+unsafe impl<T: Send> Send for SliceMut<'_, T> {}
+// SAFETY: sharing it only allows to take disjoint pieces (I1), each of which is a `&mut [T]` of its own thread.
+unsafe impl<T: Send> Sync for SliceMut<'_, T> {}
+
+impl<T> fmt::Debug for SliceMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SliceMut").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T> SliceMut<'a, T> {
+    /// The items of `slice`, by mutable reference.
+    #[inline]
+    pub fn new(slice: &'a mut [T]) -> Self {
+        Self { start: slice.as_mut_ptr(), len: slice.len(), borrow: PhantomData }
+    }
+
+    /// The whole slice again, before any piece of it was taken: nobody else can have asked, since `self` is consumed.
+    #[inline]
+    pub fn into_slice(self) -> &'a mut [T] {
+        // SAFETY: `start` and `len` are those of the slice that is still borrowed for `'a`. A loop consumes the items it
+        // works on, so a value that is still there has given out no piece.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Items::piece`].
+    #[inline]
+    pub(super) unsafe fn slice(&self, range: Range<usize>) -> &'a mut [T] {
+        // SAFETY: the range lies within the slice borrowed for `'a`, and by I1 no other reference to it exists or will.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.end - range.start) }
+    }
+}
+
+// SAFETY: disjoint ranges are disjoint memory (I2).
+unsafe impl<'a, T: Send> Items for SliceMut<'a, T> {
+    type Item = &'a mut T;
+    type Piece = std::slice::IterMut<'a, T>;
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.slice(range) }.iter_mut()
+    }
+}
+
+impl<'a, T: Sync> IntoItems for &'a [T] {
+    type Items = &'a [T];
+
+    #[inline]
+    fn into_items(self) -> Self::Items {
+        self
+    }
+}
+
+impl<'a, T: Send> IntoItems for &'a mut [T] {
+    type Items = SliceMut<'a, T>;
+
+    #[inline]
+    fn into_items(self) -> Self::Items {
+        SliceMut::new(self)
+    }
+}
+
+impl<'a, T: Sync> IntoItems for &'a Vec<T> {
+    type Items = &'a [T];
+
+    #[inline]
+    fn into_items(self) -> Self::Items {
+        self
+    }
+}
+
+impl<'a, T: Send> IntoItems for &'a mut Vec<T> {
+    type Items = SliceMut<'a, T>;
+
+    #[inline]
+    fn into_items(self) -> Self::Items {
+        SliceMut::new(self)
+    }
+}
+
+impl<'a, T: Sync, const N: usize> IntoItems for &'a [T; N] {
+    type Items = &'a [T];
+
+    #[inline]
+    fn into_items(self) -> Self::Items {
+        self
+    }
+}
+
+impl<'a, T: Send, const N: usize> IntoItems for &'a mut [T; N] {
+    type Items = SliceMut<'a, T>;
+
+    #[inline]
+    fn into_items(self) -> Self::Items {
+        SliceMut::new(self)
+    }
+}
+
+/// The integers whose ranges are [`Items`].
+pub trait Index: Copy + Send + Sync + 'static {
+    /// How many integers `range` holds; an overlong range is refused with a panic.
+    fn count(range: &Range<Self>) -> usize;
+    /// The part of `range` from its `part.start`-th to its `part.end`-th integer.
+    fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self>;
+}
+
+macro_rules! ranges {
+    ($($integer:ty),*) => {$(
+        impl Index for $integer {
+            #[inline]
+            fn count(range: &Range<Self>) -> usize {
+                if range.start >= range.end {
+                    return 0;
+                }
+                usize::try_from(range.end.abs_diff(range.start))
+                    .unwrap_or_else(|_| panic!("the range {range:?} is longer than usize::MAX: split it"))
+            }
+
+            #[inline]
+            fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self> {
+                // Both ends lie within `range`, so wrapping arithmetic of any width ends up at the right integer.
+                range.start.wrapping_add(part.start as $integer)..range.start.wrapping_add(part.end as $integer)
+            }
+        }
+
+        // SAFETY: integers are computed, nothing is shared.
+        unsafe impl Items for Range<$integer> {
+            type Item = $integer;
+            type Piece = Range<$integer>;
+
+            #[inline]
+            fn length(&self) -> usize {
+                Index::count(self)
+            }
+
+            #[inline]
+            unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
+                Index::part(self, range)
+            }
+        }
+
+        // SAFETY: as above.
+        unsafe impl ReadItems for Range<$integer> {}
+
+        impl IntoItems for Range<$integer> {
+            type Items = Self;
+
+            #[inline]
+            fn into_items(self) -> Self::Items {
+                self
+            }
+        }
+    )*};
+}
+
+ranges!(u8, i8, u16, i16, u32, i32, u64, i64, usize, isize);

@@ -1,0 +1,25 @@
+//! What loops work on: disjoint items, outputs that are not yet there, and sorting.
+//!
+//! The crates above forbid unsafe code. What they need of it is here, as primitives that cannot be misused from safe
+//! code: a loop takes its [`Items`] by value and asks for each index once, because a chunk source hands each out once.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
+//! | `adapt` | chunks, zips and numbering of them |
+//! | `output` | a vector that is filled in any order and drops exactly what was filled |
+//! | `sort`, `merge` | the stable parallel merge sort |
+
+mod adapt;
+mod items;
+mod merge;
+mod output;
+mod sort;
+
+pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
+pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
+pub(crate) use output::{Output, Writer};
+pub use sort::sort_by;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

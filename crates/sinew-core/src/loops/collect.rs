@@ -1,0 +1,92 @@
+//! A vector of results, in the order of the items.
+
+use super::driver::{Options, drive};
+use super::visit::FirstError;
+use crate::Worker;
+use crate::data::{Items, Output};
+use std::ops::{ControlFlow, Range};
+
+/// `f` of every item, in order.
+///
+/// # Panics
+///
+/// If `f` does; results that exist by then are dropped.
+///
+/// # Cost
+///
+/// One allocation for the vector; for results with drop glue also a record of what was written, a run of adjacent chunks
+/// each.
+#[inline]
+pub fn map<I: Items, R: Send>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) -> R + Sync,
+) -> Vec<R> {
+    let output = Output::new(items.length());
+    let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
+        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so nobody else asks.
+        unsafe { writer.fill(range.clone(), items.piece(range).map(&f)) };
+        ControlFlow::Continue(())
+    };
+    drive(w, items.length(), options, || output.writer(), piece);
+    complete(output)
+}
+
+/// `f` of every item, in order, or the first error that was met.
+///
+/// # Errors
+///
+/// The error of `f`; results that exist by then are dropped.
+///
+/// # Panics
+///
+/// If `f` does.
+#[inline]
+pub fn try_map<I: Items, R: Send, E: Send>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let (output, first) = (Output::new(items.length()), FirstError::default());
+    let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
+        // SAFETY: as in `map`.
+        match unsafe { writer.try_fill(range.clone(), items.piece(range).map(&f)) } {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(error) => first.keep(error),
+        }
+    };
+    drive(w, items.length(), options, || output.writer(), piece);
+    first.into_result()?;
+    Ok(complete(output))
+}
+
+/// `f` of every block of `size` items (the last may be shorter), in order.
+///
+/// # Panics
+///
+/// If `f` does, or if `size` is 0.
+pub fn map_blocks<I: Items, R: Send>(
+    w: &Worker,
+    items: I,
+    size: usize,
+    options: &Options,
+    f: impl Fn(I::Piece) -> R + Sync,
+) -> Vec<R> {
+    let (len, blocks) = (items.length(), items.length().div_ceil(size));
+    // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block once.
+    map(w, 0..blocks, options, |number| f(unsafe { items.piece(block(number, size, len)) }))
+}
+
+/// The items of block `number`.
+#[inline]
+pub(super) fn block(number: usize, size: usize, len: usize) -> Range<usize> {
+    let start = number * size;
+    start..start.saturating_add(size).min(len)
+}
+
+/// The vector of a loop that was neither stopped nor left by a panic.
+pub(super) fn complete<R>(output: Output<R>) -> Vec<R> {
+    output.finish().expect("a loop that ran to its end has written every element")
+}

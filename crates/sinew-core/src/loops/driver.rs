@@ -1,0 +1,172 @@
+//! How workers come to a loop, and how it ends.
+//!
+//! The caller starts to work at once. Its help is *one* task on its own stack, offered by a join: a loop that nobody helps
+//! costs one push and one pop. Whoever steals that task offers two more, each for half of the helpers still wanted, and
+//! starts to work itself; so many helpers arrive in logarithmic time, and nobody has to wake them all.
+//!
+//! # Invariants
+//!
+//! - D1: the ranges that bodies of one loop get are disjoint and cover `0..n` unless the loop was stopped (I1 to I3 of the
+//!   [chunk sources](crate::source)).
+//! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is an arm of a join.
+//! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
+//!
+//! # Orderings
+//!
+//! `stop` is `Relaxed`: it only has to be seen soon. Panics and results are handed over under a lock or by the join.
+//!
+//! # Cost
+//!
+//! One join, and no allocation, for the loop; a claim, two loads and a counter a chunk.
+
+use crate::Worker;
+use crate::source::Source;
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::lock::Mutex;
+use std::any::Any;
+use std::ops::{ControlFlow, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// How a loop is to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// How its iterations are handed out.
+    pub schedule: Schedule,
+    /// At most so many workers take part (0 counts as 1).
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { schedule: Schedule::default(), threads: usize::MAX }
+    }
+}
+
+impl Options {
+    /// How many workers can take part in a loop of `n` iterations on the pool of `w`.
+    #[inline]
+    pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
+        self.threads.min(w.max_workers()).min(Source::pieces(self.schedule, n)).max(1)
+    }
+}
+
+/// Calls `piece` with disjoint ranges that cover `0..n`, on several workers at once.
+///
+/// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that answers `Break` stops the
+/// loop.
+///
+/// # Panics
+///
+/// With the payload of the first body that panicked, after all participants have left.
+#[inline]
+pub(super) fn drive<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    let participants = options.participants(w, n);
+    if participants > 1 {
+        let source = Source::new(options.schedule, n, participants, w.index());
+        Loop { source, stop: AtomicBool::new(false), panic: Mutex::new(None), enter, piece }
+            .run(w, participants - 1);
+    } else if n > 0 {
+        w.count_chunk();
+        // Nobody is there to be told to stop.
+        let _ = piece(&mut enter(), 0..n);
+    }
+}
+
+/// A loop that several workers take part in.
+struct Loop<E, P> {
+    source: Source,
+    stop: AtomicBool,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    enter: E,
+    piece: P,
+}
+
+impl<L, E, P> Loop<E, P>
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    #[inline]
+    fn run(self, w: &Worker, helpers: usize) {
+        // Once is enough as long as nobody leaves early; what a leaving participant has left is done here.
+        while !self.is_over() {
+            w.join(|w| self.work(w), |w| self.assist(w, helpers));
+        }
+        // Relaxed: the join has ordered everything before.
+        if self.stop.load(Ordering::Relaxed) {
+            self.rethrow_cold();
+        }
+    }
+
+    /// The first of `helpers`: offers the tasks for the others and works.
+    fn assist(&self, w: &Worker, helpers: usize) {
+        let others = helpers - 1;
+        if self.is_over() {
+        } else if others == 0 {
+            self.work(w);
+        } else if others == 1 {
+            w.join(|w| self.work(w), |w| self.assist(w, 1));
+        } else {
+            let near = others / 2;
+            w.join(|w| w.join(|w| self.work(w), |w| self.assist(w, near)), |w| self.assist(w, others - near));
+        }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.source.is_exhausted()
+    }
+
+    /// Takes part until nothing is left.
+    #[inline]
+    fn work(&self, w: &Worker) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.claim_all(w))) {
+            self.stop_cold(payload);
+        }
+    }
+
+    #[inline]
+    fn claim_all(&self, w: &Worker) {
+        let seat = w.index();
+        let Some(mut range) = self.source.claim(seat) else { return };
+        let mut local = (self.enter)();
+        loop {
+            w.count_chunk();
+            if (self.piece)(&mut local, range).is_break() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            w.safe_point();
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            match self.source.claim(seat) {
+                Some(next) => range = next,
+                None => break,
+            }
+        }
+        self.source.leave(seat);
+    }
+
+    /// Keeps the first panic. The payload of a later one is dropped: if that panics in turn, the join passes it on.
+    #[cold]
+    fn stop_cold(&self, payload: Box<dyn Any + Send>) {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut first = self.panic.lock();
+        let late = if first.is_none() { first.replace(payload) } else { Some(payload) };
+        drop(first);
+        drop(late);
+    }
+
+    #[cold]
+    fn rethrow_cold(&self) {
+        let first = self.panic.lock().take();
+        if let Some(payload) = first {
+            resume_unwind(payload);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Loops: many workers, one chunk source.
+//!
+//! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function for each item, `collect`
+//! writes an output, `fold` combines in order, `scan` does both. All of them leave the fan-out, panics and early ends to
+//! the `driver`.
+//!
+//! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop asks for each index
+//! once, and nobody can ask again.
+
+#![expect(clippy::needless_pass_by_value, reason = "a loop uses its items up")]
+
+mod collect;
+mod driver;
+mod fold;
+mod scan;
+mod visit;
+
+pub use collect::{map, map_blocks, try_map};
+pub use driver::Options;
+pub use fold::fold;
+pub use scan::{Kind, scan};
+pub use visit::{for_each, try_for_each};
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,80 @@
+//! A function for each item.
+
+use super::driver::{Options, drive};
+use crate::Worker;
+use crate::data::Items;
+use sinew_sync::lock::Mutex;
+use std::ops::ControlFlow;
+
+/// Calls `f` with every item, in no particular order.
+///
+/// # Panics
+///
+/// If `f` does, after every participant has left; not every item has been visited then.
+///
+/// # Cost
+///
+/// No allocation; see [`drive`].
+#[inline]
+pub fn for_each<I: Items>(w: &Worker, items: I, options: &Options, f: impl Fn(I::Item) + Sync) {
+    let piece = |(): &mut (), range| {
+        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so nobody else asks.
+        unsafe { items.piece(range) }.for_each(&f);
+        ControlFlow::Continue(())
+    };
+    drive(w, items.length(), options, || (), piece);
+}
+
+/// Calls `f` with items until one call fails, and answers the first error that was met.
+///
+/// # Errors
+///
+/// The error of `f`. Items not yet visited are left out; of those of other participants, any number.
+///
+/// # Panics
+///
+/// If `f` does.
+#[inline]
+pub fn try_for_each<I: Items, E: Send>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let first = FirstError::default();
+    let piece = |(): &mut (), range| {
+        // SAFETY: as in `for_each`.
+        match unsafe { items.piece(range) }.try_for_each(&f) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => first.keep(error),
+        }
+    };
+    drive(w, items.length(), options, || (), piece);
+    first.into_result()
+}
+
+/// The first error that any participant met.
+#[derive(Debug)]
+pub(super) struct FirstError<E>(Mutex<Option<E>>);
+
+impl<E> Default for FirstError<E> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<E> FirstError<E> {
+    #[cold]
+    pub(super) fn keep(&self, error: E) -> ControlFlow<()> {
+        // A later error is dropped after the lock is released: its drop is the user's code.
+        let mut kept = self.0.lock();
+        let _late = if kept.is_none() { kept.replace(error) } else { Some(error) };
+        drop(kept);
+        ControlFlow::Break(())
+    }
+
+    pub(super) fn into_result(self) -> Result<(), E> {
+        let error = self.0.lock().take();
+        error.map_or(Ok(()), Err)
+    }
+}
