@@ -1,5 +1,49 @@
-//! Workers, seats, task stacks, join, scope and chunk sources of Sinew.
+//! The runtime under Sinew: workers at their seats, task stacks, join, scope, chunk sources.
+//!
+//! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here. This crate is the mechanism:
+//! [`Worker::join`] and [`join`] run two closures that may become two threads' work, [`scope`] any number of them, [`spawn`] one that
+//! nobody waits for, all in the current [`Pool`]. Decisions (victims, chunk sizes, spin windows) are taken by `sinew-policy`.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `stack` | the task stack: push, pop, steal, expose |
+//! | `queue` | the second queues: deque and injector |
+//! | `join`, `scope`, `spawn`, `inject` | the ways to make tasks |
+//! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
+//! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
+//! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
+//! | `fork`, `latch`, `counters` | what their names say |
 
-#[allow(dead_code)]
-mod stack;
+mod builder;
+mod counters;
+pub mod data;
+mod environment;
+mod fork;
+mod global;
+mod guest;
+mod inject;
+mod join;
+mod latch;
+pub mod loops;
+mod pool;
+mod queue;
+mod scope;
+mod search;
+mod sleep;
 pub mod source;
+mod spawn;
+mod stack;
+mod tls;
+mod wait;
+mod worker;
+
+pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
+pub use counters::Counters;
+pub use global::{join, pool as global_pool, run};
+pub use pool::Pool;
+pub use scope::{Scope, ScopeBuilder, scope};
+pub use sinew_policy::victim::Victims;
+pub use sinew_topology::Mapping;
+pub use spawn::spawn;
+pub use wait::{ParseWaitError, Wait};
+pub use worker::Worker;

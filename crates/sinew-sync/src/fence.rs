@@ -53,6 +53,11 @@ pub fn register() -> bool {
     imp::register()
 }
 
+/// Forgets the registration, in a forked child. Only a store, so it may be called between `fork` and `exec`.
+pub fn forget() {
+    imp::forget();
+}
+
 /// Whether [`register`] would be quick now: the process has no second thread yet.
 pub fn register_is_quick() -> bool {
     imp::single_threaded()
@@ -103,6 +108,10 @@ mod imp {
         registered()
     }
 
+    pub(super) fn forget() {
+        STATE.store(UNKNOWN, Ordering::Release);
+    }
+
     pub(super) fn single_threaded() -> bool {
         // The link count of a directory is 2 plus its sub-directories, here one a thread.
         use std::os::unix::fs::MetadataExt;
@@ -123,6 +132,8 @@ mod imp {
     pub(super) fn register() -> bool {
         registered()
     }
+
+    pub(super) fn forget() {}
 
     pub(super) fn single_threaded() -> bool {
         true

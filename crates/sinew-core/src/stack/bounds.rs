@@ -61,7 +61,10 @@ impl AtomicBounds {
     /// Applies `change` to the latest value until it sticks; AcqRel. `None` from `change` gives up. Answers the value that was
     /// replaced by which, or the one that was given up on.
     #[inline]
-    pub(crate) fn update(&self, mut change: impl FnMut(Bounds) -> Option<Bounds>) -> Result<(Bounds, Bounds), Bounds> {
+    pub(crate) fn update(
+        &self,
+        mut change: impl FnMut(Bounds) -> Option<Bounds>,
+    ) -> Result<(Bounds, Bounds), Bounds> {
         let mut old = self.load(Ordering::Acquire);
         loop {
             let Some(new) = change(old) else { return Err(old) };

@@ -324,6 +324,11 @@ impl TaskStack {
         }
     }
 
+    /// Bytes of its slots.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
     /// Whether the stack holds nothing. Exact for the owner.
     pub(crate) fn is_empty(&self) -> bool {
         self.head.load(Ordering::Relaxed) == FIRST

@@ -52,7 +52,9 @@ impl Slot {
     #[inline(always)]
     pub(crate) unsafe fn fill(&self, task: Task, depth: u32) {
         // SAFETY: the caller owns the slot.
-        self.task.with_mut(|slot| unsafe { (*slot).write(task); });
+        self.task.with_mut(|slot| unsafe {
+            (*slot).write(task);
+        });
         // Relaxed, both: published by the owner's Release store of `head` (push) and by `bounds`.
         self.depth.store(depth, Ordering::Relaxed);
         self.state.store(0, Ordering::Relaxed);

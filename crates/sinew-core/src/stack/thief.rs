@@ -139,4 +139,10 @@ impl TaskStack {
         let bounds = self.shared.bounds.load(Ordering::Acquire);
         bounds.has_public().then(|| self.slot(bounds.tail).depth())
     }
+
+    /// Depth of the oldest task that is not stolen yet, public or private; a hint.
+    pub(crate) fn oldest_waiting_depth(&self) -> Option<u32> {
+        let tail = self.shared.bounds.load(Ordering::Acquire).tail;
+        (self.head.load(Ordering::Acquire) > tail).then(|| self.slot(tail).depth())
+    }
 }

@@ -1,0 +1,356 @@
+//! Describing a pool, and starting its threads.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_policy::victim::Victims;
+use sinew_sync::atomic::AtomicBool;
+use sinew_sync::fence;
+use sinew_sync::lock::Mutex;
+use sinew_sync::parker::Parker;
+use sinew_sync::thread::{self, JoinHandle};
+use sinew_topology::{Limits, Machine, Mapping, MappingError, Seating, pin_current_thread};
+
+use crate::environment;
+use crate::fork;
+use crate::guest::GuestSeat;
+use crate::pool::{Inner, PanicHandler, Pool, Seats};
+use crate::queue::Injector;
+use crate::search::Allowed;
+use crate::sleep::Sleepers;
+use crate::tls;
+use crate::wait::Wait;
+use crate::worker::Worker;
+
+/// The most seats a pool can have.
+pub const MAX_WORKERS: usize = 1 << 16;
+
+/// Which fences the owners of task stacks execute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Fences {
+    /// None, once the system has been found to offer `membarrier(2)`; full ones until then, and elsewhere.
+    #[default]
+    Auto,
+    /// A full fence at every push and pop, and no interruption of other cores: about a nanosecond more a join.
+    Full,
+}
+
+/// A hook that gets the number of the worker's seat.
+type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// What concerns the threads rather than the seats.
+#[derive(Clone, Default)]
+pub(crate) struct ThreadSettings {
+    name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
+    stack_size: Option<usize>,
+    on_start: Option<Hook>,
+    on_exit: Option<Hook>,
+}
+
+/// Describes a pool: [`Pool::builder`]. What is not set has the default named at its method.
+///
+/// ```
+/// use sinew_core::{Pool, Wait};
+///
+/// let pool = Pool::builder().threads(3).wait(Wait::Block).build()?;
+/// assert_eq!(pool.max_workers(), 3);
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
+#[derive(Default)]
+pub struct Builder {
+    threads: Option<usize>,
+    mapping: Mapping,
+    wait: Wait,
+    victims: Victims,
+    fences: Fences,
+    spin: Option<Duration>,
+    panic_handler: Option<PanicHandler>,
+    settings: ThreadSettings,
+}
+
+impl Builder {
+    /// A pool with all defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A pool as the environment describes it, for the global pool and for programs that want the same.
+    ///
+    /// | variable | value | default |
+    /// |---|---|---|
+    /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
+    /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
+    /// | `SINEW_WAIT` | `leapfrog` or `block` | `leapfrog` |
+    /// | `SINEW_VICTIMS` | `random` | `random` |
+    /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
+    /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, about 50 |
+    ///
+    /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
+    /// afterwards beats the environment.
+    pub fn from_env() -> Self {
+        environment::builder()
+    }
+
+    /// The number of workers, the guest seat included. Default: the number of processors that affinity, cpuset and quota leave to this process.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Where the workers' threads are pinned. Default: nowhere. Guests are never pinned.
+    pub fn mapping(mut self, mapping: Mapping) -> Self {
+        self.mapping = mapping;
+        self
+    }
+
+    /// What a worker does while it is blocked. Default: [`Wait::Leapfrog`].
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// How thieves choose their victims. Default: [`Victims::Random`].
+    pub fn victims(mut self, victims: Victims) -> Self {
+        self.victims = victims;
+        self
+    }
+
+    /// Which fences task stacks execute. Default: [`Fences::Auto`].
+    pub fn fences(mut self, fences: Fences) -> Self {
+        self.fences = fences;
+        self
+    }
+
+    /// How long an idle worker spins before it parks. Default: about 50 µs, adapted to what it meets.
+    pub fn spin(mut self, window: Duration) -> Self {
+        self.spin = Some(window);
+        self
+    }
+
+    /// Names the threads, by seat. Default: `sinew-1`, `sinew-2`, …
+    pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
+        self.settings.name = Some(Arc::new(name));
+        self
+    }
+
+    /// Bytes of stack for each thread. Default: the standard library's, 2 MiB.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.settings.stack_size = Some(bytes);
+        self
+    }
+
+    /// Called on each thread before it works, with the number of its seat. A panic in it aborts. Not called for guests.
+    pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.settings.on_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on each thread when it ends. A panic in it aborts.
+    pub fn on_exit(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.settings.on_exit = Some(Arc::new(hook));
+        self
+    }
+
+    /// Gets the payload of every detached task that panics. Default: the process aborts.
+    pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
+        self.panic_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// Builds the pool and starts its threads.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Mapping`] if the mapping names a processor that this
+    /// process may not use; [`BuildError::Spawn`] if the system refuses a thread: those started before end again.
+    ///
+    /// # Cost
+    ///
+    /// A quarter of a MiB of address space a worker, touched as it is needed, and a thread each.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        let (machine, limits) = machine();
+        let threads = self.threads.unwrap_or_else(|| limits.effective_threads()).min(usize::MAX);
+        if threads == 0 || threads > MAX_WORKERS {
+            return Err(BuildError::Threads(threads));
+        }
+        let seating =
+            Seating::new(machine, limits.allowed(), &self.mapping, threads).map_err(BuildError::Mapping)?;
+        let settings = Arc::new(self.settings.clone());
+        let inner = self.seats(threads, seating);
+        let pool = Pool {
+            inner,
+            threads: Mutex::new(Vec::with_capacity(threads - 1)),
+            standby: Mutex::new(false),
+            settings,
+        };
+        pool.start_threads()?;
+        Ok(pool)
+    }
+
+    fn seats(self, threads: usize, seating: Seating) -> Arc<Inner> {
+        let heavy_fences = self.fences == Fences::Auto;
+        let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
+        Arc::new_cyclic(|pool| Inner {
+            seats: Seats::new(
+                (0..threads).map(|index| Worker::new(pool.as_ptr(), index, fenced, self.victims.policy())),
+            ),
+            sleepers: Sleepers::new(),
+            injector: Injector::new(),
+            guest: GuestSeat::new(),
+            standby: Parker::new(),
+            wait: self.wait,
+            spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)),
+            panic_handler: self.panic_handler,
+            seating,
+            heavy_fences,
+            ending: AtomicBool::new(false),
+            generation: fork::generation(),
+        })
+    }
+}
+
+/// The machine, and what this process may use of it now.
+#[cfg(not(shuttle))]
+fn machine() -> (&'static Machine, Limits) {
+    (Machine::host(), Limits::read())
+}
+
+/// Models do not look at the machine they run on.
+#[cfg(shuttle)]
+fn machine() -> (&'static Machine, Limits) {
+    static MACHINE: std::sync::OnceLock<Machine> = std::sync::OnceLock::new();
+    let machine = MACHINE.get_or_init(|| Machine::flat(4));
+    (machine, Limits::unlimited(machine))
+}
+
+/// Asks for the heavy fence: at once where that is quick, else on a thread of its own. Answers whether it can be relied on now.
+fn register_fence() -> bool {
+    if fence::register_is_quick() {
+        return fence::register();
+    }
+    // Without the thread, owners go on executing full fences.
+    let _ = thread::Builder::new().name("sinew-fence".into()).spawn(|| {
+        fence::register();
+    });
+    false
+}
+
+impl Pool {
+    fn start_threads(&self) -> Result<(), BuildError> {
+        for index in 1..self.inner.seats.len() {
+            let (inner, settings) = (Arc::clone(&self.inner), Arc::clone(&self.settings));
+            let body = move || work(&inner, index, &settings);
+            let thread = start(index, &self.settings, body).map_err(BuildError::Spawn)?;
+            self.threads.lock().push(thread);
+        }
+        Ok(())
+    }
+
+    /// Starts the thread that serves a pool of one while nobody is at its seat.
+    pub(crate) fn start_standby_thread(&self) -> io::Result<JoinHandle<()>> {
+        let inner = Arc::clone(&self.inner);
+        start(0, &self.settings, move || stand_by(&inner))
+    }
+}
+
+fn start(
+    index: usize,
+    settings: &ThreadSettings,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let name = settings.name.as_ref().map_or_else(|| format!("sinew-{index}"), |name| name(index));
+    let mut builder = thread::Builder::new().name(name);
+    if let Some(bytes) = settings.stack_size {
+        builder = builder.stack_size(bytes);
+    }
+    builder.spawn(body)
+}
+
+/// The life of a worker's thread.
+fn work(pool: &Inner, index: usize, settings: &ThreadSettings) {
+    let worker = &pool.seats[index];
+    let _entered = tls::enter(worker);
+    // A thread that cannot be pinned (a mask that shrank since the pool was built) works unpinned.
+    let _pinned = pool.seating.pin_of(index).and_then(|cpus| pin_current_thread(&cpus).ok());
+    call_hook(settings.on_start.as_ref(), index);
+    worker.activate();
+    while let Some(job) = worker.next_job() {
+        worker.execute(job);
+    }
+    worker.deactivate();
+    call_hook(settings.on_exit.as_ref(), index);
+}
+
+fn call_hook(hook: Option<&Hook>, index: usize) {
+    let Some(hook) = hook else { return };
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(index))).is_err() {
+        eprintln!("sinew: a thread's start or exit hook panicked: aborting");
+        std::process::abort();
+    }
+}
+
+fn stand_by(pool: &Inner) {
+    while !pool.is_ending() {
+        if pool.injector.is_empty() {
+            pool.standby.park();
+            continue;
+        }
+        pool.guest.enter();
+        pool.as_guest(|worker| {
+            while let Some(job) = worker.look_around(Allowed::Any, false) {
+                worker.execute(job);
+            }
+        });
+    }
+}
+
+/// A pool that cannot be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No pool has this many workers; take 1 to [`MAX_WORKERS`].
+    Threads(usize),
+    /// The mapping does not fit the machine, or the part of it that this process may use.
+    Mapping(MappingError),
+    /// The system refused a thread; fewer workers or a smaller stack may do.
+    Spawn(io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threads(n) => write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}"),
+            Self::Mapping(error) => error.fmt(f),
+            Self::Spawn(error) => {
+                write!(f, "a worker's thread could not be started: {error}; try fewer threads")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Threads(_) => None,
+            Self::Mapping(error) => Some(error),
+            Self::Spawn(error) => Some(error),
+        }
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("threads", &self.threads)
+            .field("mapping", &self.mapping)
+            .field("wait", &self.wait)
+            .field("victims", &self.victims)
+            .field("fences", &self.fences)
+            .field("spin", &self.spin)
+            .finish_non_exhaustive()
+    }
+}

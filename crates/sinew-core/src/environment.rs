@@ -1,0 +1,108 @@
+//! The environment variables that describe a pool; the table is at [`Builder::from_env`].
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use crate::builder::{Builder, Fences, MAX_WORKERS};
+
+/// A builder with what the environment sets.
+pub(crate) fn builder() -> Builder {
+    apply(Builder::new(), |name| std::env::var(name).ok(), |warning| eprintln!("sinew: {warning}"))
+}
+
+fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(String)) -> Builder {
+    let builder = set(builder, "SINEW_THREADS", &read, &warn, parse_threads, Builder::threads);
+    let builder = set(builder, "SINEW_MAPPING", &read, &warn, str::parse, Builder::mapping);
+    let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, Builder::wait);
+    let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, Builder::victims);
+    let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
+    set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin)
+}
+
+fn set<T, E: Display>(
+    builder: Builder,
+    name: &str,
+    read: impl Fn(&str) -> Option<String>,
+    warn: impl Fn(String),
+    parse: impl Fn(&str) -> Result<T, E>,
+    put: impl Fn(Builder, T) -> Builder,
+) -> Builder {
+    let Some(text) = read(name) else { return builder };
+    match parse(text.trim()) {
+        Ok(value) => put(builder, value),
+        Err(error) => {
+            warn(format!("{name}={text} is ignored: {error}"));
+            builder
+        }
+    }
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if (1..=MAX_WORKERS).contains(&threads) => Ok(threads),
+        _ => Err(format!("not a number of workers from 1 to {MAX_WORKERS}")),
+    }
+}
+
+fn parse_fences(text: &str) -> Result<Fences, &'static str> {
+    match text {
+        "auto" => Ok(Fences::Auto),
+        "full" => Ok(Fences::Full),
+        _ => Err("use `auto` or `full`"),
+    }
+}
+
+fn parse_micros(text: &str) -> Result<Duration, &'static str> {
+    text.parse().map(Duration::from_micros).map_err(|_| "not a number of microseconds")
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn with(variables: &[(&str, &str)]) -> (String, Vec<String>) {
+        let warnings = RefCell::new(Vec::new());
+        let read =
+            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let builder = apply(Builder::new(), read, |warning| warnings.borrow_mut().push(warning));
+        (format!("{builder:?}"), warnings.into_inner())
+    }
+
+    /// Would miss: a variable that is read and not used.
+    #[test]
+    fn every_variable_reaches_the_builder() {
+        let (builder, warnings) = with(&[
+            ("SINEW_THREADS", "3"),
+            ("SINEW_MAPPING", "compact"),
+            ("SINEW_WAIT", "block"),
+            ("SINEW_VICTIMS", "random"),
+            ("SINEW_FENCES", " full "),
+            ("SINEW_SPIN_US", "7"),
+        ]);
+        assert_eq!(warnings, [""; 0]);
+        for part in ["threads: Some(3)", "mapping: Compact", "wait: Block", "fences: Full", "spin: Some(7µs)"]
+        {
+            assert!(builder.contains(part), "{part} is not in {builder}");
+        }
+    }
+
+    /// Would miss: a bad value that stops the program, is taken, or is passed over in silence.
+    #[test]
+    fn a_bad_value_is_one_warning_and_the_default() {
+        for (name, value) in [
+            ("SINEW_THREADS", "0"),
+            ("SINEW_THREADS", "many"),
+            ("SINEW_MAPPING", "everywhere"),
+            ("SINEW_WAIT", "forever"),
+            ("SINEW_VICTIMS", "weakest"),
+            ("SINEW_FENCES", "half"),
+            ("SINEW_SPIN_US", "-1"),
+        ] {
+            let (builder, warnings) = with(&[(name, value)]);
+            assert_eq!(warnings.len(), 1);
+            assert!(warnings[0].contains(name) && warnings[0].contains(value), "{warnings:?}");
+            assert_eq!(builder, with(&[]).0);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The global pool, and the free functions that find their worker by themselves.
+
+use crate::pool::Pool;
+use crate::tls;
+use crate::worker::Worker;
+
+#[cfg(not(any(loom, shuttle)))]
+mod imp {
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicPtr, Ordering};
+
+    use crate::builder::Builder;
+    use crate::pool::Pool;
+
+    static GLOBAL: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
+
+    /// The pool of threads that belong to no other: built when first needed, from the environment, and never taken down.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start even one thread.
+    #[inline]
+    pub fn pool() -> &'static Pool {
+        // Acquire: pairs with the exchange in `build`.
+        // SAFETY: the pointer comes from `Box::leak`.
+        match unsafe { GLOBAL.load(Ordering::Acquire).as_ref() } {
+            Some(pool) => pool,
+            None => build(),
+        }
+    }
+
+    /// No lock: after a fork it could be held by a thread that is not there. Two threads may both build; one pool is dropped again.
+    #[cold]
+    fn build() -> &'static Pool {
+        let pool = match Builder::from_env().build() {
+            Ok(pool) => pool,
+            Err(error) => panic!("sinew: the global pool could not be built: {error}"),
+        };
+        let new = Box::into_raw(Box::new(pool));
+        let put = GLOBAL.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
+        // SAFETY: both pointers come from `Box::into_raw`; the loser's is nobody else's.
+        unsafe {
+            match put {
+                Ok(_) => &*new,
+                Err(first) => {
+                    drop(Box::from_raw(new));
+                    &*first
+                }
+            }
+        }
+    }
+
+    /// In a forked child: the pool's threads are not here.
+    pub(crate) fn forget() {
+        GLOBAL.store(null_mut(), Ordering::Release);
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+mod imp {
+    use crate::pool::Pool;
+
+    /// Models use pools of their own.
+    ///
+    /// # Panics
+    ///
+    /// Always.
+    pub fn pool() -> &'static Pool {
+        panic!("there is no global pool under a model checker")
+    }
+}
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use imp::forget;
+pub use imp::pool;
+
+/// Calls `f` with the current worker, entering the global pool if this thread is not a worker yet; see [`Pool::run`].
+///
+/// # Panics
+///
+/// If `f` panics, with its payload.
+///
+/// # Cost
+///
+/// A look into thread-local storage inside a pool, some 20 ns from outside.
+#[inline]
+pub fn run<F, R>(f: F) -> R
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    match tls::current() {
+        Some(worker) => f(worker),
+        None => from_outside(f),
+    }
+}
+
+#[cold]
+fn from_outside<F, R>(f: F) -> R
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    Pool::run(pool(), f)
+}
+
+/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] for code that has no worker at hand.
+///
+/// # Panics
+///
+/// If an arm panics, after both have ended; with the first arm's payload if both did.
+///
+/// # Cost
+///
+/// As [`Worker::join`], and a look into thread-local storage.
+///
+/// ```
+/// let (a, b) = sinew_core::join(|| 1 + 1, || 2 + 2);
+/// assert_eq!((a, b), (2, 4));
+/// ```
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match tls::current() {
+        Some(worker) => worker.join(|_| a(), |_| b()),
+        None => from_outside(|worker| worker.join(|_| a(), |_| b())),
+    }
+}

@@ -1,0 +1,72 @@
+//! Work handed to a pool by a thread that waits for it.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use sinew_sync::parker::Parker;
+
+use crate::latch::Latch;
+use crate::pool::Inner;
+use crate::queue::{Header, Queued, TaskRef};
+use crate::search::Allowed;
+use crate::tls;
+use crate::worker::Worker;
+
+/// A task in the frame of the thread that waits for it.
+#[repr(C)]
+struct Injected<F, R> {
+    header: Header,
+    work: UnsafeCell<Option<F>>,
+    result: UnsafeCell<Option<Result<R, Box<dyn Any + Send>>>>,
+    latch: Latch,
+}
+
+impl<F, R> Injected<F, R>
+where
+    F: for<'w> FnOnce(&'w Worker) -> R,
+{
+    /// # Safety
+    ///
+    /// `header` is the first field of an `Injected<F, R>` that is valid until its latch is set; called once.
+    unsafe fn run(header: NonNull<Header>, worker: &Worker) {
+        let task = header.cast::<Self>().as_ptr();
+        // SAFETY: valid until the latch is set, and the waiting thread looks at the fields only after that.
+        unsafe {
+            let work = (*(*task).work.get()).take();
+            let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
+            *(*task).result.get() = result;
+            Latch::set(&raw const (*task).latch);
+        }
+    }
+}
+
+/// Runs `f` on a worker of `pool`, to which the calling thread does not belong.
+pub(crate) fn run<F, R>(pool: &Inner, f: F) -> R
+where
+    F: for<'w> FnOnce(&'w Worker) -> R + Send,
+    R: Send,
+{
+    let waiting = tls::current();
+    let parker = waiting.map_or_else(|| Arc::new(Parker::new()), |worker| Arc::clone(&worker.parker));
+    let task = Injected {
+        header: Header { run: Injected::<F, R>::run },
+        work: UnsafeCell::new(Some(f)),
+        result: UnsafeCell::new(None),
+        latch: Latch::new(parker),
+    };
+    pool.injector.push(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 });
+    pool.wake_one();
+    match waiting {
+        // A worker of another pool serves its own meanwhile: what it waits for may in turn wait for that pool.
+        Some(worker) => worker.wait(&task.latch, Some(Allowed::Any)),
+        None => task.latch.wait(),
+    }
+    match task.result.into_inner() {
+        Some(Ok(result)) => result,
+        Some(Err(payload)) => resume_unwind(payload),
+        None => unreachable!("the latch is set after the result"),
+    }
+}

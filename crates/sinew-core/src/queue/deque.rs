@@ -1,0 +1,250 @@
+//! A worker's own queue of spawned tasks: the owner at one end, thieves at the other.
+//!
+//! Source: D. Chase and Y. Lev, "Dynamic Circular Work-Stealing Deque" (2005), with the orderings of N. M. Lê, A. Pop, A. Cohen and
+//! F. Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak Memory Models" (2013). Differences: an entry carries the
+//! task's depth beside its pointer, so that a thief can decline a task before it claims it.
+//!
+//! # Invariants
+//!
+//! - D1: `top` only grows; the entries `top..bottom` are tasks.
+//! - D2: an entry is claimed by whoever moves `top` over it, or by the owner's pop while at least two are left.
+//! - D3: a replaced buffer lives as long as the deque, so a thief with an old pointer reads an entry that was right when it looked;
+//!   its claim then fails if the entry has been taken.
+//!
+//! # Orderings
+//!
+//! - Q1: push stores `bottom` (Release) ↔ steal loads it (Acquire): the entry and the task behind it.
+//! - Q2: pop lowers `bottom`, `fence(SeqCst)`, loads `top` ↔ steal loads `top`, `fence(SeqCst)`, loads `bottom`: the owner and a thief cannot both
+//!   believe that the last entry is theirs without a compare-and-swap on `top` deciding it.
+//!
+//! # Cost
+//!
+//! Push: two stores and a load. Pop: a full fence, unless the deque is seen empty. Steal: a fence and a compare-and-swap.
+
+use std::ptr::NonNull;
+
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, planted};
+
+use super::{Header, Queued, TaskRef};
+
+/// Entries of the first buffer.
+const START: usize = if cfg!(loom) { 2 } else { 64 };
+
+/// What came of an attempt to take a task.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Task(Queued),
+    /// Nothing there that the caller may take.
+    Empty,
+    /// Somebody else was faster.
+    Lost,
+}
+
+#[derive(Debug)]
+struct Entry {
+    task: AtomicPtr<Header>,
+    depth: AtomicU32,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    entries: Box<[Entry]>,
+}
+
+impl Buffer {
+    fn new(size: usize) -> Self {
+        let empty = || Entry { task: AtomicPtr::new(std::ptr::null_mut()), depth: AtomicU32::new(0) };
+        Self { entries: (0..size).map(|_| empty()).collect() }
+    }
+
+    fn put(&self, at: usize, queued: Queued) {
+        let entry = &self.entries[at & (self.entries.len() - 1)];
+        // Relaxed, both: published by the store of `bottom` (Q1).
+        entry.task.store(queued.task.0.as_ptr(), Ordering::Relaxed);
+        entry.depth.store(queued.depth, Ordering::Relaxed);
+    }
+
+    /// The entry as it is now: believed only after a claim of `at` has succeeded.
+    fn get(&self, at: usize) -> Option<Queued> {
+        let entry = &self.entries[at & (self.entries.len() - 1)];
+        let task = NonNull::new(entry.task.load(Ordering::Relaxed))?;
+        Some(Queued { task: TaskRef(task), depth: entry.depth.load(Ordering::Relaxed) })
+    }
+}
+
+/// The deque. Push and pop are the owner's; everything else is anyone's.
+#[derive(Debug)]
+pub(crate) struct Deque {
+    bottom: CachePadded<AtomicUsize>,
+    top: CachePadded<AtomicUsize>,
+    buffer: AtomicPtr<Buffer>,
+    /// All buffers there have been, the present one last (D3).
+    #[expect(clippy::vec_box, reason = "buffers are pointed to, so they must not move")]
+    buffers: Mutex<Vec<Box<Buffer>>>,
+}
+
+impl Deque {
+    pub(crate) fn new() -> Self {
+        let mut first = Box::new(Buffer::new(START));
+        let buffer = AtomicPtr::new(&raw mut *first);
+        Self {
+            bottom: CachePadded::new(AtomicUsize::new(0)),
+            top: CachePadded::new(AtomicUsize::new(0)),
+            buffer,
+            buffers: Mutex::new(vec![first]),
+        }
+    }
+
+    fn buffer(&self) -> &Buffer {
+        // Acquire: pairs with Release in `grow`.
+        // SAFETY: the pointer is to a box in `buffers`, which only grows (D3).
+        unsafe { &*self.buffer.load(Ordering::Acquire) }
+    }
+
+    /// Adds a task at the owner's end.
+    ///
+    /// # Safety
+    ///
+    /// Owner only.
+    pub(crate) unsafe fn push(&self, queued: Queued) {
+        let bottom = self.bottom.load(Ordering::Relaxed);
+        // Acquire: entries below `top` have been read by their thieves before they are overwritten.
+        let top = self.top.load(Ordering::Acquire);
+        if bottom.wrapping_sub(top) == self.buffer().entries.len() {
+            self.grow(top, bottom);
+        }
+        self.buffer().put(bottom, queued);
+        self.bottom.store(bottom.wrapping_add(1), Ordering::Release); // Q1
+    }
+
+    /// Takes the newest task.
+    ///
+    /// # Safety
+    ///
+    /// Owner only.
+    pub(crate) unsafe fn pop(&self) -> Option<Queued> {
+        let bottom = self.bottom.load(Ordering::Relaxed);
+        // Relaxed: `top` never passes `bottom`, so a stale value can only look less empty than it is.
+        if self.top.load(Ordering::Relaxed) == bottom {
+            return None;
+        }
+        let last = bottom.wrapping_sub(1);
+        self.bottom.store(last, Ordering::Relaxed);
+        if !planted(Bug::NoQueueFence) {
+            fence(Ordering::SeqCst); // Q2
+        }
+        let top = self.top.load(Ordering::Relaxed);
+        let left = last.wrapping_sub(top).cast_signed();
+        let task = if left >= 0 { self.buffer().get(last) } else { None };
+        if left > 0 {
+            return task;
+        }
+        let mine = left == 0 && self.claim(top);
+        self.bottom.store(bottom, Ordering::Relaxed);
+        task.filter(|_| mine)
+    }
+
+    /// Takes the oldest task, if it lies deeper than `above` (`None`: any task).
+    pub(crate) fn steal(&self, above: Option<u32>) -> Taken {
+        let top = self.top.load(Ordering::Acquire);
+        fence(Ordering::SeqCst); // Q2
+        let bottom = self.bottom.load(Ordering::Acquire); // Q1
+        if bottom.wrapping_sub(top).cast_signed() <= 0 {
+            return Taken::Empty;
+        }
+        let Some(queued) = self.buffer().get(top) else { return Taken::Lost };
+        if above.is_some_and(|above| queued.depth <= above) {
+            return Taken::Empty;
+        }
+        if self.claim(top) { Taken::Task(queued) } else { Taken::Lost }
+    }
+
+    /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's heavy fence.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        let top = self.top.load(Ordering::Relaxed);
+        self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed() <= 0
+    }
+
+    /// Whether the oldest task lies deeper than `above` (`None`: there is any). As exact as `is_empty`.
+    pub(crate) fn has(&self, above: Option<u32>) -> bool {
+        let top = self.top.load(Ordering::Acquire);
+        let deep = |above| self.buffer().get(top).is_some_and(|queued| queued.depth > above);
+        self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0 && above.is_none_or(deep)
+    }
+
+    fn claim(&self, top: usize) -> bool {
+        self.top.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn grow(&self, top: usize, bottom: usize) {
+        let old = self.buffer();
+        let mut new = Box::new(Buffer::new(old.entries.len() * 2));
+        let mut at = top;
+        while at != bottom {
+            if let Some(queued) = old.get(at) {
+                new.put(at, queued);
+            }
+            at = at.wrapping_add(1);
+        }
+        let pointer = &raw mut *new;
+        self.buffers.lock().push(new);
+        // Release: a thief that sees the new buffer sees its entries.
+        self.buffer.store(pointer, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    unsafe fn never(_: NonNull<Header>, _: &crate::worker::Worker) {}
+    static HEADER: Header = Header { run: never };
+
+    fn queued(depth: u32) -> Queued {
+        Queued { task: TaskRef(NonNull::from(&HEADER)), depth }
+    }
+
+    proptest! {
+        /// Would miss: entries lost or repeated when the buffer grows or wraps around.
+        #[test]
+        fn one_thread_sees_a_double_ended_queue(steps in prop::collection::vec(0_u8..5, 0..600)) {
+            let (deque, mut model) = (Deque::new(), VecDeque::new());
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    0..=2 => {
+                        // SAFETY: this is the only thread.
+                        unsafe { deque.push(queued(number as u32)) };
+                        model.push_back(number as u32);
+                    }
+                    3 => {
+                        // SAFETY: as above.
+                        let popped = unsafe { deque.pop() };
+                        prop_assert_eq!(popped.map(|q| q.depth), model.pop_back());
+                    }
+                    _ => match deque.steal(None) {
+                        Taken::Task(q) => prop_assert_eq!(Some(q.depth), model.pop_front()),
+                        _ => prop_assert!(model.is_empty()),
+                    },
+                }
+            }
+            prop_assert_eq!(deque.is_empty(), model.is_empty());
+        }
+    }
+
+    /// Would miss: a thief that claims before it looks at the depth.
+    #[test]
+    fn a_task_that_is_too_shallow_stays() {
+        let deque = Deque::new();
+        // SAFETY: this is the only thread.
+        unsafe { deque.push(queued(3)) };
+        assert_eq!(deque.steal(Some(3)), Taken::Empty);
+        assert_eq!(deque.steal(Some(2)), Taken::Task(queued(3)));
+    }
+}

@@ -1,0 +1,109 @@
+//! loom models of the deque: an owner that pushes and pops, thieves that steal, each task taken exactly once.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
+
+use sinew_sync::plant::{Bug, plant};
+
+use super::{Deque, Header, Queued, Taken, TaskRef};
+use crate::worker::Worker;
+
+unsafe fn never(_: NonNull<Header>, _: &Worker) {}
+static HEADER: Header = Header { run: never };
+
+/// The depth doubles as the number of the task.
+fn queued(number: u32) -> Queued {
+    Queued { task: TaskRef(NonNull::from(&HEADER)), depth: number }
+}
+
+#[derive(Clone, Copy)]
+enum Own {
+    Push,
+    Pop,
+}
+use Own::{Pop, Push};
+
+struct World {
+    deque: Deque,
+    taken: [PlainU32; 4],
+}
+
+impl World {
+    fn take(&self, queued: Queued) {
+        let times = self.taken[queued.depth as usize].fetch_add(1, PlainOrdering::Relaxed) + 1;
+        assert_eq!(times, 1, "task {} was taken twice", queued.depth);
+    }
+}
+
+fn check(script: &'static [Own], thieves: usize, preemptions: usize) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(move || {
+        let world = Arc::new(World { deque: Deque::new(), taken: std::array::from_fn(|_| PlainU32::new(0)) });
+        let robbers: Vec<_> = (0..thieves)
+            .map(|_| {
+                let world = Arc::clone(&world);
+                loom::thread::spawn(move || {
+                    for _ in 0..2 {
+                        if let Taken::Task(queued) = world.deque.steal(None) {
+                            world.take(queued);
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut pushed = 0;
+        for step in script {
+            match step {
+                // SAFETY: this is the owner.
+                Push => unsafe {
+                    world.deque.push(queued(pushed));
+                    pushed += 1;
+                },
+                // SAFETY: as above.
+                Pop => {
+                    if let Some(queued) = unsafe { world.deque.pop() } {
+                        world.take(queued);
+                    }
+                }
+            }
+        }
+        for robber in robbers {
+            robber.join().unwrap();
+        }
+        // SAFETY: as above.
+        while let Some(queued) = unsafe { world.deque.pop() } {
+            world.take(queued);
+        }
+        for number in 0..pushed as usize {
+            assert_eq!(world.taken[number].load(PlainOrdering::Relaxed), 1, "task {number} was lost");
+        }
+    });
+}
+
+/// Would miss: the last task taken by owner and thief.
+#[test]
+fn loom_the_last_task_goes_to_one() {
+    check(&[Push, Pop, Push, Pop], 1, 3);
+    check(&[Push, Push, Pop, Pop], 1, 3);
+}
+
+/// Would miss: two thieves with one task, against an owner.
+#[test]
+fn loom_two_thieves_and_an_owner() {
+    check(&[Push, Push, Pop], 2, 2);
+}
+
+/// Would miss: a thief with the old buffer while the owner grows it (the model's first buffer holds two).
+#[test]
+fn loom_a_growing_deque_loses_nothing() {
+    check(&[Push, Push, Push, Pop], 1, 2);
+}
+
+#[test]
+#[should_panic]
+fn loom_finds_a_pop_without_its_fence() {
+    plant(&[Bug::NoQueueFence]);
+    check(&[Push, Push, Pop, Pop], 1, 3);
+}

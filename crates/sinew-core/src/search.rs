@@ -1,0 +1,402 @@
+//! Looking for work: where, in which order, and for how long.
+//!
+//! An idle worker looks at its own queue, at the pool's injector and at its victims, in rounds. From the second round on it asks: an owner
+//! answers at its next push with half of its private tasks. An owner that is silent for 50 µs computes or blocks; then its tasks are
+//! exposed without its help, one exposer a process, since every exposure interrupts all cores. When the spin window is over and there is
+//! nothing to expose, the worker sleeps as `sleep` says.
+//!
+//! # Cost
+//!
+//! A round reads two lines a victim. An exposure takes 5 to 10 µs, from its victims too.
+
+use sinew_policy::idle::Idle;
+use sinew_policy::victim::{Outcome, View};
+use sinew_sync::atomic::{Ordering, fence, spin_loop};
+use sinew_sync::clock::now_ns;
+use sinew_sync::fence::heavy;
+
+use crate::pool::Inner;
+use crate::queue::{Queued, Taken};
+use crate::stack::{Claim, Exposure, Steal, reason};
+use crate::worker::{SILENCE_NS, Worker};
+
+/// Rounds between two looks at the clock.
+const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
+
+/// A gap between two looks at the clock that shows that the thread lost its core.
+const GAP_NS: u64 = 500_000;
+
+/// The longest silence before an exposure, after many that were cancelled.
+const LONGEST_SILENCE_NS: u64 = 400_000;
+
+/// Somebody in this process executes an exposure.
+static EXPOSING: AtomicFlag = AtomicFlag::new();
+
+/// A try-lock in a static, where model checkers allow none of their own atomics.
+struct AtomicFlag(std::sync::atomic::AtomicBool);
+
+impl AtomicFlag {
+    const fn new() -> Self {
+        Self(std::sync::atomic::AtomicBool::new(false))
+    }
+
+    fn try_set(&self) -> bool {
+        // Relaxed: it limits a rate and protects nothing.
+        !self.0.swap(true, std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn clear(&self) {
+        self.0.store(false, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// Work that was found, and whence.
+pub(crate) enum Job<'p> {
+    Stolen { claim: Claim<'p>, victim: usize },
+    Queued(Queued),
+    Injected(Queued),
+}
+
+/// Which tasks a worker may run now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    Any,
+    /// Tasks farther from the root than this.
+    Deeper(u32),
+}
+
+impl Allowed {
+    fn above(self) -> Option<u32> {
+        match self {
+            Self::Any => None,
+            Self::Deeper(depth) => Some(depth),
+        }
+    }
+}
+
+/// The pool as a victim policy sees it.
+struct PoolView<'a> {
+    pool: &'a Inner,
+    me: usize,
+}
+
+impl View for PoolView<'_> {
+    fn workers(&self) -> usize {
+        self.pool.seats.len()
+    }
+
+    fn me(&self) -> usize {
+        self.me
+    }
+
+    fn is_active(&self, worker: usize) -> bool {
+        self.pool.seats[worker].active.load(Ordering::Relaxed)
+    }
+
+    fn load(&self, worker: usize) -> usize {
+        let worker = &self.pool.seats[worker];
+        worker.stack.load() + usize::from(!worker.deque.is_empty())
+    }
+
+    fn oldest_depth(&self, worker: usize) -> Option<u32> {
+        self.pool.seats[worker].stack.oldest_depth()
+    }
+
+    fn distance(&self, worker: usize) -> u8 {
+        self.pool.distance(self.me, worker)
+    }
+}
+
+impl Worker {
+    /// Runs what was found.
+    pub(crate) fn execute(&self, job: Job<'_>) {
+        let depth = self.stack.depth();
+        match job {
+            Job::Stolen { claim, victim } => {
+                self.stack.set_depth(claim.slot.depth());
+                // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
+                unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
+                if claim.slot.finish() {
+                    self.pool().seats[victim].parker.unpark();
+                }
+            }
+            Job::Queued(queued) => {
+                self.counters.queued_tasks.add(1);
+                self.run_task(queued);
+            }
+            Job::Injected(queued) => {
+                self.counters.injected.add(1);
+                self.run_task(queued);
+            }
+        }
+        self.stack.set_depth(depth);
+    }
+
+    fn run_task(&self, queued: Queued) {
+        self.stack.set_depth(queued.depth);
+        let header = queued.task.0;
+        // SAFETY: whoever takes a task out of a queue runs it, once. Tasks catch their own panics.
+        unsafe { (header.as_ref().run)(header, self) };
+    }
+
+    /// The next task for a worker with an empty stack; `None` when the pool ends.
+    pub(crate) fn next_job(&self) -> Option<Job<'_>> {
+        if let Some(job) = self.look_around(Allowed::Any, false) {
+            return Some(job);
+        }
+        let began = now_ns();
+        let sleepers = &self.pool().sleepers;
+        let mut searching = sleepers.try_search(self.pool().most_searchers());
+        let mut parked_ns = 0;
+        loop {
+            if searching {
+                let (job, lost_core) = self.search();
+                if let Some(job) = job {
+                    self.end_search(began, parked_ns, lost_core);
+                    return Some(job);
+                }
+                if self.pool().is_ending() {
+                    sleepers.found_work();
+                    return None;
+                }
+                if sleepers.fall_asleep(self.index()) && self.last_look(Allowed::Any) {
+                    sleepers.get_up(self.index());
+                    continue;
+                }
+            } else if !sleepers.fall_asleep_unless_needed(self.index()) {
+                searching = sleepers.try_search(usize::MAX);
+                continue;
+            }
+            parked_ns += self.sleep();
+            sleepers.get_up(self.index());
+            searching = true;
+        }
+    }
+
+    /// Parks, unless the pool ends; answers for how long.
+    fn sleep(&self) -> u64 {
+        let began = now_ns();
+        self.deactivate();
+        // The look comes after the worker is on the list of sleepers: whoever ends the pool wakes all on it (see `Inner::end`).
+        if !self.pool().is_ending() {
+            self.counters.parks.add(1);
+            self.parker.park();
+        }
+        self.activate();
+        let parked = now_ns().saturating_sub(began);
+        self.counters.parked_ns.add(parked);
+        parked
+    }
+
+    /// A search has been successful: passes the search on, and learns from how long it took.
+    fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
+        if self.pool().sleepers.found_work() && self.pool().rouse() {
+            self.counters.wakes.add(1);
+        }
+        let searched_ns = now_ns().saturating_sub(began).saturating_sub(parked_ns);
+        self.counters.searching_ns.add(searched_ns);
+        let mut window = self.own.window.get();
+        window.ended(Idle {
+            searched_us: micros(searched_ns),
+            parked_us: (parked_ns > 0).then(|| micros(parked_ns)),
+            lost_core,
+        });
+        self.own.window.set(window);
+    }
+
+    /// Searches for one spin window, or longer while there are private tasks about. Answers also whether the core was lost meanwhile.
+    fn search(&self) -> (Option<Job<'_>>, bool) {
+        self.start_policy();
+        let mut patience = Patience::new(self.window_ns());
+        loop {
+            if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
+                return (Some(job), patience.lost_core);
+            }
+            if patience.is_left() {
+                continue;
+            }
+            match self.break_silence(Allowed::Any, &patience) {
+                Silence::Broken(job) => return (Some(job), patience.lost_core),
+                Silence::Lasts => {}
+                Silence::Empty => return (None, patience.lost_core),
+            }
+        }
+    }
+
+    pub(crate) fn start_policy(&self) {
+        let view = PoolView { pool: self.pool(), me: self.index() };
+        let mut random = self.own.random.borrow_mut();
+        self.own.policy.borrow_mut().start(&view, &mut || random.u64(..));
+    }
+
+    pub(crate) fn window_ns(&self) -> u64 {
+        self.pool().spin_ns.unwrap_or_else(|| u64::from(self.own.window.get().get_us()) * 1_000)
+    }
+
+    /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with nothing public are asked to publish.
+    pub(crate) fn look_around(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
+        if let Some(queued) = self.pop_own(allowed) {
+            return Some(Job::Queued(queued));
+        }
+        if let Some(queued) = self.pool().injector.pop(allowed.above()) {
+            return Some(Job::Injected(queued));
+        }
+        let view = PoolView { pool: self.pool(), me: self.index() };
+        loop {
+            let victim = {
+                let mut random = self.own.random.borrow_mut();
+                self.own.policy.borrow_mut().next(&view, &mut || random.u64(..))?
+            };
+            let job = self.try_victim(victim, allowed, ask);
+            let outcome = match job {
+                Ok(_) => Outcome::Stolen,
+                Err(outcome) => outcome,
+            };
+            self.own.policy.borrow_mut().outcome(victim, outcome);
+            if let Ok(job) = job {
+                self.counters.stolen.add(u64::from(allowed == Allowed::Any));
+                self.counters.stolen_waiting.add(u64::from(allowed != Allowed::Any));
+                return Some(job);
+            }
+            self.counters.failed_steals.add(1);
+        }
+    }
+
+    /// The newest task of the own queue, if it is allowed.
+    pub(crate) fn pop_own(&self, allowed: Allowed) -> Option<Queued> {
+        // SAFETY: this is the owner.
+        let queued = unsafe { self.deque.pop() }?;
+        if allowed.above().is_some_and(|above| queued.depth <= above) {
+            // SAFETY: as above.
+            unsafe { self.deque.push(queued) };
+            return None;
+        }
+        Some(queued)
+    }
+
+    /// Tries to take one task from `victim`: of its stack, else of its queue.
+    pub(crate) fn try_victim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
+        let seat = &self.pool().seats[victim];
+        let lost = match seat.stack.steal(self.index(), allowed.above()) {
+            Steal::Task(claim) => return Ok(Job::Stolen { claim, victim }),
+            Steal::Lost => true,
+            Steal::Empty => false,
+        };
+        if !seat.deque.is_empty()
+            && let Taken::Task(queued) = seat.deque.steal(allowed.above())
+        {
+            return Ok(Job::Queued(queued));
+        }
+        if ask {
+            seat.stack.ask();
+        }
+        Err(if lost { Outcome::Lost } else { Outcome::Empty })
+    }
+
+    /// The spin window is over: exposes tasks of an owner that has been silent for long enough.
+    pub(crate) fn break_silence(&self, allowed: Allowed, patience: &Patience) -> Silence<'_> {
+        let victims = self.pool().seats.iter().filter(|seat| seat.index() != self.index());
+        let mut victims =
+            victims.filter(|seat| seat.stack.has_private() && self.may_take_from(seat, allowed));
+        let Some(victim) = victims.next() else { return Silence::Empty };
+        if patience.silence_ns() < self.own.silence_ns.get() || !EXPOSING.try_set() {
+            spin_loop();
+            return Silence::Lasts;
+        }
+        let exposure = victim.stack.expose(!self.pool().may_rely_on_heavy_fences());
+        EXPOSING.clear();
+        let silence = match exposure {
+            Exposure::Exposed => {
+                self.counters.exposures.add(1);
+                SILENCE_NS
+            }
+            Exposure::Cancelled => {
+                self.counters.cancelled_exposures.add(1);
+                (self.own.silence_ns.get() * 2).min(LONGEST_SILENCE_NS)
+            }
+            Exposure::Nothing | Exposure::Busy => self.own.silence_ns.get(),
+        };
+        self.own.silence_ns.set(silence);
+        match self.try_victim(victim.index(), allowed, true) {
+            Ok(job) => {
+                self.counters.stolen.add(u64::from(allowed == Allowed::Any));
+                self.counters.stolen_waiting.add(u64::from(allowed != Allowed::Any));
+                Silence::Broken(job)
+            }
+            Err(_) => Silence::Lasts,
+        }
+    }
+
+    fn may_take_from(&self, seat: &Self, allowed: Allowed) -> bool {
+        allowed
+            .above()
+            .is_none_or(|above| seat.stack.oldest_waiting_depth().is_some_and(|depth| depth > above))
+    }
+
+    /// Before a sleep: leaves a note at every seat, lets a heavy fence pass, and looks whether there is work after all (M5, M7).
+    pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
+        let pool = self.pool();
+        let others = || pool.seats.iter().filter(|seat| seat.index() != self.index());
+        for seat in others() {
+            seat.stack.call_attention(reason::HUNGRY);
+        }
+        if pool.may_rely_on_heavy_fences() {
+            heavy();
+        } else {
+            fence(Ordering::SeqCst);
+        }
+        let above = allowed.above();
+        pool.injector.has(above)
+            || others().any(|seat| {
+                (seat.stack.has_tasks() && self.may_take_from(seat, allowed)) || seat.deque.has(above)
+            })
+    }
+}
+
+/// What came of looking at the silent owners.
+pub(crate) enum Silence<'p> {
+    /// A task was exposed and taken.
+    Broken(Job<'p>),
+    /// There are private tasks, not to be had yet.
+    Lasts,
+    /// There is nothing.
+    Empty,
+}
+
+/// How long a worker goes on looking.
+pub(crate) struct Patience {
+    window_ns: u64,
+    began: u64,
+    last: u64,
+    pub(crate) rounds: u32,
+    pub(crate) lost_core: bool,
+}
+
+impl Patience {
+    pub(crate) fn new(window_ns: u64) -> Self {
+        let now = now_ns();
+        Self { window_ns, began: now, last: now, rounds: 0, lost_core: false }
+    }
+
+    /// Counts a round; false when the window is over.
+    pub(crate) fn is_left(&mut self) -> bool {
+        spin_loop();
+        self.rounds = self.rounds.wrapping_add(1);
+        if self.rounds % ROUNDS_A_LOOK != 0 {
+            return true;
+        }
+        let now = now_ns();
+        self.lost_core |= cfg!(not(shuttle)) && now.saturating_sub(self.last) > GAP_NS;
+        self.last = now;
+        self.silence_ns() < self.window_ns
+    }
+
+    /// Time since the search began, at the last look at the clock.
+    pub(crate) fn silence_ns(&self) -> u64 {
+        self.last.saturating_sub(self.began)
+    }
+}
+
+fn micros(ns: u64) -> u32 {
+    u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
+}

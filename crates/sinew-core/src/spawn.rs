@@ -1,0 +1,116 @@
+//! Detached tasks: spawned, and run some time.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use crate::pool::Inner;
+use crate::queue::{Header, Queued, TaskRef};
+use crate::tls;
+use crate::worker::Worker;
+
+/// A task on the heap, freed by running it.
+#[repr(C)]
+pub(crate) struct HeapTask<F> {
+    header: Header,
+    work: F,
+}
+
+impl<F> HeapTask<F>
+where
+    F: for<'w> FnOnce(&'w Worker),
+{
+    /// Puts `work`, which must not unwind, on the heap.
+    ///
+    /// # Safety
+    ///
+    /// The task is run once, on any thread, before what `work` borrows is gone.
+    pub(crate) unsafe fn new(work: F) -> TaskRef
+    where
+        F: Send,
+    {
+        let task = Box::new(Self { header: Header { run: Self::run }, work });
+        TaskRef(NonNull::from(Box::leak(task)).cast())
+    }
+
+    /// # Safety
+    ///
+    /// `header` is the first field of a `HeapTask<F>` made by `new`; called once.
+    unsafe fn run(header: NonNull<Header>, worker: &Worker) {
+        // SAFETY: made by `Box::leak` in `new`.
+        let task = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
+        (task.work)(worker);
+    }
+}
+
+/// Queues a task: with the worker of `pool` that this thread is, or from outside, where it counts as lying at `depth`.
+pub(crate) fn queue(pool: &Inner, task: TaskRef, depth: u32) {
+    match tls::current_in(pool) {
+        Some(worker) => worker.queue(task),
+        None => {
+            pool.injector.push(Queued { task, depth });
+            pool.wake_one();
+        }
+    }
+}
+
+impl Worker {
+    /// Queues a task on this worker's own queue.
+    pub(crate) fn queue(&self, task: TaskRef) {
+        // SAFETY: the caller is the owner (W1).
+        unsafe { self.deque.push(Queued { task, depth: self.depth() + 1 }) };
+        sinew_sync::fence::light(); // M5: a sleeper that left a note after this look sees the task
+        if self.stack.wants_attention() {
+            self.look_up();
+        }
+    }
+}
+
+/// Spawns a detached task into `pool`.
+pub(crate) fn spawn_in<F>(pool: &Inner, f: F)
+where
+    F: for<'w> FnOnce(&'w Worker) + Send + 'static,
+{
+    let work = move |worker: &Worker| {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(worker))) {
+            worker.pool().handle_panic(payload);
+        }
+    };
+    // SAFETY: queued, and run once; it borrows nothing. It does not unwind, as `handle_panic` does not.
+    queue(pool, unsafe { HeapTask::new(work) }, 0);
+}
+
+impl Inner {
+    /// Gives the payload of a detached task to the pool's handler, or aborts.
+    #[cold]
+    fn handle_panic(&self, payload: Box<dyn std::any::Any + Send>) {
+        let Some(handler) = &self.panic_handler else {
+            eprintln!("sinew: a detached task panicked and the pool has no panic handler: aborting");
+            std::process::abort();
+        };
+        if catch_unwind(AssertUnwindSafe(|| handler(payload))).is_err() {
+            eprintln!("sinew: the panic handler panicked: aborting");
+            std::process::abort();
+        }
+    }
+}
+
+/// Runs `f` some time, in the pool of the current worker, or in the global pool.
+///
+/// # Panics
+///
+/// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the process aborts.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// sinew_core::spawn(move |_| sender.send(7).unwrap());
+/// assert_eq!(receiver.recv(), Ok(7));
+/// ```
+pub fn spawn<F>(f: F)
+where
+    F: for<'w> FnOnce(&'w Worker) + Send + 'static,
+{
+    match tls::current() {
+        Some(worker) => spawn_in(worker.pool(), f),
+        None => crate::global::pool().spawn(f),
+    }
+}

@@ -1,0 +1,211 @@
+//! A worker: a seat of a pool and all the state that belongs to it.
+//!
+//! # Invariants
+//!
+//! - W1: at any time at most one thread is the owner of a worker: the pool thread started for it, or the guest that holds its seat.
+//!   Only the owner has a `&Worker` handed out by this crate, because a `Worker` is neither `Send` nor `Sync` and arms take it with a
+//!   lifetime of their own.
+//! - W2: other threads reach a worker through its pool only, and use only what is made for them: the thief's side of the stack and
+//!   the deque, the parker, the flags and the counters.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use sinew_policy::idle::SpinWindow;
+use sinew_policy::victim::VictimPolicy;
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::parker::Parker;
+
+use crate::counters::{Counters, SeatCounters};
+use crate::pool::Inner;
+use crate::queue::Deque;
+use crate::stack::TaskStack;
+
+/// The handle through which a task uses the worker that runs it.
+///
+/// Passing it along is the fast path of [`Worker::join`]: it saves the look into thread-local storage that [`join`](crate::join)
+/// needs. A handle cannot leave the closure it was given to, nor the thread:
+///
+/// ```compile_fail
+/// let mut kept = None;
+/// sinew_core::run(|w| kept = Some(w)); // a handle cannot be stored
+/// ```
+/// ```compile_fail
+/// let returned = sinew_core::run(|w| w); // nor returned
+/// ```
+/// ```compile_fail
+/// sinew_core::run(|w| w.join(|_| 1, |_| w.index())); // nor captured by the arm that may run elsewhere
+/// ```
+/// ```compile_fail
+/// sinew_core::run(|w| std::thread::scope(|s| { s.spawn(|| w.index()); })); // nor sent
+/// ```
+#[repr(C)]
+pub struct Worker {
+    pub(crate) stack: TaskStack,
+    pub(crate) deque: Deque,
+    pub(crate) parker: Arc<Parker>,
+    /// Somebody owns the seat and is awake. For victim policies: a hint.
+    pub(crate) active: AtomicBool,
+    pub(crate) counters: CachePadded<SeatCounters>,
+    pub(crate) own: Own,
+    index: usize,
+    pool: *const Inner,
+    not_shared: PhantomData<*const ()>,
+}
+
+/// What only the owner touches.
+pub(crate) struct Own {
+    pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
+    pub(crate) random: RefCell<fastrand::Rng>,
+    pub(crate) window: Cell<SpinWindow>,
+    /// Silence after which this worker exposes another's tasks; grows while exposures are cancelled.
+    pub(crate) silence_ns: Cell<u64>,
+    around: Cell<*const Worker>,
+}
+
+/// The least silence before an exposure.
+pub(crate) const SILENCE_NS: u64 = 50_000;
+
+impl Worker {
+    pub(crate) fn new(pool: *const Inner, index: usize, fenced: bool, policy: Box<dyn VictimPolicy>) -> Self {
+        Self {
+            stack: TaskStack::new(fenced),
+            deque: Deque::new(),
+            parker: Arc::new(Parker::new()),
+            active: AtomicBool::new(false),
+            counters: CachePadded::new(SeatCounters::default()),
+            own: Own {
+                policy: RefCell::new(policy),
+                random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
+                window: Cell::new(SpinWindow::new()),
+                silence_ns: Cell::new(SILENCE_NS),
+                around: Cell::new(std::ptr::null()),
+            },
+            index,
+            pool,
+            not_shared: PhantomData,
+        }
+    }
+
+    /// The number of this worker's seat, below [`max_workers`](Self::max_workers).
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The number of seats of the pool; never changes.
+    #[inline]
+    pub fn max_workers(&self) -> usize {
+        self.pool().seats.len()
+    }
+
+    /// Distance of the running task from the root of its task tree, in joins and spawns.
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        self.stack.depth()
+    }
+
+    /// What this worker has counted so far.
+    pub fn counters(&self) -> Counters {
+        self.counters.read()
+    }
+
+    /// Counts one chunk of a loop. For schedules written outside this crate.
+    #[inline]
+    pub fn count_chunk(&self) {
+        self.counters.chunks.add(1);
+    }
+
+    /// Looks up from a long computation: answers requests for tasks. Loops call it between chunks.
+    ///
+    /// # Cost
+    ///
+    /// One load and comparison when there is nothing to do.
+    #[inline(always)]
+    pub fn safe_point(&self) {
+        if self.stack.wants_attention() {
+            self.look_up();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pool(&self) -> &Inner {
+        // SAFETY: the pool owns its workers, and whoever holds a `&Worker` keeps the pool alive (its thread or its guest does).
+        unsafe { &*self.pool }
+    }
+
+    /// The worker that this thread is outside this one.
+    pub(crate) fn around<'a>(&self) -> Option<&'a Self> {
+        // SAFETY: set by `tls::enter`, whose guard on the outer worker outlives the one on this.
+        unsafe { self.own.around.get().as_ref() }
+    }
+
+    pub(crate) fn set_around(&self, around: *const Self) {
+        self.own.around.set(around);
+    }
+
+    /// Owner: from now on the seat is somebody's. The first push will publish, as others may be waiting.
+    pub(crate) fn activate(&self) {
+        // Relaxed: a hint for policies.
+        self.active.store(true, Ordering::Relaxed);
+        if self.pool().relies_on_heavy_fences() {
+            // SAFETY: the caller is the owner, and the heavy fence has been found to work.
+            unsafe { self.stack.rely_on_heavy_fences() };
+        }
+        self.stack.call_attention(crate::stack::reason::HUNGRY);
+    }
+
+    /// Owner: the seat is nobody's, or its owner sleeps.
+    pub(crate) fn deactivate(&self) {
+        self.active.store(false, Ordering::Relaxed);
+    }
+
+    /// Answers what the attention word asks for.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look_up(&self) {
+        if self.stack.is_fenced() && self.pool().relies_on_heavy_fences() {
+            // SAFETY: as in `activate`.
+            unsafe { self.stack.rely_on_heavy_fences() };
+        }
+        if self.stack.take_attention() & crate::stack::reason::HUNGRY != 0 {
+            self.feed();
+        }
+    }
+
+    /// Somebody is hungry: publishes half of the private tasks and wakes a sleeper for them.
+    fn feed(&self) {
+        // SAFETY: the caller is the owner.
+        match unsafe { self.stack.publish() } {
+            Some(true) => self.counters.published.add(1),
+            Some(false) if self.deque.is_empty() => {
+                // Nothing to give yet: the request stays open for the next push.
+                self.stack.call_attention(crate::stack::reason::HUNGRY);
+                return;
+            }
+            Some(false) => {}
+            // An exposing thief is at it; if it fails, the next push answers.
+            None => self.stack.call_attention(crate::stack::reason::HUNGRY),
+        }
+        self.wake_one();
+    }
+
+    /// Wakes a sleeper, if there is one and nobody searches.
+    pub(crate) fn wake_one(&self) {
+        if self.pool().wake_one() {
+            self.counters.wakes.add(1);
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("index", &self.index)
+            .field("depth", &self.depth())
+            .finish_non_exhaustive()
+    }
+}
