@@ -125,7 +125,7 @@ fn a_group_outside_of_what_is_mounted_sees_only_the_mount() {
         let root = Root::new();
         root.process(group, V2)
             .write("sys/fs/cgroup/cpu.max", "200000 100000\n")
-            .write("elsewhere/cpu.max", "1000 100000");
+            .write("sys/elsewhere/cpu.max", "1000 100000");
         assert_eq!(read(&root, 8).quota(), quota(2, 1), "{group}");
     }
 }

@@ -176,6 +176,30 @@ fn caches_that_cross_packages_are_cut_at_their_border() {
 }
 
 #[test]
+fn a_cache_without_a_larger_one_around_it_stays_together() {
+    let root = Root::new();
+    root.online("0-2");
+    (0..3).for_each(|cpu| {
+        root.core(cpu, "0", &cpu.to_string());
+    });
+    root.cache(0, 0, 2, "Unified", "1M", "0,2").cache(2, 0, 2, "Unified", "1M", "0,2");
+    root.cache(1, 0, 2, "Unified", "1M", "1").cache(1, 1, 3, "Unified", "8M", "1");
+    let machine = read(&root);
+    assert_eq!(counts(&machine), [1, 0, 1, 2, 3, 3]);
+    assert!(distance(&machine, 0, 2) < distance(&machine, 0, 1));
+}
+
+#[test]
+fn caches_for_instructions_do_not_count() {
+    let root = fake::small_vm();
+    root.cache(0, 0, 1, "Instruction", "64K", "0").cache(0, 1, 1, "Data", "48K", "0");
+    root.remove("sys/devices/system/cpu/cpu1/cache/index2").cache(1, 2, 2, "Instruction", "1024K", "1");
+    let machine = read(&root);
+    assert_eq!(machine.objects_at(Level::Core).next().unwrap().cache_bytes, Some(48 << 10));
+    assert_eq!(machine.count(Level::L2), 1);
+}
+
+#[test]
 fn memory_without_cpus_is_a_node_but_not_in_the_tree() {
     let root = fake::small_vm();
     root.node(0, "0-1", "10 20", 1 << 20).node(2, "", "20 10", 1 << 20);
