@@ -1,2 +1,60 @@
 #![forbid(unsafe_code)]
-//! To be written.
+//! Malleable, locality-aware parallelism: nested tasks for little more than a function call, and skeletons over data.
+//!
+//! ```
+//! use sinew::prelude::*;
+//!
+//! // Nested tasks. `join` finds the worker; passing it along is the fast path.
+//! fn fib(w: &Worker, n: u64) -> u64 {
+//!     if n < 2 {
+//!         return n;
+//!     }
+//!     let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+//!     a + b
+//! }
+//! assert_eq!(sinew::run(|w| fib(w, 20)), 6765);
+//!
+//! // Skeletons: one builder holds the options, the last call names the skeleton.
+//! let xs = vec![1.0, 2.0, 3.0];
+//! let squares: Vec<f64> = sinew::over(&xs).map(|x| x * x);
+//! let total = sinew::over(&xs).map_reduce(|x| x * x, || 0.0, |a, b| a + b);
+//! let prefix = sinew::over(&xs).scan(0.0, |a, b| a + b);
+//! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
+//! ```
+//!
+//! # Where it runs
+//!
+//! Everything runs in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool, otherwise one for the whole
+//! program that is built when it is first needed. The thread that calls takes part.
+//!
+//! # The rooms
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
+//! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
+//! | `sort` | [`sort`](Over::sort) and its variants |
+//! | `divide` | [`divide_and_conquer`] |
+//!
+//! The mechanism below them is the crate `sinew-core`.
+
+mod divide;
+mod fold;
+mod over;
+mod sort;
+
+pub use divide::{Step, divide_and_conquer};
+pub use over::{Over, over};
+pub use sinew_core::data::{Chunk, IntoItems, Items, ReadItems};
+pub use sinew_core::{
+    BuildError, Builder, Counters, Pool, Scope, ScopeBuilder, Victims, Wait, Worker, join, run, scope, spawn,
+};
+pub use sinew_policy::chunk::{Schedule, ScheduleError};
+pub use sinew_topology::Mapping;
+
+/// What most programs need: `use sinew::prelude::*;`.
+pub mod prelude {
+    pub use crate::{
+        Mapping, Over, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, over,
+    };
+}

@@ -1,0 +1,211 @@
+//! The builder of skeletons over data.
+
+use sinew_core::data::{Chunk, Enumerate, IntoItems, Items, Zip};
+use sinew_core::loops::{self, Options};
+use sinew_policy::chunk::Schedule;
+
+/// Begins a skeleton over `data`: a reference to a slice, vector or array, or a range of integers.
+///
+/// A shared reference gives items `&T`, a mutable one `&mut T`, a range its integers. Nothing runs until the last call names
+/// the skeleton.
+///
+/// ```
+/// let mut xs = vec![1, 2, 3];
+/// sinew::over(&mut xs).for_each(|x| *x *= 10);
+/// assert_eq!(sinew::over(&xs).map(|x| x + 1), [11, 21, 31]);
+/// assert_eq!(sinew::over(0..4_u64).map_reduce(|i| i * i, || 0, |a, b| a + b), 14);
+/// ```
+#[inline]
+pub fn over<D: IntoItems>(data: D) -> Over<D::Items> {
+    Over { items: data.into_items(), options: Options::default(), reproducible: false }
+}
+
+/// A skeleton in the making: items and how to go about them.
+///
+/// The function of a skeleton is called exactly once per item, on any worker of the current pool, in any order; results
+/// are in the order of the items.
+///
+/// # Panics
+///
+/// Every skeleton panics if its function does, with the payload of the first panic, once no worker runs the function any
+/// more.
+///
+/// # Cost
+///
+/// A skeleton that nobody helps costs one [`join`](crate::join) and a few atomic operations. [`for_each`](Self::for_each) allocates
+/// nothing.
+#[derive(Debug, Clone, Copy)]
+#[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
+pub struct Over<I> {
+    pub(crate) items: I,
+    pub(crate) options: Options,
+    pub(crate) reproducible: bool,
+}
+
+impl<I: Items> Over<I> {
+    /// How the items are handed out; [`Schedule::Stealing`] by default.
+    ///
+    /// # Panics
+    ///
+    /// If a chunk of the schedule is 0.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let sum = over(0..1_000_u64).schedule(Schedule::Tapered { min: 16 }).reduce(|| 0, |a, b| a + b);
+    /// assert_eq!(sum, 499_500);
+    /// ```
+    #[track_caller]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        match schedule.check() {
+            Ok(schedule) => self.options.schedule = schedule,
+            Err(error) => panic!("{error}"),
+        }
+        self
+    }
+
+    /// At most so many workers take part, the caller included; all of the pool by default.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` is 0.
+    #[track_caller]
+    pub fn threads(mut self, threads: usize) -> Self {
+        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
+        self.options.threads = threads;
+        self
+    }
+
+    /// Chunks of `size` items instead of single ones; the last may be shorter.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    ///
+    /// ```
+    /// let xs: Vec<u32> = (0..10).collect();
+    /// assert_eq!(sinew::over(&xs).chunks(4).map(|chunk| chunk.iter().sum::<u32>()), [6, 22, 17]);
+    /// ```
+    #[track_caller]
+    pub fn chunks(self, size: usize) -> Over<I::Chunks>
+    where
+        I: Chunk,
+    {
+        self.with(|items| items.into_chunks(size))
+    }
+
+    /// Pairs with the items of `other`, as many as the shorter has.
+    ///
+    /// ```
+    /// let (xs, mut ys) = ([1, 2, 3], [10, 20, 30]);
+    /// sinew::over(&mut ys).zip(&xs).for_each(|(y, x)| *y += x);
+    /// assert_eq!(ys, [11, 22, 33]);
+    /// ```
+    pub fn zip<D: IntoItems>(self, other: D) -> Over<Zip<I, D::Items>> {
+        self.with(|items| Zip::new(items, other.into_items()))
+    }
+
+    /// Items with their numbers, from 0.
+    pub fn enumerate(self) -> Over<Enumerate<I>> {
+        self.with(Enumerate::new)
+    }
+
+    /// Makes [`reduce`](Self::reduce), [`map_reduce`](Self::map_reduce) and [`scan`](Self::scan) combine in an order that
+    /// follows from the number of items alone.
+    ///
+    /// Sums of floating-point numbers then come out the same, bit for bit, with any number of threads and any schedule.
+    pub fn reproducible(mut self) -> Self {
+        self.reproducible = true;
+        self
+    }
+
+    fn with<J>(self, adapt: impl FnOnce(I) -> J) -> Over<J> {
+        Over { items: adapt(self.items), options: self.options, reproducible: self.reproducible }
+    }
+
+    /// Calls `f` with every item.
+    ///
+    /// # Cost
+    ///
+    /// Allocates nothing. The inner loop is one over a slice or range and is optimised like it.
+    #[inline]
+    pub fn for_each<F>(self, f: F)
+    where
+        F: Fn(I::Item) + Sync,
+    {
+        let Self { items, options, .. } = self;
+        crate::run(|w| loops::for_each(w, items, &options, &f));
+    }
+
+    /// Calls `f` with items until one call fails.
+    ///
+    /// # Errors
+    ///
+    /// The first error that any worker met; items that nobody had come to are left out.
+    ///
+    /// ```
+    /// let parsed = sinew::over(&["1", "x", "3"]).try_for_each(|text| text.parse::<u8>().map(drop));
+    /// assert!(parsed.is_err());
+    /// ```
+    #[inline]
+    pub fn try_for_each<E, F>(self, f: F) -> Result<(), E>
+    where
+        E: Send,
+        F: Fn(I::Item) -> Result<(), E> + Sync,
+    {
+        let Self { items, options, .. } = self;
+        crate::run(|w| loops::try_for_each(w, items, &options, &f))
+    }
+
+    /// A vector with `f` of every item.
+    ///
+    /// # Cost
+    ///
+    /// One allocation for the vector, and small records of what was written if `R` has drop glue.
+    #[inline]
+    pub fn map<R, F>(self, f: F) -> Vec<R>
+    where
+        R: Send,
+        F: Fn(I::Item) -> R + Sync,
+    {
+        let Self { items, options, .. } = self;
+        crate::run(|w| loops::map(w, items, &options, &f))
+    }
+
+    /// A vector with `f` of every item, or an error.
+    ///
+    /// # Errors
+    ///
+    /// The first error that any worker met; results that exist by then are dropped.
+    ///
+    /// ```
+    /// let numbers: Result<Vec<u8>, _> = sinew::over(&["1", "2", "3"]).try_map(|text| text.parse());
+    /// assert_eq!(numbers.unwrap(), [1, 2, 3]);
+    /// ```
+    #[inline]
+    pub fn try_map<R, E, F>(self, f: F) -> Result<Vec<R>, E>
+    where
+        R: Send,
+        E: Send,
+        F: Fn(I::Item) -> Result<R, E> + Sync,
+    {
+        let Self { items, options, .. } = self;
+        crate::run(|w| loops::try_map(w, items, &options, &f))
+    }
+
+    /// A vector with `f` of every item and all of `table`, which every call may read anywhere.
+    ///
+    /// ```
+    /// let (keys, table) = (vec![2, 0, 1], vec!["a", "b", "c"]);
+    /// assert_eq!(sinew::over(&keys).map_array(&table, |k, t| t[*k]), ["c", "a", "b"]);
+    /// ```
+    #[inline]
+    pub fn map_array<T, R, F>(self, table: &T, f: F) -> Vec<R>
+    where
+        T: Sync + ?Sized,
+        R: Send,
+        F: Fn(I::Item, &T) -> R + Sync,
+    {
+        self.map(|item| f(item, table))
+    }
+}

@@ -1,0 +1,63 @@
+//! Sorting in place.
+
+use crate::over::Over;
+use sinew_core::data::{SliceMut, sort_by};
+use std::cmp::Ordering;
+
+impl<T: Send> Over<SliceMut<'_, T>> {
+    /// Sorts the slice; equal elements keep their order. The schedule plays no part.
+    ///
+    /// # Panics
+    ///
+    /// If a comparison does; the slice then holds all its elements in some order.
+    ///
+    /// # Cost
+    ///
+    /// Work O(n log n); a buffer of the slice's size, unless it is small.
+    ///
+    /// ```
+    /// let mut xs = vec![3, 1, 2];
+    /// sinew::over(&mut xs).sort();
+    /// assert_eq!(xs, [1, 2, 3]);
+    /// ```
+    pub fn sort(self)
+    where
+        T: Ord,
+    {
+        self.sort_by(T::cmp);
+    }
+
+    /// Sorts the slice by `compare`; see [`sort`](Self::sort).
+    ///
+    /// # Panics
+    ///
+    /// If `compare` does; the slice then holds all its elements in some order. If `compare` is not a total order, the result is in
+    /// some order, too, or it may panic.
+    ///
+    /// ```
+    /// let mut xs = vec![2.5, -1.0, 0.5];
+    /// sinew::over(&mut xs).sort_by(f64::total_cmp);
+    /// assert_eq!(xs, [-1.0, 0.5, 2.5]);
+    /// ```
+    pub fn sort_by<C>(self, compare: C)
+    where
+        C: Fn(&T, &T) -> Ordering + Sync,
+    {
+        let Self { items, options, .. } = self;
+        let slice = items.into_slice();
+        crate::run(|w| sort_by(w, slice, options.threads, &compare));
+    }
+
+    /// Sorts the slice by a key of each element, computed at every comparison; see [`sort`](Self::sort).
+    ///
+    /// # Panics
+    ///
+    /// If `key` or a comparison does.
+    pub fn sort_by_key<K, F>(self, key: F)
+    where
+        K: Ord,
+        F: Fn(&T) -> K + Sync,
+    {
+        self.sort_by(|a, b| key(a).cmp(&key(b)));
+    }
+}
