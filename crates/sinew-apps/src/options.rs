@@ -1,0 +1,169 @@
+//! What the user may choose about an application, and what is said when the choice is impossible.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use sinew::Schedule;
+
+/// How large a problem to prepare.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Size {
+    /// Some milliseconds even without optimisation: for tests.
+    Tiny,
+    /// Well below a second.
+    Small,
+    /// The published parameters.
+    #[default]
+    Full,
+    /// The application's own notation, usually a number.
+    Exact(String),
+}
+
+impl FromStr for Size {
+    type Err = Infallible;
+
+    /// `tiny`, `small` and `full`; anything else is [`Size::Exact`], judged when the application is prepared.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "tiny" => Self::Tiny,
+            "small" => Self::Small,
+            "full" => Self::Full,
+            other => Self::Exact(other.to_owned()),
+        })
+    }
+}
+
+/// What to prepare an application with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How large.
+    pub size: Size,
+    /// The schedule of its loops; without one, each application has its own.
+    pub schedule: Option<Schedule>,
+    /// The folder whose files are read; without one, the sources that cargo has downloaded.
+    pub path: Option<PathBuf>,
+}
+
+/// Why an application could not be prepared.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The application has no such size.
+    Size {
+        /// The application's name.
+        app: &'static str,
+        /// What was asked for.
+        given: String,
+        /// What may be asked for.
+        sizes: &'static str,
+    },
+    /// The input does not fit into memory.
+    Memory {
+        /// The application's name.
+        app: &'static str,
+        /// What was asked for.
+        bytes: u64,
+    },
+    /// The folder cannot be read.
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no source file below the folder, or none that is small enough.
+    NoText {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// No folder was given, and cargo has not downloaded any sources.
+    NoFolder,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size { app, given, sizes } => {
+                write!(f, "{app} has no size `{given}`: choose tiny, small, full or {sizes}")
+            }
+            Self::Memory { app, bytes } => {
+                write!(f, "{app} finds no room for {bytes} bytes: choose a smaller size")
+            }
+            Self::Folder { path, source } => {
+                write!(f, "cannot read the folder `{}`: {source}; give another with --path", path.display())
+            }
+            Self::NoText { path } => {
+                write!(
+                    f,
+                    "no source file to read below `{}`: give another folder with --path",
+                    path.display()
+                )
+            }
+            Self::NoFolder => {
+                f.write_str("cargo has downloaded no sources here: give a folder of source files with --path")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Folder { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// Named sizes and the range of exact ones: what most applications need of a [`Size`].
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    pub(crate) app: &'static str,
+    pub(crate) sizes: &'static str,
+    pub(crate) tiny: u64,
+    pub(crate) small: u64,
+    pub(crate) full: u64,
+    pub(crate) range: RangeInclusive<u64>,
+}
+
+impl Numbers {
+    /// The number a size stands for; digits may be grouped with `_`.
+    pub(crate) fn pick(&self, size: &Size) -> Result<u64, Error> {
+        let text = match size {
+            Size::Tiny => return Ok(self.tiny),
+            Size::Small => return Ok(self.small),
+            Size::Full => return Ok(self.full),
+            Size::Exact(text) => text,
+        };
+        let number = text.replace('_', "").parse().ok().filter(|number| self.range.contains(number));
+        number.ok_or_else(|| Error::Size { app: self.app, given: text.clone(), sizes: self.sizes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NUMBERS: Numbers =
+        Numbers { app: "x", sizes: "1 to 9000", tiny: 1, small: 2, full: 3, range: 1..=9000 };
+
+    #[test]
+    fn sizes_have_names_and_numbers() {
+        for (text, number) in [("tiny", 1), ("small", 2), ("full", 3), ("1", 1), ("9_000", 9000)] {
+            assert_eq!(NUMBERS.pick(&text.parse().unwrap()).unwrap(), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_impossible_size_is_named_in_one_line_with_the_way_out() {
+        for text in ["0", "9001", "-1", "huge", "", "99999999999999999999"] {
+            let message = NUMBERS.pick(&text.parse().unwrap()).unwrap_err().to_string();
+            assert!(message.contains(&format!("`{text}`")) && message.contains("1 to 9000"), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+    }
+}

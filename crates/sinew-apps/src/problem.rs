@@ -1,0 +1,183 @@
+//! What every application can do once it is prepared: run serially, run in a pool, judge its answers.
+//!
+//! Applications implement [`Solve`], with an input and an answer of their own types. The command sees them through the
+//! object-safe [`Problem`], which times the computation alone: copying the input and dropping the answer stay outside.
+
+use std::any::Any;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use sinew::{Counters, Pool, Worker};
+
+use crate::gather::gather;
+
+/// A prepared application.
+pub trait Problem: Send + Sync {
+    /// Its size, in words: `T3`, `2048 x 2048, 100 steps`.
+    fn size(&self) -> String;
+
+    /// Runs the serial version.
+    ///
+    /// # Blocking
+    ///
+    /// Until the answer is there.
+    fn serial(&self) -> Run;
+
+    /// Runs the parallel version in a pool, whose workers have all been woken before.
+    ///
+    /// # Blocking
+    ///
+    /// Until the answer is there. A caller from outside takes the pool's guest seat meanwhile.
+    fn parallel(&self, pool: &Pool) -> Run;
+
+    /// Judges an answer by itself: against a published value where there is one, by its properties otherwise.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    ///
+    /// # Panics
+    ///
+    /// If the answer is another application's.
+    fn check(&self, answer: &Answer) -> Result<(), Wrong>;
+
+    /// Compares two answers, which have to be exactly the same.
+    ///
+    /// # Errors
+    ///
+    /// What differs.
+    ///
+    /// # Panics
+    ///
+    /// If an answer is another application's.
+    fn agree(&self, serial: &Answer, parallel: &Answer) -> Result<(), Wrong>;
+}
+
+/// One run of a problem.
+#[derive(Debug)]
+pub struct Run {
+    /// What came out.
+    pub answer: Answer,
+    /// How long the computation took.
+    pub wall: Duration,
+    /// What the pool counted meanwhile; all zero for a serial run. Whoever else used the pool is counted, too.
+    pub counters: Counters,
+}
+
+/// An answer of any application; its `Display` is a short form of it.
+pub struct Answer {
+    value: Box<dyn Any + Send>,
+    show: fn(&dyn Any, &mut fmt::Formatter<'_>) -> fmt::Result,
+}
+
+impl Answer {
+    fn new<T: Any + Send + fmt::Display>(value: T) -> Self {
+        let show = |value: &dyn Any, f: &mut fmt::Formatter<'_>| {
+            value.downcast_ref::<T>().map_or(Err(fmt::Error), |value| value.fmt(f))
+        };
+        Self { value: Box::new(value), show }
+    }
+
+    fn get<T: Any>(&self) -> &T {
+        self.value.downcast_ref().expect("an answer of the same application")
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.show)(&*self.value, f)
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answer({self})")
+    }
+}
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong(pub String);
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+impl Wrong {
+    /// `Ok` if `right` holds.
+    pub(crate) fn unless(right: bool, why: impl FnOnce() -> String) -> Result<(), Self> {
+        if right { Ok(()) } else { Err(Self(why())) }
+    }
+}
+
+/// What an application implements.
+pub(crate) trait Solve: Send + Sync {
+    /// What one run consumes or changes; made anew for each, outside the timing.
+    type Input: Send;
+    /// What one run computes.
+    type Answer: Any + Send + PartialEq + fmt::Display;
+
+    fn size(&self) -> String;
+    fn input(&self) -> Self::Input;
+    fn serial(&self, input: Self::Input) -> Self::Answer;
+    fn parallel(&self, worker: &Worker, input: Self::Input) -> Self::Answer;
+    fn check(&self, answer: &Self::Answer) -> Result<(), Wrong>;
+}
+
+/// Hides an application's types.
+pub(crate) fn problem(solve: impl Solve + 'static) -> Box<dyn Problem> {
+    Box::new(Prepared(solve))
+}
+
+struct Prepared<S>(S);
+
+impl<S: Solve> Problem for Prepared<S> {
+    fn size(&self) -> String {
+        self.0.size()
+    }
+
+    fn serial(&self) -> Run {
+        let input = self.0.input();
+        let (value, wall) = timed(|| self.0.serial(input));
+        Run { answer: Answer::new(value), wall, counters: Counters::default() }
+    }
+
+    fn parallel(&self, pool: &Pool) -> Run {
+        let input = self.0.input();
+        gather(pool);
+        let before = pool.counters();
+        let (value, wall) = timed(|| pool.run(|worker| self.0.parallel(worker, input)));
+        let counters = count(pool, before);
+        Run { answer: Answer::new(value), wall, counters }
+    }
+
+    fn check(&self, answer: &Answer) -> Result<(), Wrong> {
+        self.0.check(answer.get())
+    }
+
+    fn agree(&self, serial: &Answer, parallel: &Answer) -> Result<(), Wrong> {
+        let same = serial.get::<S::Answer>() == parallel.get::<S::Answer>();
+        Wrong::unless(same, || format!("serial and parallel differ: {serial} and {parallel}"))
+    }
+}
+
+fn timed<T>(compute: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let value = compute();
+    (value, start.elapsed())
+}
+
+/// What was counted since `before`: events up to now, times up to a meeting that brings them up to date.
+fn count(pool: &Pool, before: Counters) -> Counters {
+    let mut counters = pool.counters().since(before);
+    gather(pool);
+    let times = pool.counters().since(before);
+    counters.searching_ns = times.searching_ns;
+    counters.parked_ns = times.parked_ns;
+    counters.blocked_ns = times.blocked_ns;
+    counters
+}

@@ -1,0 +1,130 @@
+//! Every application, prepared as a user would, gives the right answer serially and in pools of several sizes.
+//!
+//! What this would miss: a wrong answer that only a larger problem shows; the command's demo runs those.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sinew::{Pool, Schedule};
+use sinew_apps::{App, Error, Options, Problem, Size, all, find};
+
+/// This crate's own sources: there on every machine that runs the tests.
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn prepare(app: &App, size: &str, schedule: Option<Schedule>) -> Box<dyn Problem> {
+    let options = Options { size: size.parse().unwrap(), schedule, path: Some(sources()) };
+    app.prepare(&options).unwrap_or_else(|error| panic!("{}: {error}", app.name))
+}
+
+fn pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).build().unwrap()
+}
+
+/// Runs and judges one problem as the command does.
+fn solve(app: &App, problem: &dyn Problem, pool: &Pool) {
+    let (serial, parallel) = (problem.serial(), problem.parallel(pool));
+    problem.check(&serial.answer).unwrap_or_else(|wrong| panic!("{}, serial: {wrong}", app.name));
+    problem.check(&parallel.answer).unwrap_or_else(|wrong| panic!("{}, parallel: {wrong}", app.name));
+    problem.agree(&serial.answer, &parallel.answer).unwrap_or_else(|wrong| panic!("{}: {wrong}", app.name));
+}
+
+#[test]
+fn every_application_is_right_in_pools_of_one_to_five() {
+    for threads in [1, 2, 5] {
+        let pool = pool(threads);
+        for app in all() {
+            solve(app, &*prepare(app, "tiny", None), &pool);
+        }
+    }
+}
+
+#[test]
+fn every_schedule_leads_to_the_same_answer() {
+    let pool = pool(3);
+    for text in ["static", "dynamic:1", "dynamic:7", "tapered:2", "factoring:2", "stealing"] {
+        let schedule = text.parse().unwrap();
+        for app in all().iter().filter(|app| app.loops) {
+            solve(app, &*prepare(app, "tiny", Some(schedule)), &pool);
+        }
+    }
+}
+
+#[test]
+fn the_same_problem_can_be_run_again() {
+    let pool = pool(2);
+    for app in all() {
+        let problem = prepare(app, "tiny", None);
+        let first = problem.parallel(&pool);
+        problem.agree(&first.answer, &problem.parallel(&pool).answer).unwrap();
+    }
+}
+
+/// Deeper than one layer, so that the search starts anew several times.
+#[test]
+fn a_tree_of_1572_levels_is_counted_on_default_stacks() {
+    let uts = find("uts").unwrap();
+    let pool = pool(2);
+    let problem = prepare(uts, "T3", None);
+    let run = problem.parallel(&pool);
+    problem.check(&run.answer).unwrap();
+    assert_eq!(run.answer.to_string(), "4112897 nodes, 1572 levels deep, 3599034 leaves");
+}
+
+#[test]
+fn twelve_queens_have_14200_solutions() {
+    let problem = prepare(find("nqueens").unwrap(), "12", None);
+    assert_eq!(problem.parallel(&pool(2)).answer.to_string(), "14200 solutions");
+}
+
+#[test]
+fn the_published_parameters_are_the_default() {
+    for (name, size) in [("fib", "43"), ("nqueens", "13"), ("uts", "T3"), ("heat", "2048 x 2048, 100 steps")]
+    {
+        let app = find(name).unwrap();
+        assert_eq!(app.prepare(&Options::default()).unwrap().size(), size);
+        assert_eq!(prepare(app, "full", None).size(), size);
+    }
+}
+
+#[test]
+fn every_application_names_its_sizes_when_asked_for_an_impossible_one() {
+    for app in all() {
+        for size in ["0", "-3", "enormous", "999999999999999999999999"] {
+            let options =
+                Options { size: size.parse().unwrap(), path: Some(sources()), ..Options::default() };
+            let error = app.prepare(&options).err().unwrap_or_else(|| panic!("{} took {size}", app.name));
+            let message = error.to_string();
+            assert!(message.contains(size) && message.contains(app.sizes), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+    }
+}
+
+#[test]
+fn word_count_reads_the_folder_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "to be or not to be").unwrap();
+    let options = Options { path: Some(folder.path().to_owned()), ..Options::default() };
+    let problem = find("wordcount").unwrap().prepare(&options).unwrap();
+    assert_eq!(problem.size(), "1 files, 0.0 MB");
+    assert_eq!(problem.parallel(&pool(2)).answer.to_string(), "6 words, 4 different, `be` 2 times");
+}
+
+#[test]
+fn word_count_refuses_a_folder_without_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { size: Size::Tiny, path: Some(folder.path().to_owned()), ..Options::default() };
+    let error = find("wordcount").unwrap().prepare(&options).err().unwrap();
+    assert!(matches!(error, Error::NoText { .. }));
+}
+
+#[test]
+fn names_and_the_sizes_of_the_demo_are_valid() {
+    for app in all() {
+        assert!(std::ptr::eq(find(app.name).unwrap(), app));
+        prepare(app, app.demo, None);
+    }
+    assert!(find("no such application").is_none());
+}
