@@ -1,7 +1,7 @@
 //! How often each word occurs in all source files below a folder.
 //!
-//! The text is read once, before the clock starts, and cut into pieces at the ends of words. A piece yields a map of its own,
-//! and maps are merged: pieces are large so that merging stays a small part, and many so that they can be shared out.
+//! The text is read once, before the clock starts, and cut into pieces at the ends of words. A loop over the pieces reduces
+//! them: a piece next to a map is counted right into it, so there are only as many maps to merge as workers' runs of pieces.
 //! A word is as long a run as possible of ASCII letters, digits, underscores and bytes beyond ASCII; case matters.
 
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let folder = options.path.clone().map_or_else(text::registry_sources, Ok)?;
     let text = text::read(&folder, limit)?;
     let pieces = cut(&text.bytes, (text.bytes.len() / PIECES).clamp(1, PIECE));
-    let schedule = options.schedule.unwrap_or(Schedule::Dynamic { chunk: 1 });
+    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
     Ok(problem(WordCount { text, pieces, schedule }))
 }
 
@@ -80,10 +80,14 @@ struct Counts(HashMap<Box<[u8]>, u64>);
 impl Counts {
     fn of(text: &[u8]) -> Self {
         let mut counts = Self::default();
-        for word in text.split(|&byte| !is_word(byte)).filter(|word| !word.is_empty()) {
-            counts.add(word);
-        }
+        counts.add_all(text);
         counts
+    }
+
+    fn add_all(&mut self, text: &[u8]) {
+        for word in text.split(|&byte| !is_word(byte)).filter(|word| !word.is_empty()) {
+            self.add(word);
+        }
     }
 
     /// Only a word's first occurrence allocates.
@@ -115,6 +119,22 @@ impl Counts {
     }
 }
 
+/// A part of the text: counted, or not yet.
+#[derive(Default)]
+struct Part<'t> {
+    counts: Counts,
+    uncounted: &'t [u8],
+}
+
+impl Part<'_> {
+    fn and(self, other: Self) -> Self {
+        let mut counts = self.counts.merge(other.counts);
+        counts.add_all(self.uncounted);
+        counts.add_all(other.uncounted);
+        Self { counts, uncounted: &[] }
+    }
+}
+
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} words, {} different", self.total(), self.0.len())?;
@@ -142,11 +162,11 @@ impl Solve for WordCount {
     }
 
     fn parallel(&self, _: &Worker, (): ()) -> Counts {
-        sinew::over(&self.pieces).schedule(self.schedule).map_reduce(
-            |piece| Counts::of(&self.text.bytes[piece.clone()]),
-            Counts::default,
-            Counts::merge,
-        )
+        let part =
+            |piece: &Range<usize>| Part { uncounted: &self.text.bytes[piece.clone()], ..Part::default() };
+        let all =
+            sinew::over(&self.pieces).schedule(self.schedule).map_reduce(part, Part::default, Part::and);
+        all.and(Part::default()).counts
     }
 
     /// The sum of all counts is the number of places where a word begins.
@@ -186,6 +206,14 @@ mod tests {
             let pieces = cut(text.as_bytes(), length);
             let parts = pieces.iter().map(|piece| Counts::of(&text.as_bytes()[piece.clone()]));
             assert_eq!(parts.fold(Counts::default(), Counts::merge), whole, "pieces of {length}");
+            let parts = pieces
+                .iter()
+                .map(|piece| Part { uncounted: &text.as_bytes()[piece.clone()], ..Part::default() });
+            assert_eq!(
+                parts.reduce(Part::and).unwrap().and(Part::default()).counts,
+                whole,
+                "pieces of {length}"
+            );
         }
     }
 

@@ -1,3 +1,53 @@
-//! To be written.
+#![forbid(unsafe_code)]
+//! The `sinew` command.
+//!
+//! # The rooms
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `args` | what may be written on the command line |
+//! | `demo`, `run`, `list`, `topo` | a subcommand each |
+//! | `measure` | serial and parallel runs side by side, judged |
+//! | `table`, `progress`, `output` | how things are printed |
+//! | `failure` | what may go wrong, and with which exit status |
+//!
+//! # Exit status
+//!
+//! 0: done, and every answer was right. 1: an answer was wrong, or output could not be written. 2: something on the
+//! command line was wrong, said in one line; nothing was run.
+//!
+//! # Not handled
+//!
+//! Ctrl-C: the system's default, which ends the process at once, is what users want here.
 
-fn main() {}
+mod args;
+mod demo;
+mod failure;
+mod list;
+mod measure;
+mod output;
+mod progress;
+mod run;
+mod table;
+mod topo;
+
+use std::process::ExitCode;
+
+use args::Command;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    match args::parse().and_then(perform) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn perform(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => demo::perform(&args),
+        Command::Run(args) => run::perform(args),
+        Command::List => list::perform(),
+        Command::Topo(args) => topo::perform(&args),
+    }
+}

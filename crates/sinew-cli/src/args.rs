@@ -1,0 +1,186 @@
+//! What may be written on the command line.
+//!
+//! Whatever can be judged by itself is judged here; the parser's messages, which take several lines, are shortened to one.
+
+use std::path::PathBuf;
+
+use clap::builder::RangedU64ValueParser;
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sinew::{Schedule, ScheduleError, Wait};
+use sinew_apps::Size;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Malleable, locality-aware parallelism: applications and the machine.
+#[derive(Debug, Parser)]
+#[command(name = "sinew", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// A subcommand.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run all applications, serially and in parallel, and check every answer
+    Demo(DemoArgs),
+    /// Run one application, serially and in parallel, and check its answer
+    Run(RunArgs),
+    /// Say which applications there are, and which sizes they take
+    List,
+    /// Show the machine, and what this process may use of it
+    Topo(TopoArgs),
+}
+
+/// How a pool is built.
+#[derive(Debug, Args)]
+pub(crate) struct PoolArgs {
+    /// Number of workers [default: as many as the process may use]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) threads: Option<usize>,
+    /// What a worker does while a task it joins is elsewhere: leapfrog or block
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) wait: Option<Wait>,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) pool: PoolArgs,
+    /// How large [default: what takes some seconds each]
+    #[arg(long, value_enum)]
+    pub(crate) size: Option<NamedSize>,
+    /// The folder with the text to count words in [default: the sources that cargo has downloaded]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// The sizes that every application has.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum NamedSize {
+    /// Some milliseconds
+    Tiny,
+    /// Well below a second
+    Small,
+    /// The published parameters
+    Full,
+}
+
+impl From<NamedSize> for Size {
+    fn from(size: NamedSize) -> Self {
+        match size {
+            NamedSize::Tiny => Self::Tiny,
+            NamedSize::Small => Self::Small,
+            NamedSize::Full => Self::Full,
+        }
+    }
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The application; see `sinew list`
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) pool: PoolArgs,
+    /// How loops are shared out: static, dynamic:CHUNK, tapered:MIN, factoring:MIN or stealing
+    #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
+    pub(crate) schedule: Option<Schedule>,
+    /// tiny, small, full or the application's own notation; see `sinew list`
+    #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
+    pub(crate) size: String,
+    /// The folder whose files are read, where the application reads any
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+    /// Number of runs; times are medians
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    pub(crate) repeat: usize,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// OpenMP's notation, with a comma, is understood as well.
+fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
+    match text.split_once(',') {
+        Some((name, number)) => format!("{}:{}", name.trim(), number.trim()).parse(),
+        None => text.parse(),
+    }
+}
+
+/// Arguments of `topo`.
+#[derive(Debug, Args)]
+pub(crate) struct TopoArgs {
+    /// Print one JSON object instead of a tree
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A machine to show instead of this one, from the outside in: "package:4 l3:1 core:2 pu:2"
+    #[arg(long, value_name = "DESCRIPTION")]
+    pub(crate) synthetic: Option<String>,
+}
+
+/// Reads the command line. Prints help and version itself, and ends the process then.
+pub(crate) fn parse() -> Result<Command, Failure> {
+    match CommandLine::try_parse() {
+        Ok(line) => Ok(line.command),
+        Err(message) if matches!(message.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            output::print(&message.render().to_string())?;
+            std::process::exit(0)
+        }
+        Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
+    }
+}
+
+/// What an error message of the parser says, without the usage that follows it.
+fn shorten(message: &str) -> String {
+    let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let lines: Vec<&str> =
+        lines.filter(|line| !line.is_empty() && !line.starts_with("For more information")).collect();
+    let line = lines.join("; ").replace(":; ", ": ").replace("; [", " [");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    if line.contains("--help") { line.to_owned() } else { format!("{line} (see sinew --help)") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_description_of_the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_schedule_may_be_written_with_a_colon_or_a_comma() {
+        for text in ["dynamic:64", "dynamic,64", "dynamic, 64"] {
+            assert_eq!(schedule(text).unwrap(), Schedule::Dynamic { chunk: 64 });
+        }
+        for text in ["dynamic,0", "guided,3", "static,4", "dynamic,", "dynamic,1,2"] {
+            assert!(schedule(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_message_of_the_parser_becomes_one_line() {
+        for words in [
+            &["sinew"][..],
+            &["sinew", "rnu"],
+            &["sinew", "run"],
+            &["sinew", "run", "fib", "--threads", "0"],
+            &["sinew", "run", "fib", "--threads", "-1"],
+            &["sinew", "run", "fib", "--schedule", "guided,"],
+            &["sinew", "run", "fib", "--wait", "sleep"],
+            &["sinew", "run", "fib", "--frobnicate"],
+            &["sinew", "demo", "--size", "12"],
+        ] {
+            let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
+            assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");
+            let named = words.iter().skip(1).any(|word| line.contains(word)) || words.len() < 3;
+            assert!(named, "{words:?}: {line}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `sinew demo`: the machine, all applications on real input, a table, and one sentence that says whether all was right.
+//!
+//! Everything is prepared before anything is run: an unreadable folder ends the demo before it begins.
+
+use std::time::Duration;
+
+use sinew_apps::{App, Options, Problem, Size};
+use sinew_topology::{Limits, Machine, render};
+
+use crate::args::DemoArgs;
+use crate::failure::Failure;
+use crate::measure::{Measurement, Plan, measure, percent, seconds};
+use crate::output;
+use crate::progress::Progress;
+use crate::run::build;
+use crate::table::Table;
+
+/// Medians of three runs, fewer where one takes long: 6 applications in well under a minute.
+const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_secs(4) };
+
+/// An application and what came out.
+struct Entry {
+    app: &'static App,
+    problem: Box<dyn Problem>,
+}
+
+pub(crate) fn perform(args: &DemoArgs) -> Result<(), Failure> {
+    let pool = build(&args.pool)?;
+    let entries = prepare(args)?;
+    // The demo goes on if nobody reads: its exit status says whether all was right.
+    let greeted = output::print(&greeting(pool.max_workers()));
+    let progress = Progress::new();
+    let mut results = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let title = format!("[{}/{}] {} {}", at + 1, entries.len(), entry.app.name, entry.problem.size());
+        let result = measure(&*entry.problem, &pool, PLAN, |stage, round| {
+            progress.now(&format!("{title}: {} {}/{}", stage.name(), round + 1, PLAN.repeat));
+        });
+        progress.done(&format!(
+            "{title}: {} serial, {} parallel",
+            seconds(result.serial_s()),
+            seconds(result.parallel_s())
+        ));
+        results.push(result);
+    }
+    drop(progress);
+    conclude(&entries, &results, greeted)
+}
+
+/// Prints the table and the sentence; fails if the sentence is a bad one.
+fn conclude(entries: &[Entry], results: &[Measurement], greeted: std::io::Result<()>) -> Result<(), Failure> {
+    let wrong: Vec<String> = entries
+        .iter()
+        .zip(results)
+        .filter_map(|(entry, result)| Some(format!("{}: {}", entry.app.name, result.verdict.as_ref().err()?)))
+        .collect();
+    let table = table(entries, results);
+    if wrong.is_empty() {
+        let printed = output::print(&format!("\n{table}\nAll {} answers are right.\n", results.len()));
+        return Ok(greeted.and(printed)?);
+    }
+    // A wrong answer matters more than a reader who has gone.
+    let _ = output::print(&format!("\n{table}\n{} of {} answers are WRONG.\n", wrong.len(), results.len()));
+    Err(Failure::Wrong(wrong.join("; ")))
+}
+
+fn prepare(args: &DemoArgs) -> Result<Vec<Entry>, Failure> {
+    let entry = |app: &'static App| {
+        let size = args.size.map_or_else(|| app.demo.parse().unwrap_or_default(), Size::from);
+        let options = Options { size, schedule: None, path: args.path.clone() };
+        Ok(Entry { app, problem: app.prepare(&options).map_err(Failure::usage)? })
+    };
+    sinew_apps::all().iter().map(entry).collect()
+}
+
+/// The first line about the machine; `sinew topo` has the others.
+fn greeting(workers: usize) -> String {
+    let machine = render(Machine::host(), &Limits::read());
+    let line = machine.lines().next().unwrap_or_default();
+    format!("{line}\nworkers: {workers}\n")
+}
+
+const TITLES: [&str; 11] = [
+    "application",
+    "size",
+    "serial",
+    "parallel",
+    "speed-up",
+    "steals",
+    "chunks",
+    "working",
+    "searching",
+    "parked",
+    "answer",
+];
+
+fn table(entries: &[Entry], results: &[Measurement]) -> String {
+    let mut table = Table::new(&TITLES);
+    for (entry, result) in entries.iter().zip(results) {
+        table.row(row(entry, result));
+    }
+    table.render()
+}
+
+fn row(entry: &Entry, result: &Measurement) -> Vec<String> {
+    let shares = result.shares();
+    let mark = if result.verdict.is_ok() { "" } else { "WRONG: " };
+    vec![
+        entry.app.name.to_owned(),
+        entry.problem.size(),
+        seconds(result.serial_s()),
+        seconds(result.parallel_s()),
+        format!("{:.2}", result.speed_up()),
+        result.steals().to_string(),
+        result.chunks().to_string(),
+        percent(shares.working),
+        percent(shares.searching),
+        percent(shares.parked),
+        format!("{mark}{}", result.answer),
+    ]
+}

@@ -1,0 +1,52 @@
+//! What may go wrong, and the exit status that says so.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use crate::output;
+
+/// Why the command ends without success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for something impossible. Nothing has been run.
+    Usage(String),
+    /// An answer was wrong, or could not be got.
+    Wrong(String),
+    /// What was found could not be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    /// A usage failure from anything that prints as one line.
+    pub(crate) fn usage(why: impl fmt::Display) -> Self {
+        Self::Usage(why.to_string())
+    }
+
+    /// Says so on standard error, in one line, and answers the exit status.
+    ///
+    /// A reader that has seen enough (`sinew topo | head -1`) is no failure.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Usage(why) => {
+                output::complain(why);
+                ExitCode::from(2)
+            }
+            Self::Wrong(why) => {
+                output::complain(why);
+                ExitCode::FAILURE
+            }
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Self::Output(error) => {
+                output::complain(&format!("cannot write the output: {error}"));
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}

@@ -1,0 +1,214 @@
+//! Serial and parallel runs of a problem in turn, each answer judged, times as medians.
+
+use std::time::{Duration, Instant};
+
+use sinew::{Counters, Pool};
+use sinew_apps::{Answer, Problem, Wrong};
+
+/// How often to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) repeat: usize,
+    /// No further repetition begins after this time.
+    pub(crate) budget: Duration,
+}
+
+/// What is done next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stage {
+    Serial,
+    Parallel,
+}
+
+impl Stage {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::Parallel => "parallel",
+        }
+    }
+}
+
+/// What came out of all runs.
+#[derive(Debug)]
+pub(crate) struct Measurement {
+    pub(crate) serial: Vec<Duration>,
+    pub(crate) parallel: Vec<Duration>,
+    /// Of all parallel runs together.
+    pub(crate) counters: Counters,
+    pub(crate) workers: usize,
+    /// The answer of the last parallel run, in short.
+    pub(crate) answer: String,
+    /// What is wrong with the first wrong answer.
+    pub(crate) verdict: Result<(), Wrong>,
+}
+
+/// Runs a problem as planned; `before` is told what comes next, and in which repetition.
+pub(crate) fn measure(
+    problem: &dyn Problem,
+    pool: &Pool,
+    plan: Plan,
+    mut before: impl FnMut(Stage, usize),
+) -> Measurement {
+    let start = Instant::now();
+    let mut result = Measurement::new(pool.max_workers());
+    for round in 0..plan.repeat.max(1) {
+        if round > 0 && start.elapsed() > plan.budget {
+            break;
+        }
+        before(Stage::Serial, round);
+        let serial = problem.serial();
+        before(Stage::Parallel, round);
+        let parallel = problem.parallel(pool);
+        result.serial.push(serial.wall);
+        result.parallel.push(parallel.wall);
+        result.counters += parallel.counters;
+        result.judge(problem, &serial.answer, &parallel.answer);
+    }
+    result
+}
+
+impl Measurement {
+    fn new(workers: usize) -> Self {
+        Self {
+            serial: Vec::new(),
+            parallel: Vec::new(),
+            counters: Counters::default(),
+            workers,
+            answer: String::new(),
+            verdict: Ok(()),
+        }
+    }
+
+    fn judge(&mut self, problem: &dyn Problem, serial: &Answer, parallel: &Answer) {
+        self.answer = parallel.to_string();
+        let right = || {
+            problem.check(serial).map_err(|wrong| Wrong(format!("serial: {wrong}")))?;
+            problem.check(parallel)?;
+            problem.agree(serial, parallel)
+        };
+        if self.verdict.is_ok() {
+            self.verdict = right();
+        }
+    }
+
+    pub(crate) fn serial_s(&self) -> f64 {
+        median(&self.serial)
+    }
+
+    pub(crate) fn parallel_s(&self) -> f64 {
+        median(&self.parallel)
+    }
+
+    pub(crate) fn speed_up(&self) -> f64 {
+        self.serial_s() / self.parallel_s().max(f64::MIN_POSITIVE)
+    }
+
+    /// Tasks that ran elsewhere than where they were made, a run.
+    pub(crate) fn steals(&self) -> u64 {
+        let Counters { stolen, leapfrogged, stolen_waiting, .. } = self.counters;
+        self.a_run(stolen + leapfrogged + stolen_waiting)
+    }
+
+    /// Chunks of loops, a run.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.a_run(self.counters.chunks)
+    }
+
+    fn a_run(&self, count: u64) -> u64 {
+        count / (self.parallel.len() as u64).max(1)
+    }
+
+    /// Where the workers' time went.
+    pub(crate) fn shares(&self) -> Shares {
+        let wall: Duration = self.parallel.iter().sum();
+        let all = (wall.as_nanos() as f64 * self.workers as f64).max(1.0);
+        let Counters { searching_ns, parked_ns, blocked_ns, .. } = self.counters;
+        Shares::new(searching_ns as f64 / all, (parked_ns + blocked_ns) as f64 / all)
+    }
+}
+
+/// Shares of the workers' time; they sum up to 1.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub(crate) struct Shares {
+    /// In the application, and in the runtime on its behalf.
+    pub(crate) working: f64,
+    /// Looking for work.
+    pub(crate) searching: f64,
+    /// Asleep without work, or blocked in a join.
+    pub(crate) parked: f64,
+}
+
+impl Shares {
+    /// Books are kept by each worker for itself and may run a little ahead of the clock; the sum is kept at 1.
+    fn new(searching: f64, parked: f64) -> Self {
+        let idle = (searching + parked).max(1.0);
+        let (searching, parked) = (searching / idle, parked / idle);
+        Self { working: 1.0 - searching - parked, searching, parked }
+    }
+}
+
+/// In seconds.
+fn median(times: &[Duration]) -> f64 {
+    let mut times: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+    times.sort_by(f64::total_cmp);
+    match times.len() {
+        0 => 0.0,
+        n => (times[(n - 1) / 2] + times[n / 2]) / 2.0,
+    }
+}
+
+/// A time with three digits and a fitting unit.
+pub(crate) fn seconds(time: f64) -> String {
+    let (value, unit) = match time {
+        t if t >= 1.0 => (t, "s"),
+        t if t >= 1e-3 => (t * 1e3, "ms"),
+        t => (t * 1e6, "us"),
+    };
+    let digits = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A share in whole per cent.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_both_middles() {
+        let times = |ms: &[u64]| ms.iter().map(|&ms| Duration::from_millis(ms)).collect::<Vec<_>>();
+        assert_eq!(median(&times(&[3000, 1000, 2000])), 2.0);
+        assert_eq!(median(&times(&[1000, 4000, 2000, 3000])), 2.5);
+        assert_eq!(median(&[]), 0.0);
+    }
+
+    #[test]
+    fn times_are_printed_with_three_digits() {
+        for (time, text) in [
+            (12.345, "12.3 s"),
+            (1.0, "1.00 s"),
+            (0.1234, "123 ms"),
+            (0.009_999, "10.0 ms"),
+            (2.5e-6, "2.50 us"),
+        ] {
+            assert_eq!(seconds(time), text);
+        }
+    }
+
+    #[test]
+    fn shares_sum_up_to_one_even_if_the_books_run_ahead() {
+        for (searching, parked) in [(0.0, 0.0), (0.25, 0.5), (0.8, 0.7)] {
+            let shares = Shares::new(searching, parked);
+            assert!((shares.working + shares.searching + shares.parked - 1.0).abs() < 1e-12);
+            assert!(shares.working >= 0.0);
+        }
+    }
+}

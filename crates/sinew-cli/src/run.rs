@@ -1,0 +1,164 @@
+//! `sinew run`: one application, measured and judged.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sinew::{Builder, Pool};
+use sinew_apps::{App, Options, Size};
+
+use crate::args::{PoolArgs, RunArgs};
+use crate::failure::Failure;
+use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds};
+use crate::output;
+use crate::progress::Progress;
+
+pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
+    let app = find(&args.name)?;
+    warn_of_useless_options(app, &args);
+    let pool = build(&args.pool)?;
+    let size: Size = args.size.parse().unwrap_or_default();
+    let options = Options { size, schedule: args.schedule, path: args.path };
+    let problem = app.prepare(&options).map_err(Failure::usage)?;
+    let plan = Plan { repeat: args.repeat, budget: Duration::MAX };
+    let progress = Progress::new();
+    let result = measure(&*problem, &pool, plan, |stage, round| {
+        progress.now(&format!(
+            "{} {}: {} {}/{}",
+            app.name,
+            problem.size(),
+            stage.name(),
+            round + 1,
+            args.repeat
+        ));
+    });
+    drop(progress);
+    let text =
+        if args.json { json(app, &problem.size(), &result)? } else { text(app, &problem.size(), &result) };
+    let printed = output::print(&text);
+    // A wrong answer matters more than a reader who has gone.
+    result.verdict.map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
+    Ok(printed?)
+}
+
+/// The pool that the arguments describe; what they leave open, the environment may say.
+pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
+    let mut builder = Builder::from_env();
+    if let Some(threads) = args.threads {
+        builder = builder.threads(threads);
+    }
+    if let Some(wait) = args.wait {
+        builder = builder.wait(wait);
+    }
+    builder.build().map_err(Failure::usage)
+}
+
+fn find(name: &str) -> Result<&'static App, Failure> {
+    sinew_apps::find(name).ok_or_else(|| Failure::Usage(unknown(name)))
+}
+
+/// Names what is not there, what comes close, and what there is.
+fn unknown(name: &str) -> String {
+    let names = || sinew_apps::all().iter().map(|app| app.name);
+    let all: Vec<&str> = names().collect();
+    let mut close: Vec<(usize, &str)> = names().map(|other| (distance(name, other), other)).collect();
+    close.sort_unstable();
+    close.retain(|(distance, other)| *distance <= 1 + other.len() / 4);
+    let close: Vec<String> = close.iter().map(|(_, other)| format!("`{other}`")).collect();
+    let guess =
+        if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
+    format!("there is no application `{name}`{guess} (there are {})", all.join(", "))
+}
+
+/// Letters to change, add, drop or swap; hyphens, underscores and case do not count.
+fn distance(name: &str, other: &str) -> usize {
+    let name: String = name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect();
+    strsim::osa_distance(&name, other)
+}
+
+fn warn_of_useless_options(app: &App, args: &RunArgs) {
+    if args.schedule.is_some() && !app.loops {
+        output::note(&format!("sinew: note: {} has no loops, so --schedule changes nothing", app.name));
+    }
+    if args.path.is_some() && !app.reads_files {
+        output::note(&format!("sinew: note: {} reads no files, so --path changes nothing", app.name));
+    }
+}
+
+fn text(app: &App, size: &str, result: &Measurement) -> String {
+    let Shares { working, searching, parked } = result.shares();
+    let [working, searching, parked] = [working, searching, parked].map(percent);
+    let lines = [
+        format!("{} ({size}), workers: {}, runs: {}", app.name, result.workers, result.parallel.len()),
+        format!("  serial    {}", seconds(result.serial_s())),
+        format!("  parallel  {}", seconds(result.parallel_s())),
+        format!("  speed-up  {:.2}", result.speed_up()),
+        format!("  steals    {}, chunks of loops: {}", result.steals(), result.chunks()),
+        format!("  time      {working} working, {searching} searching, {parked} parked"),
+        format!("  answer    {} ({})", result.answer, if result.verdict.is_ok() { "right" } else { "WRONG" }),
+    ];
+    lines.map(|line| line + "\n").concat()
+}
+
+/// What `--json` prints. Times are in seconds, counters of all runs together.
+#[derive(Serialize)]
+struct Report<'a> {
+    application: &'a str,
+    size: &'a str,
+    workers: usize,
+    serial_s: Vec<f64>,
+    parallel_s: Vec<f64>,
+    serial_median_s: f64,
+    parallel_median_s: f64,
+    speed_up: f64,
+    shares: Shares,
+    counters: serde_json::Map<String, serde_json::Value>,
+    answer: &'a str,
+    right: bool,
+}
+
+fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> {
+    let report = Report {
+        application: app.name,
+        size,
+        workers: result.workers,
+        serial_s: result.serial.iter().map(Duration::as_secs_f64).collect(),
+        parallel_s: result.parallel.iter().map(Duration::as_secs_f64).collect(),
+        serial_median_s: result.serial_s(),
+        parallel_median_s: result.parallel_s(),
+        speed_up: result.speed_up(),
+        shares: result.shares(),
+        counters: result.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect(),
+        answer: &result.answer,
+        right: result.verdict.is_ok(),
+    };
+    let json = serde_json::to_string_pretty(&report).map_err(|error| Failure::Output(error.into()))?;
+    Ok(json + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_comes_close_is_suggested() {
+        for (typo, name) in [
+            ("fibb", "fib"),
+            ("n-queens", "nqueens"),
+            ("WordCount", "wordcount"),
+            ("quiksrot", "quicksort"),
+            ("ust", "uts"),
+        ] {
+            let line = unknown(typo);
+            assert!(line.contains(&format!("did you mean `{name}`")), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_name_like_no_other_is_answered_with_all_names() {
+        let line = unknown("mandelbrot");
+        assert!(
+            !line.contains("did you mean") && sinew_apps::all().iter().all(|app| line.contains(app.name)),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,318 @@
+//! The real binary, started as a user would: what it prints, where, and with which exit status.
+//!
+//! What this would miss: what is drawn on a terminal, since none is attached here.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const APPS: [&str; 6] = ["fib", "nqueens", "uts", "quicksort", "heat", "wordcount"];
+
+fn sinew(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
+    command.args(words).stdin(Stdio::null());
+    for name in
+        ["SINEW_THREADS", "SINEW_MAPPING", "SINEW_WAIT", "SINEW_VICTIMS", "SINEW_FENCES", "SINEW_SPIN_US"]
+    {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A folder of real text that is there wherever the tests are.
+fn sources() -> &'static str {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/src")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn good(words: &[&str]) -> String {
+    let output = sinew(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Exit status 2, nothing on standard output, one line on standard error, which is returned.
+fn refused(output: &Output) -> String {
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.starts_with("sinew: "), "{message}");
+    message
+}
+
+fn bad(words: &[&str]) -> String {
+    refused(&sinew(words).output().unwrap())
+}
+
+#[test]
+fn the_demo_shows_every_application_and_says_that_all_answers_are_right() {
+    let output = sinew(&["demo", "--size", "tiny", "--path", sources()]).output().unwrap();
+    let (table, progress) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{progress}");
+    assert!(table.starts_with("machine: "), "{table}");
+    assert!(table.ends_with("All 6 answers are right.\n"), "{table}");
+    for (at, name) in APPS.iter().enumerate() {
+        assert!(table.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {table}");
+        assert!(progress.contains(&format!("[{}/6] {name} ", at + 1)), "{name}: {progress}");
+    }
+    assert!(!progress.contains('\x1b'), "plain lines where there is no terminal: {progress:?}");
+}
+
+#[test]
+fn every_application_runs_under_every_wait_policy() {
+    for wait in ["leapfrog", "block"] {
+        for name in APPS {
+            let words =
+                ["run", name, "--size", "tiny", "--threads", "3", "--wait", wait, "--path", sources()];
+            let report = good(&words);
+            assert!(report.contains("workers: 3") && report.contains("(right)"), "{report}");
+        }
+    }
+}
+
+#[test]
+fn loops_run_under_every_schedule() {
+    for schedule in ["static", "dynamic:4", "dynamic,4", "tapered:2", "factoring:2", "stealing"] {
+        let report = good(&["run", "heat", "--size", "tiny", "--threads", "2", "--schedule", schedule]);
+        assert!(report.contains("(right)"), "{schedule}: {report}");
+    }
+}
+
+#[test]
+fn json_holds_what_was_measured() {
+    let words = ["run", "nqueens", "--size", "8", "--threads", "2", "--repeat", "3", "--json"];
+    let report: Value = serde_json::from_str(&good(&words)).unwrap();
+    assert_eq!(report["application"], "nqueens");
+    assert_eq!(report["size"], "8");
+    assert_eq!(report["workers"], 2);
+    assert_eq!(report["answer"], "92 solutions");
+    assert_eq!(report["right"], true);
+    for times in ["serial_s", "parallel_s"] {
+        let times = report[times].as_array().unwrap();
+        assert!(times.len() == 3 && times.iter().all(|time| time.as_f64().unwrap() > 0.0));
+    }
+    assert!(report["counters"]["stolen"].is_u64() && report["shares"]["working"].is_f64());
+}
+
+#[test]
+fn word_count_counts_the_folder_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "to be or not to be").unwrap();
+    let report = good(&["run", "wordcount", "--path", folder.path().to_str().unwrap()]);
+    assert!(report.contains("6 words, 4 different, `be` 2 times (right)"), "{report}");
+}
+
+#[test]
+fn an_option_that_changes_nothing_is_mentioned() {
+    let output = sinew(&["run", "fib", "--size", "10", "--schedule", "static"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("fib has no loops"));
+}
+
+#[test]
+fn the_list_names_every_application_and_its_sizes() {
+    let list = good(&["list"]);
+    assert!(APPS.iter().all(|name| list.lines().any(|line| line.starts_with(name))), "{list}");
+    assert!(list.contains("T3L"), "{list}");
+}
+
+#[test]
+fn a_machine_can_be_shown_as_a_tree_and_as_json() {
+    let tree = good(&["topo", "--synthetic", "package:2 l3:1 core:2 pu:2"]);
+    assert!(tree.starts_with("machine: 2 packages") && tree.contains("PU 0-1"), "{tree}");
+    let json: Value =
+        serde_json::from_str(&good(&["topo", "--json", "--synthetic", "package:2 core:2"])).unwrap();
+    assert!(json.is_object());
+    assert!(good(&["topo"]).starts_with("machine: "));
+    assert!(serde_json::from_str::<Value>(&good(&["topo", "--json"])).unwrap().is_object());
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    for words in [&["--help"][..], &["run", "--help"], &["help", "topo"], &["--version"]] {
+        assert!(good(words).contains("sinew"), "{words:?}");
+    }
+}
+
+#[test]
+fn an_unknown_application_is_answered_with_what_comes_close() {
+    let message = bad(&["run", "fibb"]);
+    assert!(message.contains("`fibb`") && message.contains("did you mean `fib`?"), "{message}");
+    assert!(APPS.iter().all(|name| message.contains(name)), "{message}");
+}
+
+#[test]
+fn an_impossible_size_is_refused_with_the_possible_ones() {
+    for (name, size) in [
+        ("fib", "0"),
+        ("fib", "1000"),
+        ("nqueens", "99"),
+        ("uts", "T7"),
+        ("quicksort", "-5"),
+        ("heat", "2"),
+        ("wordcount", "much"),
+    ] {
+        let message = bad(&["run", name, "--size", size]);
+        assert!(message.contains(name) && message.contains(&format!("`{size}`")), "{message}");
+        assert!(message.contains("choose"), "{message}");
+    }
+}
+
+#[test]
+fn impossible_numbers_of_threads_and_runs_are_refused() {
+    for threads in ["0", "-1", "two", "1.5", "", "99999999999999999999", "1000000"] {
+        let message = bad(&["run", "fib", "--size", "tiny", "--threads", threads]);
+        assert!(
+            message.contains(threads) && (message.contains("threads") || message.contains("workers")),
+            "{message}"
+        );
+    }
+    assert!(bad(&["run", "fib", "--repeat", "0"]).contains("--repeat"));
+    assert!(bad(&["demo", "--threads", "0"]).contains("--threads"));
+}
+
+#[test]
+fn a_schedule_or_wait_policy_that_does_not_parse_is_refused() {
+    for schedule in ["guided", "dynamic:x", "dynamic:0", "static:4", ""] {
+        let message = bad(&["run", "heat", "--size", "tiny", "--schedule", schedule]);
+        assert!(message.contains("--schedule"), "{message}");
+    }
+    let message = bad(&["run", "fib", "--wait", "sleep"]);
+    assert!(message.contains("sleep") && message.contains("leapfrog"), "{message}");
+}
+
+#[test]
+fn a_misspelt_command_or_option_is_refused_in_one_line() {
+    for words in [
+        &["rnu"][..],
+        &[],
+        &["run"],
+        &["run", "fib", "--thread", "2"],
+        &["demo", "--size", "huge"],
+        &["topo", "x"],
+    ] {
+        bad(words);
+    }
+    let message = bad(&["topo", "--synthetic", "package:0"]);
+    assert!(message.contains("package:0"), "{message}");
+}
+
+#[test]
+fn a_folder_that_is_missing_unreadable_or_without_sources_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file.txt");
+    fs::write(&file, "text").unwrap();
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    for path in [&folder.path().join("missing"), &file, &empty] {
+        let path = path.to_str().unwrap();
+        for words in [["run", "wordcount", "--path", path], ["demo", "--size=tiny", "--path", path]] {
+            let message = bad(&words);
+            assert!(message.contains(path) && message.contains("--path"), "{message}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_without_permission_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(folder.path()).is_ok() {
+        eprintln!("skipped: this user may read everything");
+        return;
+    }
+    assert!(bad(&["run", "wordcount", "--path", folder.path().to_str().unwrap()]).contains("ermission"));
+}
+
+#[test]
+fn without_downloaded_sources_a_folder_has_to_be_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = sinew(&["run", "wordcount", "--size", "tiny"]);
+    let message = refused(&command.env("CARGO_HOME", folder.path()).output().unwrap());
+    assert!(message.contains("--path"), "{message}");
+}
+
+#[test]
+fn word_count_reads_the_sources_that_cargo_has_downloaded() {
+    let home = tempfile::tempdir().unwrap();
+    let package = home.path().join("registry/src/index/package-1.0.0");
+    fs::create_dir_all(&package).unwrap();
+    fs::write(package.join("lib.rs"), "fn main() {}").unwrap();
+    let output = sinew(&["run", "wordcount"]).env("CARGO_HOME", home.path()).output().unwrap();
+    assert!(text(&output.stdout).contains("2 words"), "{}", text(&output.stderr));
+}
+
+/// Reads one line, or nothing at all, and closes the pipe.
+fn with_impatient_reader(words: &[&str], lines: usize) -> Output {
+    let mut child = sinew(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..lines {
+        reader.read_line(&mut String::new()).unwrap();
+    }
+    drop(reader);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let large = "package:64 l3:8 core:64 pu:2";
+    for words in [&["topo", "--json", "--synthetic", large][..], &["topo"], &["list"], &["--help"]] {
+        for lines in [0, 1] {
+            let output = with_impatient_reader(words, lines);
+            assert_eq!(output.status.code(), Some(0), "{words:?}");
+            assert_eq!(text(&output.stderr), "", "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn the_demo_finishes_its_checks_for_a_reader_that_leaves_early() {
+    let output = with_impatient_reader(&["demo", "--size", "tiny", "--path", sources()], 1);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("[6/6]"), "{}", text(&output.stderr));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = sinew(&["topo"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("sinew: cannot write"), "{}", text(&output.stderr));
+}
+
+/// The greeting says that the computation has begun, so no waiting is needed before the signal.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_run_at_once() {
+    use std::os::unix::process::ExitStatusExt;
+    const INTERRUPT: i32 = 2;
+    let mut child =
+        sinew(&["demo", "--path", sources()]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    reader.read_line(&mut String::new()).unwrap();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(INTERRUPT));
+    assert!(!rest.contains("answers"), "{rest}");
+}
+
+#[test]
+fn the_environment_describes_the_pool_and_the_command_line_beats_it() {
+    let workers = |words: &[&str]| {
+        let output = sinew(words).env("SINEW_THREADS", "3").output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["workers"].clone()
+    };
+    assert_eq!(workers(&["run", "fib", "--size", "tiny", "--json"]), 3);
+    assert_eq!(workers(&["run", "fib", "--size", "tiny", "--json", "--threads", "2"]), 2);
+}
