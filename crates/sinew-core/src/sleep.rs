@@ -223,7 +223,8 @@ mod models {
             if planted(Bug::NoLastLook) {
                 return false;
             }
-            self.hungry.store(1, Ordering::Release);
+            // A read-modify-write, as in `TaskStack::call_attention`.
+            self.hungry.swap(1, Ordering::AcqRel);
             if !planted(Bug::NoSleepFence) {
                 fence::heavy();
             }

@@ -13,7 +13,7 @@
 //!
 //! # Orderings
 //!
-//! - Q1: push stores `bottom` (Release) ↔ steal loads it (Acquire): the entry and the task behind it.
+//! - Q1: every store of `bottom` (Release) ↔ steal loads it (Acquire): the entry and the task behind it.
 //! - Q2: pop lowers `bottom`, `fence(SeqCst)`, loads `top` ↔ steal loads `top`, `fence(SeqCst)`, loads `bottom`: the owner and a thief cannot both
 //!   believe that the last entry is theirs without a compare-and-swap on `top` deciding it.
 //!
@@ -132,7 +132,7 @@ impl Deque {
             return None;
         }
         let last = bottom.wrapping_sub(1);
-        self.bottom.store(last, Ordering::Relaxed);
+        self.bottom.store(last, Ordering::Release); // Q1
         if !planted(Bug::NoQueueFence) {
             fence(Ordering::SeqCst); // Q2
         }
@@ -143,7 +143,7 @@ impl Deque {
             return task;
         }
         let mine = left == 0 && self.claim(top);
-        self.bottom.store(bottom, Ordering::Relaxed);
+        self.bottom.store(bottom, Ordering::Release); // Q1
         task.filter(|_| mine)
     }
 
