@@ -75,22 +75,10 @@ impl<B, RB> Drop for Unjoined<'_, B, RB>
 where
     B: for<'w> FnOnce(&'w Worker) -> RB,
 {
-    #[cold]
-    #[inline(never)]
+    /// Inlined, so that the fields can stay in registers until they are needed here.
+    #[inline(always)]
     fn drop(&mut self) {
-        self.worker.stack.set_depth(self.depth);
-        // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked.
-        let mine = unsafe { self.worker.take_back(self.at) };
-        let result = if mine {
-            // SAFETY: taken back, so it is nobody else's.
-            let arm = unsafe { self.frame.take() };
-            catch_unwind(AssertUnwindSafe(|| arm(self.worker)))
-        } else {
-            // SAFETY: `take_back` waited for the thief.
-            unsafe { self.frame.take_result() }
-        };
-        // The first arm's panic wins. If the payload of the second panics when it is dropped, that is a panic while unwinding, and aborts.
-        drop(result);
+        self.worker.abandon(self.frame, self.at, self.depth);
     }
 }
 
@@ -165,6 +153,28 @@ impl Worker {
         };
         self.stack.set_depth(depth);
         (ra, rb)
+    }
+
+    /// After a panic of the first arm: brings the second to its end.
+    #[cold]
+    #[inline(never)]
+    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: u32, depth: u32)
+    where
+        B: for<'w> FnOnce(&'w Self) -> RB,
+    {
+        self.stack.set_depth(depth);
+        // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked.
+        let mine = unsafe { self.take_back(at) };
+        let result = if mine {
+            // SAFETY: taken back, so it is nobody else's.
+            let arm = unsafe { frame.take() };
+            catch_unwind(AssertUnwindSafe(|| arm(self)))
+        } else {
+            // SAFETY: `take_back` waited for the thief.
+            unsafe { frame.take_result() }
+        };
+        // The first arm's panic wins. If the payload of the second panics when it is dropped, that is a panic while unwinding, and aborts.
+        drop(result);
     }
 
     /// Resumes the panic of a stolen arm.

@@ -11,13 +11,14 @@
 
 use std::mem::MaybeUninit;
 
-use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{self, Bug};
 
-const DONE: u32 = 1;
-const WAITED: u32 = 2;
-const THIEF_SHIFT: u32 = 2;
+/// The state is the upper half of one word, the depth the lower, so that a push sets both in one store.
+const DONE: u64 = 1 << 32;
+const WAITED: u64 = 2 << 32;
+const THIEF_SHIFT: u32 = 34;
 
 /// What a stolen task needs to run elsewhere: a function, and where its closure and its result lie.
 ///
@@ -33,15 +34,13 @@ pub(crate) struct Task {
 #[repr(align(32))]
 pub(crate) struct Slot {
     task: Cell<MaybeUninit<Task>>,
-    state: AtomicU32,
-    depth: AtomicU32,
+    state_and_depth: AtomicU64,
 }
 
 impl Slot {
     #[cfg(any(loom, shuttle))]
     pub(crate) fn new() -> Self {
-        let (state, depth) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self { task: Cell::new(MaybeUninit::uninit()), state, depth }
+        Self { task: Cell::new(MaybeUninit::uninit()), state_and_depth: AtomicU64::new(0) }
     }
 
     /// Fills the slot.
@@ -55,9 +54,8 @@ impl Slot {
         self.task.with_mut(|slot| unsafe {
             (*slot).write(task);
         });
-        // Relaxed, both: published by the owner's Release store of `head` (push) and by `bounds`.
-        self.depth.store(depth, Ordering::Relaxed);
-        self.state.store(0, Ordering::Relaxed);
+        // Relaxed: published by the owner's Release store of `head` (push) and by `bounds`.
+        self.state_and_depth.store(u64::from(depth), Ordering::Relaxed);
     }
 
     /// The task in the slot.
@@ -75,38 +73,38 @@ impl Slot {
     #[inline]
     pub(crate) fn depth(&self) -> u32 {
         // Relaxed: a heuristic, or read after a claim that acquired the slot.
-        self.depth.load(Ordering::Relaxed)
+        self.state_and_depth.load(Ordering::Relaxed) as u32
     }
 
     /// The thief tells who it is, so that the owner can leapfrog to it.
     pub(crate) fn announce(&self, thief: usize) {
         // Relaxed: the number is a hint and publishes nothing. An addition by read-modify-write, so that WAITED is kept.
-        self.state.fetch_or((thief as u32 + 1) << THIEF_SHIFT, Ordering::Relaxed);
+        self.state_and_depth.fetch_or((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
     }
 
     /// Who runs the task, once known.
     pub(crate) fn thief(&self) -> Option<usize> {
         // Relaxed: a hint.
-        ((self.state.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
+        ((self.state_and_depth.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
     }
 
     /// The thief reports the task as finished; answers whether the owner is parked for it. The joiner's frame is gone
     /// from the moment of this call.
     pub(crate) fn finish(&self) -> bool {
         // AcqRel: Release publishes the result to `is_done`; Acquire sees what the owner wrote before it set WAITED.
-        self.state.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
+        self.state_and_depth.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
     }
 
     /// Whether the thief has finished.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the swap in `finish`.
-        self.state.load(Ordering::Acquire) & DONE != 0
+        self.state_and_depth.load(Ordering::Acquire) & DONE != 0
     }
 
     /// The owner asks to be woken at the end; answers false if the end has come already.
     pub(crate) fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
-        self.state.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
+        self.state_and_depth.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
     }
 }
