@@ -1,0 +1,122 @@
+//! What every rival in C++ shares: the line protocol, the work, and the shape of the problems.
+//!
+//! A rival defines the functions of `namespace rival`; `main` is here. See src/runtimes/process.rs for the protocol.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+using u64 = std::uint64_t;
+
+struct Case {
+    int threads;
+    u64 size, kind, repeats;
+};
+
+namespace rival {
+void start(int threads);  // brings the threads up, outside the measured time
+void stop();              // sends them away again
+u64 fib(u64 n);
+u64 queens(u64 n);
+u64 skynet(u64 depth);
+void multiply(const double* a, const double* b, double* c, u64 n);
+void touch_each(u64 length, std::atomic<unsigned char>* marks);
+void empty_each(u64 length);
+u64 region(u64 steps, u64 seed);
+u64 irregular(u64 kind, u64 length);
+}  // namespace rival
+
+inline u64 spin(u64 steps, u64 seed) {
+    u64 x = seed | 1;
+    for (u64 i = 0; i < steps; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    return x;
+}
+
+inline u64 hash(u64 x) {
+    x += 0x9E3779B97F4A7C15;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+    return x ^ (x >> 31);
+}
+
+/// Keeps an empty loop from being removed, as `std::hint::black_box` does.
+inline void keep(u64 value) { asm volatile("" : : "r"(value) : "memory"); }
+
+/// Steps of iteration `i`, as in src/problems/irregular/mod.rs.
+inline u64 steps_of(u64 kind, u64 length, u64 i) {
+    if (kind == 0) return i < length / 4 && i % 24 == 5 ? 20000 : 100;
+    if (kind == 1) return (length - i) * 1200 / length;
+    return 64ull << (hash(i) % 8);
+}
+
+/// One row of a matrix product.
+inline void multiply_row(const double* a_row, const double* b, double* c_row, u64 n) {
+    for (u64 k = 0; k < n; k++)
+        for (u64 j = 0; j < n; j++) c_row[j] += a_row[k] * b[k * n + j];
+}
+
+inline u64 matmul(u64 n) {
+    std::vector<double> a(n * n), b(n * n), c(n * n);
+    for (u64 i = 0; i < n; i++)
+        for (u64 j = 0; j < n; j++) {
+            a[i * n + j] = double((i * 7 + j * 3) % 11);
+            b[i * n + j] = double((i * 5 + j) % 13);
+        }
+    rival::multiply(a.data(), b.data(), c.data(), n);
+    u64 sum = 0;
+    for (double x : c) sum += u64(x);
+    return sum;
+}
+
+inline u64 loops(const Case& c) {
+    if (c.kind == 1) {
+        std::unique_ptr<std::atomic<unsigned char>[]> marks(new std::atomic<unsigned char>[c.size]());
+        rival::touch_each(c.size, marks.get());
+        u64 once = 0;
+        for (u64 i = 0; i < c.size; i++) once += marks[i] == 1;
+        return once;
+    }
+    for (u64 r = 0; r < c.repeats; r++) rival::empty_each(c.size);
+    return c.repeats * c.size;
+}
+
+inline u64 regions(const Case& c) {
+    u64 sum = 0;
+    for (u64 r = 0; r < c.repeats; r++) sum += rival::region(c.size, r);
+    return sum;
+}
+
+inline u64 solve(const std::string& problem, const Case& c) {
+    if (problem == "fib") return rival::fib(c.size);
+    if (problem == "nqueens") return rival::queens(c.size);
+    if (problem == "skynet") return rival::skynet(c.size);
+    if (problem == "matmul") return matmul(c.size);
+    if (problem == "loops") return loops(c);
+    if (problem == "regions") return regions(c);
+    if (problem == "irregular") return rival::irregular(c.kind, c.size);
+    std::cerr << "unknown problem " << problem << '\n';
+    std::exit(2);
+}
+
+int main() {
+    std::string problem;
+    Case c;
+    while (std::cin >> problem >> c.threads >> c.size >> c.kind >> c.repeats) {
+        rival::start(c.threads);
+        auto begin = std::chrono::steady_clock::now();
+        u64 answer = solve(problem, c);
+        auto took = std::chrono::steady_clock::now() - begin;
+        rival::stop();
+        auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
+        std::cout << ns << ' ' << answer << std::endl;
+    }
+}

@@ -1,0 +1,198 @@
+//! One problem at one size: every contender once a round, round after round.
+//!
+//! Rounds are what makes figures from a shared machine worth reading. Within a round all contenders meet the same
+//! neighbours, so ratios are taken within rounds and the median is taken of those. Sinew on all threads runs twice in
+//! a round, as two contenders: what differs between those two is noise, and no smaller difference means anything.
+
+use crate::problem::{Case, Form, Problem, Runtime, Sample, Team};
+
+/// The name of the row that measures Sinew a second time.
+pub(crate) const AGAIN: &str = "sinew again";
+
+/// A form with its team.
+#[derive(Debug)]
+struct Contender<'f> {
+    form: &'f Form,
+    name: &'static str,
+    team: Team,
+    threads: usize,
+}
+
+/// The times of one contender.
+#[derive(Debug)]
+pub(crate) struct Series {
+    pub(crate) name: &'static str,
+    pub(crate) runtime: Runtime,
+    pub(crate) team: Team,
+    pub(crate) threads: usize,
+    /// One time a round.
+    pub(crate) ns: Vec<u64>,
+    /// What went wrong, if something did; the times are worthless then.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Why a contender has no times.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// It gave another answer than the serial program.
+    Wrong { answer: u64, expected: u64 },
+    /// It could not be started, or it stopped answering.
+    Broken(String),
+}
+
+/// The times of all contenders at one size.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    pub(crate) problem: &'static Problem,
+    pub(crate) case: Case,
+    pub(crate) series: Vec<Series>,
+}
+
+impl Comparison {
+    /// Runs `case` of `problem` for `rounds` rounds, with teams of one and of `threads`.
+    pub(crate) fn run(
+        problem: &'static Problem,
+        case: Case,
+        forms: &[Form],
+        threads: usize,
+        rounds: usize,
+    ) -> Self {
+        let contenders = contenders(forms, threads);
+        let mut series: Vec<Series> = contenders.iter().map(Series::empty).collect();
+        let warm = (problem.warm)(&case);
+        let expected = [(problem.serial)(&warm), (problem.serial)(&case)];
+        for round in 0..rounds {
+            for index in order(contenders.len(), round) {
+                if series[index].fault.is_none() {
+                    series[index].add(sample(&contenders[index], [&warm, &case], expected));
+                }
+            }
+        }
+        Self { problem, case, series }
+    }
+
+    /// The series of a row, if it has times.
+    pub(crate) fn find(&self, name: &str, team: Team) -> Option<&Series> {
+        // Where one thread is all there is, the team of all is the team of one.
+        let found = |team| self.series.iter().find(move |row| row.name == name && row.team == team);
+        found(team).or_else(|| found(Team::One)).filter(|row| row.fault.is_none())
+    }
+
+    /// What others with this team are divided by.
+    pub(crate) fn baseline(&self, team: Team) -> Option<&Series> {
+        let ours = self.series.iter().find(|row| row.runtime == Runtime::Sinew)?;
+        self.find(ours.name, team)
+    }
+}
+
+impl Series {
+    fn empty(contender: &Contender<'_>) -> Self {
+        let Contender { form, name, team, threads } = *contender;
+        Self { name, runtime: form.runtime, team, threads, ns: Vec::new(), fault: None }
+    }
+
+    fn add(&mut self, sample: Result<Sample, Fault>) {
+        match sample {
+            Ok(sample) => self.ns.push(sample.ns),
+            Err(fault) => self.fault = Some(fault),
+        }
+    }
+}
+
+/// The ladder: serial, everybody on one thread, everybody on all, and ours on all once more.
+fn contenders(forms: &[Form], threads: usize) -> Vec<Contender<'_>> {
+    let row = |form, team, threads| Contender { form, name: form.name, team, threads };
+    let mut rows = Vec::new();
+    for form in forms {
+        rows.push(row(form, Team::One, 1));
+        if form.runtime != Runtime::Serial && threads > 1 {
+            rows.push(row(form, Team::All, threads));
+        }
+    }
+    if let Some(ours) = forms.iter().position(|form| form.runtime == Runtime::Sinew) {
+        let after = rows.iter().rposition(|row| row.form.runtime == Runtime::Sinew).unwrap_or(ours);
+        rows.insert(after + 1, Contender { name: AGAIN, ..row(&forms[ours], Team::All, threads) });
+    }
+    rows
+}
+
+/// The order of `count` contenders in a round: another one first each time, and every second round backwards, so that
+/// nobody always runs behind the same neighbour.
+fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |index| {
+        let index = if round.is_multiple_of(2) { index } else { count - 1 - index };
+        (index + round) % count
+    })
+}
+
+/// Starts a contender, wakes it with the first case, measures the second, stops it; checks both answers.
+fn sample(contender: &Contender<'_>, cases: [&Case; 2], expected: [u64; 2]) -> Result<Sample, Fault> {
+    let mut running = contender.form.start(contender.threads).map_err(Fault::Broken)?;
+    let mut checked = |index: usize| {
+        let sample = running(cases[index]).map_err(Fault::Broken)?;
+        let (answer, expected) = (sample.answer, expected[index]);
+        if answer == expected { Ok(sample) } else { Err(Fault::Wrong { answer, expected }) }
+    };
+    checked(0)?;
+    checked(1)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: noise that follows the rounds' own rhythm.
+    use super::*;
+    use crate::problem::Scale;
+    use crate::problems;
+
+    #[test]
+    fn every_round_visits_every_contender_once_in_changing_order() {
+        for count in 1..9 {
+            for round in 0..20 {
+                let mut seen: Vec<_> = order(count, round).collect();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..count).collect::<Vec<_>>());
+            }
+        }
+        assert_ne!(order(5, 0).collect::<Vec<_>>(), order(5, 1).collect::<Vec<_>>());
+    }
+
+    fn constant(runtime: Runtime, name: &'static str, answer: u64) -> Form {
+        Form::new(runtime, name, move |_| Ok(Box::new(move |_: &Case| Ok(Sample { ns: 7, answer }))))
+    }
+
+    fn compare(forms: &[Form], threads: usize) -> Comparison {
+        let problem = &problems::ALL[0];
+        let case = (problem.cases)(Scale::Tiny)[0];
+        Comparison::run(problem, Case { size: 2, ..case }, forms, threads, 3)
+    }
+
+    #[test]
+    fn a_wrong_answer_takes_the_row_out_of_the_race() {
+        // fib 2 is 1.
+        let forms = [constant(Runtime::Rayon, "right", 1), constant(Runtime::Chili, "wrong", 5)];
+        let comparison = compare(&forms, 2);
+        assert_eq!(comparison.find("right", Team::All).map(|row| row.ns.len()), Some(3));
+        assert!(comparison.find("wrong", Team::All).is_none());
+        let fault = comparison.series.iter().find_map(|row| row.fault.as_ref());
+        assert!(matches!(fault, Some(Fault::Wrong { answer: 5, expected: 1 })), "{fault:?}");
+    }
+
+    #[test]
+    fn a_runtime_that_does_not_start_is_reported_and_not_tried_again() {
+        let broken = Form::new(Runtime::Rayon, "broken", |_| Err("no threads".to_owned()));
+        let comparison = compare(&[broken], 1);
+        let fault = comparison.series[0].fault.as_ref();
+        assert!(matches!(fault, Some(Fault::Broken(why)) if why.contains("no threads")), "{fault:?}");
+    }
+
+    #[test]
+    fn ours_runs_twice_and_on_one_thread_once() {
+        let forms = [constant(Runtime::Serial, "serial", 1), constant(Runtime::Sinew, "sinew", 1)];
+        let rows = |threads| {
+            let comparison = compare(&forms, threads);
+            comparison.series.iter().map(|row| (row.name, row.threads)).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(4), [("serial", 1), ("sinew", 1), ("sinew", 4), (AGAIN, 4)]);
+        assert_eq!(rows(1), [("serial", 1), ("sinew", 1), (AGAIN, 1)]);
+    }
+}

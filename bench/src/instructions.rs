@@ -1,0 +1,118 @@
+//! Instructions per operation, counted by callgrind: figures that repeat where times do not.
+//!
+//! A child of this program runs one form on one thread under valgrind, at two sizes. The difference of the two counts
+//! belongs to the difference of the two sizes alone: starting the program and its pool is in both.
+
+use crate::problem::{Case, Form, Problem, Runtime};
+use crate::problems;
+use serde::Serialize;
+use std::process::Command;
+
+/// Instructions of one form.
+#[derive(Debug, Serialize)]
+pub(crate) struct Count {
+    pub(crate) problem: &'static str,
+    pub(crate) form: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) per_operation: f64,
+}
+
+/// Counts and prints every form that runs in this process, of the problems that `wanted` accepts.
+///
+/// # Errors
+///
+/// One line: valgrind is missing, or a child failed under it.
+pub(crate) fn count(
+    wanted: impl Fn(&Problem) -> bool,
+    rivals: impl Fn(Runtime) -> bool,
+) -> Result<Vec<Count>, String> {
+    let mut counts = Vec::new();
+    println!("\ninstructions per operation on one thread (callgrind)");
+    for problem in problems::ALL.iter().filter(|problem| wanted(problem)) {
+        let Some(cases) = problem.counted else { continue };
+        let mut forms = vec![Form::serial(problem.serial)];
+        forms.extend((problem.forms)().into_iter().filter(|form| rivals(form.runtime)));
+        for form in forms {
+            let per_operation = per_operation(problem.name, form.name, cases())?;
+            println!("  {:<10}{:<18}{per_operation:>12.1} a {}", problem.name, form.name, problem.unit);
+            counts.push(Count { problem: problem.name, form: form.name, unit: problem.unit, per_operation });
+        }
+    }
+    Ok(counts)
+}
+
+fn per_operation(problem: &str, form: &str, [small, large]: [Case; 2]) -> Result<f64, String> {
+    let few = under_callgrind(problem, form, 0)?;
+    let many = under_callgrind(problem, form, 1)?;
+    let operations = large.operations.saturating_sub(small.operations).max(1);
+    Ok((many as f64 - few as f64) / operations as f64)
+}
+
+/// The number of instructions of a child that runs the problem's counted case number `index`.
+fn under_callgrind(problem: &str, form: &str, index: usize) -> Result<u64, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .args(["--child", problem, form, &index.to_string()])
+        .output()
+        .map_err(|error| format!("skipped: no valgrind: {error}"))?;
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let collected = messages.lines().find_map(collected).filter(|_| output.status.success());
+    collected.ok_or_else(|| format!("{problem} by {form} failed under valgrind ({})", output.status))
+}
+
+/// The number in callgrind's line `==1234== Collected : 56789`.
+fn collected(line: &str) -> Option<u64> {
+    line.split_once("Collected :")?.1.trim().parse().ok()
+}
+
+/// What the child does: one form, one counted case, one thread. The answer is checked.
+///
+/// # Errors
+///
+/// One line: an unknown name, or a wrong answer.
+pub(crate) fn child(arguments: &[String]) -> Result<(), String> {
+    let [problem, form, index] = arguments else { return Err("--child takes three values".to_owned()) };
+    let problem = problems::ALL.iter().find(|known| known.name == problem).ok_or("no such problem")?;
+    let cases = problem.counted.ok_or("nothing to count in this problem")?();
+    let case = index.parse().ok().and_then(|index: usize| cases.get(index)).ok_or("no such case")?;
+    let mut forms = vec![Form::serial(problem.serial)];
+    forms.extend((problem.forms)());
+    let form = forms.iter().find(|known| known.name == form).ok_or("no such form")?;
+    let answer = form.start(1)?(case)?.answer;
+    let expected = (problem.serial)(case);
+    if answer == expected { Ok(()) } else { Err(format!("wrong answer {answer}, expected {expected}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: instructions that only some threads execute; one thread is all that is counted.
+    use super::*;
+
+    #[test]
+    fn the_count_is_read_from_callgrinds_last_words() {
+        assert_eq!(collected("==12== Collected : 123456"), Some(123_456));
+        assert_eq!(collected("==12== Events    : Ir"), None);
+    }
+
+    #[test]
+    fn a_child_runs_each_form_that_can_be_counted_and_refuses_what_it_does_not_know() {
+        let call = |words: [&str; 3]| child(&words.map(str::to_owned));
+        for problem in problems::ALL.iter().filter(|problem| problem.counted.is_some()) {
+            assert_eq!(call([problem.name, "serial", "0"]), Ok(()));
+            assert_eq!(call([problem.name, "sinew", "1"]), Ok(()));
+        }
+        assert_eq!(call(["fib", "sinew", "2"]), Err("no such case".to_owned()));
+        assert_eq!(call(["fib", "nobody", "0"]), Err("no such form".to_owned()));
+    }
+
+    #[test]
+    fn counted_cases_differ_in_operations() {
+        for problem in &problems::ALL {
+            let Some(cases) = problem.counted else { continue };
+            let [small, large] = cases();
+            assert!(small.operations < large.operations, "{}", problem.name);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the tables cannot show: latencies, idling, memory. Measured on request, by name.
+
+mod idle;
+mod latency;
+mod memory;
+
+use crate::bars::Verdict;
+use crate::problem::Scale;
+use crate::statistics::{Summary, quantile};
+use crate::table::duration_of;
+use serde::Serialize;
+
+/// A measurement that the command line knows.
+pub(crate) struct Measure {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    run: fn(Scale) -> Result<Vec<Line>, String>,
+}
+
+/// Every measurement.
+pub(crate) const ALL: [Measure; 3] = [
+    Measure {
+        name: "latency",
+        about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
+        run: latency::run,
+    },
+    Measure { name: "idle", about: "processor time of idle pools", run: idle::run },
+    Measure { name: "memory", about: "bytes per worker", run: memory::run },
+];
+
+/// What one measurement found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Measurement {
+    name: &'static str,
+    lines: Vec<Line>,
+}
+
+/// One line of a measurement.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    what: String,
+    /// Figures with their names, in order.
+    figures: Vec<(&'static str, f64)>,
+    unit: Unit,
+    bar: Option<Verdict>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Unit {
+    Ns,
+    Bytes,
+}
+
+impl Measure {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    ///
+    /// One line that says what this machine lacks.
+    pub(crate) fn run(&self, scale: Scale) -> Result<Measurement, String> {
+        println!("\n{}: {}", self.name, self.about);
+        let lines = (self.run)(scale)?;
+        for line in &lines {
+            line.print();
+        }
+        Ok(Measurement { name: self.name, lines })
+    }
+}
+
+impl Line {
+    /// Percentiles of `samples` in nanoseconds; `None` if there are none.
+    fn percentiles(what: String, samples: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = samples.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share| quantile(&sorted, share);
+        let figures =
+            vec![("median", at(0.5)?), ("90 %", at(0.9)?), ("99 %", at(0.99)?), ("worst", at(1.0)?)];
+        Some(Self { what, figures, unit: Unit::Ns, bar: None })
+    }
+
+    /// A line with one figure.
+    fn single(what: String, name: &'static str, value: f64, unit: Unit) -> Self {
+        Self { what, figures: vec![(name, value)], unit, bar: None }
+    }
+
+    /// Demands that the figure called `name` is at most `limit`.
+    fn at_most(mut self, name: &str, limit: f64, bar: &'static str) -> Self {
+        let figure = self.figures.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        self.bar = figure.map(|median| {
+            let measured = Summary { lower: median, median, upper: median };
+            Verdict { bar, limit, measured, passed: median <= limit }
+        });
+        self
+    }
+
+    fn print(&self) {
+        print!("  {:<52}", self.what);
+        for (name, value) in &self.figures {
+            print!("  {name} {:>9}", self.unit.show(*value));
+        }
+        if let Some(bar) = &self.bar {
+            print!("  {}: {}", if bar.passed { "PASS" } else { "MISS" }, bar.bar);
+        }
+        println!();
+    }
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Self::Ns => duration_of(value),
+            Self::Bytes => format!("{:.1} KiB", value / 1024.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: figures that are wrong rather than missing.
+    use super::*;
+
+    #[test]
+    fn percentiles_of_a_hundred_and_one_values_are_those_values() {
+        let line = Line::percentiles("x".to_owned(), (0..=100).map(f64::from)).expect("values");
+        assert_eq!(line.figures, [("median", 50.0), ("90 %", 90.0), ("99 %", 99.0), ("worst", 100.0)]);
+        assert!(Line::percentiles("x".to_owned(), []).is_none());
+    }
+
+    #[test]
+    fn a_bar_looks_at_the_figure_that_it_names() {
+        let line = Line::percentiles("x".to_owned(), (0..=100).map(f64::from)).expect("values");
+        assert!(!line.at_most("99 %", 98.0, "").bar.expect("a verdict").passed);
+        let line = Line::percentiles("x".to_owned(), (0..=100).map(f64::from)).expect("values");
+        assert!(line.at_most("median", 98.0, "").bar.expect("a verdict").passed);
+    }
+
+    #[test]
+    fn every_measurement_runs_at_tiny_size() {
+        for measure in &ALL {
+            match measure.run(Scale::Tiny) {
+                Ok(measurement) => assert!(!measurement.lines.is_empty(), "{}", measure.name),
+                Err(why) => println!("skipped: {why}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What is compared: problems, their sizes, and the forms in which a runtime solves them.
+
+use std::time::Instant;
+
+/// Who does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    Serial,
+    Sinew,
+    Rayon,
+    Chili,
+    ForkUnion,
+    OpenMp,
+    Tbb,
+}
+
+impl Runtime {
+    /// The rivals, by the names that the command line knows.
+    pub(crate) const RIVALS: [(&'static str, Self); 5] = [
+        ("rayon", Self::Rayon),
+        ("chili", Self::Chili),
+        ("fork_union", Self::ForkUnion),
+        ("openmp", Self::OpenMp),
+        ("tbb", Self::Tbb),
+    ];
+}
+
+/// One size of a problem. What the numbers mean belongs to the problem; they travel to rivals in other processes as
+/// they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Case {
+    /// How the case is called in tables.
+    pub(crate) label: &'static str,
+    pub(crate) size: u64,
+    pub(crate) kind: u64,
+    pub(crate) repeats: u64,
+    /// How many operations a run consists of; the time per operation is the run's time divided by this.
+    pub(crate) operations: u64,
+}
+
+/// What one run took, and what it computed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) ns: u64,
+    pub(crate) answer: u64,
+}
+
+/// A runtime that has been started; it stops when this is dropped.
+pub(crate) type Running = Box<dyn FnMut(&Case) -> Result<Sample, String>>;
+
+/// One way to solve a problem.
+pub(crate) struct Form {
+    pub(crate) runtime: Runtime,
+    pub(crate) name: &'static str,
+    start: Box<dyn Fn(usize) -> Result<Running, String>>,
+}
+
+impl std::fmt::Debug for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Form")
+            .field("runtime", &self.runtime)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Form {
+    /// A form that starts its runtime by hand.
+    pub(crate) fn new(
+        runtime: Runtime,
+        name: &'static str,
+        start: impl Fn(usize) -> Result<Running, String> + 'static,
+    ) -> Self {
+        Self { runtime, name, start: Box::new(start) }
+    }
+
+    /// A form that runs in this process: a pool of `threads`, then `program` on it, timed from outside.
+    pub(crate) fn in_process<P: 'static>(
+        runtime: Runtime,
+        name: &'static str,
+        pool: fn(usize) -> Result<P, String>,
+        program: fn(&mut P, &Case) -> u64,
+    ) -> Self {
+        Self::new(runtime, name, move |threads| {
+            let mut pool = pool(threads)?;
+            Ok(Box::new(move |case: &Case| Ok(timed(|| program(&mut pool, case)))))
+        })
+    }
+
+    /// A form without any runtime.
+    pub(crate) fn serial(program: fn(&Case) -> u64) -> Self {
+        Self::new(Runtime::Serial, "serial", move |_| {
+            Ok(Box::new(move |case: &Case| Ok(timed(|| program(case)))))
+        })
+    }
+
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    ///
+    /// One line that says why it cannot start.
+    pub(crate) fn start(&self, threads: usize) -> Result<Running, String> {
+        (self.start)(threads).map_err(|why| format!("{} on {threads} threads: {why}", self.name))
+    }
+}
+
+/// Runs `program` once.
+fn timed(program: impl FnOnce() -> u64) -> Sample {
+    let start = Instant::now();
+    let answer = program();
+    let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Sample { ns, answer }
+}
+
+/// Something to compute, with everybody's way of computing it.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) name: &'static str,
+    /// One line for the help text.
+    pub(crate) about: &'static str,
+    /// What an operation is called.
+    pub(crate) unit: &'static str,
+    /// The answer, computed without any runtime: what every form must say.
+    pub(crate) serial: fn(&Case) -> u64,
+    /// Forms that run in this process, ours first: the first of ours is what others are divided by.
+    pub(crate) forms: fn() -> Vec<Form>,
+    /// The cases at full size or at tiny size.
+    pub(crate) cases: fn(Scale) -> Vec<Case>,
+    /// A short case that wakes a runtime up and checks what the timed one cannot.
+    pub(crate) warm: fn(&Case) -> Case,
+    /// Two sizes between which instructions are counted, where that says something.
+    pub(crate) counted: Option<fn() -> [Case; 2]>,
+    pub(crate) bars: &'static [Bar],
+}
+
+/// How much to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    Full,
+    /// Ends at once; shows that everything works, and no figure worth keeping.
+    Tiny,
+}
+
+impl Scale {
+    /// `full` or `tiny`, as the scale says.
+    pub(crate) fn pick<T>(self, full: T, tiny: T) -> T {
+        if self == Self::Tiny { tiny } else { full }
+    }
+}
+
+/// How many threads a row uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Team {
+    One,
+    /// As many as `--threads` says.
+    All,
+}
+
+/// A row of the table: a form by name, and its team.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row(pub(crate) &'static str, pub(crate) Team);
+
+/// What a bar compares.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Measure {
+    /// Time of the first divided by time of the second, round by round.
+    Ratio(Row, Row),
+    /// Nanoseconds per operation.
+    PerOperation(Row),
+}
+
+/// What a bar demands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Limit {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// A figure that we want to reach. A miss is information, not an error.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bar {
+    /// The case it belongs to; all of them if empty.
+    pub(crate) case: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) measure: Measure,
+    pub(crate) limit: Limit,
+}

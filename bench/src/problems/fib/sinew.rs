@@ -1,0 +1,29 @@
+//! fib on Sinew: with the worker passed along, and with the worker looked up at every join.
+
+use crate::problem::Form;
+use crate::runtimes::sinew::{self, Worker};
+
+pub(super) fn forms() -> [Form; 2] {
+    [
+        sinew::form("sinew", |pool, case| pool.run(|w| fib(w, case.size))),
+        sinew::form("sinew::join", |pool, case| pool.run(|_| fib_by_lookup(case.size))),
+    ]
+}
+
+// A function of its own, so that `--listing` finds it.
+#[inline(never)]
+fn fib(w: &Worker, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+    a + b
+}
+
+fn fib_by_lookup(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = ::sinew::join(|| fib_by_lookup(n - 1), || fib_by_lookup(n - 2));
+    a + b
+}

@@ -1,0 +1,31 @@
+//! matmul on Sinew: halves of halves like everybody else, and a loop over the rows.
+
+use super::{Matrices, Rows, multiply_row};
+use crate::problem::Form;
+use crate::runtimes::sinew::{self, Worker, over};
+
+pub(super) fn forms() -> [Form; 2] {
+    [
+        sinew::form("sinew", |pool, case| {
+            let mut matrices = Matrices::new(case);
+            pool.run(|w| multiply(w, matrices.rows()));
+            matrices.sum()
+        }),
+        sinew::form("sinew over rows", |pool, case| {
+            let mut matrices = Matrices::new(case);
+            let Matrices { n, a, b, c } = &mut matrices;
+            let (a, b, n) = (&*a, &*b, *n);
+            let row = |(i, c_row): (usize, &mut [f64])| multiply_row(&a[i * n..(i + 1) * n], b, c_row);
+            pool.run(|_| over(c).chunks(n).enumerate().for_each(row));
+            matrices.sum()
+        }),
+    ]
+}
+
+fn multiply(w: &Worker, rows: Rows<'_>) {
+    if rows.is_small() {
+        return rows.multiply();
+    }
+    let (upper, lower) = rows.split();
+    w.join(|w| multiply(w, upper), |w| multiply(w, lower));
+}

@@ -1,0 +1,71 @@
+//! The problems, one folder each: `mod` says what is computed, and every other file is one runtime's way.
+//!
+//! To add a problem: a folder with the same files, a line in [`ALL`], and its functions in `rivals/*.cpp`.
+
+mod fib;
+mod irregular;
+mod loops;
+mod matmul;
+mod nqueens;
+mod regions;
+mod skynet;
+
+use crate::problem::Problem;
+
+/// Every problem, in the order of the report.
+pub(crate) const ALL: [Problem; 7] = [
+    fib::PROBLEM,
+    nqueens::PROBLEM,
+    skynet::PROBLEM,
+    matmul::PROBLEM,
+    loops::PROBLEM,
+    regions::PROBLEM,
+    irregular::PROBLEM,
+];
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: forms that are wrong only at full size; every run checks its answers.
+    use super::*;
+    use crate::problem::Scale;
+
+    #[test]
+    fn every_form_gives_the_serial_answer_on_one_thread_and_on_several() {
+        for problem in &ALL {
+            for case in (problem.cases)(Scale::Tiny) {
+                let (warm, expected) = ((problem.warm)(&case), (problem.serial)(&case));
+                for form in (problem.forms)() {
+                    for threads in [1, 2, 4] {
+                        let mut running = form.start(threads).expect("a pool");
+                        let checked = running(&warm).expect("an answer").answer;
+                        assert_eq!(checked, (problem.serial)(&warm), "{} warm, {form:?}", problem.name);
+                        let answer = running(&case).expect("an answer").answer;
+                        assert_eq!(answer, expected, "{} {}, {form:?}, {threads}", problem.name, case.label);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bars_name_rows_and_cases_that_exist() {
+        use crate::problem::{Measure, Row};
+        // Rivals may be missing from a build, so their names come from the list of rivals.
+        let rivals = crate::problem::Runtime::RIVALS.map(|(name, _)| name);
+        for problem in &ALL {
+            let forms = (problem.forms)();
+            let known = |Row(name, _): Row| {
+                name == "serial" || rivals.contains(&name) || forms.iter().any(|form| form.name == name)
+            };
+            for bar in problem.bars {
+                let named = match bar.measure {
+                    Measure::Ratio(of, by) => known(of) && known(by),
+                    Measure::PerOperation(of) => known(of),
+                };
+                let cases = (problem.cases)(Scale::Full);
+                let placed = bar.case.is_empty() || cases.iter().any(|case| case.label == bar.case);
+                assert!(named && placed, "{}: {bar:?}", problem.name);
+            }
+        }
+    }
+}

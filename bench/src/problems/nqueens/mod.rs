@@ -1,0 +1,82 @@
+//! Placing n queens that do not attack each other: count the ways, a task for every choice, without a cut-off.
+//!
+//! The tree is unbalanced and its nodes are tiny, so this is where a task must be cheap *and* be found.
+
+mod chili;
+mod rayon;
+mod serial;
+mod sinew;
+
+use crate::problem::{Case, Form, Problem, Scale};
+
+pub(crate) const PROBLEM: Problem = Problem {
+    name: "nqueens",
+    about: "all placements of n queens: an unbalanced tree of tiny tasks",
+    unit: "run",
+    serial: serial::run,
+    forms,
+    cases,
+    warm: |case| sized("warm", case.size.min(6)),
+    counted: None,
+    bars: &[],
+};
+
+fn forms() -> Vec<Form> {
+    vec![sinew::form(), rayon::form(), chili::form()]
+}
+
+fn cases(scale: Scale) -> Vec<Case> {
+    vec![sized(scale.pick("nqueens 11", "nqueens 7"), scale.pick(11, 7))]
+}
+
+fn sized(label: &'static str, size: u64) -> Case {
+    Case { label, size, kind: 0, repeats: 1, operations: 1 }
+}
+
+/// The queens that stand, as bit sets over the columns of the next row.
+#[derive(Clone, Copy)]
+struct Board {
+    all: u64,
+    columns: u64,
+    left: u64,
+    right: u64,
+}
+
+impl Board {
+    fn empty(size: u64) -> Self {
+        Self { all: (1 << size) - 1, columns: 0, left: 0, right: 0 }
+    }
+
+    fn is_full(self) -> bool {
+        self.columns == self.all
+    }
+
+    /// Columns of the next row that no queen attacks.
+    fn free(self) -> u64 {
+        self.all & !(self.columns | self.left | self.right)
+    }
+
+    /// The board after a queen in the lowest of the `free` columns, and the free columns that remain.
+    fn choose(self, free: u64) -> (Self, u64) {
+        let bit = free & free.wrapping_neg();
+        let next = Self {
+            all: self.all,
+            columns: self.columns | bit,
+            left: (self.left | bit) << 1,
+            right: (self.right | bit) >> 1,
+        };
+        (next, free ^ bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What it would miss: nothing of the count; speed is what the table is for.
+    use super::*;
+
+    #[test]
+    fn the_counts_are_the_published_ones() {
+        let count = |size| (PROBLEM.serial)(&sized("", size));
+        assert_eq!([4, 5, 6, 7, 8, 9, 10].map(count), [2, 10, 4, 40, 92, 352, 724]);
+    }
+}

@@ -1,0 +1,19 @@
+//! How each runtime is started, and how it is kept quiet while others are measured.
+//!
+//! Idle threads of one runtime disturb another's measurement, so nothing is left running: every sample starts its
+//! runtime, wakes it with a short case, measures, and stops it.
+//!
+//! | runtime | started for a sample | stopped after it |
+//! |---|---|---|
+//! | Sinew, rayon, chili, fork_union | a pool of its own in this process | the pool is dropped |
+//! | OpenMP | a team inside a process that is started once | `omp_pause_resource_all` ends the team |
+//! | oneTBB | an arena and a `global_control` in such a process | `tbb::finalize` ends the workers |
+//!
+//! `OMP_WAIT_POLICY` and its kind are left as the user set them: the default of the library is what its users get.
+
+pub(crate) mod chili;
+#[cfg(feature = "fork-union")]
+pub(crate) mod fork_union;
+pub(crate) mod process;
+pub(crate) mod rayon;
+pub(crate) mod sinew;

@@ -1,0 +1,148 @@
+//! Rivals in C++: compiled when needed, one process each, spoken to by lines.
+//!
+//! A process waits on its standard input, so it sleeps while others are measured. A line names a problem, a number of
+//! threads and the three numbers of a case; the answer is a line with nanoseconds and a result:
+//!
+//! ```text
+//! → fib 2 30 0 1
+//! ← 12345678 832040
+//! ```
+
+use crate::problem::{Case, Form, Runtime, Sample};
+use std::cell::RefCell;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+
+const COMMON: &str = include_str!("../../rivals/rival.hpp");
+
+/// A rival's name, its source and what the compiler needs for it.
+struct Recipe {
+    name: &'static str,
+    source: &'static str,
+    flags: &'static [&'static str],
+}
+
+fn recipe(runtime: Runtime) -> Option<Recipe> {
+    match runtime {
+        Runtime::OpenMp => Some(Recipe {
+            name: "openmp",
+            source: include_str!("../../rivals/openmp.cpp"),
+            flags: &["-fopenmp"],
+        }),
+        Runtime::Tbb => Some(Recipe {
+            name: "tbb",
+            source: include_str!("../../rivals/tbb.cpp"),
+            flags: &["-ltbb", "-pthread"],
+        }),
+        _ => None,
+    }
+}
+
+/// A rival's process. Dropping it closes its input, which ends it.
+#[derive(Debug)]
+pub(crate) struct Rival {
+    runtime: Runtime,
+    name: &'static str,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Rival {
+    /// Compiles the rival that `runtime` names and starts it.
+    ///
+    /// # Errors
+    ///
+    /// One line: no compiler, or what it is missing.
+    pub(crate) fn start(runtime: Runtime) -> Result<Self, String> {
+        let recipe = recipe(runtime).ok_or("it does not run in a process of its own")?;
+        let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+        let program = folder.path().join(recipe.name);
+        compile(&recipe, folder.path(), &program)?;
+        let mut child = Command::new(&program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        // The folder goes now; a running program keeps its file.
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let output = BufReader::new(output.ok_or("its output is not connected")?);
+        Ok(Self { runtime, name: recipe.name, child, input, output })
+    }
+
+    /// A form of `problem` that runs in this process.
+    pub(crate) fn form(rival: &Rc<RefCell<Self>>, problem: &'static str) -> Form {
+        let (name, runtime) = (rival.borrow().name, rival.borrow().runtime);
+        let rival = Rc::clone(rival);
+        Form::new(runtime, name, move |threads| {
+            let rival = Rc::clone(&rival);
+            Ok(Box::new(move |case: &Case| rival.borrow_mut().ask(problem, threads, case)))
+        })
+    }
+
+    fn ask(&mut self, problem: &str, threads: usize, case: &Case) -> Result<Sample, String> {
+        let ended = |error| format!("the {} process does not answer: {error}", self.name);
+        let input = self.input.as_mut().ok_or("its input is closed")?;
+        let line = format!("{problem} {threads} {} {} {}\n", case.size, case.kind, case.repeats);
+        input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(ended)?;
+        let mut reply = String::new();
+        self.output.read_line(&mut reply).map_err(ended)?;
+        parse(&reply).ok_or_else(|| format!("the {} process answered {reply:?} to {line:?}", self.name))
+    }
+}
+
+impl Drop for Rival {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // An error here means that it has ended already.
+        let _ = self.child.wait();
+    }
+}
+
+fn parse(reply: &str) -> Option<Sample> {
+    let (ns, answer) = reply.trim().split_once(' ')?;
+    Some(Sample { ns: ns.parse().ok()?, answer: answer.parse().ok()? })
+}
+
+fn compile(recipe: &Recipe, folder: &Path, program: &Path) -> Result<(), String> {
+    let source = folder.join(format!("{}.cpp", recipe.name));
+    for (path, text) in [(&source, recipe.source), (&folder.join("rival.hpp"), COMMON)] {
+        fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    let output = Command::new("c++")
+        .args(["-std=c++17", "-O3", "-o"])
+        .args([program, &source])
+        .args(recipe.flags)
+        .output()
+        .map_err(|error| format!("no C++ compiler (c++): {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let first = messages.lines().find(|line| line.contains("error") || line.contains("cannot find"));
+    Err(format!("c++ cannot build it: {}", first.unwrap_or("no message").trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: a rival that computes something else; every run compares its answers.
+    use super::*;
+
+    #[test]
+    fn a_reply_is_a_time_and_an_answer() {
+        let sample = parse("12345 832040\n").expect("a good reply");
+        assert_eq!((sample.ns, sample.answer), (12345, 832_040));
+        assert!(parse("").is_none() && parse("12345\n").is_none() && parse("fast 1\n").is_none());
+    }
+
+    #[test]
+    fn a_source_that_does_not_compile_is_one_line_of_reason() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let recipe = Recipe { name: "broken", source: "int main( {", flags: &[] };
+        let why = compile(&recipe, folder.path(), &folder.path().join("broken")).unwrap_err();
+        assert!(!why.contains('\n') && why.contains("c++"), "{why}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Tables for people.
+
+use crate::bars::{Verdict, against_ours, noise, per_operation, speed_up};
+use crate::compare::{Comparison, Fault, Series};
+use crate::statistics::Summary;
+
+/// Prints a comparison, and the verdicts on its bars.
+pub(crate) fn print(comparison: &Comparison, verdicts: &[Verdict]) {
+    let Comparison { problem, case, series } = comparison;
+    let rounds = series.iter().map(|row| row.ns.len()).max().unwrap_or(0);
+    println!("\n{}: {}, {rounds} rounds", problem.name, case.label);
+    let per = format!("per {}", problem.unit);
+    println!(
+        "  {:<18}{:>8}{:>11}{:>15}{:>9}{:>10}  ÷ sinew (middle half)",
+        "", "threads", "median", per, "spread", "speed-up"
+    );
+    for row in series {
+        match &row.fault {
+            None => print_row(comparison, row),
+            Some(fault) => println!("  {:<18}{:>8}  {}", row.name, row.threads, fault_line(fault)),
+        }
+    }
+    println!(
+        "  noise: two series of the same thing differed by {:.1} % in half of the rounds",
+        noise(comparison) * 100.0
+    );
+    print_verdicts(verdicts);
+}
+
+fn print_row(comparison: &Comparison, row: &Series) {
+    let time = Summary::of(row.ns.iter().map(|ns| *ns as f64));
+    let spread = time.map_or_else(String::new, |time| format!("{:.0} %", time.spread() * 100.0));
+    let per = per_operation(comparison, row);
+    let speed_up = speed_up(comparison, row).map_or_else(String::new, |ratio| format!("{:.2}", ratio.median));
+    let ours = against_ours(comparison, row).map_or_else(|| "-".to_owned(), ratio_text);
+    println!(
+        "  {:<18}{:>8}{:>11}{:>15}{spread:>9}{speed_up:>10}  {ours}",
+        row.name,
+        row.threads,
+        duration(time),
+        duration(per)
+    );
+}
+
+/// Prints bars with what was measured.
+pub(crate) fn print_verdicts(verdicts: &[Verdict]) {
+    for verdict in verdicts {
+        let mark = if verdict.passed { "PASS" } else { "MISS" };
+        println!("  {mark}  {}: {}", verdict.bar, bar_text(verdict));
+    }
+}
+
+fn bar_text(verdict: &Verdict) -> String {
+    // Times are far from 1, ratios near it.
+    let figure = |value: f64| if value >= 50.0 { duration_of(value) } else { format!("{value:.2}") };
+    let Summary { lower, median, upper } = verdict.measured;
+    format!(
+        "{} (middle half {} to {}; bar {})",
+        figure(median),
+        figure(lower),
+        figure(upper),
+        figure(verdict.limit)
+    )
+}
+
+/// What went wrong, for people.
+pub(crate) fn fault_line(fault: &Fault) -> String {
+    match fault {
+        Fault::Wrong { answer, expected } => format!("WRONG ANSWER: {answer}, expected {expected}"),
+        Fault::Broken(why) => format!("skipped: {why}"),
+    }
+}
+
+fn ratio_text(ratio: Summary) -> String {
+    format!("{:.2} ({:.2} to {:.2})", ratio.median, ratio.lower, ratio.upper)
+}
+
+fn duration(time: Option<Summary>) -> String {
+    time.map_or_else(|| "-".to_owned(), |time| duration_of(time.median))
+}
+
+/// A time with the unit that suits it.
+pub(crate) fn duration_of(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.1} ns"),
+        ns if ns < 1e6 => format!("{:.2} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What it would miss: columns that do not stand below their heads.
+    use super::*;
+
+    #[test]
+    fn a_time_is_shown_in_the_unit_that_suits_it() {
+        let shown = [3.04, 1_500.0, 2_000_000.0, 3e9].map(duration_of);
+        assert_eq!(shown, ["3.0 ns", "1.50 µs", "2.00 ms", "3.00 s"]);
+    }
+}
