@@ -79,6 +79,8 @@ pub enum Error {
     NoText {
         /// The folder.
         path: PathBuf,
+        /// The size that was asked for, in bytes.
+        limit: u64,
     },
     /// No folder was given, and cargo has not downloaded any sources.
     NoFolder,
@@ -96,11 +98,11 @@ impl fmt::Display for Error {
             Self::Folder { path, source } => {
                 write!(f, "cannot read the folder `{}`: {source}; give another with --path", path.display())
             }
-            Self::NoText { path } => {
+            Self::NoText { path, limit } => {
+                let path = path.display();
                 write!(
                     f,
-                    "no source file to read below `{}`: give another folder with --path",
-                    path.display()
+                    "no source file of at most {limit} bytes below `{path}`: give another folder with --path"
                 )
             }
             Self::NoFolder => {

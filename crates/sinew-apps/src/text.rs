@@ -31,7 +31,7 @@ pub(crate) fn read(folder: &Path, limit: u64) -> Result<Text, Error> {
     let top = entries(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
     text.read_each(&top, limit);
     if text.files == 0 {
-        return Err(Error::NoText { path: folder.to_owned() });
+        return Err(Error::NoText { path: folder.to_owned(), limit });
     }
     Ok(text)
 }

@@ -4,7 +4,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sinew::{Schedule, ScheduleError, Wait};
@@ -38,7 +37,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct PoolArgs {
     /// Number of workers [default: as many as the process may use]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
     /// What a worker does while a task it joins is elsewhere: leapfrog or block
     #[arg(long, value_name = "POLICY")]
@@ -96,11 +95,19 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
     /// Number of runs; times are medians
-    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: usize,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// At least one of something.
+fn count(text: &str) -> Result<usize, &'static str> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("give a whole number from 1"),
+        Ok(count) => Ok(count),
+    }
 }
 
 /// OpenMP's notation, with a comma, is understood as well.
@@ -129,6 +136,9 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         Err(message) if matches!(message.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             output::print(&message.render().to_string())?;
             std::process::exit(0)
+        }
+        Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Failure::usage("a command is needed: demo, run, list or topo (see sinew --help)"))
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
     }

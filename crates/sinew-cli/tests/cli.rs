@@ -199,6 +199,7 @@ fn a_misspelt_command_or_option_is_refused_in_one_line() {
     ] {
         bad(words);
     }
+    assert!(bad(&[]).contains("a command is needed"));
     let message = bad(&["topo", "--synthetic", "package:0"]);
     assert!(message.contains("package:0"), "{message}");
 }
@@ -299,7 +300,7 @@ fn an_interrupt_ends_a_run_at_once() {
         sinew(&["demo", "--path", sources()]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     reader.read_line(&mut String::new()).unwrap();
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(sent.success());
     let mut rest = String::new();
     reader.read_to_string(&mut rest).unwrap();
