@@ -21,8 +21,9 @@
 
 use crate::Worker;
 use crate::source::Source;
-use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_policy::chunk::{Halving, Schedule};
+use sinew_sync::atomic::{AtomicBool, Ordering, spin_loop};
+use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use std::any::Any;
 use std::ops::{ControlFlow, Range};
@@ -133,10 +134,12 @@ where
     #[inline]
     fn claim_all(&self, w: &Worker) {
         let seat = w.index();
-        let Some(mut range) = self.source.claim(seat) else { return };
+        let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else { return };
         let mut local = (self.enter)();
+        let mut effort = Effort::default();
         loop {
             w.count_chunk();
+            effort.begins(range.len());
             if (self.piece)(&mut local, range).is_break() {
                 self.stop.store(true, Ordering::Relaxed);
             }
@@ -144,12 +147,25 @@ where
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            match self.source.claim(seat) {
+            match self.source.claim(seat).or_else(|| self.steal_cold(seat, &effort)) {
                 Some(next) => range = next,
                 None => break,
             }
         }
         self.source.leave(seat);
+    }
+
+    /// A range of another participant's, unless its owner is as good as done with it.
+    #[cold]
+    fn steal_cold(&self, seat: usize, effort: &Effort) -> Option<Range<usize>> {
+        let left = self.source.prospect(seat)?;
+        let now = now_ns();
+        let patience_ns = Halving::patience_ns(left, effort.items, now - effort.since_ns);
+        // Nobody's line is touched meanwhile: looking on would slow the owner down.
+        while now_ns() - now < patience_ns {
+            spin_loop();
+        }
+        self.source.steal(seat)
     }
 
     /// Keeps the first panic. The payload of a later one is dropped: if that panics in turn, the join passes it on.
@@ -167,6 +183,33 @@ where
         let first = self.panic.lock().take();
         if let Some(payload) = first {
             resume_unwind(payload);
+        }
+    }
+}
+
+/// What a participant has done, and how long it took: whether another's range is worth stealing follows from it.
+#[derive(Default)]
+struct Effort {
+    chunks: u32,
+    /// When the measurement began.
+    since_ns: u64,
+    /// How many iterations have begun since then.
+    items: usize,
+}
+
+impl Effort {
+    /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and never look at the clock.
+    const FIRST: u32 = 3;
+
+    /// A chunk of `items` iterations begins.
+    #[inline]
+    fn begins(&mut self, items: usize) {
+        self.chunks = self.chunks.saturating_add(1);
+        if self.chunks == Self::FIRST {
+            self.since_ns = now_ns();
+        }
+        if self.chunks >= Self::FIRST {
+            self.items += items;
         }
     }
 }

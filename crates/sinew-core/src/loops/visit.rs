@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 ///
 /// # Cost
 ///
-/// No allocation; see [`drive`].
+/// No allocation. One join for the loop; a claim, two loads and a counter a chunk.
 #[inline]
 pub fn for_each<I: Items>(w: &Worker, items: I, options: &Options, f: impl Fn(I::Item) + Sync) {
     let piece = |(): &mut (), range| {

@@ -11,7 +11,8 @@
 //! # Invariants
 //!
 //! - I1: every index below `n` is claimed at most once, or returned by `close` at most once, never both.
-//! - I2: once every participant has been answered `None` after the last `leave`, every index has been claimed or returned.
+//! - I2: once every participant has been answered `None` by `claim` and `steal` after the last `leave`, every index has been
+//!   claimed or returned.
 //! - I3: a claimed range is never empty and lies below `n`.
 //! - I4: a claim that begins after `close` has returned is answered `None`.
 //!
@@ -93,7 +94,8 @@ impl Source {
         }
     }
 
-    /// The next range for the participant with number `seat`; `None` when there is nothing for it.
+    /// The next range for the participant with number `seat`; `None` when there is nothing for it but, perhaps, what it can
+    /// [`steal`](Self::steal).
     ///
     /// With [`Schedule::Static`] there may be something again after another participant has called
     /// [`leave`](Self::leave).
@@ -104,6 +106,26 @@ impl Source {
             Self::Dynamic(source) => source.claim(),
             Self::Tapered(source) => source.claim(),
             Self::Stealing(source) => source.claim(seat),
+        }
+    }
+
+    /// How many iterations [`steal`](Self::steal) would find at its first victim; `None` if there is nothing to steal.
+    ///
+    /// What a thief leaves alone, its owner will claim.
+    #[inline]
+    pub fn prospect(&self, seat: usize) -> Option<usize> {
+        match self {
+            Self::Stealing(source) => source.prospect(seat),
+            _ => None,
+        }
+    }
+
+    /// A range out of another participant's, for one whose claims have come to an end.
+    #[inline]
+    pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
+        match self {
+            Self::Stealing(source) => source.steal(seat),
+            _ => None,
         }
     }
 

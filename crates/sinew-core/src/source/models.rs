@@ -8,8 +8,12 @@ use sinew_sync::plant::{Bug, plant};
 use std::ops::Range;
 use std::sync::Arc;
 
+fn next(source: &Source, seat: usize) -> Option<Range<usize>> {
+    source.claim(seat).or_else(|| source.steal(seat))
+}
+
 fn claim_all(source: &Source, seat: usize) -> Vec<Range<usize>> {
-    let claimed = std::iter::from_fn(|| source.claim(seat)).collect();
+    let claimed = std::iter::from_fn(|| next(source, seat)).collect();
     source.leave(seat);
     claimed
 }
@@ -54,9 +58,9 @@ fn closed_meanwhile(schedule: Schedule) {
         let source = Arc::new(Source::new(schedule, 4, 2, 0));
         let shared = Arc::clone(&source);
         let other = loom::thread::spawn(move || claim_all(&shared, 1));
-        let mut ranges: Vec<_> = source.claim(0).into_iter().collect();
+        let mut ranges: Vec<_> = next(&source, 0).into_iter().collect();
         ranges.extend(source.close());
-        assert!(source.claim(0).is_none());
+        assert!(next(&source, 0).is_none());
         ranges.extend(other.join().unwrap());
         assert_exactly_once(4, ranges);
     });
@@ -78,8 +82,8 @@ fn two_thieves_with_one_number() {
     loom::model(|| {
         let source = Arc::new(Source::new(Schedule::Stealing, 8, 2, 0));
         let shared = Arc::clone(&source);
-        let other = loom::thread::spawn(move || shared.claim(1));
-        let mut ranges: Vec<_> = source.claim(1).into_iter().collect();
+        let other = loom::thread::spawn(move || next(&shared, 1));
+        let mut ranges: Vec<_> = next(&source, 1).into_iter().collect();
         ranges.extend(other.join().unwrap());
         ranges.extend(source.close());
         assert_exactly_once(8, ranges);

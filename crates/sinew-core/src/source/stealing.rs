@@ -54,14 +54,9 @@ impl Stealing {
         Self { words, sizes: Halving::new(units, participants), unit, n }
     }
 
-    /// The next piece of the seat's own range, or of one stolen from another.
+    /// The next piece of the seat's own range.
     #[inline]
     pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
-        self.claim_own(seat).or_else(|| self.steal_cold(seat))
-    }
-
-    #[inline]
-    fn claim_own(&self, seat: usize) -> Option<Range<usize>> {
         let word = self.words.get(seat);
         let mut seen = word.load(Ordering::Relaxed);
         loop {
@@ -77,8 +72,14 @@ impl Stealing {
         }
     }
 
-    #[cold]
-    fn steal_cold(&self, seat: usize) -> Option<Range<usize>> {
+    /// How many iterations are left where [`steal`](Self::steal) would look; `None` if there are none.
+    pub fn prospect(&self, seat: usize) -> Option<usize> {
+        let (_, seen) = self.victim(seat)?;
+        Some((length(seen) as usize).saturating_mul(self.unit))
+    }
+
+    /// The first piece of a range stolen from another seat.
+    pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
         loop {
             let (victim, seen) = self.victim(seat)?;
             let (start, end) = unpack(seen);

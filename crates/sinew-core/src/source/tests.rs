@@ -29,10 +29,14 @@ fn any_script() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..300)
 }
 
+fn next(source: &Source, seat: usize) -> Option<Range<usize>> {
+    source.claim(seat).or_else(|| source.steal(seat))
+}
+
 fn run(source: &Source, script: &[Step], claimed: &mut Vec<Range<usize>>) {
     for step in script {
         match *step {
-            Step::Claim(seat) => claimed.extend(source.claim(seat)),
+            Step::Claim(seat) => claimed.extend(next(source, seat)),
             Step::Leave(seat) => source.leave(seat),
         }
     }
@@ -41,7 +45,7 @@ fn run(source: &Source, script: &[Step], claimed: &mut Vec<Range<usize>>) {
 /// Everybody leaves but `last`, which claims until nothing is left.
 fn finish(source: &Source, participants: usize, last: usize, claimed: &mut Vec<Range<usize>>) {
     (0..participants).for_each(|seat| source.leave(seat));
-    claimed.extend(std::iter::from_fn(|| source.claim(last)));
+    claimed.extend(std::iter::from_fn(|| next(source, last)));
 }
 
 fn assert_exactly_once(n: usize, mut ranges: Vec<Range<usize>>) {
@@ -120,8 +124,9 @@ proptest! {
 #[test]
 fn the_first_thief_gets_half_of_what_is_left() {
     let source = Source::new(Schedule::Stealing, 1_600, 2, 0);
-    assert_eq!(source.claim(0), Some(0..50));
-    assert_eq!(source.claim(1).unwrap().start, 825);
+    assert_eq!(source.claim(0), Some(0..200));
+    assert_eq!((source.claim(1), source.prospect(1)), (None, Some(1_400)));
+    assert_eq!(source.steal(1).unwrap().start, 900);
 }
 
 /// Would miss: chunks of the wrong size, and the wrong bound for the number of helpers.
@@ -153,7 +158,7 @@ fn threads_that_claim_at_once_share_everything_out() {
 }
 
 fn claim_all(source: &Source, seat: usize) -> Vec<Range<usize>> {
-    let claimed = std::iter::from_fn(|| source.claim(seat)).collect();
+    let claimed = std::iter::from_fn(|| next(source, seat)).collect();
     source.leave(seat);
     claimed
 }
