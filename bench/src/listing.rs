@@ -1,12 +1,14 @@
 //! The instruction listing of a join that nobody steals: what the fast path really executes.
 //!
-//! The listing is that of `fib` with an explicit worker, from this very program. The slow paths are calls to functions
+//! The listing is that of fib with an explicit worker, from this very program. The slow paths are calls to functions
 //! of their own, so a fence or an atomic read-modify-write in the listing would be one on the fast path.
 
+use crate::problems::fib::listed_fib;
+use crate::runtimes::sinew;
 use std::process::Command;
 
-/// The function whose listing shows an unstolen join, in either way of writing a name.
-const FUNCTION: &str = "problems::fib::sinew::fib";
+/// The function whose listing shows an unstolen join.
+const FUNCTION: &str = "problems::fib::sinew::listed_fib";
 
 /// Prints the listing and what it shows.
 ///
@@ -14,6 +16,11 @@ const FUNCTION: &str = "problems::fib::sinew::fib";
 ///
 /// One line: `objdump` is missing, or the function is not found.
 pub(crate) fn print() -> Result<(), String> {
+    // What is listed must also be what computes.
+    let answer = sinew::pool(1)?.run(|w| listed_fib(w, 20));
+    if answer != 6765 {
+        return Err(format!("the listed function says that fib 20 is {answer}"));
+    }
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let output = Command::new("objdump")
         .args(["--disassemble", "--demangle", "--no-show-raw-insn"])
@@ -28,7 +35,8 @@ pub(crate) fn print() -> Result<(), String> {
     println!("\ninstructions of an unstolen join, by objdump");
     let mut barriers = Vec::new();
     for listing in listings {
-        println!("{listing}");
+        let padding = |line: &&str| !line.ends_with("int3") && !line.contains("nop");
+        listing.lines().filter(padding).for_each(|line| println!("{line}"));
         barriers.extend(listing.lines().filter(|line| is_barrier(line)));
     }
     if barriers.is_empty() {
@@ -41,7 +49,7 @@ pub(crate) fn print() -> Result<(), String> {
 
 /// The parts of `dump` that belong to functions whose name contains `name`, without hash or module prefix.
 fn functions<'d>(dump: &'d str, name: &str) -> Vec<&'d str> {
-    // The head of a function: `0000000000001234 <bench::problems::fib::sinew::fib>:`
+    // The head of a function: `0000000000001234 <bench::problems::fib::sinew::listed_fib>:`
     let is_wanted = |part: &&str| {
         let head = part.lines().next().unwrap_or_default();
         let named = head.split_once('<').map_or("", |(_, rest)| rest.trim_end_matches(">:"));
@@ -69,14 +77,14 @@ mod tests {
     const DUMP: &str = "\
 start
 
-0000000000001000 <bench::problems::fib::sinew::fib>:
+0000000000001000 <bench::problems::fib::sinew::listed_fib>:
     1000:\tpush   %rbx
     1001:\tret
 
-0000000000002000 <bench::problems::fib::sinew::fib_by_lookup>:
+0000000000002000 <bench::problems::fib::sinew::listed_fib_again>:
     2000:\tlock cmpxchg %rax,(%rdi)
 
-0000000000003000 <bench::problems::fib::sinew::fib::h0123456789abcdef>:
+0000000000003000 <bench::problems::fib::sinew::listed_fib::h0123456789abcdef>:
     3000:\tret
 ";
 

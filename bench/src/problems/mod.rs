@@ -2,7 +2,7 @@
 //!
 //! To add a problem: a folder with the same files, a line in [`ALL`], and its functions in `rivals/*.cpp`.
 
-mod fib;
+pub(crate) mod fib;
 mod irregular;
 mod loops;
 mod matmul;

@@ -7,6 +7,8 @@ mod rayon;
 mod serial;
 mod sinew;
 
+pub(crate) use sinew::listed_fib;
+
 use crate::problem::{Bar, Case, Form, Limit, Measure, Problem, Row, Scale, Team};
 
 pub(crate) const PROBLEM: Problem = Problem {
