@@ -8,8 +8,9 @@ use sinew_apps::{App, Options, Problem, Size};
 use sinew_topology::{Limits, Machine, render};
 
 use crate::args::DemoArgs;
+use crate::contention;
 use crate::failure::Failure;
-use crate::measure::{Measurement, Plan, measure, percent, seconds};
+use crate::measure::{Measurement, Plan, measure, percent, seconds, waiting_share};
 use crate::output;
 use crate::progress::Progress;
 use crate::run::build;
@@ -54,7 +55,8 @@ fn conclude(entries: &[Entry], results: &[Measurement], greeted: std::io::Result
         .zip(results)
         .filter_map(|(entry, result)| Some(format!("{}: {}", entry.app.name, result.verdict.as_ref().err()?)))
         .collect();
-    let table = table(entries, results);
+    let mut table = table(entries, results);
+    table.extend(contention::remark(waiting_share(results)).map(|remark| format!("\n{remark}\n")));
     if wrong.is_empty() {
         let printed = output::print(&format!("\n{table}\nAll {} answers are right.\n", results.len()));
         return Ok(greeted.and(printed)?);

@@ -8,6 +8,7 @@
 //! | `args` | what may be written on the command line |
 //! | `demo`, `run`, `list`, `topo` | a subcommand each |
 //! | `measure` | serial and parallel runs side by side, judged |
+//! | `contention` | whether the workers had their cores to themselves |
 //! | `table`, `progress`, `output` | how things are printed |
 //! | `failure` | what may go wrong, and with which exit status |
 //!
@@ -21,6 +22,7 @@
 //! Ctrl-C: the system's default, which ends the process at once, is what users want here.
 
 mod args;
+mod contention;
 mod demo;
 mod failure;
 mod list;

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use sinew::{Counters, Pool};
 use sinew_apps::{Answer, Problem, Wrong};
 
+use crate::contention;
+
 /// How often to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
@@ -37,6 +39,8 @@ pub(crate) struct Measurement {
     /// Of all parallel runs together.
     pub(crate) counters: Counters,
     pub(crate) workers: usize,
+    /// How long threads were ready during parallel runs and had no core, where the system says so.
+    pub(crate) waited: Option<Duration>,
     /// The answer of the last parallel run, in short.
     pub(crate) answer: String,
     /// What is wrong with the first wrong answer.
@@ -59,7 +63,9 @@ pub(crate) fn measure(
         before(Stage::Serial, round);
         let serial = problem.serial();
         before(Stage::Parallel, round);
+        let waited = contention::waited();
         let parallel = problem.parallel(pool);
+        result.add_wait(waited, contention::waited());
         result.serial.push(serial.wall);
         result.parallel.push(parallel.wall);
         result.counters += parallel.counters;
@@ -75,9 +81,16 @@ impl Measurement {
             parallel: Vec::new(),
             counters: Counters::default(),
             workers,
+            waited: Some(Duration::ZERO),
             answer: String::new(),
             verdict: Ok(()),
         }
+    }
+
+    fn add_wait(&mut self, before: Option<Duration>, after: Option<Duration>) {
+        let (sum, before, after) = (self.waited, before, after);
+        self.waited =
+            sum.zip(before).zip(after).map(|((sum, before), after)| sum + after.saturating_sub(before));
     }
 
     fn judge(&mut self, problem: &dyn Problem, serial: &Answer, parallel: &Answer) {
@@ -119,19 +132,31 @@ impl Measurement {
         count / (self.parallel.len() as u64).max(1)
     }
 
+    /// The time of all workers in all parallel runs, in seconds.
+    pub(crate) fn worker_s(&self) -> f64 {
+        let wall: Duration = self.parallel.iter().sum();
+        wall.as_secs_f64() * self.workers as f64
+    }
+
     /// Where the workers' time went.
     pub(crate) fn shares(&self) -> Shares {
-        let wall: Duration = self.parallel.iter().sum();
-        let all = (wall.as_nanos() as f64 * self.workers as f64).max(1.0);
+        let all = (self.worker_s() * 1e9).max(1.0);
         let Counters { searching_ns, parked_ns, blocked_ns, .. } = self.counters;
         Shares::new(searching_ns as f64 / all, (parked_ns + blocked_ns) as f64 / all)
     }
 }
 
+/// The share of the workers' time in all these runs that was spent waiting for a core.
+pub(crate) fn waiting_share(results: &[Measurement]) -> Option<f64> {
+    let waited: Option<Duration> = results.iter().map(|result| result.waited).sum();
+    let all: f64 = results.iter().map(Measurement::worker_s).sum();
+    Some(waited?.as_secs_f64() / all.max(f64::MIN_POSITIVE))
+}
+
 /// Shares of the workers' time; they sum up to 1.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub(crate) struct Shares {
-    /// In the application, and in the runtime on its behalf.
+    /// In the application and the runtime, or ready for it without a core.
     pub(crate) working: f64,
     /// Looking for work.
     pub(crate) searching: f64,

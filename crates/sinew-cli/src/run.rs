@@ -1,5 +1,6 @@
 //! `sinew run`: one application, measured and judged.
 
+use std::slice;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -7,8 +8,9 @@ use sinew::{Builder, Pool};
 use sinew_apps::{App, Options, Size};
 
 use crate::args::{PoolArgs, RunArgs};
+use crate::contention;
 use crate::failure::Failure;
-use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds};
+use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiting_share};
 use crate::output;
 use crate::progress::Progress;
 
@@ -96,7 +98,8 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
         format!("  time      {working} working, {searching} searching, {parked} parked"),
         format!("  answer    {} ({})", result.answer, if result.verdict.is_ok() { "right" } else { "WRONG" }),
     ];
-    lines.map(|line| line + "\n").concat()
+    let remark = contention::remark(waiting_share(slice::from_ref(result)));
+    lines.into_iter().chain(remark).map(|line| line + "\n").collect()
 }
 
 /// What `--json` prints. Times are in seconds, counters of all runs together.
@@ -111,6 +114,7 @@ struct Report<'a> {
     parallel_median_s: f64,
     speed_up: f64,
     shares: Shares,
+    waited_for_cores_s: Option<f64>,
     counters: serde_json::Map<String, serde_json::Value>,
     answer: &'a str,
     right: bool,
@@ -127,6 +131,7 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
         parallel_median_s: result.parallel_s(),
         speed_up: result.speed_up(),
         shares: result.shares(),
+        waited_for_cores_s: result.waited.map(|waited| waited.as_secs_f64()),
         counters: result.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect(),
         answer: &result.answer,
         right: result.verdict.is_ok(),

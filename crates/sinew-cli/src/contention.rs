@@ -1,0 +1,63 @@
+//! Whether the workers had their cores to themselves: a speed-up measured beside other programs says little.
+//!
+//! Linux counts for each thread how long it was ready to run and had no core (`schedstat`). Where that is not to be had,
+//! nothing is said. What a virtual machine's host takes away is not seen either.
+
+use std::fs;
+use std::time::Duration;
+
+/// Below this share of the workers' time, waiting is not worth a word.
+const WORTH_A_WORD: f64 = 0.05;
+
+/// How long all threads of this process together have been waiting for a core so far.
+pub(crate) fn waited() -> Option<Duration> {
+    let threads = fs::read_dir("/proc/self/task").ok()?;
+    let waits = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("schedstat")));
+    // A thread that has ended meanwhile is left out.
+    let nanoseconds: Vec<u64> = waits.flatten().filter_map(|text| ready_ns(&text)).collect();
+    (!nanoseconds.is_empty()).then(|| Duration::from_nanos(nanoseconds.iter().sum()))
+}
+
+/// The second of three numbers: time on a core, time ready without one, turns.
+fn ready_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// What to say about a share of the workers' time that was spent waiting for a core.
+pub(crate) fn remark(share: Option<f64>) -> Option<String> {
+    let percent = share.filter(|&share| share >= WORTH_A_WORD)? * 100.0;
+    Some(format!(
+        "The workers waited for a core {percent:.0} % of the time (other programs, or more workers than cores): \
+         with a core each, speed-ups are higher."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_number_is_the_time_without_a_core() {
+        assert_eq!(ready_ns("123456 789 12\n"), Some(789));
+        for nonsense in ["", "1", "a b c"] {
+            assert_eq!(ready_ns(nonsense), None);
+        }
+    }
+
+    #[test]
+    fn only_a_noticeable_share_is_mentioned() {
+        assert_eq!(remark(None), None);
+        assert_eq!(remark(Some(0.01)), None);
+        assert!(remark(Some(0.25)).unwrap().contains("25 %"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_time_without_a_core_never_falls() {
+        let Some(before) = waited() else {
+            eprintln!("skipped: this system has no /proc/self/task/*/schedstat");
+            return;
+        };
+        assert!(waited().unwrap() >= before);
+    }
+}
