@@ -13,6 +13,8 @@ mod collect;
 mod driver;
 mod fold;
 mod scan;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod visit;
 
 pub use collect::{map, map_blocks, try_map};

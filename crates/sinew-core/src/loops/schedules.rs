@@ -1,0 +1,90 @@
+//! Loops on a whole pool under random schedules (shuttle), which finds what real threads hardly ever do: helpers that come
+//! while the caller leaves, steals of the last piece, panics in the middle of a fan-out.
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p sinew-core --release shuttle_`; a schedule that fails is printed with its seed.
+
+use super::{Options, fold, for_each, map, try_for_each};
+use crate::{Pool, Worker};
+use shuttle::scheduler::RandomScheduler;
+use shuttle::{Config, Runner};
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicU32, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const SCHEDULES: [Schedule; 4] =
+    [Schedule::Stealing, Schedule::Static, Schedule::Dynamic { chunk: 2 }, Schedule::Factoring { min: 1 }];
+
+/// Runs `test` on a pool of three, with each kind of loop, under many schedules.
+fn explore(test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static) {
+    let iterations =
+        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(500);
+    for schedule in SCHEDULES {
+        let seed = fastrand::u64(..);
+        println!("{schedule}: seed {seed}");
+        let mut config = Config::new();
+        config.stack_size = 256 * 1024;
+        Runner::new(RandomScheduler::new_from_seed(seed, iterations), config).run(move || {
+            let pool = Pool::builder().threads(3).build().unwrap();
+            pool.run(|w| test(w, &Options { schedule, threads: usize::MAX }));
+        });
+    }
+}
+
+/// Would miss: an index visited twice or never, and a caller that returns while a helper is still at it.
+#[test]
+fn shuttle_each_index_is_visited_once_before_the_loop_returns() {
+    explore(|w, options| {
+        let visits: [AtomicU32; 7] = std::array::from_fn(|_| AtomicU32::new(0));
+        for_each(w, 0..visits.len(), options, |index| {
+            visits[index].fetch_add(1, Ordering::Relaxed);
+        });
+        assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
+    });
+}
+
+/// Would miss: results or partial results that are not handed over to the caller.
+#[test]
+fn shuttle_what_helpers_made_is_the_callers() {
+    explore(|w, options| {
+        let strings = map(w, 0..6_usize, options, |index| index.to_string());
+        assert_eq!(strings.concat(), "012345");
+        let list = fold(
+            w,
+            0..6_u8,
+            options,
+            Vec::new,
+            |list, item| [list, vec![item]].concat(),
+            |a, b| [a, b].concat(),
+        );
+        assert_eq!(list, [0, 1, 2, 3, 4, 5]);
+    });
+}
+
+/// Would miss: a panic that leaves a helper behind, and loops within loops that wait for each other.
+#[test]
+fn shuttle_nested_loops_end_also_by_panics_and_errors() {
+    explore(|w, options| {
+        let options = *options;
+        let sum = AtomicU32::new(0);
+        for_each(w, 0..2_u32, &options, |row| {
+            crate::run(|w| {
+                for_each(w, 0..2_u32, &options, |column| {
+                    sum.fetch_add(2 * row + column, Ordering::Relaxed);
+                })
+            });
+        });
+        assert_eq!(sum.load(Ordering::Relaxed), 6);
+        assert_eq!(
+            try_for_each(w, 0..5_u8, &options, |index| if index == 3 { Err(index) } else { Ok(()) }),
+            Err(3)
+        );
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            for_each(w, 0..4_u8, &options, |index| {
+                if index == 2 {
+                    std::panic::resume_unwind(Box::new(index));
+                }
+            });
+        }));
+        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&2_u8));
+    });
+}
