@@ -7,7 +7,7 @@
 #[cfg(all(unix, not(any(loom, shuttle))))]
 mod imp {
     use std::sync::Once;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use sinew_sync::statics::{AtomicU32, Ordering};
 
     static GENERATION: AtomicU32 = AtomicU32::new(0);
 

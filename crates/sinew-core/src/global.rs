@@ -7,7 +7,7 @@ use crate::worker::Worker;
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
     use std::ptr::null_mut;
-    use std::sync::atomic::{AtomicPtr, Ordering};
+    use sinew_sync::statics::{AtomicPtr, Ordering};
 
     use crate::builder::Builder;
     use crate::pool::Pool;

@@ -14,6 +14,7 @@ use sinew_policy::victim::{Outcome, View};
 use sinew_sync::atomic::{Ordering, fence, spin_loop};
 use sinew_sync::clock::now_ns;
 use sinew_sync::fence::heavy;
+use sinew_sync::statics::AtomicBool;
 
 use crate::pool::Inner;
 use crate::queue::{Queued, Taken};
@@ -30,25 +31,7 @@ const GAP_NS: u64 = 500_000;
 const LONGEST_SILENCE_NS: u64 = 400_000;
 
 /// Somebody in this process executes an exposure.
-static EXPOSING: AtomicFlag = AtomicFlag::new();
-
-/// A try-lock in a static, where model checkers allow none of their own atomics.
-struct AtomicFlag(std::sync::atomic::AtomicBool);
-
-impl AtomicFlag {
-    const fn new() -> Self {
-        Self(std::sync::atomic::AtomicBool::new(false))
-    }
-
-    fn try_set(&self) -> bool {
-        // Relaxed: it limits a rate and protects nothing.
-        !self.0.swap(true, std::sync::atomic::Ordering::Relaxed)
-    }
-
-    fn clear(&self) {
-        self.0.store(false, std::sync::atomic::Ordering::Relaxed);
-    }
-}
+static EXPOSING: AtomicBool = AtomicBool::new(false);
 
 /// Work that was found, and whence.
 pub(crate) enum Job<'p> {
@@ -299,12 +282,13 @@ impl Worker {
         let mut victims =
             victims.filter(|seat| seat.stack.has_private() && self.may_take_from(seat, allowed));
         let Some(victim) = victims.next() else { return Silence::Empty };
-        if patience.silence_ns() < self.own.silence_ns.get() || !EXPOSING.try_set() {
+        // Relaxed, here and below: the flag limits a rate and protects nothing.
+        if patience.silence_ns() < self.own.silence_ns.get() || EXPOSING.swap(true, Ordering::Relaxed) {
             spin_loop();
             return Silence::Lasts;
         }
         let exposure = victim.stack.expose(!self.pool().may_rely_on_heavy_fences());
-        EXPOSING.clear();
+        EXPOSING.store(false, Ordering::Relaxed);
         let silence = match exposure {
             Exposure::Exposed => {
                 self.counters.exposures.add(1);

@@ -11,6 +11,7 @@
 //! | [`parker`] | a thread that waits for a token |
 //! | [`padded`], [`counter`] | memory kept to one core |
 //! | [`clock`] | monotonic nanoseconds |
+//! | [`statics`] | atomics outside of the facade, for statics |
 //! | [`plant`] | planted bugs, by which the checkers are checked |
 
 pub mod atomic;
@@ -22,6 +23,7 @@ pub mod lock;
 pub mod padded;
 pub mod parker;
 pub mod plant;
+pub mod statics;
 pub mod thread;
 
 pub use padded::CachePadded;

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
+use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 
 use sinew_sync::plant::{Bug, plant};
 

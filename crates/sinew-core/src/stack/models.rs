@@ -4,7 +4,7 @@
 //! owner, and loom itself must have found no race on a slot. The planted bugs show that these checks look.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
+use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
