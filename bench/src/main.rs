@@ -7,11 +7,11 @@
 //! | [`problem`] | problems, cases, forms and bars, as data |
 //! | [`problems`] | a folder for each problem, in it a file for each runtime |
 //! | [`runtimes`] | how each runtime is started, and kept quiet while others are measured |
-//! | [`compare`] | interleaved rounds |
+//! | [`mod@compare`] | interleaved rounds |
 //! | [`statistics`], [`bars`] | medians, ratios within rounds, verdicts |
 //! | [`table`], [`report`], [`machine`] | output, for people and for programs |
 //! | [`instructions`], [`listing`] | figures that repeat: callgrind and objdump |
-//! | [`measure`] | latencies, idling, memory |
+//! | [`mod@measure`] | latencies, idling, memory |
 //!
 //! `rivals/` holds the programs in C++.
 

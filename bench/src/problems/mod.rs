@@ -48,6 +48,37 @@ mod tests {
     }
 
     #[test]
+    fn rivals_in_other_processes_give_the_serial_answer() {
+        use crate::problem::Runtime;
+        use crate::runtimes::process::Rival;
+        use std::{cell::RefCell, rc::Rc};
+        for runtime in [Runtime::OpenMp, Runtime::Tbb] {
+            let rival = match Rival::start(runtime) {
+                Ok(rival) => Rc::new(RefCell::new(rival)),
+                Err(why) => {
+                    println!("skipped: {runtime:?}: {why}");
+                    continue;
+                }
+            };
+            for problem in &ALL {
+                let form = Rival::form(&rival, problem.name);
+                for case in (problem.cases)(Scale::Tiny) {
+                    for case in [(problem.warm)(&case), case] {
+                        let answer = form.start(2).expect("it runs")(&case).expect("an answer").answer;
+                        assert_eq!(
+                            answer,
+                            (problem.serial)(&case),
+                            "{} {}, {form:?}",
+                            problem.name,
+                            case.label
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn bars_name_rows_and_cases_that_exist() {
         use crate::problem::{Measure, Row};
         // Rivals may be missing from a build, so their names come from the list of rivals.
