@@ -15,6 +15,7 @@ use sinew_sync::atomic::{Ordering, fence, spin_loop};
 use sinew_sync::clock::now_ns;
 use sinew_sync::fence::heavy;
 use sinew_sync::statics::AtomicBool;
+use sinew_sync::thread::yield_now;
 
 use crate::pool::Inner;
 use crate::queue::{Queued, Taken};
@@ -26,6 +27,12 @@ const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
 
 /// A gap between two looks at the clock that shows that the thread lost its core.
 const GAP_NS: u64 = 500_000;
+
+/// Time between two offers of the core to other threads.
+const OFFER_NS: u64 = 10_000;
+
+/// How long an offer takes at least that was taken.
+const TAKEN_NS: u64 = 15_000;
 
 /// The longest silence before an exposure, after many that were cancelled.
 const LONGEST_SILENCE_NS: u64 = 400_000;
@@ -348,10 +355,14 @@ pub(crate) enum Silence<'p> {
 }
 
 /// How long a worker goes on looking.
+///
+/// After the first microseconds it offers its core to others now and then. If somebody takes the offer, the core is shared: the window is
+/// over at once, for who is kept off the core may well be the worker that is searched from or waited for.
 pub(crate) struct Patience {
     window_ns: u64,
     began: u64,
     last: u64,
+    next_offer: u64,
     pub(crate) rounds: u32,
     pub(crate) lost_core: bool,
 }
@@ -359,20 +370,34 @@ pub(crate) struct Patience {
 impl Patience {
     pub(crate) fn new(window_ns: u64) -> Self {
         let now = now_ns();
-        Self { window_ns, began: now, last: now, rounds: 0, lost_core: false }
+        Self { window_ns, began: now, last: now, next_offer: now + OFFER_NS, rounds: 0, lost_core: false }
     }
 
     /// Counts a round; false when the window is over.
     pub(crate) fn is_left(&mut self) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);
-        if self.rounds % ROUNDS_A_LOOK != 0 {
+        if !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
             return true;
         }
         let now = now_ns();
-        self.lost_core |= cfg!(not(shuttle)) && now.saturating_sub(self.last) > GAP_NS;
+        self.note_gap(now, GAP_NS);
+        if now >= self.next_offer {
+            self.offer_core(now);
+        }
+        !self.lost_core && self.silence_ns() < self.window_ns
+    }
+
+    fn offer_core(&mut self, now: u64) {
+        yield_now();
+        let after = now_ns();
+        self.note_gap(after, TAKEN_NS);
+        self.next_offer = now.max(after) + OFFER_NS;
+    }
+
+    fn note_gap(&mut self, now: u64, gap_ns: u64) {
+        self.lost_core |= cfg!(not(shuttle)) && now.saturating_sub(self.last) > gap_ns;
         self.last = now;
-        self.silence_ns() < self.window_ns
     }
 
     /// Time since the search began, at the last look at the clock.
