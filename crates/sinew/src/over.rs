@@ -128,6 +128,13 @@ impl<I: Items> Over<I> {
     /// # Cost
     ///
     /// Allocates nothing. The inner loop is one over a slice or range and is optimised like it.
+    ///
+    /// What `f` borrows is shared by several threads, so it must allow that:
+    ///
+    /// ```compile_fail
+    /// let count = std::cell::Cell::new(0);
+    /// sinew::over(0..9).for_each(|_| count.set(count.get() + 1)); // a `Cell` is not `Sync`
+    /// ```
     #[inline]
     pub fn for_each<F>(self, f: F)
     where
