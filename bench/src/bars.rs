@@ -44,14 +44,14 @@ pub(crate) fn judge(bar: &Bar, measured: Summary, noise: f64) -> Verdict {
     Verdict { bar: bar.what, limit, measured, passed }
 }
 
-/// How far two series of the same thing were apart: half of their rounds differed by more than this.
+/// Two series of the same thing, the second divided by the first.
+pub(crate) fn same_thing(comparison: &Comparison) -> Option<Summary> {
+    ratios(&comparison.find(AGAIN, Team::All)?.ns, &comparison.baseline(Team::All)?.ns)
+}
+
+/// How far two series of the same thing are apart, as a share: no smaller difference between two rows means anything.
 pub(crate) fn noise(comparison: &Comparison) -> f64 {
-    let pair = comparison.baseline(Team::All).zip(comparison.find(AGAIN, Team::All));
-    let apart = |(ours, again): (&Series, &Series)| {
-        let pairs = ours.ns.iter().zip(&again.ns);
-        Summary::of(pairs.map(|(a, b)| (*a as f64 / (*b).max(1) as f64 - 1.0).abs()))
-    };
-    pair.and_then(apart).map_or(0.0, |apart| apart.median)
+    same_thing(comparison).map_or(0.0, |ratio| (ratio.median - 1.0).abs())
 }
 
 /// Nanoseconds per operation of the problem.

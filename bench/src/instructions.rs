@@ -56,7 +56,7 @@ fn under_callgrind(problem: &str, form: &str, index: usize) -> Result<u64, Strin
         .arg(program)
         .args(["--child", problem, form, &index.to_string()])
         .output()
-        .map_err(|error| format!("skipped: no valgrind: {error}"))?;
+        .map_err(|error| format!("no valgrind: {error}"))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     let collected = messages.lines().find_map(collected).filter(|_| output.status.success());
     collected.ok_or_else(|| format!("{problem} by {form} failed under valgrind ({})", output.status))

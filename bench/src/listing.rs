@@ -26,7 +26,7 @@ pub(crate) fn print() -> Result<(), String> {
         .args(["--disassemble", "--demangle", "--no-show-raw-insn"])
         .arg(program)
         .output()
-        .map_err(|error| format!("skipped: no objdump: {error}"))?;
+        .map_err(|error| format!("no objdump: {error}"))?;
     let dump = String::from_utf8_lossy(&output.stdout);
     let listings = functions(&dump, FUNCTION);
     if listings.is_empty() {
