@@ -4,8 +4,8 @@
 //! factors of thousands, so only stealing balances the work. Source: Olivier et al., *UTS: an unbalanced tree search
 //! benchmark*, LCPC 2006.
 //!
-//! The parallel version makes each child a task: it halves the range of a node's children until one is left. A tree may
-//! be far deeper than a thread's stack is (T3L: 17,844 levels), so it is explored in layers of [`LAYER`] levels: the nodes
+//! The parallel version makes a task of each node that has children; leaves, most of the nodes, are counted by their parent's task. A
+//! tree may be far deeper than a thread's stack is (T3L: 17,844 levels), so it is explored in layers of [`LAYER`] levels: the nodes
 //! below a layer are gathered on the heap and are where the next one starts. The workers meet at the end of each layer,
 //! which is 70 times in T3L.
 //!
@@ -28,6 +28,9 @@ use tree::{Kind, Node, Tree};
 /// How many levels are explored in one recursion: well within 2 MiB, the smallest stack a thread has by default, even
 /// without optimisation.
 const LAYER: u32 = 256;
+
+/// The most children that one task looks at; more are halved among tasks.
+const FEW: usize = 8;
 
 const SIZES: &str = "one of the trees T1, T3 and T3L";
 
@@ -173,27 +176,31 @@ impl Layer<'_> {
     }
 
     fn visit(&self, worker: &Worker, node: &Node) -> Found {
-        if node.depth == self.end {
-            self.leave(*node);
-            return Found::default();
-        }
         let children = self.tree.children(node);
         self.visit_children(worker, node, 0, children).and(Found::at(node, children))
     }
 
     fn visit_children(&self, worker: &Worker, parent: &Node, from: u32, to: u32) -> Found {
-        match to - from {
-            0 => Found::default(),
-            1 => self.visit(worker, &parent.child(from)),
-            count => {
-                let middle = from + count / 2;
-                let (a, b) = worker.join(
-                    |w| self.visit_children(w, parent, from, middle),
-                    |w| self.visit_children(w, parent, middle, to),
-                );
-                a.and(b)
+        if to - from > FEW as u32 {
+            let middle = from + (to - from) / 2;
+            let (a, b) = worker.join(
+                |w| self.visit_children(w, parent, from, middle),
+                |w| self.visit_children(w, parent, middle, to),
+            );
+            return a.and(b);
+        }
+        let (mut found, mut inner, mut count) = (Found::default(), [*parent; FEW], 0);
+        for child in (from..to).map(|child| parent.child(child)) {
+            if self.tree.children(&child) == 0 {
+                found = found.and(Found::at(&child, 0));
+            } else if child.depth == self.end {
+                self.leave(child);
+            } else {
+                inner[count] = child;
+                count += 1;
             }
         }
+        found.and(self.visit_each(worker, &inner[..count]))
     }
 
     #[cold]
