@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     case: &'static str,
     operations: u64,
     unit: &'static str,
-    /// Median distance between two series of the same thing, as a share.
+    /// How far two series of the same thing are apart, as a share.
     noise: f64,
     rows: Vec<RowEntry>,
     bars: Vec<Verdict>,

@@ -1,6 +1,6 @@
 //! Tables for people.
 
-use crate::bars::{Verdict, against_ours, noise, per_operation, speed_up};
+use crate::bars::{Verdict, against_ours, per_operation, same_thing, speed_up};
 use crate::compare::{Comparison, Fault, Series};
 use crate::statistics::Summary;
 
@@ -20,10 +20,9 @@ pub(crate) fn print(comparison: &Comparison, verdicts: &[Verdict]) {
             Some(fault) => println!("  {:<18}{:>8}  {}", row.name, row.threads, fault_line(fault)),
         }
     }
-    println!(
-        "  noise: two series of the same thing differed by {:.1} % in half of the rounds",
-        noise(comparison) * 100.0
-    );
+    if let Some(ratio) = same_thing(comparison) {
+        println!("  noise: the same thing once more took {} times as long", ratio_text(ratio));
+    }
     print_verdicts(verdicts);
 }
 
