@@ -173,7 +173,7 @@ impl Builder {
     /// A quarter of a MiB of address space a worker, touched as it is needed, and a thread each.
     pub fn build(self) -> Result<Pool, BuildError> {
         let (machine, limits) = machine();
-        let threads = self.threads.unwrap_or_else(|| limits.effective_threads()).min(usize::MAX);
+        let threads = self.threads.unwrap_or_else(|| limits.effective_threads());
         if threads == 0 || threads > MAX_WORKERS {
             return Err(BuildError::Threads(threads));
         }

@@ -183,7 +183,7 @@ impl<'scope> Scope<'scope, '_> {
             return self.spawn_beyond_bound(f);
         }
         // SAFETY: queued and run once. Before it is over `pending` is above zero, so the scope and what outlives it are there (C2).
-        queue(self.pool(), unsafe { HeapTask::new(self.task(f)) }, self.depth + 1);
+        queue(self.pool(), unsafe { HeapTask::on_heap(self.task(f)) }, self.depth + 1);
     }
 
     /// `f` as a task: without unwinding, and counted out at its end.
@@ -226,7 +226,7 @@ impl<'scope> Scope<'scope, '_> {
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
         // SAFETY: as in `spawn`.
-        let task = unsafe { HeapTask::new(self.task(f)) };
+        let task = unsafe { HeapTask::on_heap(self.task(f)) };
         let Some(worker) = tls::current_in(self.pool()) else {
             return queue(self.pool(), task, self.depth + 1);
         };

@@ -24,7 +24,7 @@ where
     /// # Safety
     ///
     /// The task is run once, on any thread, before what `work` borrows is gone.
-    pub(crate) unsafe fn new(work: F) -> TaskRef
+    pub(crate) unsafe fn on_heap(work: F) -> TaskRef
     where
         F: Send,
     {
@@ -34,9 +34,9 @@ where
 
     /// # Safety
     ///
-    /// `header` is the first field of a `HeapTask<F>` made by `new`; called once.
+    /// `header` is the first field of a `HeapTask<F>` made by `on_heap`; called once.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
-        // SAFETY: made by `Box::leak` in `new`.
+        // SAFETY: made by `Box::leak` in `on_heap`.
         let task = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
         (task.work)(worker);
     }
@@ -76,7 +76,7 @@ where
         }
     };
     // SAFETY: queued, and run once; it borrows nothing. It does not unwind, as `handle_panic` does not.
-    queue(pool, unsafe { HeapTask::new(work) }, 0);
+    queue(pool, unsafe { HeapTask::on_heap(work) }, 0);
 }
 
 impl Inner {
