@@ -20,7 +20,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let ours = sinew::pool(4)?;
     ours.run(|w| w.join(|_| (), |_| ()));
     // The figure includes looking at the counters, some 50 µs.
-    let bar = "0 of a second (at most 0.2 ms)";
+    let bar = "nothing (at most 0.2 ms)";
     let mut lines = vec![line("sinew", time)?.at_most("processor time", 2e5, bar)];
     drop(ours);
     let pool = rayon::pool(4)?;
@@ -45,9 +45,12 @@ fn line(name: &str, time: Duration) -> Result<Line, String> {
     let before = processor_ns()?;
     thread::sleep(time);
     let used = processor_ns()?.saturating_sub(before) as f64;
-    // At other lengths than a second, the figure is what a second would have shown.
-    let a_second = used / time.as_secs_f64();
-    Ok(Line::single(format!("{name}, a second of doing nothing"), "processor time", a_second, Unit::Ns))
+    Ok(Line::single(
+        format!("{name}, {} ms of doing nothing", time.as_millis()),
+        "processor time",
+        used,
+        Unit::Ns,
+    ))
 }
 
 /// Nanoseconds that the threads of this process have run.

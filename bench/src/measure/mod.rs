@@ -95,7 +95,7 @@ impl Line {
     }
 
     fn print(&self) {
-        print!("  {:<52}", self.what);
+        print!("  {:<58}", self.what);
         for (name, value) in &self.figures {
             print!("  {name} {:>9}", self.unit.show(*value));
         }
