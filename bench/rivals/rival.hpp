@@ -107,11 +107,18 @@ inline u64 solve(const std::string& problem, const Case& c) {
     std::exit(2);
 }
 
+/// Works until the threads that were just started have found cores of their own, as contenders in Rust do.
+inline void warm_up() {
+    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+    while (std::chrono::steady_clock::now() < end) rival::irregular(1, 256);
+}
+
 int main() {
     std::string problem;
     Case c;
     while (std::cin >> problem >> c.threads >> c.size >> c.kind >> c.repeats) {
         rival::start(c.threads);
+        warm_up();
         auto begin = std::chrono::steady_clock::now();
         u64 answer = solve(problem, c);
         auto took = std::chrono::steady_clock::now() - begin;

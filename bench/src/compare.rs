@@ -4,10 +4,29 @@
 //! neighbours, so ratios are taken within rounds and the median is taken of those. Sinew on all threads runs twice in
 //! a round, as two contenders: what differs between those two is noise, and no smaller difference means anything.
 
-use crate::problem::{Case, Form, Problem, Runtime, Sample, Team};
+use crate::problem::{Case, Form, Problem, Runtime, Sample, Scale, Team};
+use crate::work;
+use std::time::{Duration, Instant};
 
 /// The name of the row that measures Sinew a second time.
 pub(crate) const AGAIN: &str = "sinew again";
+
+/// How to compare.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Threads of the teams beside those of one.
+    pub(crate) threads: usize,
+    pub(crate) rounds: usize,
+    /// How long a runtime that has just been started works before it is measured.
+    pub(crate) warm_up: Duration,
+}
+
+impl Options {
+    pub(crate) fn new(threads: usize, rounds: usize, scale: Scale) -> Self {
+        // A new thread starts on its parent's core; it takes the system a tick or two to move it to an idle one.
+        Self { threads, rounds, warm_up: Duration::from_millis(scale.pick(10, 0)) }
+    }
+}
 
 /// A form with its team.
 #[derive(Debug)]
@@ -49,22 +68,17 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Runs `case` of `problem` for `rounds` rounds, with teams of one and of `threads`.
-    pub(crate) fn run(
-        problem: &'static Problem,
-        case: Case,
-        forms: &[Form],
-        threads: usize,
-        rounds: usize,
-    ) -> Self {
-        let contenders = contenders(forms, threads);
+    /// Runs `case` of `problem` in every form, with teams of one and of all threads.
+    pub(crate) fn run(problem: &'static Problem, case: Case, forms: &[Form], options: Options) -> Self {
+        let contenders = contenders(forms, options.threads);
         let mut series: Vec<Series> = contenders.iter().map(Series::empty).collect();
         let warm = (problem.warm)(&case);
         let expected = [(problem.serial)(&warm), (problem.serial)(&case)];
-        for round in 0..rounds {
+        for round in 0..options.rounds {
             for index in order(contenders.len(), round) {
                 if series[index].fault.is_none() {
-                    series[index].add(sample(&contenders[index], [&warm, &case], expected));
+                    let sample = sample(&contenders[index], [&warm, &case], expected, options.warm_up);
+                    series[index].add(sample);
                 }
             }
         }
@@ -116,24 +130,33 @@ fn contenders(forms: &[Form], threads: usize) -> Vec<Contender<'_>> {
     rows
 }
 
-/// The order of `count` contenders in a round: another one first each time, and every second round backwards, so that
-/// nobody always runs behind the same neighbour.
-fn order(count: usize, round: usize) -> impl Iterator<Item = usize> {
-    (0..count).map(move |index| {
-        let index = if round.is_multiple_of(2) { index } else { count - 1 - index };
-        (index + round) % count
-    })
+/// The order of `count` contenders in a round: shuffled anew each time, so that nobody always runs behind the same
+/// neighbour, and the same in every run of this program.
+fn order(count: usize, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|index| work::hash((round * count + index) as u64));
+    order
 }
 
-/// Starts a contender, wakes it with the first case, measures the second, stops it; checks both answers.
-fn sample(contender: &Contender<'_>, cases: [&Case; 2], expected: [u64; 2]) -> Result<Sample, Fault> {
+/// Starts a contender, warms it up with the first case, measures the second, stops it; checks all answers.
+fn sample(
+    contender: &Contender<'_>,
+    cases: [&Case; 2],
+    expected: [u64; 2],
+    warm_up: Duration,
+) -> Result<Sample, Fault> {
     let mut running = contender.form.start(contender.threads).map_err(Fault::Broken)?;
     let mut checked = |index: usize| {
         let sample = running(cases[index]).map_err(Fault::Broken)?;
         let (answer, expected) = (sample.answer, expected[index]);
         if answer == expected { Ok(sample) } else { Err(Fault::Wrong { answer, expected }) }
     };
+    let start = Instant::now();
     checked(0)?;
+    // Those in other processes warm up there.
+    while contender.form.runtime.is_here() && start.elapsed() < warm_up {
+        checked(0)?;
+    }
     checked(1)
 }
 
@@ -148,12 +171,12 @@ mod tests {
     fn every_round_visits_every_contender_once_in_changing_order() {
         for count in 1..9 {
             for round in 0..20 {
-                let mut seen: Vec<_> = order(count, round).collect();
+                let mut seen = order(count, round);
                 seen.sort_unstable();
                 assert_eq!(seen, (0..count).collect::<Vec<_>>());
             }
         }
-        assert_ne!(order(5, 0).collect::<Vec<_>>(), order(5, 1).collect::<Vec<_>>());
+        assert_ne!(order(9, 0), order(9, 1));
     }
 
     fn constant(runtime: Runtime, name: &'static str, answer: u64) -> Form {
@@ -163,7 +186,7 @@ mod tests {
     fn compare(forms: &[Form], threads: usize) -> Comparison {
         let problem = &problems::ALL[0];
         let case = (problem.cases)(Scale::Tiny)[0];
-        Comparison::run(problem, Case { size: 2, ..case }, forms, threads, 3)
+        Comparison::run(problem, Case { size: 2, ..case }, forms, Options::new(threads, 3, Scale::Tiny))
     }
 
     #[test]

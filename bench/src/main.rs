@@ -32,7 +32,7 @@ mod work;
 
 use clap::Parser;
 use cli::Cli;
-use compare::Comparison;
+use compare::{Comparison, Options};
 use machine::Machine;
 use problem::{Form, Problem, Runtime};
 use report::{Entry, Report};
@@ -115,10 +115,11 @@ fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
 /// Compares the problems that were asked for; returns the wrong answers.
 fn compare(cli: &Cli, rivals: &[SharedRival], report: &mut Report) -> Vec<String> {
     let mut wrong = Vec::new();
+    let options = Options::new(cli.threads(), cli.rounds(), cli.scale());
     for problem in problems::ALL.iter().filter(|problem| cli.compares(problem.name)) {
         let forms = forms(problem, cli, rivals);
         for case in (problem.cases)(cli.scale()) {
-            let comparison = Comparison::run(problem, case, &forms, cli.threads(), cli.rounds());
+            let comparison = Comparison::run(problem, case, &forms, options);
             let verdicts = bars::verdicts(&comparison);
             table::print(&comparison, &verdicts);
             wrong.extend(report::wrong_answers(&comparison));

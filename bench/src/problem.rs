@@ -23,6 +23,11 @@ impl Runtime {
         ("openmp", Self::OpenMp),
         ("tbb", Self::Tbb),
     ];
+
+    /// Whether it runs in this process.
+    pub(crate) fn is_here(self) -> bool {
+        !matches!(self, Self::OpenMp | Self::Tbb)
+    }
 }
 
 /// One size of a problem. What the numbers mean belongs to the problem; they travel to rivals in other processes as

@@ -1,7 +1,7 @@
 //! How each runtime is started, and how it is kept quiet while others are measured.
 //!
 //! Idle threads of one runtime disturb another's measurement, so nothing is left running: every sample starts its
-//! runtime, wakes it with a short case, measures, and stops it.
+//! runtime, lets it work on a short case until its threads have found cores of their own, measures, and stops it.
 //!
 //! | runtime | started for a sample | stopped after it |
 //! |---|---|---|
