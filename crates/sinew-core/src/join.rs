@@ -14,7 +14,7 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::stack::{Popped, Task};
+use crate::stack::{At, Popped, Task};
 use crate::worker::Worker;
 
 /// The second arm, until it is run, and its result if a thief ran it.
@@ -67,7 +67,7 @@ where
 {
     worker: &'a Worker,
     frame: &'a Frame<B, RB>,
-    at: u32,
+    at: At,
     depth: u32,
 }
 
@@ -158,7 +158,7 @@ impl Worker {
     /// After a panic of the first arm: brings the second to its end.
     #[cold]
     #[inline(never)]
-    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: u32, depth: u32)
+    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: At, depth: u32)
     where
         B: for<'w> FnOnce(&'w Self) -> RB,
     {
@@ -188,7 +188,7 @@ impl Worker {
     /// After a push that asks for a look: answers requests. True if the task filled the stack, so that nothing may be pushed above it.
     #[cold]
     #[inline(never)]
-    fn after_push_cold(&self, at: u32) -> bool {
+    fn after_push_cold(&self, at: At) -> bool {
         self.look_up();
         self.stack.is_full(at)
     }
@@ -196,7 +196,7 @@ impl Worker {
     /// A join whose task took the last slot: the task is taken back (or waited for) first, so that the first arm finds a slot.
     #[cold]
     #[inline(never)]
-    fn join_full<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: u32) -> (RA, RB)
+    fn join_full<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self) -> RA,
         B: for<'w> FnOnce(&'w Self) -> RB + Send,
@@ -224,7 +224,7 @@ impl Worker {
     /// # Safety
     ///
     /// `at` is the newest slot.
-    unsafe fn take_back(&self, at: u32) -> bool {
+    unsafe fn take_back(&self, at: At) -> bool {
         // SAFETY: as the caller says.
         unsafe { self.stack.pop(at) || self.take_back_cold(at) }
     }
@@ -236,7 +236,7 @@ impl Worker {
     /// Directly after `pop(at)` answered false.
     #[cold]
     #[inline(never)]
-    unsafe fn take_back_cold(&self, at: u32) -> bool {
+    unsafe fn take_back_cold(&self, at: At) -> bool {
         // SAFETY: as the caller says.
         let mine = unsafe { self.stack.pop_cold(at) } == Popped::Mine;
         if !mine {

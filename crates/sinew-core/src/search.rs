@@ -268,7 +268,11 @@ impl Worker {
     pub(crate) fn try_victim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
         let seat = &self.pool().seats[victim];
         let lost = match seat.stack.steal(self.index(), allowed.above()) {
-            Steal::Task(claim) => return Ok(Job::Stolen { claim, victim }),
+            Steal::Task(claim) => {
+                // The owner's next push then has something ready for whoever comes next.
+                seat.stack.ask();
+                return Ok(Job::Stolen { claim, victim });
+            }
             Steal::Lost => true,
             Steal::Empty => false,
         };

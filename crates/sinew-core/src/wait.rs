@@ -13,7 +13,7 @@ use sinew_sync::clock::now_ns;
 use crate::fork;
 use crate::latch::Latch;
 use crate::search::{Allowed, Patience, Silence};
-use crate::stack::Slot;
+use crate::stack::{At, Slot};
 use crate::worker::Worker;
 
 /// What a worker does while it waits in a join, or at the end of a scope, for tasks that others run.
@@ -101,10 +101,11 @@ impl Worker {
     /// # Safety
     ///
     /// `at` is the newest slot, and a pop has just found it stolen.
-    pub(crate) unsafe fn wait_for_thief(&self, at: u32) {
+    pub(crate) unsafe fn wait_for_thief(&self, at: At) {
         // SAFETY: as the caller says.
         unsafe { self.stack.pin(at) };
-        let slot = self.stack.slot(at);
+        // SAFETY: the stack is this worker's.
+        let slot = unsafe { at.slot() };
         if !slot.is_done() {
             if self.pool().is_of_another_process() {
                 fork::die_of_lost_task();

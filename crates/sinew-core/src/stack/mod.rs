@@ -11,11 +11,13 @@
 //!
 //! | word | written by | meaning |
 //! |---|---|---|
-//! | `head` | owner | the next free slot; everything below is a task, or pinned while its owner waits for it |
+//! | `head` | owner | pointer to the next free slot; everything below is a task, or pinned while its owner waits for it |
 //! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` always warns |
 //! | `bounds` | anyone, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in flight) |
 //! | `token` | try-lock | held by whoever moves `split`: an exposing thief, or the publishing owner, which never waits for it |
-//! | `attention` | anyone sets, owner takes | quiet: the index of the last slot; otherwise the reasons for which the owner must look up |
+//! | `attention` | anyone sets, owner takes | quiet: the address of the last slot; otherwise the reasons for which the owner must look up |
+//!
+//! The owner's words are addresses, so that its fast path computes none; `bounds` counts slots from the oldest end.
 //!
 //! # Invariants
 //!
@@ -55,7 +57,7 @@ mod thief;
 use std::cell::Cell;
 
 use sinew_sync::CachePadded;
-use sinew_sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use sinew_sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use sinew_sync::fence::light;
 use sinew_sync::plant::{self, Bug};
 
@@ -66,18 +68,18 @@ pub(crate) use thief::{Claim, Exposure, Steal};
 /// Slots of a stack. A join that finds it full runs both arms inline.
 pub(crate) const CAPACITY: u32 = if cfg!(loom) { 4 } else { 8192 };
 
-/// The index of the first slot: attention reasons are the numbers below it.
-const FIRST: u32 = 8;
-
 /// `split` of a stack whose owner cannot rely on the heavy fence: every pop takes the cold path.
-const FENCED: u32 = u32::MAX;
+const FENCED: usize = usize::MAX;
+
+/// Attention reasons are the numbers below this, which are no addresses.
+const REASONS: usize = 8;
 
 /// Why an owner should look up from its work.
 pub(crate) mod reason {
     /// Somebody looks for work: publish half of the private tasks.
-    pub(crate) const HUNGRY: u32 = 1;
+    pub(crate) const HUNGRY: usize = 1;
     /// Every push executes a full fence.
-    pub(super) const FULL_FENCES: u32 = 2;
+    pub(super) const FULL_FENCES: usize = 2;
 }
 
 /// What a pop found below `head`.
@@ -95,9 +97,9 @@ pub(crate) enum Popped {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct TaskStack {
-    head: AtomicU32,
-    split: AtomicU32,
-    attention: AtomicU32,
+    head: AtomicPtr<Slot>,
+    split: AtomicUsize,
+    attention: AtomicUsize,
     /// Depth of the task its owner is running, in joins from the root. Owner only; here because it is as hot as `head`.
     depth: Cell<u32>,
     slots: Box<[Slot]>,
@@ -115,20 +117,22 @@ struct Shared {
 // SAFETY: `depth` is the only field without its own synchronisation; it is accessed by the owner alone (`depth`, `set_depth`), and
 // ownership passes from thread to thread with a release and an acquire (guest seats).
 unsafe impl Sync for TaskStack {}
-// SAFETY: the raw pointers in the slots are claimed tasks' own affair; the stack never follows them.
+// SAFETY: `head` points into the stack's own slots; the raw pointers in those are the claimed tasks' own affair.
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
     /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet.
     pub(crate) fn new(fenced: bool) -> Self {
+        let slots = slots(CAPACITY as usize);
+        let first = slots.as_ptr().cast_mut();
         let stack = Self {
-            head: AtomicU32::new(FIRST),
-            split: AtomicU32::new(if fenced { FENCED } else { FIRST }),
-            attention: AtomicU32::new(0),
+            head: AtomicPtr::new(first),
+            split: AtomicUsize::new(if fenced { FENCED } else { first.addr() }),
+            attention: AtomicUsize::new(0),
             depth: Cell::new(0),
-            slots: slots((FIRST + CAPACITY) as usize),
+            slots,
             shared: CachePadded::new(Shared {
-                bounds: AtomicBounds::new(Bounds::empty(FIRST)),
+                bounds: AtomicBounds::new(Bounds::empty(0)),
                 token: AtomicBool::new(false),
                 asked: AtomicBool::new(false),
             }),
@@ -156,16 +160,19 @@ impl TaskStack {
     ///
     /// Owner only. `is_full` was false for the push before. The task's data stay valid until it is popped or finished.
     #[inline(always)]
-    pub(crate) unsafe fn push(&self, task: Task, depth: u32) -> (u32, bool) {
+    pub(crate) unsafe fn push(&self, task: Task, depth: u32) -> (At, bool) {
         // Relaxed: only the owner writes `head`.
         let at = self.head.load(Ordering::Relaxed);
         // SAFETY: by I3 the slot at `head` is the owner's; it is inside the array because the stack was not full.
-        unsafe { self.slot(at).fill(task, depth) };
+        let next = unsafe {
+            (*at).fill(task, depth);
+            at.add(1)
+        };
         // Release: M1.
-        self.head.store(at + 1, plant::ordering(Bug::RelaxedPush, Ordering::Release));
+        self.head.store(next, plant::ordering(Bug::RelaxedPush, Ordering::Release));
         light(); // M5
         // Relaxed: a hint; the cold path acquires.
-        (at, at >= self.attention.load(Ordering::Relaxed))
+        (At(at), at.addr() >= self.attention.load(Ordering::Relaxed))
     }
 
     /// Takes back the newest task, in slot `at`, if it is private. After `false`, ask [`pop_cold`](Self::pop_cold).
@@ -174,12 +181,12 @@ impl TaskStack {
     ///
     /// Owner only; `at` is the newest slot.
     #[inline(always)]
-    pub(crate) unsafe fn pop(&self, at: u32) -> bool {
+    pub(crate) unsafe fn pop(&self, at: At) -> bool {
         // Release: an exposer that reads this value must find the slots below filled (M1).
-        self.head.store(at, plant::ordering(Bug::RelaxedPop, Ordering::Release));
+        self.head.store(at.0, plant::ordering(Bug::RelaxedPop, Ordering::Release));
         light(); // M3
         // Relaxed: a warning; what it warns of is read in the cold path.
-        self.split.load(Ordering::Relaxed) <= at
+        self.split.load(Ordering::Relaxed) <= at.0.addr()
     }
 
     /// The rest of a pop that was warned.
@@ -189,7 +196,8 @@ impl TaskStack {
     /// Owner only, directly after `pop(at)` answered false.
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn pop_cold(&self, at: u32) -> Popped {
+    pub(crate) unsafe fn pop_cold(&self, at: At) -> Popped {
+        let at = self.index(at.0);
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M3
         } else {
@@ -217,9 +225,10 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only, after `pop_cold(at)` answered `Stolen`.
-    pub(crate) unsafe fn pin(&self, at: u32) {
+    pub(crate) unsafe fn pin(&self, at: At) {
         // Release: M1.
-        self.head.store(at + 1, Ordering::Release);
+        // SAFETY: `at` is a slot, so this is at most one past the last.
+        self.head.store(unsafe { at.0.add(1) }, Ordering::Release);
     }
 
     /// Frees the stolen slot `at` once its thief has finished and everything above it is gone.
@@ -227,8 +236,9 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only, after `pin(at)`, with `slot(at).is_done()`.
-    pub(crate) unsafe fn unpin(&self, at: u32) {
-        self.head.store(at, Ordering::Release);
+    pub(crate) unsafe fn unpin(&self, at: At) {
+        self.head.store(at.0, Ordering::Release);
+        let at = self.index(at.0);
         // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; a pending exposure is called off.
         let old = self.shared.bounds.swap(Bounds::empty(at), Ordering::AcqRel);
         debug_assert!(!old.has_public() && old.tail == at + 1, "unpin({at}) of {old:?}");
@@ -241,7 +251,7 @@ impl TaskStack {
     ///
     /// Owner only.
     pub(crate) unsafe fn publish(&self) -> Option<bool> {
-        let head = self.head.load(Ordering::Relaxed);
+        let head = self.head(Ordering::Relaxed);
         if !plant::planted(Bug::PublishWithoutToken) && !self.try_token() {
             return None;
         }
@@ -257,22 +267,30 @@ impl TaskStack {
         Some(private > 0)
     }
 
-    /// The slot with this index.
-    #[inline(always)]
-    pub(crate) fn slot(&self, at: u32) -> &Slot {
-        debug_assert!((at as usize) < self.slots.len());
-        // SAFETY: indices come from `head` and `bounds`, both at most FIRST + CAPACITY - 1 for slots in use (`is_full`).
-        unsafe { self.slots.get_unchecked(at as usize) }
+    /// The slot with this number.
+    #[inline]
+    fn slot(&self, index: u32) -> &Slot {
+        &self.slots[index as usize]
     }
 
-    /// Whether slot `at` was the last one, so that nothing more may be pushed above it.
+    /// How many slots lie below `at`.
+    fn index(&self, at: *const Slot) -> u32 {
+        ((at.addr() - self.slots.as_ptr().addr()) / size_of::<Slot>()) as u32
+    }
+
+    /// `head`, as a number of slots.
+    fn head(&self, order: Ordering) -> u32 {
+        self.index(self.head.load(order))
+    }
+
+    /// Whether slot `at` is the last one, so that nothing may be pushed above it.
     #[inline]
-    pub(crate) fn is_full(&self, at: u32) -> bool {
-        at >= self.last()
+    pub(crate) fn is_full(&self, at: At) -> bool {
+        at.0.addr() >= self.last()
     }
 
     /// Takes the reasons for which the owner was asked to look up. Owner only.
-    pub(crate) fn take_attention(&self) -> u32 {
+    pub(crate) fn take_attention(&self) -> usize {
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M5
         }
@@ -284,12 +302,12 @@ impl TaskStack {
         let reasons = self.attention.swap(quiet, Ordering::AcqRel);
         // Relaxed: a hint among thieves, which ask again if in doubt.
         self.shared.asked.store(false, Ordering::Relaxed);
-        if reasons < FIRST { reasons & !reason::FULL_FENCES } else { 0 }
+        if reasons < REASONS { reasons & !reason::FULL_FENCES } else { 0 }
     }
 
     /// Sets a reason for the owner to look up at its next push or safe point. From any thread.
-    pub(crate) fn call_attention(&self, reason: u32) {
-        let with = |old: u32| Some(if old < FIRST { old | reason } else { reason });
+    pub(crate) fn call_attention(&self, reason: usize) {
+        let with = |old: usize| Some(if old < REASONS { old | reason } else { reason });
         // Release: pairs with Acquire in `take_attention`. Always a write, as the handshake of sleepers needs one (M5).
         let _ = self.attention.fetch_update(Ordering::Release, Ordering::Relaxed, with);
     }
@@ -297,7 +315,7 @@ impl TaskStack {
     /// Whether somebody set a reason; cheap, for safe points. Owner only.
     #[inline(always)]
     pub(crate) fn wants_attention(&self) -> bool {
-        self.attention.load(Ordering::Relaxed) < FIRST
+        self.attention.load(Ordering::Relaxed) < REASONS
     }
 
     /// Whether the owner's pops execute full fences.
@@ -315,10 +333,10 @@ impl TaskStack {
         if self.is_fenced() && self.try_token() {
             // Exposers that come later take the token after this, so they know of the heavy fence as well.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
-            self.split.store(limit, Ordering::Release);
+            self.split.store(self.address(limit), Ordering::Release);
             self.release_token();
             let reasons = self.attention.swap(self.quiet(), Ordering::AcqRel);
-            if reasons < FIRST && reasons & !reason::FULL_FENCES != 0 {
+            if reasons < REASONS && reasons & !reason::FULL_FENCES != 0 {
                 self.call_attention(reasons & !reason::FULL_FENCES);
             }
         }
@@ -331,7 +349,7 @@ impl TaskStack {
 
     /// Whether the stack holds nothing. Exact for the owner.
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.load(Ordering::Relaxed) == FIRST
+        self.head(Ordering::Relaxed) == 0
     }
 
     /// After a pop that was warned for nothing: brings `split` back down, so that the next one is not.
@@ -339,7 +357,7 @@ impl TaskStack {
         if !self.is_fenced() && self.try_token() {
             // Relaxed load: under the token only the owner itself lowers or raises `limit`.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
-            self.split.store(limit, Ordering::Relaxed);
+            self.split.store(self.address(limit), Ordering::Relaxed);
             self.release_token();
         }
     }
@@ -348,7 +366,7 @@ impl TaskStack {
     fn set_split(&self, split: u32) {
         if !self.is_fenced() {
             // Release: M4.
-            self.split.store(split, Ordering::Release);
+            self.split.store(self.address(split), Ordering::Release);
         }
     }
 
@@ -361,13 +379,35 @@ impl TaskStack {
         self.shared.token.store(false, Ordering::Release);
     }
 
-    fn last(&self) -> u32 {
-        self.slots.len() as u32 - 1
+    /// The address of a slot, or of the end.
+    fn address(&self, index: u32) -> usize {
+        self.slots.as_ptr().wrapping_add(index as usize).addr()
+    }
+
+    /// The address of the last slot.
+    fn last(&self) -> usize {
+        self.address(CAPACITY - 1)
     }
 
     /// The value of `attention` when there is nothing to look up for.
-    fn quiet(&self) -> u32 {
+    fn quiet(&self) -> usize {
         if self.is_fenced() { reason::FULL_FENCES } else { self.last() }
+    }
+}
+
+/// A slot of the owner's, from its push to its pop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At(*mut Slot);
+
+impl At {
+    /// The slot.
+    ///
+    /// # Safety
+    ///
+    /// For less than the life of the stack.
+    pub(crate) unsafe fn slot<'a>(self) -> &'a Slot {
+        // SAFETY: an `At` is made by `push` of a pointer into the stack's slots.
+        unsafe { &*self.0 }
     }
 }
 

@@ -3,13 +3,13 @@
 //! A script is data. After every execution each task must have run exactly once, its result must have been visible to the
 //! owner, and loom itself must have found no race on a slot. The planted bugs show that these checks look.
 
-use std::sync::Arc;
 use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
+use std::sync::Arc;
 
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
 
-use super::{Popped, Steal, Task, TaskStack, reason};
+use super::{At, Popped, Steal, Task, TaskStack, reason};
 
 const TASKS: usize = 4;
 
@@ -88,7 +88,7 @@ impl World {
     }
 
     fn own(&self, script: &[Own]) {
-        let mut pushed: Vec<(u32, usize)> = Vec::new();
+        let mut pushed: Vec<(At, usize)> = Vec::new();
         let mut next = 0;
         for step in script {
             match step {
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    fn push(&self, next: &mut usize) -> (u32, usize) {
+    fn push(&self, next: &mut usize) -> (At, usize) {
         let id = *next;
         *next += 1;
         let task = Task { run: never, data: id as *const () };
@@ -124,7 +124,7 @@ impl World {
         (at, id)
     }
 
-    fn join(&self, at: u32, id: usize, leapfrog: Option<&mut usize>) {
+    fn join(&self, at: At, id: usize, leapfrog: Option<&mut usize>) {
         // SAFETY: this is the owner, and `at` the newest slot.
         unsafe {
             if self.stack.pop(at) || self.stack.pop_cold(at) == Popped::Mine {
@@ -136,7 +136,7 @@ impl World {
                 let (above, id) = self.push(next);
                 self.join(above, id, None);
             }
-            while !self.stack.slot(at).is_done() {
+            while !at.slot().is_done() {
                 loom::thread::yield_now();
             }
             self.stack.unpin(at);

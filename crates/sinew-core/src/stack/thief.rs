@@ -5,7 +5,7 @@ use sinew_sync::fence::heavy;
 use sinew_sync::plant::{self, Bug};
 
 use super::bounds::Bounds;
-use super::{FIRST, Slot, Task, TaskStack, reason};
+use super::{Slot, Task, TaskStack, reason};
 
 /// What came of one attempt to steal.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl TaskStack {
 
     fn expose_with_token(&self, symmetric: bool) -> Exposure {
         let limit = self.shared.bounds.load(Ordering::Acquire).limit;
-        let head = self.head.load(Ordering::Acquire);
+        let head = self.head(Ordering::Acquire);
         if head <= limit {
             return Exposure::Nothing;
         }
@@ -93,7 +93,7 @@ impl TaskStack {
         } else {
             heavy(); // M3
         }
-        let head = self.head.load(Ordering::Acquire); // M1
+        let head = self.head(Ordering::Acquire); // M1
         let raised = self.shared.bounds.update(|b| {
             let limit = wanted.min(head).max(b.tail);
             b.pending.then_some(Bounds { limit, pending: false, ..b })
@@ -119,13 +119,13 @@ impl TaskStack {
 
     /// Whether there are private tasks that an exposure could make public; a hint.
     pub(crate) fn has_private(&self) -> bool {
-        self.head.load(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit.max(FIRST)
+        self.head(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit
     }
 
     /// Whether there is any task that could be stolen or exposed. Exact for tasks pushed before the caller's heavy fence.
     pub(crate) fn has_tasks(&self) -> bool {
         let bounds = self.shared.bounds.load(Ordering::Acquire);
-        bounds.has_public() || self.head.load(Ordering::Acquire) > bounds.limit
+        bounds.has_public() || self.head(Ordering::Acquire) > bounds.limit
     }
 
     /// How many tasks could be stolen now; a hint.
@@ -143,6 +143,6 @@ impl TaskStack {
     /// Depth of the oldest task that is not stolen yet, public or private; a hint.
     pub(crate) fn oldest_waiting_depth(&self) -> Option<u32> {
         let tail = self.shared.bounds.load(Ordering::Acquire).tail;
-        (self.head.load(Ordering::Acquire) > tail).then(|| self.slot(tail).depth())
+        (self.head(Ordering::Acquire) > tail).then(|| self.slot(tail).depth())
     }
 }
