@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_policy::victim::Victims;
-use sinew_sync::atomic::AtomicBool;
+use sinew_sync::atomic::{AtomicBool, AtomicUsize};
 use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
@@ -21,6 +21,7 @@ use crate::pool::{Inner, PanicHandler, Pool, Seats};
 use crate::queue::Injector;
 use crate::search::Allowed;
 use crate::sleep::Sleepers;
+use crate::steer::Steering;
 use crate::tls;
 use crate::wait::Wait;
 use crate::worker::Worker;
@@ -180,7 +181,7 @@ impl Builder {
         let seating =
             Seating::new(machine, limits.allowed(), &self.mapping, threads).map_err(BuildError::Mapping)?;
         let settings = Arc::new(self.settings.clone());
-        let inner = self.seats(threads, seating);
+        let inner = self.seats(threads, seating, &limits);
         let pool = Pool {
             inner,
             threads: Mutex::new(Vec::with_capacity(threads - 1)),
@@ -191,7 +192,7 @@ impl Builder {
         Ok(pool)
     }
 
-    fn seats(self, threads: usize, seating: Seating) -> Arc<Inner> {
+    fn seats(self, threads: usize, seating: Seating, limits: &Limits) -> Arc<Inner> {
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
         Arc::new_cyclic(|pool| Inner {
@@ -205,9 +206,11 @@ impl Builder {
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)),
             panic_handler: self.panic_handler,
+            steering: Steering::new(self.mapping == Mapping::None && threads <= limits.allowed().len()),
             seating,
             heavy_fences,
             ending: AtomicBool::new(false),
+            serving: AtomicUsize::new(0),
             generation: fork::generation(),
         })
     }
@@ -215,13 +218,13 @@ impl Builder {
 
 /// The machine, and what this process may use of it now.
 #[cfg(not(shuttle))]
-fn machine() -> (&'static Machine, Limits) {
+pub(crate) fn machine() -> (&'static Machine, Limits) {
     (Machine::host(), Limits::read())
 }
 
 /// Models do not look at the machine they run on.
 #[cfg(shuttle)]
-fn machine() -> (&'static Machine, Limits) {
+pub(crate) fn machine() -> (&'static Machine, Limits) {
     static MACHINE: std::sync::OnceLock<Machine> = std::sync::OnceLock::new();
     let machine = MACHINE.get_or_init(|| Machine::flat(4));
     (machine, Limits::unlimited(machine))
@@ -272,16 +275,21 @@ fn start(
 
 /// The life of a worker's thread.
 fn work(pool: &Inner, index: usize, settings: &ThreadSettings) {
+    tls::within(&pool.seats[index], || serve(pool, index, settings));
+}
+
+fn serve(pool: &Inner, index: usize, settings: &ThreadSettings) {
     let worker = &pool.seats[index];
-    let _entered = tls::enter(worker);
     // A thread that cannot be pinned (a mask that shrank since the pool was built) works unpinned.
     let _pinned = pool.seating.pin_of(index).and_then(|cpus| pin_current_thread(&cpus).ok());
     call_hook(settings.on_start.as_ref(), index);
+    worker.bed.move_in();
     worker.activate();
     while let Some(job) = worker.next_job() {
         worker.execute(job);
     }
     worker.deactivate();
+    worker.bed.move_out();
     call_hook(settings.on_exit.as_ref(), index);
 }
 

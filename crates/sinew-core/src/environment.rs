@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use crate::builder::{Builder, Fences, MAX_WORKERS};
+use sinew_topology::{Mapping, MappingError, Seating};
+
+use crate::builder::{Builder, Fences, MAX_WORKERS, machine};
 
 /// A builder with what the environment sets.
 pub(crate) fn builder() -> Builder {
@@ -12,7 +14,7 @@ pub(crate) fn builder() -> Builder {
 
 fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(String)) -> Builder {
     let builder = set(builder, "SINEW_THREADS", &read, &warn, parse_threads, Builder::threads);
-    let builder = set(builder, "SINEW_MAPPING", &read, &warn, str::parse, Builder::mapping);
+    let builder = set(builder, "SINEW_MAPPING", &read, &warn, parse_mapping, Builder::mapping);
     let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, Builder::wait);
     let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, Builder::victims);
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
@@ -42,6 +44,14 @@ fn parse_threads(text: &str) -> Result<usize, String> {
         Ok(threads) if (1..=MAX_WORKERS).contains(&threads) => Ok(threads),
         _ => Err(format!("not a number of workers from 1 to {MAX_WORKERS}")),
     }
+}
+
+/// Also checks that this process may use the processors: the pool that needs the mapping cannot ask anybody.
+fn parse_mapping(text: &str) -> Result<Mapping, MappingError> {
+    let mapping = text.parse()?;
+    let (machine, limits) = machine();
+    Seating::new(machine, limits.allowed(), &mapping, 1)?;
+    Ok(mapping)
 }
 
 fn parse_fences(text: &str) -> Result<Fences, &'static str> {
@@ -94,6 +104,7 @@ mod tests {
             ("SINEW_THREADS", "0"),
             ("SINEW_THREADS", "many"),
             ("SINEW_MAPPING", "everywhere"),
+            ("SINEW_MAPPING", "123456"),
             ("SINEW_WAIT", "forever"),
             ("SINEW_VICTIMS", "weakest"),
             ("SINEW_FENCES", "half"),

@@ -1,13 +1,14 @@
 //! Survival of `fork(2)`: the child has one thread, and none of the workers.
 //!
 //! The child forgets the global pool, and builds its own when it first needs one. A pool that came along knows by its generation that its
-//! threads are not there: nobody is woken in it, dropping it joins nobody, and a join whose task a thread of the parent had stolen
-//! aborts, since that task's result will never come.
+//! threads are not there: nobody is woken in it, dropping it joins nobody, and whoever enters it is alone in it. A join or a scope
+//! that needs a task which a thread of the parent had taken aborts, since that task's result will never come; so does a call that only those
+//! threads could serve.
 
 #[cfg(all(unix, not(any(loom, shuttle))))]
 mod imp {
-    use std::sync::Once;
     use sinew_sync::statics::{AtomicU32, Ordering};
+    use std::sync::Once;
 
     static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -16,6 +17,7 @@ mod imp {
         GENERATION.fetch_add(1, Ordering::Relaxed);
         sinew_sync::fence::forget();
         crate::global::forget();
+        crate::search::forget_exposer();
     }
 
     /// Counts the forks between the first process and this one, from the first call on.
@@ -46,6 +48,15 @@ mod imp {
 }
 
 pub(crate) use imp::{current, generation};
+
+/// Ends a child that calls into a pool where only its parent's threads could serve it.
+#[cold]
+pub(crate) fn die_of_lost_workers() -> ! {
+    eprintln!(
+        "sinew: a forked child calls into a pool whose workers are its parent's; build a pool in the child"
+    );
+    std::process::abort()
+}
 
 /// Ends a child that joins a task which a thread of its parent has taken.
 #[cold]

@@ -6,15 +6,17 @@
 //! # Shutdown
 //!
 //! 1. Dropping the pool sets `ending` and wakes every worker.
-//! 2. A worker ends when a search has found nothing anywhere; so detached tasks are run first, also those that tasks spawn meanwhile.
-//! 3. The dropping thread joins the workers; if it is one of them, they end by themselves.
-//! 4. The seats are freed by the last of the pool's handle and its threads.
+//! 2. A worker that finds nothing to do any more *resigns* and parks; new work wakes it as ever, and takes it out of the count. So tasks that
+//!    need each other still find a second worker, and detached tasks are run first, also those that tasks spawn meanwhile.
+//! 3. The last one to resign wakes the others, and all end.
+//! 4. The dropping thread joins the workers; if it is one of them, they end by themselves.
+//! 5. The seats are freed by the last of the pool's handle and its threads.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use sinew_sync::atomic::{AtomicBool, Ordering, fence};
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use sinew_sync::fence as asymmetric;
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
@@ -27,8 +29,9 @@ use crate::fork;
 use crate::guest::GuestSeat;
 use crate::inject;
 use crate::queue::Injector;
-use crate::search::Allowed;
+use crate::search::{Allowed, Job};
 use crate::sleep::Sleepers;
+use crate::steer::Steering;
 use crate::tls;
 use crate::wait::Wait;
 use crate::worker::Worker;
@@ -72,8 +75,11 @@ pub(crate) struct Inner {
     /// Wakes the standby thread of a pool of one.
     pub(crate) standby: Parker,
     pub(crate) seating: Seating,
+    pub(crate) steering: Steering,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
+    /// While the pool ends: threads that have not resigned.
+    pub(crate) serving: AtomicUsize,
     pub(crate) generation: u32,
 }
 
@@ -120,24 +126,48 @@ impl Inner {
     }
 
     fn unpark(&self, seat: Option<usize>) -> bool {
-        seat.map(|seat| self.seats[seat].parker.unpark()).is_some()
+        let Some(seat) = seat.map(|seat| &self.seats[seat]) else { return false };
+        self.steering.before_wake(&seat.bed);
+        seat.parker.unpark();
+        true
     }
 
-    /// Tells the workers to end. From now on nobody parks for good: a worker that has not seen `ending` before it went to its parker finds
-    /// the token that is left here.
-    fn end(&self) {
+    /// Tells the `threads` of the pool to end. A worker that did not see `ending` before it parked finds the token that is left here.
+    fn end(&self, threads: usize) {
+        // Relaxed: published by `ending`.
+        self.serving.store(threads, Ordering::Relaxed);
         self.ending.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
+        self.unpark_all();
+        self.standby.unpark();
+    }
+
+    fn unpark_all(&self) {
         for seat in self.seats.iter() {
             seat.parker.unpark();
         }
-        self.standby.unpark();
+    }
+
+    /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is over.
+    pub(crate) fn resign(&self) {
+        // AcqRel: whoever ends comes after all that the others did.
+        if self.serving.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.unpark_all();
+        }
+    }
+
+    /// A worker that had resigned was woken. False if the pool is over.
+    pub(crate) fn serve_again(&self) -> bool {
+        let serve = |serving| (serving > 0).then(|| serving + 1);
+        self.serving.fetch_update(Ordering::AcqRel, Ordering::Acquire, serve).is_ok()
     }
 
     /// Runs `f` with the worker at the guest seat, which the caller has taken.
     pub(crate) fn as_guest<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
-        let visit = Visit::begin(self);
-        f(visit.worker)
+        tls::within(&self.seats[0], || {
+            let visit = Visit::begin(self);
+            f(visit.worker)
+        })
     }
 }
 
@@ -145,16 +175,14 @@ impl Inner {
 struct Visit<'p> {
     pool: &'p Inner,
     worker: &'p Worker,
-    _entered: tls::Entered,
 }
 
 impl<'p> Visit<'p> {
     fn begin(pool: &'p Inner) -> Self {
         let worker = &pool.seats[0];
-        let entered = tls::enter(worker);
         worker.stack.set_depth(0);
         worker.activate();
-        Self { pool, worker, _entered: entered }
+        Self { pool, worker }
     }
 }
 
@@ -174,6 +202,12 @@ impl Visit<'_> {
     /// guest to run them.
     #[cold]
     fn leave_tasks_cold(&self) {
+        if self.pool.is_of_another_process() {
+            while let Some(queued) = self.worker.pop_own(Allowed::Any) {
+                self.worker.execute(Job::Queued(queued));
+            }
+            return;
+        }
         if self.pool.seats.len() > 1 {
             self.worker.wake_one();
             return;
@@ -237,7 +271,7 @@ impl Pool {
         R: Send,
     {
         if let Some(worker) = tls::current_in(&self.inner) {
-            f(worker)
+            tls::with_current(worker, f)
         } else if self.inner.guest.try_enter() {
             self.inner.as_guest(f)
         } else {
@@ -263,7 +297,7 @@ impl Pool {
         R: Send,
     {
         match tls::current_in(&self.inner) {
-            Some(worker) => f(worker),
+            Some(worker) => tls::with_current(worker, f),
             None => self.inject(f),
         }
     }
@@ -273,10 +307,16 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
-        if self.inner.seats.len() > 1 {
+        if self.inner.is_of_another_process() {
+            // Nobody else is here; whoever held the seat at the fork holds it for ever.
+            if !self.inner.guest.try_enter() {
+                fork::die_of_lost_workers();
+            }
+        } else if self.inner.seats.len() > 1 {
             return inject::run(&self.inner, f);
+        } else {
+            self.inner.guest.enter();
         }
-        self.inner.guest.enter();
         self.inner.as_guest(f)
     }
 
@@ -289,6 +329,9 @@ impl Pool {
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'static,
     {
+        if self.inner.is_of_another_process() {
+            fork::die_of_lost_workers();
+        }
         crate::spawn::spawn_in(&self.inner, f);
         if self.inner.seats.len() == 1 {
             self.start_standby();
@@ -347,9 +390,10 @@ impl Drop for Pool {
             std::mem::take(&mut *self.threads.lock()).into_iter().for_each(std::mem::forget);
             return;
         }
-        self.inner.end();
         let inside = tls::current_in(&self.inner).is_some();
-        for thread in std::mem::take(&mut *self.threads.lock()) {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        self.inner.end(threads.len());
+        for thread in threads {
             if !inside {
                 // A worker never unwinds; its hooks may have, and their panic has been reported.
                 let _ = thread.join();

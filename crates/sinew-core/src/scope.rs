@@ -18,7 +18,7 @@ use crate::global;
 use crate::pool::Inner;
 use crate::queue::Queued;
 use crate::search::{Allowed, Job};
-use crate::spawn::{HeapTask, queue};
+use crate::spawn::{HeapTask, discard, queue};
 use crate::tls;
 use crate::wait::Awaited;
 use crate::worker::Worker;
@@ -83,7 +83,8 @@ impl ScopeBuilder {
     }
 
     /// Bounds the number of spawned tasks that are not over. A spawn beyond it first runs tasks of the spawner's own queue, and, if that is not
-    /// enough, the new task itself. 0 runs every task at its spawn.
+    /// enough, the new task itself. 0 runs every task at its spawn. A thread outside the pool that borrows the scope cannot run tasks, so its spawns
+    /// are counted and not held up.
     pub fn max_pending(mut self, tasks: usize) -> Self {
         self.max_pending = tasks;
         self
@@ -146,6 +147,7 @@ where
         env: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    let result = result.map_err(|payload| scope.keep(payload));
     let depth = worker.depth();
     worker.stack.set_depth(scope.depth);
     // AcqRel: as in `finish`.
@@ -155,8 +157,9 @@ where
     worker.stack.set_depth(depth);
     let panic = scope.panic.lock().take();
     match (result, panic) {
+        (_, Some(payload)) => resume_unwind(payload),
         (Ok(result), None) => result,
-        (_, Some(payload)) | (Err(payload), None) => resume_unwind(payload),
+        (Err(()), None) => unreachable!("the body's panic was kept"),
     }
 }
 
@@ -197,10 +200,22 @@ impl<'scope> Scope<'scope, '_> {
             // SAFETY: C2: this task is still counted.
             let scope = unsafe { scope.0.as_ref() };
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(worker))) {
-                scope.panic.lock().get_or_insert(payload);
+                scope.keep(payload);
             }
             // SAFETY: this is the task's last access.
             unsafe { Scope::finish(scope, worker) };
+        }
+    }
+
+    /// Keeps the first panic.
+    #[cold]
+    fn keep(&self, payload: Box<dyn Any + Send>) {
+        let mut first = self.panic.lock();
+        if first.is_none() {
+            *first = Some(payload);
+        } else {
+            drop(first);
+            discard(payload);
         }
     }
 
@@ -233,11 +248,11 @@ impl<'scope> Scope<'scope, '_> {
         while self.pending.load(Ordering::Relaxed) > self.max_pending
             && let Some(queued) = worker.pop_own(Allowed::Deeper(self.depth))
         {
-            worker.execute(Job::Queued(queued));
+            tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
         }
         if self.pending.load(Ordering::Relaxed) > self.max_pending {
             let queued = Queued { task, depth: worker.depth() + 1 };
-            worker.execute(Job::Queued(queued));
+            tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
         } else {
             worker.queue(task);
         }

@@ -28,6 +28,10 @@ const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
 /// A gap between two looks at the clock that shows that the thread lost its core.
 const GAP_NS: u64 = 500_000;
 
+/// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one before it runs the one it has, so that
+/// something is public when it comes back; while they are short, the look at the owner's line would be a good part of the steal.
+const SHORT_NS: u64 = 1_000;
+
 /// Time between two offers of the core to other threads.
 const OFFER_NS: u64 = 10_000;
 
@@ -39,6 +43,12 @@ const LONGEST_SILENCE_NS: u64 = 400_000;
 
 /// Somebody in this process executes an exposure.
 static EXPOSING: AtomicBool = AtomicBool::new(false);
+
+/// In a forked child: whoever was at it is not here.
+pub(crate) fn forget_exposer() {
+    // Relaxed: the child has one thread.
+    EXPOSING.store(false, Ordering::Relaxed);
+}
 
 /// Work that was found, and whence.
 pub(crate) enum Job<'p> {
@@ -104,11 +114,16 @@ impl Worker {
         match job {
             Job::Stolen { claim, victim } => {
                 self.stack.set_depth(claim.slot.depth());
+                let began = now_ns();
+                if self.own.tasks_are_long.get() {
+                    self.pool().seats[victim].stack.ask();
+                }
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
                 if claim.slot.finish() {
                     self.pool().seats[victim].parker.unpark();
                 }
+                self.own.tasks_are_long.set(now_ns().saturating_sub(began) > SHORT_NS);
             }
             Job::Queued(queued) => {
                 self.counters.queued_tasks.add(1);
@@ -145,10 +160,6 @@ impl Worker {
                     self.end_search(began, parked_ns, lost_core);
                     return Some(job);
                 }
-                if self.pool().is_ending() {
-                    sleepers.found_work();
-                    return None;
-                }
                 if sleepers.fall_asleep(self.index()) && self.last_look(Allowed::Any) {
                     sleepers.get_up(self.index());
                     continue;
@@ -157,25 +168,31 @@ impl Worker {
                 searching = sleepers.try_search(usize::MAX);
                 continue;
             }
-            parked_ns += self.sleep();
+            parked_ns += self.sleep()?;
             sleepers.get_up(self.index());
             searching = true;
         }
     }
 
-    /// Parks, unless the pool ends; answers for how long.
-    fn sleep(&self) -> u64 {
+    /// Parks; answers for how long, or `None` when the pool is over. A worker that finds the pool ending resigns for the time.
+    fn sleep(&self) -> Option<u64> {
         let began = now_ns();
         self.deactivate();
-        // The look comes after the worker is on the list of sleepers: whoever ends the pool wakes all on it (see `Inner::end`).
-        if !self.pool().is_ending() {
-            self.counters.parks.add(1);
-            self.parker.park();
+        let resigns = self.pool().is_ending();
+        if resigns {
+            self.pool().resign();
+        }
+        self.counters.parks.add(1);
+        self.bed.lie_down();
+        self.parker.park();
+        self.bed.get_up(&self.pool().steering);
+        if resigns && !self.pool().serve_again() {
+            return None;
         }
         self.activate();
         let parked = now_ns().saturating_sub(began);
         self.counters.parked_ns.add(parked);
-        parked
+        Some(parked)
     }
 
     /// A search has been successful: passes the search on, and learns from how long it took.
@@ -254,25 +271,22 @@ impl Worker {
 
     /// The newest task of the own queue, if it is allowed.
     pub(crate) fn pop_own(&self, allowed: Allowed) -> Option<Queued> {
-        // SAFETY: this is the owner.
-        let queued = unsafe { self.deque.pop() }?;
-        if allowed.above().is_some_and(|above| queued.depth <= above) {
-            // SAFETY: as above.
-            unsafe { self.deque.push(queued) };
-            return None;
+        // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it was gone would not see it.
+        unsafe {
+            let newest = self.deque.newest_depth();
+            if newest.is_some_and(|depth| allowed.above().is_none_or(|above| depth > above)) {
+                self.deque.pop()
+            } else {
+                None
+            }
         }
-        Some(queued)
     }
 
     /// Tries to take one task from `victim`: of its stack, else of its queue.
     pub(crate) fn try_victim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
         let seat = &self.pool().seats[victim];
         let lost = match seat.stack.steal(self.index(), allowed.above()) {
-            Steal::Task(claim) => {
-                // The owner's next push then has something ready for whoever comes next.
-                seat.stack.ask();
-                return Ok(Job::Stolen { claim, victim });
-            }
+            Steal::Task(claim) => return Ok(Job::Stolen { claim, victim }),
             Steal::Lost => true,
             Steal::Empty => false,
         };

@@ -94,6 +94,15 @@ impl Inner {
     }
 }
 
+/// Drops the payload of a panic that gives way to an earlier one. Nobody is left to tell if that panics in turn.
+#[cold]
+pub(crate) fn discard(payload: Box<dyn std::any::Any + Send>) {
+    if catch_unwind(AssertUnwindSafe(|| drop(payload))).is_err() {
+        eprintln!("sinew: the payload of a panic panicked when it was dropped: aborting");
+        std::process::abort();
+    }
+}
+
 /// Runs `f` some time, in the pool of the current worker, or in the global pool.
 ///
 /// # Panics

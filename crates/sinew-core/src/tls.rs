@@ -1,62 +1,99 @@
 //! Which worker the current thread is.
 //!
-//! A thread can be a worker of several pools at once, one inside the other: a worker of one pool may enter another as its guest. The
-//! innermost is the current one; each knows the one around it.
+//! A thread can be a worker of several pools at once, one inside the other: a worker of one pool may enter another as its guest, and then
+//! its own again. Each entry is a frame on the thread's stack that knows the one around it; the innermost is the current one.
 
 use std::cell::Cell;
+use std::ptr::null;
 
 use crate::pool::Inner;
 use crate::worker::Worker;
 
+/// One entry of this thread into a pool.
+struct Frame {
+    worker: *const Worker,
+    around: *const Frame,
+}
+
+/// The innermost entry. The worker stands here once more, because the free functions look for nothing else.
+struct Here {
+    worker: Cell<*const Worker>,
+    frame: Cell<*const Frame>,
+}
+
+impl Here {
+    const fn outside() -> Self {
+        Self { worker: Cell::new(null()), frame: Cell::new(null()) }
+    }
+}
+
 #[cfg(not(any(loom, shuttle)))]
 std::thread_local! {
-    static CURRENT: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
+    static HERE: Here = const { Here::outside() };
 }
 
 #[cfg(shuttle)]
 shuttle::thread_local! {
-    static CURRENT: Cell<*const Worker> = Cell::new(std::ptr::null());
+    static HERE: Here = Here::outside();
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static CURRENT: Cell<*const Worker> = Cell::new(std::ptr::null());
+    static HERE: Here = Here::outside();
 }
 
 /// The innermost worker that this thread is.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
-    // SAFETY: the pointer is set by `enter` for as long as its guard lives, which is inside the life of the pool; callers use the
+    // SAFETY: the pointer is set by `within` for as long as its guard lives, which is inside the life of the pool; callers use the
     // reference inside one call of theirs, during which no guard of this thread below them can go.
-    CURRENT.with(|current| unsafe { current.get().as_ref() })
+    HERE.with(|here| unsafe { here.worker.get().as_ref() })
 }
 
 /// The worker of `pool` that this thread is, if it is one.
 pub(crate) fn current_in<'a>(pool: &Inner) -> Option<&'a Worker> {
-    let mut worker = current();
-    while let Some(candidate) = worker {
-        if std::ptr::eq(candidate.pool(), pool) {
-            return worker;
+    let mut frame = HERE.with(|here| here.frame.get());
+    // SAFETY: frames and their workers are valid while their guards live, and those around a frame outlive it; see `current`.
+    while let Some(here) = unsafe { frame.as_ref() } {
+        // SAFETY: as above.
+        let worker = unsafe { &*here.worker };
+        if std::ptr::eq(worker.pool(), pool) {
+            return Some(worker);
         }
-        worker = candidate.around();
+        frame = here.around;
     }
     None
 }
 
-/// Makes this thread `worker` until the guard is dropped.
-pub(crate) fn enter(worker: &Worker) -> Entered {
-    let around = CURRENT.with(|current| current.replace(worker));
-    worker.set_around(around);
-    Entered { around }
+/// Calls `f` while `worker`, which this thread owns, is the current one.
+pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
+    HERE.with(|here| {
+        let frame = Frame { worker, around: here.frame.get() };
+        let _guard =
+            Guard { here, worker: here.worker.replace(worker), frame: here.frame.replace(&raw const frame) };
+        f()
+    })
 }
 
-/// The guard of [`enter`].
-pub(crate) struct Entered {
-    around: *const Worker,
+/// Calls `f` with `worker`, which this thread owns, and sees to it that it is the current one.
+#[inline]
+pub(crate) fn with_current<R>(worker: &Worker, f: impl FnOnce(&Worker) -> R) -> R {
+    match current() {
+        Some(current) if std::ptr::eq(current, worker) => f(worker),
+        _ => within(worker, || f(worker)),
+    }
 }
 
-impl Drop for Entered {
+/// Restores what was current before, also by a panic.
+struct Guard<'a> {
+    here: &'a Here,
+    worker: *const Worker,
+    frame: *const Frame,
+}
+
+impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        CURRENT.with(|current| current.set(self.around));
+        self.here.worker.set(self.worker);
+        self.here.frame.set(self.frame);
     }
 }

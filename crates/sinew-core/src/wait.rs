@@ -12,7 +12,7 @@ use sinew_sync::clock::now_ns;
 
 use crate::fork;
 use crate::latch::Latch;
-use crate::search::{Allowed, Patience, Silence};
+use crate::search::{Allowed, Job, Patience, Silence};
 use crate::stack::{At, Slot};
 use crate::worker::Worker;
 
@@ -128,11 +128,24 @@ impl Worker {
     /// Waits until `awaited` is done, running what is `allowed` meanwhile.
     pub(crate) fn wait(&self, awaited: &dyn Awaited, allowed: Option<Allowed>) {
         while !awaited.is_done() {
+            if self.pool().is_of_another_process() {
+                self.go_on_alone(allowed);
+                continue;
+            }
             let began = now_ns();
             let helped = self.help_or_park(awaited, allowed);
             if !helped {
                 self.counters.blocked_ns.add(now_ns().saturating_sub(began));
             }
+        }
+    }
+
+    /// In a forked child: what this worker cannot do itself is lost.
+    #[cold]
+    fn go_on_alone(&self, allowed: Option<Allowed>) {
+        match allowed.and_then(|allowed| self.pop_own(allowed)) {
+            Some(queued) => self.execute(Job::Queued(queued)),
+            None => fork::die_of_lost_task(),
         }
     }
 

@@ -23,6 +23,7 @@ use crate::counters::{Counters, SeatCounters};
 use crate::pool::Inner;
 use crate::queue::Deque;
 use crate::stack::TaskStack;
+use crate::steer::Bed;
 
 /// The handle through which a task uses the worker that runs it.
 ///
@@ -47,6 +48,7 @@ pub struct Worker {
     pub(crate) stack: TaskStack,
     pub(crate) deque: Deque,
     pub(crate) parker: Arc<Parker>,
+    pub(crate) bed: Bed,
     /// Somebody owns the seat and is awake. For victim policies: a hint.
     pub(crate) active: AtomicBool,
     pub(crate) counters: CachePadded<SeatCounters>,
@@ -63,7 +65,8 @@ pub(crate) struct Own {
     pub(crate) window: Cell<SpinWindow>,
     /// Silence after which this worker exposes another's tasks; grows while exposures are cancelled.
     pub(crate) silence_ns: Cell<u64>,
-    around: Cell<*const Worker>,
+    /// Whether the last stolen task was long; see `search`.
+    pub(crate) tasks_are_long: Cell<bool>,
 }
 
 /// The least silence before an exposure.
@@ -75,6 +78,7 @@ impl Worker {
             stack: TaskStack::new(fenced),
             deque: Deque::new(),
             parker: Arc::new(Parker::new()),
+            bed: Bed::default(),
             active: AtomicBool::new(false),
             counters: CachePadded::new(SeatCounters::default()),
             own: Own {
@@ -82,7 +86,7 @@ impl Worker {
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 silence_ns: Cell::new(SILENCE_NS),
-                around: Cell::new(std::ptr::null()),
+                tasks_are_long: Cell::new(false),
             },
             index,
             pool,
@@ -137,16 +141,6 @@ impl Worker {
         unsafe { &*self.pool }
     }
 
-    /// The worker that this thread is outside this one.
-    pub(crate) fn around<'a>(&self) -> Option<&'a Self> {
-        // SAFETY: set by `tls::enter`, whose guard on the outer worker outlives the one on this.
-        unsafe { self.own.around.get().as_ref() }
-    }
-
-    pub(crate) fn set_around(&self, around: *const Self) {
-        self.own.around.set(around);
-    }
-
     /// Owner: from now on the seat is somebody's. The first push will publish, as others may be waiting.
     pub(crate) fn activate(&self) {
         // Relaxed: a hint for policies.
@@ -155,7 +149,9 @@ impl Worker {
             // SAFETY: the caller is the owner, and the heavy fence has been found to work.
             unsafe { self.stack.rely_on_heavy_fences() };
         }
-        self.stack.call_attention(crate::stack::reason::HUNGRY);
+        if self.pool().seats.len() > 1 {
+            self.stack.call_attention(crate::stack::reason::HUNGRY);
+        }
     }
 
     /// Owner: the seat is nobody's, or its owner sleeps.

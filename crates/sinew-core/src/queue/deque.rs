@@ -147,6 +147,20 @@ impl Deque {
         task.filter(|_| mine)
     }
 
+    /// The depth of the newest task, which a thief may take at any moment.
+    ///
+    /// # Safety
+    ///
+    /// Owner only.
+    pub(crate) unsafe fn newest_depth(&self) -> Option<u32> {
+        // Relaxed: as in `pop`.
+        let bottom = self.bottom.load(Ordering::Relaxed);
+        if self.top.load(Ordering::Relaxed) == bottom {
+            return None;
+        }
+        self.buffer().get(bottom.wrapping_sub(1)).map(|queued| queued.depth)
+    }
+
     /// Takes the oldest task, if it lies deeper than `above` (`None`: any task).
     pub(crate) fn steal(&self, above: Option<u32>) -> Taken {
         let top = self.top.load(Ordering::Acquire);
