@@ -1,0 +1,87 @@
+//! Workers without work park, all of them, and are there again when work comes.
+
+use std::thread;
+use std::time::Duration;
+
+use sinew_core::{Counters, Pool};
+
+use crate::support::{ends, meet, pool};
+
+/// What idle workers would change.
+fn marks(pool: &Pool) -> [u64; 4] {
+    let Counters { parks, wakes, failed_steals, parked_ns, .. } = pool.counters();
+    [parks, wakes, failed_steals, parked_ns]
+}
+
+/// Whether nobody at a seat of `pool` does anything while this thread gives up the processor again and again.
+fn rests(pool: &Pool, yields: usize) -> bool {
+    let before = marks(pool);
+    (0..yields).for_each(|_| thread::yield_now());
+    pool.active_workers() == 0 && marks(pool) == before
+}
+
+fn until_all_park(pool: &Pool) {
+    while !rests(pool, 500) {}
+}
+
+/// Would miss: a worker that goes on searching or wakes others without work, from the start, after work, and with any spin window.
+#[test]
+fn every_worker_of_an_idle_pool_parks() {
+    ends(|| {
+        let spinning = |window| Pool::builder().threads(4).spin(window).build().unwrap();
+        for pool in [pool(2), pool(4), spinning(Duration::ZERO), spinning(Duration::from_millis(1))] {
+            for _ in 0..10 {
+                until_all_park(&pool);
+                assert!(rests(&pool, 2_000), "somebody is awake without work");
+                assert_eq!(pool.install(|w| w.join(|_| 1, |_| 2)), (1, 2));
+            }
+            assert!(pool.counters().parks >= 10);
+        }
+    });
+}
+
+/// Would miss: a thread that is waiting for a blocked join and spins all the while.
+#[test]
+fn a_blocked_worker_parks_when_there_is_nothing_to_do() {
+    use std::sync::Barrier;
+    ends(|| {
+        let pool = pool(2);
+        let barrier = Barrier::new(2);
+        pool.run(|w| {
+            w.join(
+                |_| meet(&barrier),
+                |_| {
+                    barrier.wait();
+                    // The joiner has nothing to do but to wait for this arm, which waits for it to park.
+                    let before = pool.counters().parks;
+                    while pool.counters().parks == before {
+                        thread::yield_now();
+                    }
+                },
+            )
+        });
+        assert_eq!(pool.counters().blocked_joins, 1);
+    });
+}
+
+/// Would miss: a parked worker that new work does not reach.
+#[test]
+fn work_wakes_a_parked_pool() {
+    use std::sync::Barrier;
+    ends(|| {
+        for threads in [2, 4] {
+            let pool = pool(threads);
+            for _ in 0..50 {
+                until_all_park(&pool);
+                let barrier = Barrier::new(threads);
+                pool.run(|_| {
+                    sinew_core::scope(|s| {
+                        (1..threads).for_each(|_| s.spawn(|_| meet(&barrier)));
+                        barrier.wait();
+                    });
+                });
+            }
+            assert!(pool.counters().wakes > 0);
+        }
+    });
+}

@@ -1,0 +1,29 @@
+//! The whole pool, through its public interface, with real threads.
+//!
+//! | room | what is shown |
+//! |---|---|
+//! | `join` | both arms, their results, their panics, here and stolen |
+//! | `prompt` | a task is taken while its owner blocks or computes |
+//! | `overflow` | recursion deeper than the task stack |
+//! | `scope`, `spawn` | tasks that are not strictly nested |
+//! | `enter` | the ways into a pool, and from one pool into another |
+//! | `lifecycle`, `idle` | threads start, park and end |
+//! | `fork`, `environment` | what needs a process of its own |
+//! | `stress` | random trees of everything, with more workers than cores |
+//!
+//! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by [`support::ends`].
+#![cfg(not(any(loom, shuttle)))]
+
+mod enter;
+mod environment;
+#[cfg(unix)]
+mod fork;
+mod idle;
+mod join;
+mod lifecycle;
+mod overflow;
+mod prompt;
+mod scope;
+mod spawn;
+mod stress;
+mod support;

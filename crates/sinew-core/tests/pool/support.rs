@@ -1,0 +1,138 @@
+//! What the tests share: pools, a watchdog, payloads, child processes.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, mpsc};
+use std::time::Duration;
+
+use sinew_core::{Fences, Pool, Wait};
+
+/// How long anything may take before it counts as hanging. Generous: the machine may be busy with other tests.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A pool of `threads` workers.
+pub(crate) fn pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).build().unwrap()
+}
+
+/// Calls `test` with a pool of `threads` workers for each combination of fences and waiting.
+pub(crate) fn with_each_pool(threads: usize, test: impl Fn(&Pool)) {
+    for fences in [Fences::Auto, Fences::Full] {
+        for wait in [Wait::Leapfrog, Wait::Block] {
+            let pool = Pool::builder().threads(threads).fences(fences).wait(wait).build().unwrap();
+            test(&pool);
+        }
+    }
+}
+
+/// Runs `test` on a thread of its own. A test that hangs ends the process with its name instead of hanging the whole run.
+pub(crate) fn ends<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static) -> R {
+    let (done, result) = mpsc::channel();
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    let thread = std::thread::spawn(move || done.send(test()).is_ok());
+    match result.recv_timeout(LIMIT) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Disconnected) => std::panic::resume_unwind(thread.join().unwrap_err()),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            eprintln!("{name} hangs");
+            std::process::abort();
+        }
+    }
+}
+
+/// Waits for the others at `barrier`.
+pub(crate) fn meet(barrier: &Barrier) {
+    barrier.wait();
+}
+
+/// The payload with which `f` panics.
+pub(crate) fn payload_of<R>(f: impl FnOnce() -> R) -> Box<dyn Any + Send> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(_) => panic!("no panic"),
+        Err(payload) => payload,
+    }
+}
+
+/// The text with which `f` panics.
+pub(crate) fn message_of<R>(f: impl FnOnce() -> R) -> &'static str {
+    payload_of(f).downcast_ref::<&'static str>().copied().expect("a payload that is a literal")
+}
+
+/// Counts how often its children are dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Drops(AtomicUsize);
+
+impl Drops {
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn child(&self) -> Dropped<'_> {
+        Dropped(self)
+    }
+}
+
+/// A value whose drop is counted.
+#[derive(Debug)]
+pub(crate) struct Dropped<'a>(&'a Drops);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A payload that panics when it is dropped.
+pub(crate) struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a payload was dropped");
+    }
+}
+
+/// Whether this process is the child that [`child`] started.
+pub(crate) fn is_child() -> bool {
+    std::env::var_os("SINEW_TEST_CHILD").is_some()
+}
+
+/// The test `name` (with its module) once more, alone in a process of its own, where [`is_child`] is true.
+pub(crate) fn child(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env("SINEW_TEST_CHILD", "1");
+    command.stdin(Stdio::null());
+    for variable in ["THREADS", "MAPPING", "WAIT", "VICTIMS", "FENCES", "SPIN_US"] {
+        command.env_remove(format!("SINEW_{variable}"));
+    }
+    command
+}
+
+/// What a finished child wrote to standard error.
+pub(crate) fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Asserts that the child passed, and that its test ran at all.
+pub(crate) fn assert_passed(output: &Output) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{}", errors(output));
+}
+
+/// Asserts that the child aborted.
+pub(crate) fn assert_aborted(output: &Output) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{}", errors(output));
+    }
+    assert!(!output.status.success());
+}
+
+/// Asserts that the child wrote one line of ours to standard error, and that it contains `part`.
+pub(crate) fn assert_one_line(output: &Output, part: &str) {
+    let text = errors(output);
+    let ours: Vec<_> = text.lines().filter(|line| line.starts_with("sinew: ")).collect();
+    assert!(ours.len() == 1 && ours[0].contains(part), "no single line with `{part}`: {text}");
+}
