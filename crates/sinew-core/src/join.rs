@@ -14,7 +14,7 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::stack::{At, Popped, Task};
+use crate::stack::{At, Popped, Task, reason};
 use crate::worker::Worker;
 
 /// The second arm, until it is run, and its result if a thief ran it.
@@ -240,6 +240,8 @@ impl Worker {
         // SAFETY: as the caller says.
         let mine = unsafe { self.stack.pop_cold(at) } == Popped::Mine;
         if !mine {
+            // Somebody is about who takes tasks: the next push is to be published.
+            self.stack.call_attention(reason::HUNGRY);
             // SAFETY: just found stolen.
             unsafe { self.wait_for_thief(at) };
         }

@@ -12,6 +12,7 @@
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
+//! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
 mod builder;
@@ -33,6 +34,7 @@ mod sleep;
 pub mod source;
 mod spawn;
 mod stack;
+mod steer;
 mod tls;
 mod wait;
 mod worker;

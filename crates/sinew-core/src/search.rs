@@ -42,9 +42,17 @@ const TAKEN_NS: u64 = 15_000;
 const LONGEST_SILENCE_NS: u64 = 400_000;
 
 /// Somebody in this process executes an exposure.
+#[cfg(not(shuttle))]
 static EXPOSING: AtomicBool = AtomicBool::new(false);
 
+// Each execution of a model is a process of its own.
+#[cfg(shuttle)]
+shuttle::lazy_static! {
+    static ref EXPOSING: AtomicBool = AtomicBool::new(false);
+}
+
 /// In a forked child: whoever was at it is not here.
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) fn forget_exposer() {
     // Relaxed: the child has one thread.
     EXPOSING.store(false, Ordering::Relaxed);

@@ -61,7 +61,7 @@ pub use cpuset::{CpuSet, ListError, MAX_CPUS};
 pub use limits::Limits;
 pub use machine::{CoreKind, Level, Machine, Node, Object, Pu, PuId, Source};
 pub use mapping::{Mapping, MappingError, place};
-pub use pin::{PinError, Pinned, current_cpu, pin_current_thread};
+pub use pin::{PinError, Pinned, ThreadRef, current_cpu, pin_current_thread};
 pub use render::{render, to_json};
 pub use seating::Seating;
 pub use synthetic::DescriptionError;

@@ -1,4 +1,4 @@
-//! Pinning the calling thread, and undoing it.
+//! Pinning the calling thread, and undoing it; keeping another thread off a CPU for a moment.
 //!
 //! A pinned thread sees its pin as its affinity mask, and so would take one CPU for all it may use. So the mask from before
 //! the outermost pin is kept per thread, and [`affinity`] answers that one.
@@ -100,8 +100,8 @@ pub struct Pinned {
 /// Two system calls; the thread has moved when this returns.
 pub fn pin_current_thread(cpus: &CpuSet) -> Result<Pinned, PinError> {
     let fail = |error| PinError::new(cpus, error);
-    let before = sys::affinity().map_err(fail)?;
-    sys::set_affinity(cpus).map_err(fail)?;
+    let before = sys::affinity_of(sys::CALLING_THREAD).map_err(fail)?;
+    sys::set_affinity_of(sys::CALLING_THREAD, cpus).map_err(fail)?;
     let outermost = UNPINNED.with_borrow_mut(|unpinned| {
         let outermost = unpinned.is_none();
         unpinned.get_or_insert_with(|| before.clone());
@@ -117,14 +117,14 @@ impl Pinned {
     ///
     /// As [`pin_current_thread`]; the thread stays where it is.
     pub fn move_to(&mut self, cpus: &CpuSet) -> Result<(), PinError> {
-        sys::set_affinity(cpus).map_err(|error| PinError::new(cpus, error))
+        sys::set_affinity_of(sys::CALLING_THREAD, cpus).map_err(|error| PinError::new(cpus, error))
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
         // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen others.
-        let _ = sys::set_affinity(&self.before);
+        let _ = sys::set_affinity_of(sys::CALLING_THREAD, &self.before);
         if self.outermost {
             // During the thread's own destruction nobody will ask any more.
             let _ = UNPINNED.try_with(|unpinned| unpinned.take());
@@ -134,11 +134,43 @@ impl Drop for Pinned {
 
 /// The CPUs the calling thread may run on, pins of this crate aside.
 pub(crate) fn affinity() -> io::Result<CpuSet> {
-    UNPINNED.with_borrow(Clone::clone).map_or_else(sys::affinity, Ok)
+    UNPINNED.with_borrow(Clone::clone).map_or_else(|| sys::affinity_of(sys::CALLING_THREAD), Ok)
 }
 
 /// The CPU the calling thread runs on at this moment, by the operating system's number; it may be another one the
 /// moment after. `None` where the system does not tell.
 pub fn current_cpu() -> Option<usize> {
     sys::current_cpu().ok()
+}
+
+/// A thread of this process, for others to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadRef(i32);
+
+impl ThreadRef {
+    /// The calling thread; `None` where the system does not tell.
+    pub fn current() -> Option<Self> {
+        sys::current_thread().ok().map(Self)
+    }
+
+    /// Takes `cpu` out of the thread's affinity mask, and answers the mask from before, for [`restore`](Self::restore). `None`, with
+    /// nothing changed, if the mask has no other CPU, does not have this one, or cannot be changed.
+    ///
+    /// The thread must not have ended: its number may be another thread's by then.
+    ///
+    /// # Cost
+    ///
+    /// Two system calls, about 1 µs for a sleeping thread.
+    pub fn keep_off(self, cpu: usize) -> Option<CpuSet> {
+        let before = sys::affinity_of(self.0).ok()?;
+        let rest: CpuSet = before.iter().filter(|&other| other != cpu).collect();
+        let useful = before.contains(cpu) && !rest.is_empty();
+        (useful && sys::set_affinity_of(self.0, &rest).is_ok()).then_some(before)
+    }
+
+    /// Gives the thread back a mask that [`keep_off`](Self::keep_off) answered.
+    pub fn restore(self, before: &CpuSet) {
+        // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen others.
+        let _ = sys::set_affinity_of(self.0, before);
+    }
 }

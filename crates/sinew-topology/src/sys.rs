@@ -1,9 +1,12 @@
 #![allow(unsafe_code)]
-//! The system calls: affinity of the calling thread. The only file of this crate with `unsafe`.
+//! The system calls: affinity of threads. The only file of this crate with `unsafe`.
 //!
 //! Elsewhere than on Linux every function says [`ErrorKind::Unsupported`](std::io::ErrorKind::Unsupported).
 
-pub(crate) use imp::{affinity, current_cpu, set_affinity};
+pub(crate) use imp::{affinity_of, current_cpu, current_thread, set_affinity_of};
+
+/// The calling thread, to the calls that take a thread.
+pub(crate) const CALLING_THREAD: i32 = 0;
 
 #[cfg(target_os = "linux")]
 mod imp {
@@ -13,14 +16,12 @@ mod imp {
     use crate::cpuset::{CpuSet, MAX_CPUS};
 
     const BITS: usize = c_ulong::BITS as usize;
-    const CALLING_THREAD: libc::pid_t = 0;
-
-    /// The CPUs the calling thread may run on.
-    pub(crate) fn affinity() -> io::Result<CpuSet> {
+    /// The CPUs a thread may run on.
+    pub(crate) fn affinity_of(thread: i32) -> io::Result<CpuSet> {
         // The kernel refuses a mask shorter than its own, whose length it does not tell.
         let mut words = vec![0; 1024 / BITS];
         loop {
-            match get_affinity(&mut words) {
+            match get_affinity(thread, &mut words) {
                 Ok(()) => return Ok(from_words(&words)),
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) && words.len() * BITS < MAX_CPUS => {
                     words = vec![0; 2 * words.len()];
@@ -30,22 +31,27 @@ mod imp {
         }
     }
 
-    fn get_affinity(words: &mut [c_ulong]) -> io::Result<()> {
+    fn get_affinity(thread: i32, words: &mut [c_ulong]) -> io::Result<()> {
         let bytes = size_of_val(words);
         // SAFETY: the kernel writes at most `bytes` bytes, and `words` is that long, writable, aligned for unsigned longs, which
         // is what a mask consists of, and any bit pattern is a value.
-        let result = unsafe { libc::sched_getaffinity(CALLING_THREAD, bytes, words.as_mut_ptr().cast()) };
+        let result = unsafe { libc::sched_getaffinity(thread, bytes, words.as_mut_ptr().cast()) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Restricts the calling thread to `cpus`.
-    pub(crate) fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    /// Restricts a thread to `cpus`.
+    pub(crate) fn set_affinity_of(thread: i32, cpus: &CpuSet) -> io::Result<()> {
         let words = to_words(cpus);
         // SAFETY: the kernel reads at most `size_of_val` bytes of `words`, all initialised.
-        let result = unsafe {
-            libc::sched_setaffinity(CALLING_THREAD, size_of_val(words.as_slice()), words.as_ptr().cast())
-        };
+        let result =
+            unsafe { libc::sched_setaffinity(thread, size_of_val(words.as_slice()), words.as_ptr().cast()) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// The number by which the other calls know the calling thread.
+    pub(crate) fn current_thread() -> io::Result<i32> {
+        // SAFETY: takes no argument and touches no memory of ours.
+        Ok(unsafe { libc::gettid() })
     }
 
     /// The CPU the calling thread runs on at this moment.
@@ -89,11 +95,15 @@ mod imp {
 
     use crate::cpuset::CpuSet;
 
-    pub(crate) fn affinity() -> io::Result<CpuSet> {
+    pub(crate) fn affinity_of(_: i32) -> io::Result<CpuSet> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(crate) fn set_affinity(_: &CpuSet) -> io::Result<()> {
+    pub(crate) fn current_thread() -> io::Result<i32> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn set_affinity_of(_: i32, _: &CpuSet) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
