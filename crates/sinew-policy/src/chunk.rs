@@ -226,9 +226,9 @@ pub struct Halving {
 }
 
 impl Halving {
-    /// The owner takes a quarter of its range, so thieves find most of it. Smaller pieces balance no better, since the rest
-    /// can be stolen, and cost more: measured on empty loops, a sixteenth takes twice as long.
-    const FRACTION: usize = 4;
+    /// The owner takes an eighth of its range, so thieves find most of it. What it has taken cannot be stolen, so larger pieces balance worse
+    /// where heavy iterations lie together; smaller ones cost more claims.
+    const FRACTION: usize = 8;
     /// No piece is smaller than 1/64 of a worker's even share: cheap bodies would pay for balance that nobody sees.
     const FINEST: usize = 64;
     /// What a steal costs both sides, roughly: a few cache lines that go from core to core.

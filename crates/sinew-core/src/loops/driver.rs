@@ -1,7 +1,7 @@
 //! How workers come to a loop, and how it ends.
 //!
 //! The caller starts to work at once. Its help is *one* task on its own stack, offered by a join: a loop that nobody helps
-//! costs one push and one pop. Whoever steals that task offers two more, each for half of the helpers still wanted, and
+//! costs one push and one pop, and a short one not even that: see [`alone`]. Whoever steals that task offers two more, each for half of the helpers still wanted, and
 //! starts to work itself; so many helpers arrive in logarithmic time, and nobody has to wake them all.
 //!
 //! # Invariants
@@ -23,7 +23,7 @@ use crate::Worker;
 use crate::source::Source;
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_sync::atomic::{AtomicBool, Ordering, spin_loop};
-use sinew_sync::clock::now_ns;
+use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::lock::Mutex;
 use std::any::Any;
 use std::ops::{ControlFlow, Range};
@@ -68,14 +68,62 @@ where
 {
     let participants = options.participants(w, n);
     if participants > 1 {
-        let source = Source::new(options.schedule, n, participants, w.index());
-        Loop { source, stop: AtomicBool::new(false), panic: Mutex::new(None), enter, piece }
-            .run(w, participants - 1);
+        let done = if options.schedule == Schedule::Stealing {
+            alone(w, n, participants, &enter, &piece)
+        } else {
+            0
+        };
+        if done < n {
+            let source = Source::new(options.schedule, n - done, participants, w.index());
+            let piece =
+                |local: &mut L, range: Range<usize>| piece(local, range.start + done..range.end + done);
+            Loop { source, stop: AtomicBool::new(false), panic: Mutex::new(None), enter, piece }
+                .run(w, participants - 1);
+        }
     } else if n > 0 {
         w.count_chunk();
         // Nobody is there to be told to stop.
         let _ = piece(&mut enter(), 0..n);
     }
+}
+
+/// A loop that takes no longer than this is over before help would have been worth its price.
+const ALONE: u64 = 7 * TICKS_A_US / 10;
+
+/// The caller begins alone, and stays alone while the loop promises to be over soon. Answers how many iterations are done with, which is
+/// all of them if the body asked to stop.
+///
+/// The promise rests on the first iteration, then on the time so far, and the caller takes no more at once than its first claim would be: a
+/// loop whose cost jumps keeps others waiting for an eighth of a share at most. Loops of few iterations are offered at once.
+#[inline]
+fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> usize
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    let chunk = n / (8 * participants);
+    if chunk == 0 {
+        return 0;
+    }
+    let began = ticks();
+    let mut local = enter();
+    let (mut done, mut next) = (0, 1);
+    while done < n {
+        w.count_chunk();
+        let range = done..(done + next).min(n);
+        done = range.end;
+        if piece(&mut local, range).is_break() {
+            return n;
+        }
+        let elapsed = ticks().saturating_sub(began);
+        let promised = elapsed.saturating_mul(n as u64) / done as u64;
+        // One iteration is too short to be timed: what it promises counts only if it is itself long.
+        if elapsed > ALONE || (done > 1 && promised > 2 * ALONE) {
+            break;
+        }
+        next = chunk;
+    }
+    done
 }
 
 /// A loop that several workers take part in.

@@ -124,9 +124,9 @@ proptest! {
 #[test]
 fn the_first_thief_gets_half_of_what_is_left() {
     let source = Source::new(Schedule::Stealing, 1_600, 2, 0);
-    assert_eq!(source.claim(0), Some(0..200));
-    assert_eq!((source.claim(1), source.prospect(1)), (None, Some(1_400)));
-    assert_eq!(source.steal(1).unwrap().start, 900);
+    assert_eq!(source.claim(0), Some(0..100));
+    assert_eq!((source.claim(1), source.prospect(1)), (None, Some(1_500)));
+    assert_eq!(source.steal(1).unwrap().start, 850);
 }
 
 /// Would miss: chunks of the wrong size, and the wrong bound for the number of helpers.
