@@ -30,6 +30,8 @@ mod pool;
 mod queue;
 mod scope;
 mod search;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
 mod sleep;
 pub mod source;
 mod spawn;

@@ -14,6 +14,7 @@ use sinew_policy::victim::{Outcome, View};
 use sinew_sync::atomic::{Ordering, fence, spin_loop};
 use sinew_sync::clock::now_ns;
 use sinew_sync::fence::heavy;
+use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicBool;
 use sinew_sync::thread::yield_now;
 
@@ -128,7 +129,7 @@ impl Worker {
                 }
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
-                if claim.slot.finish() {
+                if claim.slot.finish() && !planted(Bug::ForgottenJoiner) {
                     self.pool().seats[victim].parker.unpark();
                 }
                 self.own.tasks_are_long.set(now_ns().saturating_sub(began) > SHORT_NS);
@@ -168,6 +169,11 @@ impl Worker {
                     self.end_search(began, parked_ns, lost_core);
                     return Some(job);
                 }
+                if planted(Bug::EarlyEnd) && self.pool().is_ending() {
+                    sleepers.found_work();
+                    self.pool().resign();
+                    return None;
+                }
                 if sleepers.fall_asleep(self.index()) && self.last_look(Allowed::Any) {
                     sleepers.get_up(self.index());
                     continue;
@@ -205,7 +211,8 @@ impl Worker {
 
     /// A search has been successful: passes the search on, and learns from how long it took.
     fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
-        if self.pool().sleepers.found_work() && self.pool().rouse() {
+        let alone = self.pool().sleepers.found_work();
+        if alone && !planted(Bug::LonelySearcher) && self.pool().rouse() {
             self.counters.wakes.add(1);
         }
         let searched_ns = now_ns().saturating_sub(began).saturating_sub(parked_ns);
@@ -352,6 +359,9 @@ impl Worker {
 
     /// Before a sleep: leaves a note at every seat, lets a heavy fence pass, and looks whether there is work after all (M5, M7).
     pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
+        if planted(Bug::NoLastLook) {
+            return false;
+        }
         let pool = self.pool();
         let others = || pool.seats.iter().filter(|seat| seat.index() != self.index());
         for seat in others() {

@@ -33,6 +33,12 @@ pub enum Bug {
     PublishWithoutToken,
     /// A thief of a loop's range deposits what it stole with a store instead of an exchange.
     StoredDeposit,
+    /// A searcher that has found work does not wake the next one.
+    LonelySearcher,
+    /// A worker leaves an ending pool as soon as it finds nothing to do itself.
+    EarlyEnd,
+    /// A thief does not wake the worker that waits for its task.
+    ForgottenJoiner,
 }
 
 #[cfg(any(loom, shuttle))]

@@ -31,7 +31,7 @@ use sinew_sync::plant::{Bug, planted};
 use super::{Header, Queued, TaskRef};
 
 /// Entries of the first buffer.
-const START: usize = if cfg!(loom) { 2 } else { 64 };
+const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// What came of an attempt to take a task.
 #[derive(Debug, PartialEq, Eq)]

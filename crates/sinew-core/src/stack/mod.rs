@@ -66,7 +66,7 @@ pub(crate) use slot::{Slot, Task};
 pub(crate) use thief::{Claim, Exposure, Steal};
 
 /// Slots of a stack. A join that finds it full runs both arms inline.
-pub(crate) const CAPACITY: u32 = if cfg!(loom) { 4 } else { 8192 };
+pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
 
 /// `split` of a stack whose owner cannot rely on the heavy fence: every pop takes the cold path.
 const FENCED: usize = usize::MAX;

@@ -1,0 +1,435 @@
+//! The whole pool under random schedules.
+//!
+//! Each test runs its program under half as many schedules drawn at random as `SINEW_SHUTTLE_ITERATIONS` says, and as many from PCT
+//! (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule, and
+//! `SINEW_SHUTTLE_REPLAY=schedule` runs the test named on the command line under that one alone. `SHUTTLE_RANDOM_SEED` repeats a whole run.
+//!
+//! Stacks have four slots here and queues begin with two, so that both ends are met. What would hang is a deadlock to the checker, also where a
+//! program waits for another task: it parks at the checker's own barriers. All accesses are sequentially consistent: weaker orders are
+//! loom's affair (`stack::models` and others).
+//!
+//! The planted bugs are such as end in a deadlock. Those of the stack's protocol run tasks whose frames are gone, which a whole pool does not
+//! survive; they are planted in the loom models.
+//!
+//! Panics are resumed rather than begun, because the checker prints a schedule for every one that begins.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler};
+use shuttle::sync::Barrier;
+use shuttle::sync::atomic::{AtomicUsize, Ordering};
+use shuttle::{Config, MaxSteps, Runner, thread};
+use sinew_sync::plant::{Bug, plant};
+
+use crate::{Pool, ScopeBuilder, Wait, Worker, scope};
+
+/// Preemptions that PCT places in a schedule, and one.
+const DEPTH: usize = 4;
+
+fn explore(program: fn()) {
+    let mut config = Config::new();
+    config.stack_size = 1 << 19;
+    // Thousands are usual. A program that reaches this spins.
+    config.max_steps = MaxSteps::FailAfter(300_000);
+    if let Ok(schedule) = std::env::var("SINEW_SHUTTLE_REPLAY") {
+        Runner::new(ReplayScheduler::new_from_encoded(&schedule), config).run(program);
+        return;
+    }
+    let schedules = std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
+    let half = schedules.unwrap_or(500_usize).div_ceil(2);
+    Runner::new(RandomScheduler::new(half), config.clone()).run(program);
+    Runner::new(PctScheduler::new(DEPTH, half), config).run(program);
+}
+
+/// Plants `bug` and explores: the test that calls it expects the checker to fail. Enough schedules to find it in any run.
+fn hunt(bug: Bug, program: fn()) {
+    plant(&[bug]);
+    for _ in 0..20 {
+        explore(program);
+    }
+}
+
+fn pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).build().unwrap()
+}
+
+fn fib(w: &Worker, n: usize) -> usize {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+    a + b
+}
+
+fn add(count: &AtomicUsize) {
+    count.fetch_add(1, Ordering::SeqCst);
+}
+
+fn meet(barrier: &Barrier) {
+    barrier.wait();
+}
+
+/// The text of a payload made by `resume_unwind(Box::new("…"))`.
+fn caught<R>(f: impl FnOnce() -> R) -> &'static str {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(_) => "no panic",
+        Err(payload) => payload.downcast_ref::<&str>().copied().unwrap_or("another payload"),
+    }
+}
+
+fn joins() {
+    let pool = pool(3);
+    assert_eq!(pool.run(|w| fib(w, 5)), 5);
+}
+
+/// Would miss: lost or repeated arms, a joiner that is not woken, a worker that the end of the pool does not reach.
+#[test]
+fn shuttle_joins_compute_and_the_pool_ends() {
+    explore(joins);
+}
+
+/// Would miss: the same where a blocked worker runs nothing else.
+#[test]
+fn shuttle_joins_that_block_compute_as_well() {
+    explore(|| {
+        let pool = Pool::builder().threads(3).wait(Wait::Block).build().unwrap();
+        assert_eq!(pool.run(|w| fib(w, 5)), 5);
+    });
+}
+
+fn blocked_owner() {
+    let (pool, barrier) = (pool(2), Barrier::new(2));
+    pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
+}
+
+/// Would miss: a private task beside a worker that sleeps.
+#[test]
+fn shuttle_a_joined_task_is_taken_while_its_owner_is_blocked() {
+    explore(blocked_owner);
+}
+
+fn row_of_tasks() {
+    let (pool, barrier) = (pool(3), Barrier::new(3));
+    pool.run(|_| {
+        scope(|s| {
+            s.spawn(|_| meet(&barrier));
+            s.spawn(|_| meet(&barrier));
+            meet(&barrier);
+        });
+    });
+}
+
+/// Would miss: two tasks for one thief while another sleeps.
+#[test]
+fn shuttle_a_row_of_scope_tasks_is_taken_while_its_owner_is_blocked() {
+    explore(row_of_tasks);
+}
+
+/// Would miss: a detached task that waits for its spawner.
+#[test]
+fn shuttle_a_detached_task_is_taken_while_its_spawner_is_blocked() {
+    explore(|| {
+        let (pool, barrier) = (pool(2), Arc::new(Barrier::new(2)));
+        let theirs = Arc::clone(&barrier);
+        pool.run(|_| {
+            crate::spawn(move |_| meet(&theirs));
+            meet(&barrier);
+        });
+    });
+}
+
+/// Would miss: a task in the queue of a blocked worker that others do not see.
+#[test]
+fn shuttle_a_task_that_a_blocked_worker_may_not_run_is_taken() {
+    explore(|| {
+        let pool = pool(3);
+        let (begun, ran) = (Barrier::new(2), Barrier::new(2));
+        pool.run(|_| {
+            // Two levels down, the joiner may not run the scope's task itself while it waits for the arm, which waits for that task.
+            let blocked = |w: &Worker| {
+                w.join(
+                    |_| meet(&begun),
+                    |_| {
+                        meet(&begun);
+                        meet(&ran);
+                    },
+                )
+            };
+            scope(|s| {
+                s.spawn(|_| meet(&ran));
+                crate::run(|w| w.join(|w| w.join(blocked, |_| ()), |_| ()));
+            });
+        });
+    });
+}
+
+/// Would miss: tasks of inner scopes, of tasks and of arms that are lost, and scopes that end too early.
+#[test]
+fn shuttle_scopes_nest_with_joins() {
+    explore(|| {
+        let (pool, inner, outer) = (pool(3), AtomicUsize::new(0), AtomicUsize::new(0));
+        pool.run(|_| {
+            scope(|s| {
+                s.spawn(|_| {
+                    scope(|t| {
+                        t.spawn(|_| add(&inner));
+                        t.spawn(|_| s.spawn(|_| add(&outer)));
+                        assert_eq!(crate::join(|| crate::run(|w| fib(w, 2)), || 2), (1, 2));
+                    });
+                    assert_eq!(inner.load(Ordering::SeqCst), 1);
+                });
+                s.spawn(|_| add(&outer));
+            });
+        });
+        assert_eq!((inner.into_inner(), outer.into_inner()), (1, 2));
+    });
+}
+
+/// Would miss: a bound that deadlocks or loses a task.
+#[test]
+fn shuttle_bounded_scopes_run_every_task() {
+    explore(|| {
+        let (pool, ran) = (pool(3), AtomicUsize::new(0));
+        pool.run(|_| ScopeBuilder::new().max_pending(1).run(|s| (0..4).for_each(|_| s.spawn(|_| add(&ran)))));
+        assert_eq!(ran.into_inner(), 4);
+    });
+}
+
+/// Would miss: an owner that sleeps at the end of its scope beside a task that came from outside.
+#[test]
+fn shuttle_a_foreign_thread_may_spawn_into_a_scope() {
+    explore(|| {
+        let (pool, ran) = (pool(2), AtomicUsize::new(0));
+        pool.run(|_| {
+            scope(|s| {
+                s.spawn(|_| thread::scope(|foreign| drop(foreign.spawn(|| s.spawn(|_| add(&ran))))));
+            });
+        });
+        assert_eq!(ran.into_inner(), 1);
+    });
+}
+
+/// Would miss: an arm that does not run because the other one panicked, the wrong payload, a frame that goes before its thief.
+#[test]
+fn shuttle_a_panic_in_either_arm_waits_for_the_other() {
+    explore(|| {
+        let pool = pool(3);
+        let ran = AtomicUsize::new(0);
+        let second = caught(|| {
+            pool.run(|w| {
+                w.join(
+                    |w| fib(w, 2),
+                    |_| {
+                        add(&ran);
+                        resume_unwind(Box::new("second"))
+                    },
+                )
+            })
+        });
+        assert_eq!((second, ran.load(Ordering::SeqCst)), ("second", 1));
+        let first = caught(|| {
+            pool.run(|w| {
+                w.join(
+                    |w| w.join(|_| resume_unwind(Box::new("first")), |_| add(&ran)),
+                    |_| {
+                        add(&ran);
+                        resume_unwind(Box::new("late"))
+                    },
+                )
+            })
+        });
+        assert_eq!((first, ran.into_inner()), ("first", 3));
+    });
+}
+
+/// Would miss: a scope that unwinds before its tasks are over.
+#[test]
+fn shuttle_a_panic_in_a_scope_waits_for_its_tasks() {
+    explore(|| {
+        let (pool, ran) = (pool(3), AtomicUsize::new(0));
+        let message = caught(|| {
+            pool.run(|_| {
+                scope(|s| {
+                    s.spawn(|_| add(&ran));
+                    s.spawn(|_| resume_unwind(Box::new("task")));
+                    s.spawn(|_| add(&ran));
+                });
+            });
+        });
+        assert_eq!((message, ran.into_inner()), ("task", 2));
+    });
+}
+
+/// Would miss: arms lost or run twice where the stack (here of four slots) is full, with thieves below and a panic at the bottom.
+#[test]
+fn shuttle_an_overflowing_recursion_loses_nothing() {
+    fn deep(w: &Worker, depth: usize, arms: &AtomicUsize, panics: bool) {
+        if depth > 0 {
+            w.join(|w| deep(w, depth - 1, arms, panics), |_| add(arms));
+        } else if panics {
+            resume_unwind(Box::new("bottom"));
+        }
+    }
+    explore(|| {
+        let pool = pool(3);
+        let arms = AtomicUsize::new(0);
+        pool.run(|w| deep(w, 7, &arms, false));
+        assert_eq!(arms.load(Ordering::SeqCst), 7);
+        assert_eq!(caught(|| pool.run(|w| deep(w, 7, &arms, true))), "bottom");
+        assert_eq!(arms.into_inner(), 14);
+    });
+}
+
+fn detached_at_the_end() {
+    let (pool, ran) = (pool(3), Arc::new(AtomicUsize::new(0)));
+    for _ in 0..2 {
+        let (ran, barrier) = (Arc::clone(&ran), Arc::new(Barrier::new(2)));
+        pool.spawn(move |_| {
+            let (theirs, counted) = (Arc::clone(&barrier), Arc::clone(&ran));
+            // A task that counts on a second worker while the pool ends.
+            crate::spawn(move |_| {
+                meet(&theirs);
+                add(&counted);
+            });
+            meet(&barrier);
+            add(&ran);
+        });
+    }
+    drop(pool);
+    assert_eq!(ran.load(Ordering::SeqCst), 4);
+}
+
+/// Would miss: detached tasks that the end of their pool forgets, or that wait for a thread which is gone.
+#[test]
+fn shuttle_a_pool_ends_after_its_detached_tasks() {
+    explore(|| {
+        let (pool, ran) = (pool(3), Arc::new(AtomicUsize::new(0)));
+        let (inside, outside) = (Arc::clone(&ran), Arc::clone(&ran));
+        pool.run(move |_| crate::spawn(move |_| add(&inside)));
+        pool.spawn(move |w| {
+            assert_eq!(fib(w, 3), 2);
+            let nested = Arc::clone(&outside);
+            crate::spawn(move |_| add(&nested));
+            add(&outside);
+        });
+        drop(pool);
+        assert_eq!(ran.load(Ordering::SeqCst), 3);
+    });
+}
+
+/// Would miss: a pool of one whose standby thread and guests get into each other's way.
+#[test]
+fn shuttle_a_pool_of_one_runs_detached_tasks() {
+    explore(|| {
+        let (pool, ran) = (pool(1), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..2 {
+            let counted = Arc::clone(&ran);
+            pool.spawn(move |_| add(&counted));
+            assert_eq!(pool.run(|w| fib(w, 3)), 2);
+        }
+        drop(pool);
+        assert_eq!(ran.load(Ordering::SeqCst), 2);
+    });
+}
+
+/// Would miss: a pool dropped by its own task that waits for itself, or frees what its threads still use.
+#[test]
+fn shuttle_a_task_may_drop_its_pool() {
+    explore(|| {
+        let (ran, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
+        let pool = Arc::new(pool(3));
+        let (mine, counted, told) = (Arc::clone(&pool), Arc::clone(&ran), Arc::clone(&done));
+        pool.spawn(move |_| {
+            meet(&told);
+            mine.spawn(move |_| {
+                add(&counted);
+                meet(&told);
+            });
+            drop(mine);
+        });
+        drop(pool);
+        meet(&done);
+        meet(&done);
+        assert_eq!(ran.load(Ordering::SeqCst), 1);
+    });
+}
+
+fn two_callers(threads: usize) {
+    let pool = Arc::new(pool(threads));
+    let theirs = Arc::clone(&pool);
+    let other = thread::spawn(move || theirs.run(|w| fib(w, 4)) + theirs.install(|w| fib(w, 3)));
+    assert_eq!(pool.run(|w| fib(w, 3)) + pool.install(|w| fib(w, 4)), 5);
+    assert_eq!(other.join().unwrap(), 5);
+}
+
+/// Would miss: two callers that wait for each other, share a seat, or are forgotten in the pool's queue.
+#[test]
+fn shuttle_two_callers_from_outside_are_both_served() {
+    explore(|| two_callers(1));
+    explore(|| two_callers(2));
+}
+
+/// Would miss: pools whose workers wait for each other.
+#[test]
+fn shuttle_pools_may_install_into_each_other() {
+    explore(|| {
+        let (a, b) = (pool(2), pool(2));
+        assert_eq!(a.install(|_| b.install(|_| a.install(|w| fib(w, 3)))), 2);
+        assert_eq!(a.run(|w| w.join(|_| b.run(|w| fib(w, 3)), |_| b.install(|w| fib(w, 2)))), (2, 1));
+    });
+}
+
+/// Would miss: a wake-up that is lost between the last look and the park, at any distance between two pieces of work.
+#[test]
+fn shuttle_a_pool_parks_and_wakes_again() {
+    explore(|| {
+        let pool = pool(3);
+        for round in 0..3 {
+            let barrier = Barrier::new(2);
+            pool.install(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
+            // Some schedules let everybody park here, others nobody.
+            (0..round * 20).for_each(|_| thread::yield_now());
+        }
+    });
+}
+
+/// Would miss: anything that a schedule does not determine, so that a failure could not be replayed.
+#[test]
+fn shuttle_the_same_seed_gives_the_same_executions() {
+    let lengths = || {
+        let lengths = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let all = Arc::clone(&lengths);
+        Runner::new(RandomScheduler::new_from_seed(7, 50), Config::new()).run(move || {
+            joins();
+            row_of_tasks();
+            all.lock().unwrap().push(shuttle::current::context_switches());
+        });
+        Arc::into_inner(lengths).unwrap().into_inner().unwrap()
+    };
+    assert_eq!(lengths(), lengths());
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_searcher_that_does_not_look_again() {
+    hunt(Bug::NoLastLook, blocked_owner);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_searcher_that_wakes_nobody_after_it() {
+    hunt(Bug::LonelySearcher, row_of_tasks);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_thread_that_leaves_too_early() {
+    hunt(Bug::EarlyEnd, detached_at_the_end);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_joiner_that_nobody_wakes() {
+    hunt(Bug::ForgottenJoiner, joins);
+}
