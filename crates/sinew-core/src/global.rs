@@ -6,8 +6,8 @@ use crate::worker::Worker;
 
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
-    use std::ptr::null_mut;
     use sinew_sync::statics::{AtomicPtr, Ordering};
+    use std::ptr::null_mut;
 
     use crate::builder::Builder;
     use crate::pool::Pool;

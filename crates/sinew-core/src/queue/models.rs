@@ -1,8 +1,8 @@
 //! loom models of the deque: an owner that pushes and pops, thieves that steal, each task taken exactly once.
 
+use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 
 use sinew_sync::plant::{Bug, plant};
 
