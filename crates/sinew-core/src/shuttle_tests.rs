@@ -22,16 +22,21 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::{Config, MaxSteps, Runner, thread};
 use sinew_sync::plant::{Bug, plant};
 
-use crate::{Pool, ScopeBuilder, Wait, Worker, scope};
+use crate::{Counters, Pool, ScopeBuilder, Wait, Worker, scope};
 
 /// Preemptions that PCT places in a schedule, and one.
 const DEPTH: usize = 4;
 
-fn explore(program: fn()) {
+fn config() -> Config {
     let mut config = Config::new();
     config.stack_size = 1 << 19;
     // Thousands are usual. A program that reaches this spins.
     config.max_steps = MaxSteps::FailAfter(300_000);
+    config
+}
+
+fn explore(program: fn()) {
+    let config = config();
     if let Ok(schedule) = std::env::var("SINEW_SHUTTLE_REPLAY") {
         Runner::new(ReplayScheduler::new_from_encoded(&schedule), config).run(program);
         return;
@@ -394,13 +399,37 @@ fn shuttle_a_pool_parks_and_wakes_again() {
     });
 }
 
+/// Would miss: schedules that never come to what they should explore, so that all the other tests pass for nothing.
+#[test]
+fn shuttle_the_schedules_reach_every_mechanism() {
+    fn deep(w: &Worker, depth: usize) {
+        if depth > 0 {
+            w.join(|w| deep(w, depth - 1), |w| fib(w, 3));
+        }
+    }
+    let seen = Arc::new(std::sync::Mutex::new(Counters::default()));
+    let sum = Arc::clone(&seen);
+    Runner::new(RandomScheduler::new_from_seed(7, 500), config()).run(move || {
+        let pool = pool(3);
+        pool.run(|w| deep(w, 5));
+        let barrier = Barrier::new(2);
+        pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
+        *sum.lock().unwrap() += pool.counters();
+    });
+    let seen = *seen.lock().unwrap();
+    for (name, count) in seen.iter() {
+        let elsewhere = ["queued_tasks", "injected", "chunks"].contains(&name);
+        assert!(count > 0 || elsewhere, "{name}: {seen:?}");
+    }
+}
+
 /// Would miss: anything that a schedule does not determine, so that a failure could not be replayed.
 #[test]
 fn shuttle_the_same_seed_gives_the_same_executions() {
     let lengths = || {
         let lengths = Arc::new(std::sync::Mutex::new(Vec::new()));
         let all = Arc::clone(&lengths);
-        Runner::new(RandomScheduler::new_from_seed(7, 50), Config::new()).run(move || {
+        Runner::new(RandomScheduler::new_from_seed(7, 50), config()).run(move || {
             joins();
             row_of_tasks();
             all.lock().unwrap().push(shuttle::current::context_switches());
