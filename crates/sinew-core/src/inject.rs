@@ -43,8 +43,8 @@ where
     }
 }
 
-/// Runs `f` on a worker of `pool`, to which the calling thread does not belong.
-pub(crate) fn run<F, R>(pool: &Inner, f: F) -> R
+/// Runs `f` on a worker of `pool`, to which the calling thread does not belong. `queued` is called when it can be found.
+pub(crate) fn run<F, R>(pool: &Inner, f: F, queued: impl FnOnce()) -> R
 where
     F: for<'w> FnOnce(&'w Worker) -> R + Send,
     R: Send,
@@ -59,6 +59,7 @@ where
     };
     pool.injector.push(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 });
     pool.wake_one();
+    queued();
     match waiting {
         // A worker of another pool serves its own meanwhile: what it waits for may in turn wait for that pool.
         Some(worker) => worker.wait(&task.latch, Some(Allowed::Any)),

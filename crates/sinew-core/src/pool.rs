@@ -258,6 +258,9 @@ impl Pool {
     /// The calling thread stays the same where it can: if it is a worker of this pool already, or else if the guest seat is free. If another
     /// thread from outside holds that seat, `f` is handed to the pool's threads as by [`install`](Self::install).
     ///
+    /// A worker of another pool that stays on its thread serves only this pool while it waits in it. Where tasks of two pools call back into
+    /// each other, use `install`, whose caller goes on serving its own.
+    ///
     /// # Panics
     ///
     /// If `f` panics, with its payload.
@@ -313,9 +316,13 @@ impl Pool {
                 fork::die_of_lost_workers();
             }
         } else if self.inner.seats.len() > 1 {
-            return inject::run(&self.inner, f);
-        } else {
+            return inject::run(&self.inner, f, || ());
+        } else if tls::current().is_none() {
             self.inner.guest.enter();
+        } else if !self.inner.guest.try_enter() {
+            // The seat's holder may be waiting for this very worker: it serves the pool meanwhile. If it only computes, the standby thread
+            // does when it has left.
+            return inject::run(&self.inner, f, || self.start_standby());
         }
         self.inner.as_guest(f)
     }

@@ -6,7 +6,7 @@ use std::thread;
 
 use sinew_core::{Pool, Worker};
 
-use crate::support::{ends, message_of, pool};
+use crate::support::{ends, meet, message_of, pool};
 
 fn fib(w: &Worker, n: u64) -> u64 {
     if n < 2 {
@@ -218,6 +218,37 @@ fn threads_may_come_and_go() {
         for n in 0..50 {
             let result = thread::scope(|s| s.spawn(|| pool.run(|w| fib(w, n % 10))).join().unwrap());
             assert_eq!(result, pool.install(|w| fib(w, n % 10)));
+        }
+    });
+}
+
+/// Would miss: a seat that its holder keeps while it waits for somebody who waits for the seat.
+#[test]
+fn a_pool_of_one_that_waits_for_another_can_be_called_back() {
+    ends(|| {
+        let (one, two) = (pool(1), pool(2));
+        for _ in 0..50 {
+            assert_eq!(one.run(|_| two.install(|_| one.run(|w| fib(w, 10)))), 55);
+            assert_eq!(one.run(|_| two.install(|_| one.install(|w| fib(w, 10)))), 55);
+        }
+    });
+}
+
+/// Would miss: a call from another pool that is forgotten when the guest leaves without a look at the queue.
+#[test]
+fn a_guest_that_only_computes_does_not_lose_the_calls_of_others() {
+    ends(|| {
+        let (one, two) = (pool(1), pool(2));
+        for _ in 0..50 {
+            let begun = Barrier::new(2);
+            thread::scope(|s| {
+                s.spawn(|| one.run(|_| meet(&begun)));
+                let called = two.install(|_| {
+                    begun.wait();
+                    one.run(|w| fib(w, 10))
+                });
+                assert_eq!(called, 55);
+            });
         }
     });
 }

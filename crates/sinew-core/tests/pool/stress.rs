@@ -88,14 +88,13 @@ impl World<'_> {
     }
 }
 
-fn check(pools: [&Pool; 2], seed: u64) {
+fn check(pools: [&Pool; 2], seed: u64, detached: &Arc<AtomicU64>) {
     let mut rng = Rng::with_seed(seed);
     let depth = rng.u32(4..14);
     let tree = Tree::random(&mut rng, depth);
     let world = World { pools, sum: AtomicU64::new(0) };
-    let detached = Arc::new(AtomicU64::new(0));
     pools[rng.usize(..2)].run(|_| {
-        let counted = Arc::clone(&detached);
+        let counted = Arc::clone(detached);
         sinew_core::spawn(move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
         });
@@ -116,14 +115,20 @@ fn stress(share: f64, fences: Fences, wait: Wait) {
         [workers, workers + 1].map(|n| Pool::builder().threads(n).fences(fences).wait(wait).build().unwrap());
     let repeated = std::env::var("SINEW_STRESS_SEED").ok().and_then(|text| text.parse().ok());
     let until = Instant::now() + Duration::from_secs_f64(seconds() * share);
+    let (mut trees, detached) = (0, Arc::new(AtomicU64::new(0)));
     while Instant::now() < until {
+        trees += 1;
         let seed = repeated.unwrap_or_else(|| fastrand::u64(..));
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| check([&pools[0], &pools[1]], seed))) {
+        if let Err(payload) =
+            catch_unwind(AssertUnwindSafe(|| check([&pools[0], &pools[1]], seed, &detached)))
+        {
             eprintln!("SINEW_STRESS_SEED={seed} repeats this tree");
             resume_unwind(payload);
         }
     }
     assert!(pools.iter().map(|pool| pool.counters().stolen).sum::<u64>() > 0);
+    drop(pools);
+    assert_eq!(detached.load(Ordering::Relaxed), trees);
 }
 
 /// Would miss: whatever the other tests did not think of.
