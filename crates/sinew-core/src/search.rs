@@ -234,13 +234,15 @@ impl Worker {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);
             }
-            if patience.is_left() {
+            if patience.is_left(self.own.silence_ns.get()) {
                 continue;
             }
             match self.break_silence(Allowed::Any, &patience) {
                 Silence::Broken(job) => return (Some(job), patience.lost_core),
-                Silence::Lasts => {}
-                Silence::Empty => return (None, patience.lost_core),
+                Silence::Empty if patience.is_over() || self.pool().is_ending() => {
+                    return (None, patience.lost_core);
+                }
+                Silence::Lasts | Silence::Empty => {}
             }
         }
     }
@@ -316,7 +318,7 @@ impl Worker {
         Err(if lost { Outcome::Lost } else { Outcome::Empty })
     }
 
-    /// The spin window is over: exposes tasks of an owner that has been silent for long enough.
+    /// Looks at the owners that have been silent for long enough, and exposes tasks of one.
     pub(crate) fn break_silence(&self, allowed: Allowed, patience: &Patience) -> Silence<'_> {
         let victims = self.pool().seats.iter().filter(|seat| seat.index() != self.index());
         let mut victims =
@@ -409,8 +411,9 @@ impl Patience {
         Self { window_ns, began: now, last: now, next_offer: now + OFFER_NS, rounds: 0, lost_core: false }
     }
 
-    /// Counts a round; false when the window is over.
-    pub(crate) fn is_left(&mut self) -> bool {
+    /// Counts a round. False, now and then, when the window is over or has lasted for `silence_ns`, after which it is time to look at silent
+    /// owners, however long the window.
+    pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);
         if !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
@@ -421,7 +424,12 @@ impl Patience {
         if now >= self.next_offer {
             self.offer_core(now);
         }
-        !self.lost_core && self.silence_ns() < self.window_ns
+        !self.is_over() && self.silence_ns() < silence_ns
+    }
+
+    /// Whether the window is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lost_core || self.silence_ns() >= self.window_ns
     }
 
     fn offer_core(&mut self, now: u64) {

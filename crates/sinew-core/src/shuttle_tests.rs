@@ -15,6 +15,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler};
 use shuttle::sync::Barrier;
@@ -112,6 +113,19 @@ fn blocked_owner() {
 #[test]
 fn shuttle_a_joined_task_is_taken_while_its_owner_is_blocked() {
     explore(blocked_owner);
+}
+
+/// Would miss: exposures that wait for the end of the spin window, and a pool that cannot end before it.
+#[test]
+fn shuttle_a_pool_that_spins_for_ever_still_takes_tasks_and_ends() {
+    explore(|| {
+        for wait in [Wait::Leapfrog, Wait::Block] {
+            let pool = Pool::builder().threads(2).wait(wait).spin(Duration::MAX).build().unwrap();
+            let barrier = Barrier::new(2);
+            pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
+            assert_eq!(pool.run(|w| fib(w, 3)), 2);
+        }
+    });
 }
 
 fn row_of_tasks() {

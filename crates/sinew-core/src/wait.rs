@@ -162,17 +162,22 @@ impl Worker {
             if allowed.is_some_and(|allowed| self.help(awaited, allowed, patience.rounds > 0)) {
                 return true;
             }
-            if patience.is_left() {
+            if patience.is_left(self.own.silence_ns.get()) {
                 continue;
             }
-            let Some(allowed) = allowed else { return self.park_for(awaited) };
+            let Some(allowed) = allowed else {
+                if patience.is_over() {
+                    return self.park_for(awaited);
+                }
+                continue;
+            };
             match self.break_silence(allowed, &patience) {
                 Silence::Broken(job) => {
                     self.execute(job);
                     return true;
                 }
-                Silence::Lasts => {}
-                Silence::Empty => return self.lie_down_for(awaited, allowed),
+                Silence::Empty if patience.is_over() => return self.lie_down_for(awaited, allowed),
+                Silence::Lasts | Silence::Empty => {}
             }
         }
     }
