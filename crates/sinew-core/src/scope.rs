@@ -163,6 +163,32 @@ where
     }
 }
 
+impl Worker {
+    /// [`scope`] on this worker. The body stays here, so it need not be `Send` and may go on using the worker.
+    ///
+    /// # Panics
+    ///
+    /// If the body or a task panics, after all have ended, with the payload of the first.
+    ///
+    /// ```
+    /// let sums = sinew_core::run(|w| {
+    ///     let (mut even, mut odd) = (0, 0);
+    ///     w.scope(|s| {
+    ///         s.spawn(|_| even = (0..100).step_by(2).sum());
+    ///         odd = w.join(|_| (1..50).step_by(2).sum::<u32>(), |_| (51..100).step_by(2).sum::<u32>()).1;
+    ///     });
+    ///     (even, odd)
+    /// });
+    /// assert_eq!(sums, (2450, 1875));
+    /// ```
+    pub fn scope<'env, F, R>(&self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    {
+        run(self, usize::MAX, body)
+    }
+}
+
 impl Awaited for Scope<'_, '_> {
     fn is_done(&self) -> bool {
         // Acquire: pairs with the subtraction in `finish`.
