@@ -146,9 +146,10 @@ fn stamp_cost() -> f64 {
     gaps.iter().sum::<f64>() / gaps.len() as f64
 }
 
-/// A loop of two empty iterations from outside, and one whose two iterations must meet, so that both workers take part.
+/// Loops of 2 and of 64 empty iterations from outside, and one whose two iterations must meet, so that both workers take part. The shorter
+/// loop is offered to others at once; the longer one is over before that would pay.
 fn loops(pool: &Pool, scale: Scale) -> Vec<Line> {
-    let empty = || pool.run(|_| over(0..2).for_each(drop_box));
+    let empty = |n| pool.run(|_| over(0..n).for_each(drop_box));
     let meeting = || {
         let arrived = AtomicU64::new(0);
         pool.run(|_| over(0..2).for_each(|_| meet(&arrived)));
@@ -158,8 +159,11 @@ fn loops(pool: &Pool, scale: Scale) -> Vec<Line> {
         (Thief::Warm, "warm", 500.0, "at most 0.5 µs in the median"),
         (Thief::Parked, "parked", 10_000.0, "at most 10 µs in the median"),
     ] {
-        let line = Line::percentiles(format!("empty loop, pool {is}"), series(thief, scale, || timed(empty)));
-        lines.extend(line.map(|line| line.at_most("median", limit, bar)));
+        for n in [2, 64] {
+            let samples = series(thief, scale, || timed(|| empty(n)));
+            let line = Line::percentiles(format!("empty loop of {n}, pool {is}"), samples);
+            lines.extend(line.map(|line| line.at_most("median", limit, bar)));
+        }
         let what = format!("loop whose two iterations meet, pool {is}");
         lines.extend(Line::percentiles(what, series(thief, scale, || timed(meeting))));
     }

@@ -12,7 +12,7 @@
 use sinew_policy::idle::Idle;
 use sinew_policy::victim::{Outcome, View};
 use sinew_sync::atomic::{Ordering, fence, spin_loop};
-use sinew_sync::clock::now_ns;
+use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicBool;
@@ -31,7 +31,7 @@ const GAP_NS: u64 = 500_000;
 
 /// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one before it runs the one it has, so that
 /// something is public when it comes back; while they are short, the look at the owner's line would be a good part of the steal.
-const SHORT_NS: u64 = 1_000;
+const SHORT: u64 = TICKS_A_US;
 
 /// Time between two offers of the core to other threads.
 const OFFER_NS: u64 = 10_000;
@@ -123,7 +123,7 @@ impl Worker {
         match job {
             Job::Stolen { claim, victim } => {
                 self.stack.set_depth(claim.slot.depth());
-                let began = now_ns();
+                let began = ticks();
                 if self.own.tasks_are_long.get() {
                     self.pool().seats[victim].stack.ask();
                 }
@@ -132,7 +132,7 @@ impl Worker {
                 if claim.slot.finish() && !planted(Bug::ForgottenJoiner) {
                     self.pool().seats[victim].parker.unpark();
                 }
-                self.own.tasks_are_long.set(now_ns().saturating_sub(began) > SHORT_NS);
+                self.own.tasks_are_long.set(ticks().saturating_sub(began) > SHORT);
             }
             Job::Queued(queued) => {
                 self.counters.queued_tasks.add(1);
@@ -197,7 +197,7 @@ impl Worker {
             self.pool().resign();
         }
         self.counters.parks.add(1);
-        self.bed.lie_down();
+        self.bed.lie_down(&self.pool().steering);
         self.parker.park();
         self.bed.get_up(&self.pool().steering);
         if resigns && !self.pool().serve_again() {

@@ -8,7 +8,8 @@
 //!
 //! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is asleep, for new work that may suit it.
 
-use sinew_sync::clock::now_ns;
+use sinew_sync::atomic::spin_loop;
+use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 
 use crate::fork;
 use crate::latch::Latch;
@@ -59,6 +60,9 @@ impl std::fmt::Display for ParseWaitError {
 }
 
 impl std::error::Error for ParseWaitError {}
+
+/// How long a waiting worker only watches before it looks for something to do.
+const MOMENT: u64 = TICKS_A_US / 3;
 
 /// Something that another thread brings about.
 pub(crate) trait Awaited {
@@ -127,6 +131,9 @@ impl Worker {
 
     /// Waits until `awaited` is done, running what is `allowed` meanwhile.
     pub(crate) fn wait(&self, awaited: &dyn Awaited, allowed: Option<Allowed>) {
+        if self.will_soon_be_done(awaited) {
+            return;
+        }
         while !awaited.is_done() {
             if self.pool().is_of_another_process() {
                 self.go_on_alone(allowed);
@@ -147,6 +154,18 @@ impl Worker {
             Some(queued) => self.execute(Job::Queued(queued)),
             None => fork::die_of_lost_task(),
         }
+    }
+
+    /// Watches `awaited` for a moment and touches nothing else: whoever finishes a short task should not meet this worker at its own lines.
+    fn will_soon_be_done(&self, awaited: &dyn Awaited) -> bool {
+        let began = ticks();
+        while !awaited.is_done() {
+            if ticks().saturating_sub(began) > MOMENT {
+                return false;
+            }
+            spin_loop();
+        }
+        true
     }
 
     /// Runs one task, or waits for a spin window and then in the parker. True if a task was run.

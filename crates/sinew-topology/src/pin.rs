@@ -153,24 +153,28 @@ impl ThreadRef {
         sys::current_thread().ok().map(Self)
     }
 
-    /// Takes `cpu` out of the thread's affinity mask, and answers the mask from before, for [`restore`](Self::restore). `None`, with
-    /// nothing changed, if the mask has no other CPU, does not have this one, or cannot be changed.
+    /// The thread's affinity mask; `None` where the system does not tell.
+    pub fn affinity(self) -> Option<CpuSet> {
+        sys::affinity_of(self.0).ok()
+    }
+
+    /// Takes `cpu` out of the thread's affinity mask, which is `mask` now. Answers whether it did: not if the mask has no other CPU, does not
+    /// have this one, or cannot be changed. [`restore`](Self::restore) undoes it.
     ///
     /// The thread must not have ended: its number may be another thread's by then.
     ///
     /// # Cost
     ///
-    /// Two system calls, about 1 µs for a sleeping thread.
-    pub fn keep_off(self, cpu: usize) -> Option<CpuSet> {
-        let before = sys::affinity_of(self.0).ok()?;
-        let rest: CpuSet = before.iter().filter(|&other| other != cpu).collect();
-        let useful = before.contains(cpu) && !rest.is_empty();
-        (useful && sys::set_affinity_of(self.0, &rest).is_ok()).then_some(before)
+    /// A system call, about 1 µs for a sleeping thread.
+    pub fn keep_off(self, cpu: usize, mask: &CpuSet) -> bool {
+        let rest: CpuSet = mask.iter().filter(|&other| other != cpu).collect();
+        let useful = mask.contains(cpu) && !rest.is_empty();
+        useful && sys::set_affinity_of(self.0, &rest).is_ok()
     }
 
-    /// Gives the thread back a mask that [`keep_off`](Self::keep_off) answered.
-    pub fn restore(self, before: &CpuSet) {
+    /// Gives the thread back the mask from before [`keep_off`](Self::keep_off).
+    pub fn restore(self, mask: &CpuSet) {
         // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen others.
-        let _ = sys::set_affinity_of(self.0, before);
+        let _ = sys::set_affinity_of(self.0, mask);
     }
 }
