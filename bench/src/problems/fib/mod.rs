@@ -57,7 +57,7 @@ fn forms() -> Vec<Form> {
 }
 
 fn cases(scale: Scale) -> Vec<Case> {
-    vec![sized(scale.pick("fib 32", "fib 16"), scale.pick(32, 16))]
+    vec![sized(scale.pick("fib 32", "fib 16"), scale.pick(34, 16))]
 }
 
 fn sized(label: &'static str, size: u64) -> Case {
