@@ -20,10 +20,10 @@ fn rests(pool: &Pool, yields: usize) -> bool {
     pool.active_workers() == 0 && marks(pool) == before
 }
 
-/// Waits until the pool rests for long; a worker that never does is caught by the time limit of `ends`. A worker that has lost its core on
+/// Waits until the pool rests for a while; a worker that never does is caught by the time limit of `ends`. A worker that has lost its core on
 /// the way to its parker may seem to rest and then stir once more, which is no fault.
 fn until_all_park(pool: &Pool) {
-    while !rests(pool, 2_000) {}
+    while !rests(pool, 200) {}
 }
 
 /// Would miss: a worker that goes on searching or wakes others without work, from the start, after work, and with any spin window.
