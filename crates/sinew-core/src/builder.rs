@@ -1,4 +1,4 @@
-//! Describing a pool, and starting its threads.
+//! Describing a pool.
 
 use std::any::Any;
 use std::fmt;
@@ -11,17 +11,19 @@ use sinew_sync::atomic::{AtomicBool, AtomicUsize};
 use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
-use sinew_sync::thread::{self, JoinHandle};
-use sinew_topology::{Limits, Machine, Mapping, MappingError, Seating, pin_current_thread};
+use sinew_sync::thread;
+use sinew_topology::{Limits, Machine, Mapping, MappingError, Seating};
 
 use crate::environment;
 use crate::fork;
 use crate::guest::GuestSeat;
-use crate::pool::{Inner, PanicHandler, Pool, Seats};
+use crate::inner::{FirstSeat, Inner, Living, PanicHandler, Seats};
+use crate::limit::Limit;
+use crate::pool::Pool;
 use crate::queue::Injector;
-use crate::search::Allowed;
 use crate::sleep::Sleepers;
 use crate::steer::Steering;
+use crate::threads::{SeatThread, ThreadSettings};
 use crate::tls;
 use crate::wait::Wait;
 use crate::worker::Worker;
@@ -38,18 +40,6 @@ pub enum Fences {
     Auto,
     /// A full fence at every push and pop, and no interruption of other cores: about a nanosecond more a join.
     Full,
-}
-
-/// A hook that gets the number of the worker's seat.
-type Hook = Arc<dyn Fn(usize) + Send + Sync>;
-
-/// What concerns the threads rather than the seats.
-#[derive(Clone, Default)]
-pub(crate) struct ThreadSettings {
-    name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
-    stack_size: Option<usize>,
-    on_start: Option<Hook>,
-    on_exit: Option<Hook>,
 }
 
 /// Describes a pool: [`Pool::builder`]. What is not set has the default named at its method.
@@ -69,6 +59,8 @@ pub struct Builder {
     victims: Victims,
     fences: Fences,
     spin: Option<Duration>,
+    first_seat: FirstSeat,
+    follow_limits: Option<bool>,
     panic_handler: Option<PanicHandler>,
     settings: ThreadSettings,
 }
@@ -85,7 +77,7 @@ impl Builder {
     /// |---|---|---|
     /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
     /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
-    /// | `SINEW_WAIT` | `leapfrog` or `block` | `leapfrog` |
+    /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants` or `block` | `leapfrog` |
     /// | `SINEW_VICTIMS` | `random` | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, about 50 |
@@ -132,6 +124,27 @@ impl Builder {
         self
     }
 
+    /// Whether a seat is kept for callers from outside; default: yes. Without it every seat has a thread of the pool, and callers always hand their
+    /// work over and wait.
+    pub fn guest_seat(mut self, kept: bool) -> Self {
+        self.first_seat = if kept { FirstSeat::Guests } else { FirstSeat::Thread };
+        self
+    }
+
+    /// Makes the thread that builds the pool its worker 0, for good, instead of keeping a guest seat. That thread works for the pool whenever it
+    /// waits in it, and calls [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
+    pub fn use_current_thread(mut self) -> Self {
+        self.first_seat = FirstSeat::Builder;
+        self
+    }
+
+    /// Whether the number of working threads follows affinity, cpuset and quota of the process while it runs, up to the number of seats. Default: where
+    /// the number of threads was not set.
+    pub fn follow_limits(mut self, follow: bool) -> Self {
+        self.follow_limits = Some(follow);
+        self
+    }
+
     /// Names the threads, by seat. Default: `sinew-1`, `sinew-2`, …
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
         self.settings.name = Some(Arc::new(name));
@@ -144,19 +157,19 @@ impl Builder {
         self
     }
 
-    /// Called on each thread before it works, with the number of its seat. A panic in it aborts. Not called for guests.
+    /// Called on each thread before it works, with the number of its seat. A panic in it goes to the panic handler. Not called for guests.
     pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.settings.on_start = Some(Arc::new(hook));
         self
     }
 
-    /// Called on each thread when it ends. A panic in it aborts.
+    /// Called on each thread when it ends. A panic in it goes to the panic handler.
     pub fn on_exit(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.settings.on_exit = Some(Arc::new(hook));
         self
     }
 
-    /// Gets the payload of every detached task that panics. Default: the process aborts.
+    /// Gets the payload of every detached task, and every hook, that panics. Default: the process aborts.
     pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
         self.panic_handler = Some(Box::new(handler));
         self
@@ -173,10 +186,33 @@ impl Builder {
     ///
     /// A quarter of a MiB of address space a worker, touched as it is needed, and a thread each.
     pub fn build(self) -> Result<Pool, BuildError> {
+        let handles = Arc::new(Mutex::new(Vec::new()));
+        let started = Arc::clone(&handles);
+        let settings = self.settings.clone();
+        let pool = self.build_with(move |seat| {
+            let thread = settings.start(seat.index(), move || seat.run())?;
+            started.lock().push(thread);
+            Ok(())
+        })?;
+        pool.threads.lock().append(&mut handles.lock());
+        Ok(pool)
+    }
+
+    /// Builds the pool with threads that `start` provides: it gets what a thread must [`run`](SeatThread::run), once for each seat in order.
+    ///
+    /// Nothing waits for such threads but [`Pool::shutdown`]. A seat whose [`SeatThread`] is dropped stays empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build), with what `start` answered as the cause of [`BuildError::Spawn`].
+    pub fn build_with(self, mut start: impl FnMut(SeatThread) -> io::Result<()>) -> Result<Pool, BuildError> {
         let (machine, limits) = machine();
         let threads = self.threads.unwrap_or_else(|| limits.effective_threads());
         if threads == 0 || threads > MAX_WORKERS {
             return Err(BuildError::Threads(threads));
+        }
+        if self.first_seat == FirstSeat::Builder && tls::current().is_some() {
+            return Err(BuildError::AlreadyWorker);
         }
         let seating =
             Seating::new(machine, limits.allowed(), &self.mapping, threads).map_err(BuildError::Mapping)?;
@@ -184,11 +220,16 @@ impl Builder {
         let inner = self.seats(threads, seating, &limits);
         let pool = Pool {
             inner,
-            threads: Mutex::new(Vec::with_capacity(threads - 1)),
+            threads: Mutex::new(Vec::new()),
             standby: Mutex::new(false),
-            settings,
+            settings: Arc::clone(&settings),
         };
-        pool.start_threads()?;
+        for index in pool.inner.threaded_seats() {
+            start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
+        }
+        if pool.inner.first_seat == FirstSeat::Builder {
+            tls::settle(&pool.inner);
+        }
         Ok(pool)
     }
 
@@ -203,12 +244,15 @@ impl Builder {
             injector: Injector::new(),
             guest: GuestSeat::new(),
             standby: Parker::new(),
+            first_seat: self.first_seat,
+            limit: Limit::new(self.follow_limits.unwrap_or(self.threads.is_none())),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)),
             panic_handler: self.panic_handler,
             steering: Steering::new(self.mapping == Mapping::None && threads <= limits.allowed().len()),
             seating,
             heavy_fences,
+            threads: Living::default(),
             ending: AtomicBool::new(false),
             serving: AtomicUsize::new(0),
             generation: fork::generation(),
@@ -242,80 +286,6 @@ fn register_fence() -> bool {
     false
 }
 
-impl Pool {
-    fn start_threads(&self) -> Result<(), BuildError> {
-        for index in 1..self.inner.seats.len() {
-            let (inner, settings) = (Arc::clone(&self.inner), Arc::clone(&self.settings));
-            let body = move || work(&inner, index, &settings);
-            let thread = start(index, &self.settings, body).map_err(BuildError::Spawn)?;
-            self.threads.lock().push(thread);
-        }
-        Ok(())
-    }
-
-    /// Starts the thread that serves a pool of one while nobody is at its seat.
-    pub(crate) fn start_standby_thread(&self) -> io::Result<JoinHandle<()>> {
-        let inner = Arc::clone(&self.inner);
-        start(0, &self.settings, move || stand_by(&inner))
-    }
-}
-
-fn start(
-    index: usize,
-    settings: &ThreadSettings,
-    body: impl FnOnce() + Send + 'static,
-) -> io::Result<JoinHandle<()>> {
-    let name = settings.name.as_ref().map_or_else(|| format!("sinew-{index}"), |name| name(index));
-    let mut builder = thread::Builder::new().name(name);
-    if let Some(bytes) = settings.stack_size {
-        builder = builder.stack_size(bytes);
-    }
-    builder.spawn(body)
-}
-
-/// The life of a worker's thread.
-fn work(pool: &Inner, index: usize, settings: &ThreadSettings) {
-    tls::within(&pool.seats[index], || serve(pool, index, settings));
-}
-
-fn serve(pool: &Inner, index: usize, settings: &ThreadSettings) {
-    let worker = &pool.seats[index];
-    // A thread that cannot be pinned (a mask that shrank since the pool was built) works unpinned.
-    let _pinned = pool.seating.pin_of(index).and_then(|cpus| pin_current_thread(&cpus).ok());
-    call_hook(settings.on_start.as_ref(), index);
-    worker.bed.move_in();
-    worker.activate();
-    while let Some(job) = worker.next_job() {
-        worker.execute(job);
-    }
-    worker.deactivate();
-    worker.bed.move_out();
-    call_hook(settings.on_exit.as_ref(), index);
-}
-
-fn call_hook(hook: Option<&Hook>, index: usize) {
-    let Some(hook) = hook else { return };
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(index))).is_err() {
-        eprintln!("sinew: a thread's start or exit hook panicked: aborting");
-        std::process::abort();
-    }
-}
-
-fn stand_by(pool: &Inner) {
-    while !pool.is_ending() {
-        if pool.injector.is_empty() {
-            pool.standby.park();
-            continue;
-        }
-        pool.guest.enter();
-        pool.as_guest(|worker| {
-            while let Some(job) = worker.look_around(Allowed::Any, false) {
-                worker.execute(job);
-            }
-        });
-    }
-}
-
 /// A pool that cannot be built.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -326,6 +296,8 @@ pub enum BuildError {
     Mapping(MappingError),
     /// The system refused a thread; fewer workers or a smaller stack may do.
     Spawn(io::Error),
+    /// The building thread cannot be a worker of the pool, as it is one of another pool.
+    AlreadyWorker,
 }
 
 impl fmt::Display for BuildError {
@@ -336,6 +308,7 @@ impl fmt::Display for BuildError {
             Self::Spawn(error) => {
                 write!(f, "a worker's thread could not be started: {error}; try fewer threads")
             }
+            Self::AlreadyWorker => f.write_str("this thread is a worker of another pool already"),
         }
     }
 }
@@ -343,7 +316,7 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Threads(_) => None,
+            Self::Threads(_) | Self::AlreadyWorker => None,
             Self::Mapping(error) => Some(error),
             Self::Spawn(error) => Some(error),
         }
@@ -359,6 +332,7 @@ impl fmt::Debug for Builder {
             .field("victims", &self.victims)
             .field("fences", &self.fences)
             .field("spin", &self.spin)
+            .field("first_seat", &self.first_seat)
             .finish_non_exhaustive()
     }
 }

@@ -6,13 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use sinew_sync::parker::Parker;
-
+use crate::inner::Inner;
 use crate::latch::Latch;
-use crate::pool::Inner;
 use crate::queue::{Header, Queued, TaskRef};
-use crate::search::Allowed;
-use crate::tls;
+use crate::wait::Waiter;
 use crate::worker::Worker;
 
 /// A task in the frame of the thread that waits for it.
@@ -49,22 +46,16 @@ where
     F: for<'w> FnOnce(&'w Worker) -> R + Send,
     R: Send,
 {
-    let waiting = tls::current();
-    let parker = waiting.map_or_else(|| Arc::new(Parker::new()), |worker| Arc::clone(&worker.parker));
+    let waiter = Waiter::here();
     let task = Injected {
         header: Header { run: Injected::<F, R>::run },
         work: UnsafeCell::new(Some(f)),
         result: UnsafeCell::new(None),
-        latch: Latch::new(parker),
+        latch: Latch::new(Arc::clone(waiter.parker())),
     };
-    pool.injector.push(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 });
-    pool.wake_one();
+    pool.inject(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 });
     queued();
-    match waiting {
-        // A worker of another pool serves its own meanwhile: what it waits for may in turn wait for that pool.
-        Some(worker) => worker.wait(&task.latch, Some(Allowed::Any)),
-        None => task.latch.wait(),
-    }
+    waiter.wait(&task.latch);
     match task.result.into_inner() {
         Some(Ok(result)) => result,
         Some(Err(payload)) => resume_unwind(payload),

@@ -25,7 +25,7 @@ struct Frame<B, RB> {
 
 impl<B, RB> Frame<B, RB>
 where
-    B: for<'w> FnOnce(&'w Worker) -> RB,
+    B: for<'w> FnOnce(&'w Worker, bool) -> RB,
 {
     /// What a thief calls.
     ///
@@ -37,7 +37,7 @@ where
         let (frame, worker) = unsafe { (&*data.cast::<Self>(), &*worker.cast::<Worker>()) };
         // SAFETY: the thief has claimed the task, so it is the only one that takes the arm (I5).
         let arm = unsafe { frame.take() };
-        let result = catch_unwind(AssertUnwindSafe(|| arm(worker)));
+        let result = catch_unwind(AssertUnwindSafe(|| arm(worker, true)));
         // SAFETY: the joiner reads the result only after the thief's report (M6).
         unsafe { (*frame.result.get()).write(result) };
     }
@@ -63,7 +63,7 @@ where
 /// On the stack while the first arm runs: if it panics, the second is still brought to its end.
 struct Unjoined<'a, B, RB>
 where
-    B: for<'w> FnOnce(&'w Worker) -> RB,
+    B: for<'w> FnOnce(&'w Worker, bool) -> RB,
 {
     worker: &'a Worker,
     frame: &'a Frame<B, RB>,
@@ -73,7 +73,7 @@ where
 
 impl<B, RB> Drop for Unjoined<'_, B, RB>
 where
-    B: for<'w> FnOnce(&'w Worker) -> RB,
+    B: for<'w> FnOnce(&'w Worker, bool) -> RB,
 {
     /// Inlined, so that the fields can stay in registers until they are needed here.
     #[inline(always)]
@@ -126,6 +126,32 @@ impl Worker {
         B: for<'w> FnOnce(&'w Self) -> RB + Send,
         RB: Send,
     {
+        self.join_context(a, |worker, _migrated| b(worker))
+    }
+
+    /// [`join`](Self::join) whose second arm learns whether it *migrated*: whether it was stolen rather than run by this join itself.
+    ///
+    /// Code that splits work adaptively splits further where its parts are taken, and not where they are not.
+    ///
+    /// # Panics
+    ///
+    /// As [`join`](Self::join).
+    ///
+    /// # Cost
+    ///
+    /// As [`join`](Self::join).
+    ///
+    /// ```
+    /// let (here, migrated) = sinew_core::run(|w| w.join_context(|w| w.index(), |v, migrated| (v.index(), migrated)));
+    /// assert!(migrated.1 || migrated.0 == here);
+    /// ```
+    #[inline]
+    pub fn join_context<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
         let frame = Frame {
             arm: UnsafeCell::new(ManuallyDrop::new(b)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
@@ -146,7 +172,7 @@ impl Worker {
         let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
             // SAFETY: taken back, so it is nobody else's.
             let arm = unsafe { frame.take() };
-            arm(self)
+            arm(self, false)
         } else {
             // SAFETY: `take_back_cold` waited for the thief.
             unsafe { frame.take_result() }.unwrap_or_else(|payload| self.rethrow(depth, payload))
@@ -160,7 +186,7 @@ impl Worker {
     #[inline(never)]
     fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: At, depth: u32)
     where
-        B: for<'w> FnOnce(&'w Self) -> RB,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB,
     {
         self.stack.set_depth(depth);
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked.
@@ -168,7 +194,7 @@ impl Worker {
         let result = if mine {
             // SAFETY: taken back, so it is nobody else's.
             let arm = unsafe { frame.take() };
-            catch_unwind(AssertUnwindSafe(|| arm(self)))
+            catch_unwind(AssertUnwindSafe(|| arm(self, false)))
         } else {
             // SAFETY: `take_back` waited for the thief.
             unsafe { frame.take_result() }
@@ -199,7 +225,7 @@ impl Worker {
     fn join_full<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self) -> RA,
-        B: for<'w> FnOnce(&'w Self) -> RB + Send,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
     {
         self.counters.overflows.add(1);
         // SAFETY: the slot is the newest.
@@ -208,7 +234,7 @@ impl Worker {
         let rb = if mine {
             // SAFETY: taken back, so it is nobody else's.
             let arm = unsafe { frame.take() };
-            catch_unwind(AssertUnwindSafe(|| arm(self)))
+            catch_unwind(AssertUnwindSafe(|| arm(self, false)))
         } else {
             // SAFETY: `take_back` waited for the thief.
             unsafe { frame.take_result() }

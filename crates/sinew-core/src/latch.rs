@@ -41,11 +41,4 @@ impl Latch {
         // Acquire: pairs with `set`.
         self.set.load(Ordering::Acquire) == 1
     }
-
-    /// Blocks the thread until the latch is set.
-    pub(crate) fn wait(&self) {
-        while !self.is_set() {
-            self.parker.park();
-        }
-    }
 }

@@ -15,6 +15,7 @@
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
+mod broadcast;
 mod builder;
 mod counters;
 pub mod data;
@@ -23,9 +24,12 @@ mod fork;
 mod global;
 mod guest;
 mod inject;
+mod inner;
 mod join;
 mod latch;
+mod limit;
 pub mod loops;
+pub mod open;
 mod pool;
 mod queue;
 mod scope;
@@ -37,10 +41,14 @@ pub mod source;
 mod spawn;
 mod stack;
 mod steer;
+mod threads;
 mod tls;
+mod visit;
 mod wait;
 mod worker;
+mod yielding;
 
+pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run};
@@ -48,6 +56,7 @@ pub use pool::Pool;
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use sinew_policy::victim::Victims;
 pub use sinew_topology::Mapping;
-pub use spawn::spawn;
+pub use spawn::{spawn, spawn_fifo};
+pub use threads::SeatThread;
 pub use wait::{ParseWaitError, Wait};
 pub use worker::Worker;

@@ -18,9 +18,10 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicBool;
 use sinew_sync::thread::yield_now;
 
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::queue::{Queued, Taken};
 use crate::stack::{Claim, Exposure, Steal, reason};
+use crate::wait::Wait;
 use crate::worker::{SILENCE_NS, Worker};
 
 /// Rounds between two looks at the clock.
@@ -64,6 +65,15 @@ pub(crate) enum Job<'p> {
     Stolen { claim: Claim<'p>, victim: usize },
     Queued(Queued),
     Injected(Queued),
+}
+
+/// What came of searching.
+enum Search<'p> {
+    Found(Job<'p>),
+    /// There are more workers than may work.
+    Surplus,
+    /// The pool has ended.
+    Over,
 }
 
 /// Which tasks a worker may run now.
@@ -129,6 +139,10 @@ impl Worker {
                 }
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
+                if self.pool().wait == Wait::Descendants && !planted(Bug::StaleEpoch) {
+                    // SAFETY: this is the owner, and the task has joined what it pushed.
+                    unsafe { self.stack.end_epoch() };
+                }
                 if claim.slot.finish() && !planted(Bug::ForgottenJoiner) {
                     self.pool().seats[victim].parker.unpark();
                 }
@@ -146,7 +160,7 @@ impl Worker {
         self.stack.set_depth(depth);
     }
 
-    fn run_task(&self, queued: Queued) {
+    pub(crate) fn run_task(&self, queued: Queued) {
         self.stack.set_depth(queued.depth);
         let header = queued.task.0;
         // SAFETY: whoever takes a task out of a queue runs it, once. Tasks catch their own panics.
@@ -155,24 +169,48 @@ impl Worker {
 
     /// The next task for a worker with an empty stack; `None` when the pool ends.
     pub(crate) fn next_job(&self) -> Option<Job<'_>> {
-        if let Some(job) = self.look_around(Allowed::Any, false) {
-            return Some(job);
+        loop {
+            if self.is_surplus() {
+                // Its part of a broadcast is all that it does.
+                if let Some(queued) = self.inbox.pop(None) {
+                    return Some(Job::Queued(queued));
+                }
+                self.stand_down();
+                continue;
+            }
+            if let Some(job) = self.look_around(Allowed::Any, false) {
+                return Some(job);
+            }
+            match self.search_and_sleep() {
+                Search::Found(job) => return Some(job),
+                Search::Surplus => {}
+                Search::Over => return None,
+            }
         }
+    }
+
+    /// Searches and sleeps in turns until something comes of it.
+    fn search_and_sleep(&self) -> Search<'_> {
         let began = now_ns();
+        self.pool().follow_limits();
         let sleepers = &self.pool().sleepers;
         let mut searching = sleepers.try_search(self.pool().most_searchers());
         let mut parked_ns = 0;
         loop {
             if searching {
+                if self.is_surplus() {
+                    self.resign_search();
+                    return Search::Surplus;
+                }
                 let (job, lost_core) = self.search();
                 if let Some(job) = job {
                     self.end_search(began, parked_ns, lost_core);
-                    return Some(job);
+                    return Search::Found(job);
                 }
                 if planted(Bug::EarlyEnd) && self.pool().is_ending() {
                     sleepers.found_work();
                     self.pool().resign();
-                    return None;
+                    return Search::Over;
                 }
                 if sleepers.fall_asleep(self.index()) && self.last_look(Allowed::Any) {
                     sleepers.get_up(self.index());
@@ -182,7 +220,8 @@ impl Worker {
                 searching = sleepers.try_search(usize::MAX);
                 continue;
             }
-            parked_ns += self.sleep()?;
+            let Some(parked) = self.sleep() else { return Search::Over };
+            parked_ns += parked;
             sleepers.get_up(self.index());
             searching = true;
         }
@@ -259,7 +298,8 @@ impl Worker {
 
     /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with nothing public are asked to publish.
     pub(crate) fn look_around(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
-        if let Some(queued) = self.pop_own(allowed) {
+        let own = self.pop_own(allowed).or_else(|| self.inbox.pop(allowed.above()));
+        if let Some(queued) = own {
             return Some(Job::Queued(queued));
         }
         if let Some(queued) = self.pool().injector.pop(allowed.above()) {
@@ -290,12 +330,30 @@ impl Worker {
     pub(crate) fn pop_own(&self, allowed: Allowed) -> Option<Queued> {
         // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it was gone would not see it.
         unsafe {
-            let newest = self.deque.newest_depth();
-            if newest.is_some_and(|depth| allowed.above().is_none_or(|above| depth > above)) {
+            let newest = self.deque.newest();
+            if newest.is_some_and(|newest| allowed.above().is_none_or(|above| newest.depth > above)) {
                 self.deque.pop()
             } else {
                 None
             }
+        }
+    }
+
+    /// A task that no other worker should run first.
+    pub(crate) fn pop_own_or_delivered(&self) -> Option<Job<'_>> {
+        self.pop_own(Allowed::Any).or_else(|| self.inbox.pop(None)).map(Job::Queued)
+    }
+
+    /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits for something that is no part of it.
+    pub(crate) fn take_own_join(&self) -> Option<Job<'_>> {
+        if !self.stack.has_tasks() {
+            return None;
+        }
+        // SAFETY: this is the owner.
+        unsafe { self.stack.publish() };
+        match self.stack.steal(self.index(), None) {
+            Steal::Task(claim) => Some(Job::Stolen { claim, victim: self.index() }),
+            Steal::Empty | Steal::Lost => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::queue::{Header, Queued, TaskRef};
 use crate::tls;
 use crate::worker::Worker;
@@ -42,31 +42,48 @@ where
     }
 }
 
-/// Queues a task: with the worker of `pool` that this thread is, or from outside, where it counts as lying at `depth`.
-pub(crate) fn queue(pool: &Inner, task: TaskRef, depth: u32) {
-    match tls::current_in(pool) {
-        Some(worker) => worker.queue(task),
-        None => {
-            pool.injector.push(Queued { task, depth });
-            pool.wake_one();
-        }
-    }
-}
-
 impl Worker {
     /// Queues a task on this worker's own queue.
-    pub(crate) fn queue(&self, task: TaskRef) {
+    #[inline]
+    pub(crate) fn queue(&self, queued: Queued) {
         // SAFETY: the caller is the owner (W1).
-        unsafe { self.deque.push(Queued { task, depth: self.depth() + 1 }) };
+        unsafe { self.deque.push(queued) };
         sinew_sync::fence::light(); // M5: a sleeper that left a note after this look sees the task
         if self.stack.wants_attention() {
             self.look_up();
         }
     }
+
+    /// Spawns a detached task into the pool of this worker; see [`spawn`].
+    ///
+    /// # Panics
+    ///
+    /// As [`spawn`].
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: for<'w> FnOnce(&'w Self) + Send + 'static,
+    {
+        self.queue(Queued { task: detached(f), depth: self.depth() + 1 });
+    }
+
+    /// Spawns a detached task that is begun after all that this worker has spawned so before; see [`spawn_fifo`].
+    ///
+    /// # Panics
+    ///
+    /// As [`spawn`].
+    pub fn spawn_fifo<F>(&self, f: F)
+    where
+        F: for<'w> FnOnce(&'w Self) + Send + 'static,
+    {
+        let depth = self.depth() + 1;
+        // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before it ends.
+        let token = unsafe { self.fifo.push(Queued { task: detached(f), depth }) };
+        self.queue(Queued { task: token, depth });
+    }
 }
 
-/// Spawns a detached task into `pool`.
-pub(crate) fn spawn_in<F>(pool: &Inner, f: F)
+/// A detached task: its panic goes to the handler of the pool that runs it.
+fn detached<F>(f: F) -> TaskRef
 where
     F: for<'w> FnOnce(&'w Worker) + Send + 'static,
 {
@@ -75,16 +92,29 @@ where
             worker.pool().handle_panic(payload);
         }
     };
-    // SAFETY: queued, and run once; it borrows nothing. It does not unwind, as `handle_panic` does not.
-    queue(pool, unsafe { HeapTask::on_heap(work) }, 0);
+    // SAFETY: run once; it borrows nothing. It does not unwind, as `handle_panic` does not.
+    unsafe { HeapTask::on_heap(work) }
+}
+
+/// Spawns a detached task into `pool`.
+pub(crate) fn spawn_in<F>(pool: &Inner, f: F)
+where
+    F: for<'w> FnOnce(&'w Worker) + Send + 'static,
+{
+    match tls::current_in(pool) {
+        Some(worker) => worker.spawn(f),
+        None => pool.inject(Queued { task: detached(f), depth: 0 }),
+    }
 }
 
 impl Inner {
     /// Gives the payload of a detached task to the pool's handler, or aborts.
     #[cold]
-    fn handle_panic(&self, payload: Box<dyn std::any::Any + Send>) {
+    pub(crate) fn handle_panic(&self, payload: Box<dyn std::any::Any + Send>) {
         let Some(handler) = &self.panic_handler else {
-            eprintln!("sinew: a detached task panicked and the pool has no panic handler: aborting");
+            eprintln!(
+                "sinew: a detached task or a hook panicked and the pool has no panic handler: aborting"
+            );
             std::process::abort();
         };
         if catch_unwind(AssertUnwindSafe(|| handler(payload))).is_err() {
@@ -120,6 +150,21 @@ where
 {
     match tls::current() {
         Some(worker) => spawn_in(worker.pool(), f),
+        None => crate::global::pool().spawn(f),
+    }
+}
+
+/// [`spawn`] in order: of the tasks that one worker spawns so, the oldest is run first.
+///
+/// # Panics
+///
+/// As [`spawn`].
+pub fn spawn_fifo<F>(f: F)
+where
+    F: for<'w> FnOnce(&'w Worker) + Send + 'static,
+{
+    match tls::current() {
+        Some(worker) => worker.spawn_fifo(f),
         None => crate::global::pool().spawn(f),
     }
 }

@@ -5,8 +5,9 @@
 
 use std::cell::Cell;
 use std::ptr::null;
+use std::sync::Arc;
 
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::worker::Worker;
 
 /// One entry of this thread into a pool.
@@ -51,7 +52,18 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
 }
 
 /// The worker of `pool` that this thread is, if it is one.
+#[inline]
 pub(crate) fn current_in<'a>(pool: &Inner) -> Option<&'a Worker> {
+    match current() {
+        Some(worker) if std::ptr::eq(worker.pool(), pool) => Some(worker),
+        Some(_) => around_in(pool),
+        None => None,
+    }
+}
+
+/// The same for a pool that the thread entered before the present one.
+#[cold]
+fn around_in<'a>(pool: &Inner) -> Option<&'a Worker> {
     let mut frame = HERE.with(|here| here.frame.get());
     // SAFETY: frames and their workers are valid while their guards live, and those around a frame outlive it; see `current`.
     while let Some(here) = unsafe { frame.as_ref() } {
@@ -73,6 +85,18 @@ pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
             Guard { here, worker: here.worker.replace(worker), frame: here.frame.replace(&raw const frame) };
         f()
     })
+}
+
+/// Makes the calling thread, which is no worker yet, the worker at seat 0 of `pool` for good. The pool is never freed.
+pub(crate) fn settle(pool: &Arc<Inner>) {
+    let pool: &'static Inner = Box::leak(Box::new(Arc::clone(pool)));
+    let worker = &pool.seats[0];
+    let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
+    HERE.with(|here| {
+        here.worker.set(worker);
+        here.frame.set(frame);
+    });
+    worker.activate();
 }
 
 /// Calls `f` with `worker`, which this thread owns, and sees to it that it is the current one.

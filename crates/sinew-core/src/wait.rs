@@ -8,32 +8,56 @@
 //!
 //! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is asleep, for new work that may suit it.
 
+use std::sync::Arc;
+
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+use sinew_sync::parker::Parker;
+use sinew_sync::plant::{Bug, planted};
 
 use crate::fork;
 use crate::latch::Latch;
+use crate::queue::ScopeTasks;
 use crate::search::{Allowed, Job, Patience, Silence};
-use crate::stack::{At, Slot};
+use crate::stack::{At, Slot, Steal};
+use crate::tls;
 use crate::worker::Worker;
 
 /// What a worker does while it waits in a join, or at the end of a scope, for tasks that others run.
+///
+/// A task that is run meanwhile runs on the stack of the one that waits. If the waiting one holds a lock that the other wants, neither ever goes on:
+/// programs that hold locks across joins, scopes or loops need [`Descendants`](Self::Descendants) or [`Block`](Self::Block).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Wait {
     /// Help the thief of the joined task, then run deeper tasks only, then park.
     #[default]
     Leapfrog,
-    /// Run nothing and park. Programs that hold a lock across a join may need it; others lose by it.
+    /// Help the thief, then run any task, then park. The stack can grow with the number of tasks.
+    Any,
+    /// Run only tasks that are parts of what is waited for, and deeper parts of broadcasts, then park. A call into another pool waits without running
+    /// anything, so pools that call back into each other need another policy.
+    Descendants,
+    /// Run nothing but the own scope's tasks and deeper parts of broadcasts, and park.
     Block,
+}
+
+impl Wait {
+    const ALL: [Self; 4] = [Self::Leapfrog, Self::Any, Self::Descendants, Self::Block];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Leapfrog => "leapfrog",
+            Self::Any => "any",
+            Self::Descendants => "descendants",
+            Self::Block => "block",
+        }
+    }
 }
 
 impl std::fmt::Display for Wait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Leapfrog => "leapfrog",
-            Self::Block => "block",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -41,11 +65,8 @@ impl std::str::FromStr for Wait {
     type Err = ParseWaitError;
 
     fn from_str(text: &str) -> Result<Self, ParseWaitError> {
-        match text {
-            "leapfrog" => Ok(Self::Leapfrog),
-            "block" => Ok(Self::Block),
-            _ => Err(ParseWaitError(text.to_owned())),
-        }
+        let named = Self::ALL.into_iter().find(|wait| wait.name() == text);
+        named.ok_or_else(|| ParseWaitError(text.to_owned()))
     }
 }
 
@@ -55,11 +76,25 @@ pub struct ParseWaitError(String);
 
 impl std::fmt::Display for ParseWaitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "unknown wait policy `{}`; use `leapfrog` or `block`", self.0)
+        let names = Wait::ALL.map(|wait| format!("`{wait}`")).join(", ");
+        write!(f, "unknown wait policy `{}`; use one of {names}", self.0)
     }
 }
 
 impl std::error::Error for ParseWaitError {}
+
+/// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only those that lie deeper.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Help<'a> {
+    /// Nothing else.
+    Nothing,
+    /// What the thief of the awaited task has pushed for it.
+    Thief,
+    /// The tasks of the awaited scope.
+    Scope(&'a ScopeTasks),
+    /// Whatever is to be found.
+    Tasks(Allowed),
+}
 
 /// How long a waiting worker only watches before it looks for something to do.
 const MOMENT: u64 = TICKS_A_US / 3;
@@ -115,32 +150,59 @@ impl Worker {
                 fork::die_of_lost_task();
             }
             self.counters.blocked_joins.add(1);
-            self.wait(slot, self.allowed_while_waiting());
+            self.wait(slot, self.help_for_thief());
         }
         // SAFETY: done, and every task above was joined by the job that pushed it.
         unsafe { self.stack.unpin(at) };
     }
 
-    /// What the pool's policy lets a blocked worker run: deeper tasks, or none.
-    pub(crate) fn allowed_while_waiting(&self) -> Option<Allowed> {
+    /// What the pool's policy lets this worker run while it waits for the thief of a joined task.
+    fn help_for_thief(&self) -> Help<'static> {
         match self.pool().wait {
-            Wait::Leapfrog => Some(Allowed::Deeper(self.stack.depth())),
-            Wait::Block => None,
+            Wait::Leapfrog => Help::Tasks(Allowed::Deeper(self.stack.depth())),
+            Wait::Any => Help::Tasks(Allowed::Any),
+            Wait::Descendants => Help::Thief,
+            Wait::Block => Help::Nothing,
         }
     }
 
-    /// Waits until `awaited` is done, running what is `allowed` meanwhile.
-    pub(crate) fn wait(&self, awaited: &dyn Awaited, allowed: Option<Allowed>) {
+    /// The same for tasks of this worker's pool that anybody runs: a broadcast.
+    pub(crate) fn help_for_broadcast(&self) -> Help<'static> {
+        match self.help_for_thief() {
+            Help::Thief => Help::Nothing,
+            help => help,
+        }
+    }
+
+    /// The same for a scope whose tasks, which may all lie in this worker's own queue, are deeper than `depth`.
+    pub(crate) fn help_for_scope<'s>(&self, depth: u32, tasks: Option<&'s Arc<ScopeTasks>>) -> Help<'s> {
+        match (self.pool().wait, tasks) {
+            (_, Some(tasks)) => Help::Scope(tasks),
+            (Wait::Any, None) => Help::Tasks(Allowed::Any),
+            (_, None) => Help::Tasks(Allowed::Deeper(depth)),
+        }
+    }
+
+    /// The same for something outside this worker's pool, which may in turn wait for that pool.
+    pub(crate) fn help_for_foreign_work(&self) -> Help<'static> {
+        match self.pool().wait {
+            Wait::Descendants => Help::Nothing,
+            _ => Help::Tasks(Allowed::Any),
+        }
+    }
+
+    /// Waits until `awaited` is done, running what `help` says meanwhile.
+    pub(crate) fn wait(&self, awaited: &dyn Awaited, help: Help<'_>) {
         if self.will_soon_be_done(awaited) {
             return;
         }
         while !awaited.is_done() {
             if self.pool().is_of_another_process() {
-                self.go_on_alone(allowed);
+                self.go_on_alone(help);
                 continue;
             }
             let began = now_ns();
-            let helped = self.help_or_park(awaited, allowed);
+            let helped = self.help_or_park(awaited, help);
             if !helped {
                 self.counters.blocked_ns.add(now_ns().saturating_sub(began));
             }
@@ -149,8 +211,13 @@ impl Worker {
 
     /// In a forked child: what this worker cannot do itself is lost.
     #[cold]
-    fn go_on_alone(&self, allowed: Option<Allowed>) {
-        match allowed.and_then(|allowed| self.pop_own(allowed)) {
+    fn go_on_alone(&self, help: Help<'_>) {
+        let own = match help {
+            Help::Tasks(allowed) => self.pop_own(allowed),
+            Help::Scope(tasks) => tasks.pop(),
+            Help::Nothing | Help::Thief => None,
+        };
+        match own {
             Some(queued) => self.execute(Job::Queued(queued)),
             None => fork::die_of_lost_task(),
         }
@@ -169,27 +236,20 @@ impl Worker {
     }
 
     /// Runs one task, or waits for a spin window and then in the parker. True if a task was run.
-    fn help_or_park(&self, awaited: &dyn Awaited, allowed: Option<Allowed>) -> bool {
-        if allowed.is_some() {
-            self.start_policy();
-        }
+    fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> bool {
+        let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
+        self.start_policy();
         let mut patience = Patience::new(self.window_ns());
         loop {
             if awaited.is_done() {
                 return false;
             }
-            if allowed.is_some_and(|allowed| self.help(awaited, allowed, patience.rounds > 0)) {
+            if self.help(awaited, allowed, patience.rounds > 0) {
                 return true;
             }
             if patience.is_left(self.own.silence_ns.get()) {
                 continue;
             }
-            let Some(allowed) = allowed else {
-                if patience.is_over() {
-                    return self.park_for(awaited);
-                }
-                continue;
-            };
             match self.break_silence(allowed, &patience) {
                 Silence::Broken(job) => {
                     self.execute(job);
@@ -199,6 +259,50 @@ impl Worker {
                 Silence::Lasts | Silence::Empty => {}
             }
         }
+    }
+
+    /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's list while it is parked.
+    #[cold]
+    fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> bool {
+        let mut patience = Patience::new(self.window_ns());
+        loop {
+            if awaited.is_done() {
+                return false;
+            }
+            if let Some(job) = self.find_some(awaited, help, patience.rounds > 0) {
+                self.execute(job);
+                return true;
+            }
+            if !patience.is_left(u64::MAX) {
+                return self.park_for(awaited);
+            }
+        }
+    }
+
+    fn find_some(&self, awaited: &dyn Awaited, help: Help<'_>, ask: bool) -> Option<Job<'_>> {
+        if let Some(part) = self.inbox.pop(Some(self.stack.depth())) {
+            return Some(Job::Queued(part));
+        }
+        match help {
+            Help::Scope(tasks) => self.pop_token(tasks).or_else(|| tasks.pop()).map(Job::Queued),
+            Help::Thief => self.take_part(awaited, ask),
+            Help::Nothing | Help::Tasks(_) => None,
+        }
+    }
+
+    /// A task that is certainly a part of the awaited one: its thief's oldest, claimed while the thief is at it (I6 of `stack`).
+    fn take_part(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
+        let thief = awaited.thief().filter(|&thief| thief != self.index())?;
+        let seat = &self.pool().seats[thief];
+        let unfinished = || planted(Bug::LateLook) || !awaited.is_done();
+        if let Steal::Task(claim) = seat.stack.steal_while(self.index(), None, unfinished) {
+            self.counters.leapfrogged.add(1);
+            return Some(Job::Stolen { claim, victim: thief });
+        }
+        if ask {
+            seat.stack.ask();
+        }
+        None
     }
 
     /// Runs one task for the time of waiting, if there is one: of the thief first.
@@ -211,7 +315,10 @@ impl Worker {
             self.execute(job);
             return true;
         }
-        let job = self.look_around(allowed, ask);
+        let job = self.look_around(allowed, ask).or_else(|| match allowed {
+            Allowed::Any => self.take_own_join(),
+            Allowed::Deeper(_) => None,
+        });
         job.map(|job| self.execute(job)).is_some()
     }
 
@@ -232,4 +339,62 @@ impl Worker {
         self.pool().sleepers.get_up(self.index());
         false
     }
+}
+
+/// A thread that waits for work it has handed to a pool: a worker, which has something to do meanwhile, or not.
+pub(crate) enum Waiter<'w> {
+    Worker(&'w Worker),
+    Thread(Arc<Parker>),
+}
+
+impl<'w> Waiter<'w> {
+    /// The calling thread.
+    pub(crate) fn here() -> Self {
+        tls::current().map_or_else(|| Self::Thread(parker_of_this_thread()), Self::Worker)
+    }
+
+    /// Where it parks.
+    pub(crate) fn parker(&self) -> &Arc<Parker> {
+        match self {
+            Self::Worker(worker) => &worker.parker,
+            Self::Thread(parker) => parker,
+        }
+    }
+
+    /// Waits for something that another pool brings about.
+    pub(crate) fn wait(&self, awaited: &dyn Awaited) {
+        match self {
+            Self::Worker(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
+            Self::Thread(parker) => wait_outside(parker, awaited),
+        }
+    }
+}
+
+/// How long a thread that is no worker watches before it parks: what it waits for often takes no longer than a wake-up.
+const WATCH: u64 = 10 * TICKS_A_US;
+
+fn wait_outside(parker: &Parker, awaited: &dyn Awaited) {
+    let began = ticks();
+    while !awaited.is_done() {
+        if ticks().saturating_sub(began) > WATCH {
+            parker.park();
+        } else {
+            spin_loop();
+        }
+    }
+}
+
+/// A thread that is no worker parks at one place, whatever it waits for: a token too many makes it look once more.
+#[cfg(not(any(loom, shuttle)))]
+fn parker_of_this_thread() -> Arc<Parker> {
+    std::thread_local! {
+        static PARKER: Arc<Parker> = Arc::new(Parker::new());
+    }
+    // A destructor of another thread-local may come by after this one is gone.
+    PARKER.try_with(Arc::clone).unwrap_or_default()
+}
+
+#[cfg(any(loom, shuttle))]
+fn parker_of_this_thread() -> Arc<Parker> {
+    Arc::new(Parker::new())
 }

@@ -20,8 +20,8 @@ use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::parker::Parker;
 
 use crate::counters::{Counters, SeatCounters};
-use crate::pool::Inner;
-use crate::queue::Deque;
+use crate::inner::Inner;
+use crate::queue::{Deque, Fifo, Injector};
 use crate::stack::TaskStack;
 use crate::steer::Bed;
 
@@ -47,6 +47,10 @@ use crate::steer::Bed;
 pub struct Worker {
     pub(crate) stack: TaskStack,
     pub(crate) deque: Deque,
+    /// Detached tasks to be run in order; their tokens lie in the deque.
+    pub(crate) fifo: Fifo,
+    /// Tasks for this worker alone: its parts of broadcasts.
+    pub(crate) inbox: Injector,
     pub(crate) parker: Arc<Parker>,
     pub(crate) bed: Bed,
     /// Somebody owns the seat and is awake. For victim policies: a hint.
@@ -77,6 +81,8 @@ impl Worker {
         Self {
             stack: TaskStack::new(fenced),
             deque: Deque::new(),
+            fifo: Fifo::new(),
+            inbox: Injector::new(),
             parker: Arc::new(Parker::new()),
             bed: Bed::default(),
             active: AtomicBool::new(false),

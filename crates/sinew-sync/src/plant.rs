@@ -39,6 +39,14 @@ pub enum Bug {
     EarlyEnd,
     /// A thief does not wake the worker that waits for its task.
     ForgottenJoiner,
+    /// Workers that stand down are not woken when the limit rises.
+    SilentRaise,
+    /// A worker that stands down after it was woken for new work does not pass the wake-up on.
+    KeptWake,
+    /// A thief reports a task without ending its epoch.
+    StaleEpoch,
+    /// A waiting worker does not look whether its task is finished before it claims a part of it.
+    LateLook,
 }
 
 #[cfg(any(loom, shuttle))]

@@ -13,9 +13,6 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
-
 use crate::cpuset::CpuSet;
 use crate::sysfs::{not_a, read_if_there, read_text};
 use crate::warning::Warning;
@@ -31,6 +28,16 @@ impl Quota {
     /// `quota_us` of CPU time in every `period_us`; `None` if either is 0.
     pub fn new(quota_us: u64, period_us: u64) -> Option<Self> {
         (quota_us > 0 && period_us > 0).then_some(Self { quota_us, period_us })
+    }
+
+    /// Time in every period, in microseconds.
+    pub fn quota_us(self) -> u64 {
+        self.quota_us
+    }
+
+    /// The period, in microseconds.
+    pub fn period_us(self) -> u64 {
+        self.period_us
     }
 
     /// CPUs' worth of time, 1.5 for one and a half.
@@ -68,16 +75,6 @@ impl Eq for Quota {}
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} CPUs ({} µs in {} µs)", self.cpus(), self.quota_us, self.period_us)
-    }
-}
-
-impl Serialize for Quota {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Quota", 3)?;
-        fields.serialize_field("cpus", &self.cpus())?;
-        fields.serialize_field("quota_us", &self.quota_us)?;
-        fields.serialize_field("period_us", &self.period_us)?;
-        fields.end()
     }
 }
 

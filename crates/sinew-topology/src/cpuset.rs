@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
-
 /// CPU numbers are below this. Linux stops at 8,192; synthetic machines of the simulator may be larger. The bound
 /// keeps a nonsensical file (`0-4294967295`) from costing memory.
 pub const MAX_CPUS: usize = 1 << 20;
@@ -117,12 +115,6 @@ impl fmt::Display for CpuSet {
 impl fmt::Debug for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CpuSet({self})")
-    }
-}
-
-impl Serialize for CpuSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -10,7 +10,7 @@
 //! 3. *Who sits where?* [`Mapping`] and [`Seating`]: a PU for each seat of a pool, and how far apart the seats are.
 //!    [`pin_current_thread`] carries it out.
 //!
-//! [`render`] and [`to_json`] show all of it.
+//! [`render`] shows all of it to people, and, with the feature `json`, `to_json` to programs.
 //!
 //! ```
 //! use sinew_topology::{Limits, Machine, Mapping, Seating};
@@ -44,6 +44,8 @@ mod assemble;
 mod cgroup;
 mod cpuset;
 mod distance;
+#[cfg(feature = "json")]
+mod json;
 mod kinds;
 mod limits;
 mod machine;
@@ -58,11 +60,13 @@ mod warning;
 
 pub use cgroup::Quota;
 pub use cpuset::{CpuSet, ListError, MAX_CPUS};
+#[cfg(feature = "json")]
+pub use json::to_json;
 pub use limits::Limits;
 pub use machine::{CoreKind, Level, Machine, Node, Object, Pu, PuId, Source};
 pub use mapping::{Mapping, MappingError, place};
 pub use pin::{PinError, Pinned, ThreadRef, current_cpu, pin_current_thread};
-pub use render::{render, to_json};
+pub use render::render;
 pub use seating::Seating;
 pub use synthetic::DescriptionError;
 pub use warning::Warning;

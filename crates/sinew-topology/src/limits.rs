@@ -5,8 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use crate::cgroup::{self, Found, Quota};
 use crate::cpuset::CpuSet;
 use crate::machine::{Machine, host_parallelism};
@@ -14,7 +12,8 @@ use crate::pin;
 use crate::warning::Warning;
 
 /// The limits in force when they were read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Limits {
     affinity: CpuSet,
     cpuset: Option<CpuSet>,

@@ -20,15 +20,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use serde::Serialize;
-
 use crate::cpuset::CpuSet;
 use crate::distance::Ladder;
 use crate::warning::Warning;
 
 /// The kinds of objects, from the outside in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Level {
     /// The whole machine.
     Machine,
@@ -76,8 +74,8 @@ impl fmt::Display for Level {
 }
 
 /// A PU of one machine, numbered from 0 in tree order. Not the operating system's number: see [`Pu::cpu`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Serialize), serde(transparent))]
 pub struct PuId(pub(crate) u32);
 
 impl PuId {
@@ -88,7 +86,8 @@ impl PuId {
 }
 
 /// A processing unit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Pu {
     /// The operating system's number, which affinity masks are made of.
     pub cpu: usize,
@@ -120,7 +119,8 @@ pub struct Object {
 }
 
 /// A NUMA node. Nodes without PUs (memory alone) are listed, too, though they are not in the tree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Node {
     /// The system's number.
     pub number: usize,
@@ -131,15 +131,16 @@ pub struct Node {
 }
 
 /// A kind of core; most machines have one. The fastest comes first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct CoreKind {
     /// Where the kind is known from: `cpu_core`, `capacity 1024`, `3900 MHz`, or `core` where all are alike.
     pub name: String,
 }
 
 /// Where a machine's description comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Source {
     /// Linux' sysfs, below this root.
     Sysfs(PathBuf),

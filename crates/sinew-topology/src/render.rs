@@ -1,8 +1,6 @@
-//! The machine and its limits, as a tree for people and as JSON for programs.
+//! The machine and its limits, as a tree for people.
 
 use std::fmt::{self, Write};
-
-use serde_json::{Value, json};
 
 use crate::cpuset::{CpuSet, write_list};
 use crate::limits::Limits;
@@ -160,48 +158,6 @@ fn bytes(bytes: u64) -> String {
         unit += 1;
     }
     if size.fract() == 0.0 { format!("{size} {}", units[unit]) } else { format!("{size:.1} {}", units[unit]) }
-}
-
-/// The same for programs: the tree as nested objects, each with `level`, `number`, `cache_bytes` (or null), and `children` or,
-/// in cores, `pus`; beside it `limits`, `distance_levels` and `warnings`.
-///
-/// CPU sets are lists such as `"0-3,8"`. Fields may be added later; none will change its meaning.
-pub fn to_json(machine: &Machine, limits: &Limits) -> Value {
-    let warnings: Vec<String> =
-        machine.warnings().iter().chain(limits.warnings()).map(ToString::to_string).collect();
-    let mut limits_json = json!(limits);
-    limits_json["effective_threads"] = json!(limits.effective_threads());
-    json!({
-        "source": machine.source(),
-        "levels": machine.levels(),
-        "distance_levels": machine.distance_names(),
-        "kinds": machine.kinds(),
-        "nodes": machine.nodes(),
-        "node_distances": node_distances(machine),
-        "tree": object_json(machine, &machine.objects()[0], limits.allowed()),
-        "limits": limits_json,
-        "warnings": warnings,
-    })
-}
-
-fn node_distances(machine: &Machine) -> Vec<Vec<u32>> {
-    let nodes = 0..machine.nodes().len();
-    nodes.clone().map(|a| nodes.clone().map(|b| machine.node_distance(a, b)).collect()).collect()
-}
-
-fn object_json(machine: &Machine, object: &Object, allowed: &CpuSet) -> Value {
-    let mut json =
-        json!({ "level": object.level, "number": object.number, "cache_bytes": object.cache_bytes });
-    if object.children.is_empty() {
-        let pu_json = |pu: &crate::machine::Pu| json!({ "cpu": pu.cpu, "allowed": allowed.contains(pu.cpu) });
-        let pus = &machine.pus()[object.pus.clone()];
-        json["kind"] = json!(machine.kinds()[pus[0].kind].name);
-        json["pus"] = pus.iter().map(pu_json).collect();
-    } else {
-        let children = object.children.iter().map(|&child| &machine.objects()[child]);
-        json["children"] = children.map(|child| object_json(machine, child, allowed)).collect();
-    }
-    json
 }
 
 impl fmt::Display for Machine {

@@ -13,7 +13,7 @@ use crate::mapping::{Mapping, MappingError, place};
 pub struct Seating {
     pus: Vec<Option<PuId>>,
     cpus: Vec<Option<usize>>,
-    /// Row by row, `seats` × `seats`.
+    /// Row by row, `seats` × `seats`; nothing where no seat is placed.
     distances: Vec<u8>,
 }
 
@@ -26,7 +26,7 @@ impl Seating {
     ///
     /// # Cost
     ///
-    /// `seats`² bytes.
+    /// `seats`² bytes, where the mapping places them.
     pub fn new(
         machine: &Machine,
         allowed: &CpuSet,
@@ -35,8 +35,9 @@ impl Seating {
     ) -> Result<Self, MappingError> {
         let pus = place(machine, allowed, mapping, seats)?;
         let cpus = pus.iter().map(|pu| pu.map(|pu| machine.pu(pu).cpu)).collect();
-        let mut distances = Vec::with_capacity(seats * seats);
-        for a in 0..seats {
+        let placed = if pus.iter().any(Option::is_some) { seats } else { 0 };
+        let mut distances = Vec::with_capacity(placed * placed);
+        for a in 0..placed {
             distances.extend((0..seats).map(|b| seat_distance(machine, &pus, a, b)));
         }
         Ok(Self { pus, cpus, distances })
@@ -72,22 +73,13 @@ impl Seating {
     ///
     /// If there is no such seat.
     pub fn distance(&self, a: usize, b: usize) -> u8 {
-        self.distances_from(a)[b]
-    }
-
-    /// The distances from one seat to every seat.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such seat.
-    pub fn distances_from(&self, seat: usize) -> &[u8] {
-        let seats = self.seats();
-        &self.distances[seat * seats..][..seats]
+        assert!(a < self.seats() && b < self.seats(), "no seats {a} and {b} among {}", self.seats());
+        self.distances.get(a * self.seats() + b).copied().unwrap_or(u8::from(a != b))
     }
 
     /// The largest distance between two seats.
     pub fn farthest(&self) -> u8 {
-        self.distances.iter().copied().max().unwrap_or(0)
+        self.distances.iter().copied().max().unwrap_or(u8::from(self.seats() > 1))
     }
 
     /// For each seat the object of `level` it sits in, as an index into [`Machine::objects`]: a package for "who may leave the

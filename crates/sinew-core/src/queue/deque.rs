@@ -147,18 +147,18 @@ impl Deque {
         task.filter(|_| mine)
     }
 
-    /// The depth of the newest task, which a thief may take at any moment.
+    /// The newest task, which a thief may take at any moment: not to be run.
     ///
     /// # Safety
     ///
     /// Owner only.
-    pub(crate) unsafe fn newest_depth(&self) -> Option<u32> {
+    pub(crate) unsafe fn newest(&self) -> Option<Queued> {
         // Relaxed: as in `pop`.
         let bottom = self.bottom.load(Ordering::Relaxed);
         if self.top.load(Ordering::Relaxed) == bottom {
             return None;
         }
-        self.buffer().get(bottom.wrapping_sub(1)).map(|queued| queued.depth)
+        self.buffer().get(bottom.wrapping_sub(1))
     }
 
     /// Takes the oldest task, if it lies deeper than `above` (`None`: any task).

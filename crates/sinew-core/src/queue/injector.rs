@@ -41,6 +41,17 @@ impl Injector {
         task
     }
 
+    /// Takes the newest task.
+    pub(crate) fn pop_newest(&self) -> Option<Queued> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        let task = queue.pop_back();
+        self.len.store(queue.len(), Ordering::Relaxed);
+        task
+    }
+
     /// Whether a task lies deeper than `above` (`None`: any task). Exact for tasks pushed before the caller's fence.
     pub(crate) fn has(&self, above: Option<u32>) -> bool {
         !self.is_empty()

@@ -5,14 +5,18 @@
 //! by a [`TaskRef`], and queue here: in the worker's own [`deque`](Deque), or, from outside, in the pool's [`Injector`].
 
 mod deque;
+mod fifo;
 mod injector;
 #[cfg(all(test, loom))]
 mod models;
+mod scope_tasks;
 
 use std::ptr::NonNull;
 
 pub(crate) use deque::{Deque, Taken};
+pub(crate) use fifo::Fifo;
 pub(crate) use injector::Injector;
+pub(crate) use scope_tasks::ScopeTasks;
 
 use crate::worker::Worker;
 

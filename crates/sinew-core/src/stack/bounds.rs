@@ -11,12 +11,21 @@ pub(crate) struct Bounds {
     pub(crate) limit: u32,
     /// An exposure is in flight: `limit` is about to rise unless the owner clears this.
     pub(crate) pending: bool,
+    /// Counts the stolen tasks that the owner has run, where thieves must know which one is under way (I6).
+    pub(crate) epoch: u64,
 }
+
+/// Bits of `tail` and `limit`; enough for the capacity of a stack, end included.
+const BITS: u32 = 15;
+const MASK: u64 = (1 << BITS) - 1;
+const PENDING: u64 = 1 << (2 * BITS);
+const EPOCH_SHIFT: u32 = 2 * BITS + 1;
+const EPOCH_MASK: u64 = u64::MAX >> EPOCH_SHIFT;
 
 impl Bounds {
     /// Nothing public, everything below `at` taken.
     pub(crate) const fn empty(at: u32) -> Self {
-        Self { tail: at, limit: at, pending: false }
+        Self { tail: at, limit: at, pending: false, epoch: 0 }
     }
 
     /// Whether there is a task to steal.
@@ -25,11 +34,17 @@ impl Bounds {
     }
 
     const fn pack(self) -> u64 {
-        (self.tail as u64) << 32 | (self.limit as u64) << 1 | self.pending as u64
+        let pending = if self.pending { PENDING } else { 0 };
+        (self.epoch & EPOCH_MASK) << EPOCH_SHIFT | pending | (self.limit as u64) << BITS | self.tail as u64
     }
 
     const fn unpack(word: u64) -> Self {
-        Self { tail: (word >> 32) as u32, limit: (word as u32) >> 1, pending: word & 1 == 1 }
+        Self {
+            tail: (word & MASK) as u32,
+            limit: (word >> BITS & MASK) as u32,
+            pending: word & PENDING != 0,
+            epoch: word >> EPOCH_SHIFT,
+        }
     }
 }
 
@@ -45,11 +60,6 @@ impl AtomicBounds {
     #[inline]
     pub(crate) fn load(&self, order: Ordering) -> Bounds {
         Bounds::unpack(self.0.load(order))
-    }
-
-    #[inline]
-    pub(crate) fn swap(&self, new: Bounds, order: Ordering) -> Bounds {
-        Bounds::unpack(self.0.swap(new.pack(), order))
     }
 
     /// One attempt to go from `old` to `new`; AcqRel. Answers whether it succeeded.
@@ -78,14 +88,17 @@ impl AtomicBounds {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::Bounds;
+    use super::super::CAPACITY;
+    use super::{Bounds, EPOCH_MASK};
     use proptest::prelude::*;
 
     proptest! {
         /// Would miss: fields that overlap in the word.
         #[test]
-        fn a_packed_snapshot_unpacks_to_itself(tail: u32, limit in 0_u32..1 << 31, pending: bool) {
-            let bounds = Bounds { tail, limit, pending };
+        fn a_packed_snapshot_unpacks_to_itself(
+            tail in 0..=CAPACITY, limit in 0..=CAPACITY, pending: bool, epoch in 0..=EPOCH_MASK,
+        ) {
+            let bounds = Bounds { tail, limit, pending, epoch };
             prop_assert_eq!(Bounds::unpack(bounds.pack()), bounds);
         }
     }

@@ -26,6 +26,8 @@
 //! - I3: a slot is filled only by the owner, and only while it is at or above `limit` and no thief has it claimed.
 //! - I4: once a thief has moved `tail` over a slot, the slot and the joiner's frame stay as they are until the thief's `finish`.
 //! - I5: every task is taken exactly once, by the owner's pop or by one thief.
+//! - I6: an owner that calls [`end_epoch`](TaskStack::end_epoch) after each stolen task, before it reports, has only parts of that task
+//!   public while `bounds` keeps its epoch: a thief that reads `bounds`, finds the task not reported, and then claims, has a part of it.
 //!
 //! # Orderings
 //!
@@ -208,7 +210,7 @@ impl TaskStack {
             if b.tail > at || (b.limit <= at && !pending) {
                 return None;
             }
-            Some(Bounds { tail: b.tail, limit: b.limit.min(at), pending: false })
+            Some(Bounds { limit: b.limit.min(at), pending: false, ..b })
         });
         match taken_back {
             Err(b) if b.tail > at => Popped::Stolen,
@@ -240,8 +242,21 @@ impl TaskStack {
         self.head.store(at.0, Ordering::Release);
         let at = self.index(at.0);
         // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; a pending exposure is called off.
-        let old = self.shared.bounds.swap(Bounds::empty(at), Ordering::AcqRel);
-        debug_assert!(!old.has_public() && old.tail == at + 1, "unpin({at}) of {old:?}");
+        let freed = self.shared.bounds.update(|b| {
+            debug_assert!(!b.has_public() && b.tail == at + 1, "unpin({at}) of {b:?}");
+            Some(Bounds { epoch: b.epoch, ..Bounds::empty(at) })
+        });
+        debug_assert!(freed.is_ok());
+    }
+
+    /// A stolen task is over, and not reported yet: what is public from now on is no part of it (I6).
+    ///
+    /// # Safety
+    ///
+    /// Owner only, with every task joined that the stolen one pushed.
+    pub(crate) unsafe fn end_epoch(&self) {
+        // AcqRel: before the report (M6), so that whoever finds the task unreported after it has read these bounds knows its epoch.
+        let _ = self.shared.bounds.update(|b| Some(Bounds { epoch: b.epoch + 1, ..b }));
     }
 
     /// Publishes half of the private tasks, the oldest ones. Answers whether anything new is public; `None` if an exposing

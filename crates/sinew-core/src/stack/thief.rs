@@ -41,9 +41,19 @@ pub(crate) enum Exposure {
 impl TaskStack {
     /// Tries to take the oldest task, if it lies deeper than `above` (distance from the root; `None`: any task).
     pub(crate) fn steal(&self, thief: usize, above: Option<u32>) -> Steal<'_> {
+        self.steal_while(thief, above, || true)
+    }
+
+    /// As [`steal`](Self::steal), but takes nothing if `still` answers false once the bounds have been read that the claim rests on.
+    pub(crate) fn steal_while(
+        &self,
+        thief: usize,
+        above: Option<u32>,
+        still: impl FnOnce() -> bool,
+    ) -> Steal<'_> {
         // Acquire: the slot's depth, read below, belongs to a task as new as these bounds.
         let old = self.shared.bounds.load(Ordering::Acquire);
-        if !old.has_public() {
+        if !old.has_public() || !still() {
             return Steal::Empty;
         }
         let slot = self.slot(old.tail);

@@ -1,27 +1,19 @@
 //! Scopes: any number of tasks that may borrow from the frame that waits for them.
-//!
-//! # Invariants
-//!
-//! - C1: `pending` counts the body and every task that is not over. It falls to zero once.
-//! - C2: the scope's frame is valid until `pending` is zero; a task's last access to it is the subtraction.
 
-use std::any::Any;
+mod state;
+
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
-use sinew_sync::atomic::{AtomicUsize, Ordering};
-use sinew_sync::lock::Mutex;
-
 use crate::global;
-use crate::pool::Inner;
-use crate::queue::Queued;
+use crate::queue::{Queued, TaskRef};
 use crate::search::{Allowed, Job};
-use crate::spawn::{HeapTask, discard, queue};
+use crate::spawn::HeapTask;
 use crate::tls;
-use crate::wait::Awaited;
 use crate::worker::Worker;
+
+pub(crate) use state::{ScopeRef, ScopeState};
 
 /// A scope: spawn tasks with [`spawn`](Self::spawn). Made by [`scope`] and [`ScopeBuilder`].
 ///
@@ -39,20 +31,11 @@ use crate::worker::Worker;
 /// sinew_core::scope(|s| kept = Some(s)); // the scope cannot be kept
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
-    pool: NonNull<Inner>,
-    owner: usize,
-    depth: u32,
+    state: ScopeState,
     max_pending: usize,
-    pending: AtomicUsize,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
-
-// SAFETY: the fields are atomics, a mutex and constants; the pool outlives the scope, whose owner is one of its workers.
-unsafe impl Sync for Scope<'_, '_> {}
-// SAFETY: as above; only references to a scope are ever handed out.
-unsafe impl Send for Scope<'_, '_> {}
 
 /// The options of a scope.
 ///
@@ -137,30 +120,12 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
 {
     let scope = Scope {
-        pool: NonNull::from(worker.pool()),
-        owner: worker.index(),
-        depth: worker.depth(),
+        state: ScopeState::new(worker.pool(), false),
         max_pending: max_pending.saturating_add(1),
-        pending: AtomicUsize::new(1),
-        panic: Mutex::new(None),
         scope: PhantomData,
         env: PhantomData,
     };
-    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    let result = result.map_err(|payload| scope.keep(payload));
-    let depth = worker.depth();
-    worker.stack.set_depth(scope.depth);
-    // AcqRel: as in `finish`.
-    if scope.pending.fetch_sub(1, Ordering::AcqRel) > 1 {
-        worker.wait(&scope, Some(Allowed::Deeper(scope.depth)));
-    }
-    worker.stack.set_depth(depth);
-    let panic = scope.panic.lock().take();
-    match (result, panic) {
-        (_, Some(payload)) => resume_unwind(payload),
-        (Ok(result), None) => result,
-        (Err(()), None) => unreachable!("the body's panic was kept"),
-    }
+    scope.state.complete(|| body(&scope))
 }
 
 impl Worker {
@@ -189,13 +154,6 @@ impl Worker {
     }
 }
 
-impl Awaited for Scope<'_, '_> {
-    fn is_done(&self) -> bool {
-        // Acquire: pairs with the subtraction in `finish`.
-        self.pending.load(Ordering::Acquire) == 0
-    }
-}
-
 impl<'scope> Scope<'scope, '_> {
     /// Spawns a task that the scope waits for. From the body, from other tasks of the scope, or from any thread that borrows it.
     ///
@@ -206,59 +164,29 @@ impl<'scope> Scope<'scope, '_> {
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
-        // Relaxed: the spawner is counted itself, so the count is above zero and publishes nothing.
-        let pending = self.pending.fetch_add(1, Ordering::Relaxed);
-        if pending >= self.max_pending {
+        if self.state.count_in() >= self.max_pending {
             return self.spawn_beyond_bound(f);
         }
-        // SAFETY: queued and run once. Before it is over `pending` is above zero, so the scope and what outlives it are there (C2).
-        queue(self.pool(), unsafe { HeapTask::on_heap(self.task(f)) }, self.depth + 1);
+        // SAFETY: the task counts itself out.
+        unsafe { self.state.queue(self.task(f)) };
     }
 
     /// `f` as a task: without unwinding, and counted out at its end.
-    fn task<F>(&'scope self, f: F) -> impl for<'w> FnOnce(&'w Worker) + Send + 'scope
+    fn task<F>(&'scope self, f: F) -> TaskRef
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
-        let scope = ScopeRef(NonNull::from(self).cast());
-        move |worker| {
+        let scope = ScopeRef(NonNull::from(&self.state));
+        let task = move |worker: &Worker| {
             let scope = scope;
-            // SAFETY: C2: this task is still counted.
-            let scope = unsafe { scope.0.as_ref() };
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(worker))) {
-                scope.keep(payload);
+            // SAFETY: C2: this task is still counted; the call that counts it out is the last access.
+            unsafe {
+                scope.0.as_ref().guard(|| f(worker));
+                ScopeState::finish(scope.0.as_ptr(), worker);
             }
-            // SAFETY: this is the task's last access.
-            unsafe { Scope::finish(scope, worker) };
-        }
-    }
-
-    /// Keeps the first panic.
-    #[cold]
-    fn keep(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock();
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            drop(first);
-            discard(payload);
-        }
-    }
-
-    /// Counts a task out.
-    ///
-    /// # Safety
-    ///
-    /// The task is counted, and does not access the scope afterwards.
-    unsafe fn finish(scope: *const Self, worker: &Worker) {
-        // SAFETY: counted, so the scope is valid.
-        let owner = unsafe { (*scope).owner };
-        // AcqRel: what the task did is visible to the owner (Acquire in `is_done`), through the tasks that end later.
-        // SAFETY: as above; the last access.
-        if unsafe { (*scope).pending.fetch_sub(1, Ordering::AcqRel) } == 1 {
-            // The worker belongs to the scope's pool, whose seats are there as long as it works.
-            worker.pool().seats[owner].parker.unpark();
-        }
+        };
+        // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there (C2).
+        unsafe { HeapTask::on_heap(task) }
     }
 
     #[cold]
@@ -266,40 +194,29 @@ impl<'scope> Scope<'scope, '_> {
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
-        // SAFETY: as in `spawn`.
-        let task = unsafe { HeapTask::on_heap(self.task(f)) };
-        let Some(worker) = tls::current_in(self.pool()) else {
-            return queue(self.pool(), task, self.depth + 1);
+        let task = self.task(f);
+        let Some(worker) = tls::current_in(self.state.pool()) else {
+            // SAFETY: the task counts itself out.
+            return unsafe { self.state.queue(task) };
         };
-        while self.pending.load(Ordering::Relaxed) > self.max_pending
-            && let Some(queued) = worker.pop_own(Allowed::Deeper(self.depth))
+        while self.state.pending() > self.max_pending
+            && let Some(queued) = worker.pop_own(Allowed::Deeper(self.state.depth()))
         {
             tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
         }
-        if self.pending.load(Ordering::Relaxed) > self.max_pending {
+        if self.state.pending() > self.max_pending {
             let queued = Queued { task, depth: worker.depth() + 1 };
             tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
         } else {
-            worker.queue(task);
+            // SAFETY: the task counts itself out.
+            unsafe { self.state.queue(task) };
         }
-    }
-
-    fn pool(&self) -> &Inner {
-        // SAFETY: the pool outlives the scope.
-        unsafe { self.pool.as_ref() }
     }
 }
 
-/// A pointer to a scope that may go to another thread.
-struct ScopeRef<'scope, 'env>(NonNull<Scope<'scope, 'env>>);
-
-// SAFETY: a scope is `Sync`.
-unsafe impl Send for ScopeRef<'_, '_> {}
-
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: for people.
-        let pending = self.pending.load(Ordering::Relaxed).saturating_sub(1);
+        let pending = self.state.pending().saturating_sub(1);
         f.debug_struct("Scope").field("pending", &pending).finish_non_exhaustive()
     }
 }

@@ -1,0 +1,238 @@
+//! What a pool's threads share: the seats, the queues, the sleepers, and the protocol of the pool's end.
+//!
+//! # Shutdown
+//!
+//! 1. Ending the pool sets `ending` and wakes every worker.
+//! 2. A worker that finds nothing to do any more *resigns* and parks; new work wakes it as ever, and takes it back into the count. So tasks that
+//!    need each other still find a second worker, and detached tasks are run first, also those that tasks spawn meanwhile.
+//! 3. The last one to resign wakes the others, and all end.
+//! 4. The seats are freed by the last of the pool's handle and its threads.
+//!
+//! The building thread of a pool that it is a worker of never resigns, and is not counted: its pool ends without it.
+
+use std::any::Any;
+use std::ops::Range;
+
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use sinew_sync::fence as asymmetric;
+use sinew_sync::lock::{Condvar, Mutex};
+use sinew_sync::parker::Parker;
+use sinew_topology::Seating;
+
+use crate::fork;
+use crate::guest::GuestSeat;
+use crate::limit::Limit;
+use crate::queue::{Injector, Queued};
+use crate::sleep::Sleepers;
+use crate::steer::Steering;
+use crate::wait::Wait;
+use crate::worker::Worker;
+
+/// What to do with the payload of a detached task that panicked.
+pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
+
+/// The workers of a pool.
+pub(crate) struct Seats(Box<[Worker]>);
+
+// SAFETY: workers are shared inside the crate by invariant W2: other threads use only their synchronised parts.
+unsafe impl Sync for Seats {}
+// SAFETY: a worker is bound to no thread; its owner changes with the guest seat.
+unsafe impl Send for Seats {}
+
+impl Seats {
+    pub(crate) fn new(workers: impl Iterator<Item = Worker>) -> Self {
+        Self(workers.collect())
+    }
+}
+
+impl std::ops::Deref for Seats {
+    type Target = [Worker];
+
+    #[inline]
+    fn deref(&self) -> &[Worker] {
+        &self.0
+    }
+}
+
+/// Who sits at seat 0. The others have a thread of the pool each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum FirstSeat {
+    /// Callers from outside, one at a time.
+    #[default]
+    Guests,
+    /// The thread that built the pool, for good.
+    Builder,
+    /// A thread of the pool.
+    Thread,
+}
+
+/// What a pool's threads share.
+pub(crate) struct Inner {
+    pub(crate) seats: Seats,
+    pub(crate) first_seat: FirstSeat,
+    pub(crate) sleepers: Sleepers,
+    pub(crate) injector: Injector,
+    pub(crate) guest: GuestSeat,
+    pub(crate) limit: Limit,
+    pub(crate) wait: Wait,
+    /// A fixed spin window, where the adaptive one is not wanted.
+    pub(crate) spin_ns: Option<u64>,
+    pub(crate) panic_handler: Option<PanicHandler>,
+    /// Wakes the standby thread of a pool of one.
+    pub(crate) standby: Parker,
+    pub(crate) seating: Seating,
+    pub(crate) steering: Steering,
+    pub(crate) heavy_fences: bool,
+    pub(crate) ending: AtomicBool,
+    /// Threads that have not resigned.
+    pub(crate) serving: AtomicUsize,
+    pub(crate) threads: Living,
+    pub(crate) generation: u32,
+}
+
+impl Inner {
+    /// Distance level between two seats: 0 is the closest.
+    pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
+        self.seating.distance(a, b)
+    }
+
+    /// The seats that have a thread of the pool.
+    pub(crate) fn threaded_seats(&self) -> Range<usize> {
+        usize::from(self.first_seat != FirstSeat::Thread)..self.seats.len()
+    }
+
+    /// Whether there is a thread that serves whoever calls from outside.
+    pub(crate) fn has_threads(&self) -> bool {
+        !self.threaded_seats().is_empty()
+    }
+
+    /// Whether callers from outside may sit down at seat 0.
+    pub(crate) fn takes_guests(&self) -> bool {
+        self.first_seat == FirstSeat::Guests
+    }
+
+    /// How many may search at once: half of those who may work.
+    pub(crate) fn most_searchers(&self) -> usize {
+        self.limit.get().min(self.seats.len()).div_ceil(2)
+    }
+
+    /// Whether the pool lets its owners do without full fences once the heavy one works.
+    pub(crate) fn may_rely_on_heavy_fences(&self) -> bool {
+        self.heavy_fences
+    }
+
+    /// Whether owners can do without full fences now. A pool of one has no thieves, and needs none in any case.
+    pub(crate) fn relies_on_heavy_fences(&self) -> bool {
+        self.heavy_fences && (asymmetric::asymmetric() || self.seats.len() == 1)
+    }
+
+    /// Whether this process is a child that came by the pool through a fork.
+    pub(crate) fn is_of_another_process(&self) -> bool {
+        self.generation != fork::current()
+    }
+
+    /// Whether the workers are to end when they find nothing more to do.
+    pub(crate) fn is_ending(&self) -> bool {
+        // Acquire: pairs with `end`.
+        self.ending.load(Ordering::Acquire)
+    }
+
+    /// Queues work from outside and sees to it that somebody looks.
+    pub(crate) fn inject(&self, queued: Queued) {
+        self.injector.push(queued);
+        self.wake_one();
+    }
+
+    /// Hands a task to the worker at `seat` and to no other.
+    pub(crate) fn deliver(&self, seat: usize, queued: Queued) {
+        let seat = &self.seats[seat];
+        seat.inbox.push(queued);
+        if !self.is_of_another_process() {
+            // The token stays where the worker is awake: it looks again before it sleeps.
+            self.steering.before_wake(&seat.bed);
+            seat.parker.unpark();
+        }
+    }
+
+    /// Wakes a sleeper for new work, if one sleeps and nobody searches.
+    pub(crate) fn wake_one(&self) -> bool {
+        !self.is_of_another_process() && self.unpark(self.sleepers.wake_one())
+    }
+
+    /// Wakes a sleeper in any case.
+    pub(crate) fn rouse(&self) -> bool {
+        !self.is_of_another_process() && self.unpark(self.sleepers.rouse())
+    }
+
+    fn unpark(&self, seat: Option<usize>) -> bool {
+        let Some(seat) = seat.map(|seat| &self.seats[seat]) else { return false };
+        self.steering.before_wake(&seat.bed);
+        seat.parker.unpark();
+        true
+    }
+
+    /// Tells the threads of the pool to end. A worker that did not see `ending` before it parked finds the token that is left here.
+    pub(crate) fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
+        self.unpark_all();
+        self.standby.unpark();
+    }
+
+    pub(crate) fn unpark_all(&self) {
+        for seat in self.seats.iter() {
+            seat.parker.unpark();
+        }
+    }
+
+    /// A thread of the pool is about to begin.
+    pub(crate) fn enlist(&self) {
+        // Relaxed: published with the thread itself. The pool does not end while it is built.
+        self.serving.fetch_add(1, Ordering::Relaxed);
+        self.threads.begin();
+    }
+
+    /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is over.
+    pub(crate) fn resign(&self) {
+        // AcqRel: whoever ends comes after all that the others did.
+        if self.serving.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.unpark_all();
+        }
+    }
+
+    /// A worker that had resigned was woken. False if the pool is over.
+    pub(crate) fn serve_again(&self) -> bool {
+        let serve = |serving| (serving > 0).then(|| serving + 1);
+        self.serving.fetch_update(Ordering::AcqRel, Ordering::Acquire, serve).is_ok()
+    }
+}
+
+/// How many threads of a pool have not left yet.
+#[derive(Debug, Default)]
+pub(crate) struct Living {
+    count: Mutex<usize>,
+    left: Condvar,
+}
+
+impl Living {
+    fn begin(&self) {
+        *self.count.lock() += 1;
+    }
+
+    /// A thread does nothing more for its pool.
+    pub(crate) fn leave(&self) {
+        let mut count = self.count.lock();
+        *count -= 1;
+        if *count == 0 {
+            self.left.notify_all();
+        }
+    }
+
+    /// Waits until all have left.
+    pub(crate) fn wait(&self) {
+        let mut count = self.count.lock();
+        while *count > 0 {
+            count = self.left.wait(count);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! How many of a pool's workers may work: a number that can change at any time.
+//!
+//! Seats with a number at or above the limit are *surplus*. Their threads stand down between two tasks: they leave what they have in their queues to
+//! the others, park, and come back when the limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps its
+//! seat and goes on helping there; nobody is stopped, and no thread ends.
+//!
+//! # Invariants
+//!
+//! - L1: at least one thread of the pool is never surplus, so that callers from outside are served.
+//! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that was woken for new work passes the
+//!   wake-up on first.
+//!
+//! # Orderings
+//!
+//! M8: the limit is raised (Release), `unpark` ↔ `park`, the limit is read (Acquire): the token is not lost, whichever comes first.
+//!
+//! # Cost
+//!
+//! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its process reads them at most ten times a second,
+//! by a worker that has nothing else to do.
+
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::clock::now_ns;
+use sinew_sync::plant::{Bug, planted};
+
+use crate::builder::machine;
+use crate::inner::Inner;
+use crate::worker::Worker;
+
+/// Time between two looks at affinity, cpuset and quota.
+const LOOK_NS: u64 = 100_000_000;
+
+/// The limit of one pool.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    workers: AtomicUsize,
+    follows: bool,
+    next_look_ns: AtomicU64,
+}
+
+impl Limit {
+    /// No limit; `follows` if affinity, cpuset and quota set it from time to time.
+    pub(crate) fn new(follows: bool) -> Self {
+        Self { workers: AtomicUsize::new(usize::MAX), follows, next_look_ns: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        // Acquire: M8.
+        self.workers.load(Ordering::Acquire)
+    }
+
+    /// Whether it is time to look at the limits of the process; true for one caller.
+    fn is_time_to_look(&self) -> bool {
+        if !self.follows || cfg!(any(loom, shuttle)) {
+            return false;
+        }
+        let (now, next) = (now_ns(), self.next_look_ns.load(Ordering::Relaxed));
+        // Relaxed: limits a rate.
+        now >= next
+            && self
+                .next_look_ns
+                .compare_exchange(next, now + LOOK_NS, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+}
+
+impl Inner {
+    /// Lets `workers` of the pool's workers work, from their next task on. Answers how many that are: no fewer than leave a thread (L1), no more than
+    /// there are seats.
+    pub(crate) fn set_limit(&self, workers: usize) -> usize {
+        let fewest = (self.threaded_seats().start + 1).min(self.seats.len());
+        let workers = workers.clamp(fewest, self.seats.len());
+        // AcqRel: M8.
+        let before = self.limit.workers.swap(workers, Ordering::AcqRel);
+        if self.is_of_another_process() || planted(Bug::SilentRaise) {
+            return workers;
+        }
+        for seat in self.seats.iter().take(workers).skip(before) {
+            seat.parker.unpark();
+        }
+        workers
+    }
+
+    /// How many workers may work.
+    pub(crate) fn active_limit(&self) -> usize {
+        self.limit.get().min(self.seats.len())
+    }
+
+    /// Reads what the process may use, now and then, and takes it as the limit.
+    pub(crate) fn follow_limits(&self) {
+        if self.limit.is_time_to_look() {
+            let (_, limits) = machine();
+            self.set_limit(limits.effective_threads());
+        }
+    }
+}
+
+impl Worker {
+    /// Whether this worker should stand down.
+    #[inline]
+    pub(crate) fn is_surplus(&self) -> bool {
+        self.index() >= self.pool().limit.get() && !self.pool().is_ending()
+    }
+
+    /// Parks while this worker is surplus and has no part in a broadcast.
+    #[cold]
+    pub(crate) fn stand_down(&self) {
+        if !self.deque.is_empty() {
+            self.wake_one();
+        }
+        self.deactivate();
+        self.counters.parks.add(1);
+        while self.is_surplus() && self.inbox.is_empty() {
+            self.parker.park();
+        }
+        self.activate();
+    }
+
+    /// A searcher that turns out to be surplus: passes the search on (L2) and stands down.
+    #[cold]
+    pub(crate) fn resign_search(&self) {
+        if self.pool().sleepers.found_work() && !planted(Bug::KeptWake) && self.pool().rouse() {
+            self.counters.wakes.add(1);
+        }
+        self.stand_down();
+    }
+}

@@ -1,0 +1,150 @@
+//! The threads of a pool: how they are started, what they do, how they leave.
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use sinew_sync::thread::{self, JoinHandle};
+use sinew_topology::pin_current_thread;
+
+use crate::inner::Inner;
+use crate::pool::Pool;
+use crate::tls;
+
+/// A hook that gets the number of the worker's seat.
+type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// What concerns the threads rather than the seats.
+#[derive(Clone, Default)]
+pub(crate) struct ThreadSettings {
+    pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) on_start: Option<Hook>,
+    pub(crate) on_exit: Option<Hook>,
+}
+
+impl ThreadSettings {
+    /// Starts a thread for the seat `index`.
+    pub(crate) fn start(
+        &self,
+        index: usize,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        let name = self.name.as_ref().map_or_else(|| format!("sinew-{index}"), |name| name(index));
+        let mut builder = thread::Builder::new().name(name);
+        if let Some(bytes) = self.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        builder.spawn(body)
+    }
+}
+
+/// What the thread of one seat has to do: [`run`](Self::run), on a thread that [`Builder::build_with`](crate::Builder::build_with) was given
+/// the means to start.
+///
+/// Dropping it leaves the seat empty for good; the pool goes on without it.
+pub struct SeatThread {
+    inner: Arc<Inner>,
+    settings: Arc<ThreadSettings>,
+    index: usize,
+    has_run: bool,
+}
+
+impl SeatThread {
+    pub(crate) fn new(inner: &Arc<Inner>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
+        inner.enlist();
+        Self { inner: Arc::clone(inner), settings: Arc::clone(settings), index, has_run: false }
+    }
+
+    /// The number of the seat.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Works at the seat until the pool ends.
+    ///
+    /// # Blocking
+    ///
+    /// For the life of the pool.
+    pub fn run(mut self) {
+        self.has_run = true;
+        let worker = &self.inner.seats[self.index];
+        tls::within(worker, || self.serve());
+    }
+
+    fn serve(&self) {
+        let (pool, index) = (&*self.inner, self.index);
+        let worker = &pool.seats[index];
+        // A thread that cannot be pinned (a mask that shrank since the pool was built) works unpinned.
+        let _pinned = pool.seating.pin_of(index).and_then(|cpus| pin_current_thread(&cpus).ok());
+        pool.call_hook(self.settings.on_start.as_ref(), index);
+        worker.bed.move_in();
+        worker.activate();
+        while let Some(job) = worker.next_job() {
+            worker.execute(job);
+        }
+        worker.deactivate();
+        worker.bed.move_out();
+        pool.call_hook(self.settings.on_exit.as_ref(), index);
+    }
+}
+
+impl Drop for SeatThread {
+    fn drop(&mut self) {
+        if !self.has_run {
+            self.inner.resign();
+        }
+        self.inner.threads.leave();
+    }
+}
+
+impl fmt::Debug for SeatThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeatThread").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn call_hook(&self, hook: Option<&Hook>, index: usize) {
+        let Some(hook) = hook else { return };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| hook(index))) {
+            self.handle_panic(payload);
+        }
+    }
+
+    /// The life of the thread that serves a pool of one while nobody is at its seat.
+    fn stand_by(&self) {
+        while !self.is_ending() {
+            if self.injector.is_empty() {
+                self.standby.park();
+                continue;
+            }
+            self.guest.enter();
+            self.run_what_waits();
+        }
+    }
+}
+
+impl Pool {
+    /// A pool of one has no threads; detached tasks get one that sits down at the guest seat whenever there is work and nobody else does it.
+    #[cold]
+    pub(crate) fn start_standby(&self) {
+        let mut started = self.standby.lock();
+        if *started {
+            self.inner.standby.unpark();
+            return;
+        }
+        let inner = Arc::clone(&self.inner);
+        match self.settings.start(0, move || inner.stand_by()) {
+            Ok(handle) => {
+                self.threads.lock().push(handle);
+                *started = true;
+            }
+            // The next guest runs the task, or the end of the pool does.
+            Err(error) => eprintln!(
+                "sinew: no thread for detached tasks: {error}; they run at the next call into the pool"
+            ),
+        }
+    }
+}
