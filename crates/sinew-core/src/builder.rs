@@ -60,6 +60,7 @@ pub struct Builder {
     fences: Fences,
     spin: Option<Duration>,
     first_seat: FirstSeat,
+    oldest_first: bool,
     follow_limits: Option<bool>,
     panic_handler: Option<PanicHandler>,
     settings: ThreadSettings,
@@ -85,7 +86,12 @@ impl Builder {
     /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
     /// afterwards beats the environment.
     pub fn from_env() -> Self {
-        environment::builder()
+        Self::new().set_from_env()
+    }
+
+    /// This builder with what the environment sets, as the table at [`from_env`](Self::from_env) says; the rest stays as it is.
+    pub fn set_from_env(self) -> Self {
+        environment::set_from_env(self)
     }
 
     /// The number of workers, the guest seat included. Default: the number of processors that affinity, cpuset and quota leave to this process.
@@ -135,6 +141,12 @@ impl Builder {
     /// waits in it, and calls [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
     pub fn use_current_thread(mut self) -> Self {
         self.first_seat = FirstSeat::Builder;
+        self
+    }
+
+    /// Whether workers run the oldest of their own queued tasks first instead of the newest. Default: no.
+    pub fn oldest_first(mut self, oldest_first: bool) -> Self {
+        self.oldest_first = oldest_first;
         self
     }
 
@@ -245,6 +257,7 @@ impl Builder {
             guest: GuestSeat::new(),
             standby: Parker::new(),
             first_seat: self.first_seat,
+            oldest_first: self.oldest_first,
             limit: Limit::new(self.follow_limits.unwrap_or(self.threads.is_none())),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)),

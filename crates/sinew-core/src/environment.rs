@@ -7,9 +7,9 @@ use sinew_topology::{Mapping, MappingError, Seating};
 
 use crate::builder::{Builder, Fences, MAX_WORKERS, machine};
 
-/// A builder with what the environment sets.
-pub(crate) fn builder() -> Builder {
-    apply(Builder::new(), |name| std::env::var(name).ok(), |warning| eprintln!("sinew: {warning}"))
+/// `builder` with what the environment sets.
+pub(crate) fn set_from_env(builder: Builder) -> Builder {
+    apply(builder, |name| std::env::var(name).ok(), |warning| eprintln!("sinew: {warning}"))
 }
 
 fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(String)) -> Builder {

@@ -95,6 +95,21 @@ where
     }
 }
 
+/// Calls `f` with the worker that this thread is, if it is one: of the pool that it entered last.
+///
+/// # Cost
+///
+/// A look into thread-local storage.
+///
+/// ```
+/// assert!(sinew_core::with_current(|w| w.is_none()));
+/// assert!(sinew_core::run(|_| sinew_core::with_current(|w| w.is_some())));
+/// ```
+#[inline]
+pub fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    f(tls::current())
+}
+
 #[cold]
 fn from_outside<F, R>(f: F) -> R
 where

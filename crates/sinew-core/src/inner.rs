@@ -75,6 +75,8 @@ pub(crate) struct Inner {
     pub(crate) guest: GuestSeat,
     pub(crate) limit: Limit,
     pub(crate) wait: Wait,
+    /// Owners take from the old end of their queues.
+    pub(crate) oldest_first: bool,
     /// A fixed spin window, where the adaptive one is not wanted.
     pub(crate) spin_ns: Option<u64>,
     pub(crate) panic_handler: Option<PanicHandler>,

@@ -51,7 +51,7 @@ mod yielding;
 pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
 pub use counters::Counters;
-pub use global::{join, pool as global_pool, run};
+pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use sinew_policy::victim::Victims;

@@ -328,6 +328,9 @@ impl Worker {
 
     /// The newest task of the own queue, if it is allowed.
     pub(crate) fn pop_own(&self, allowed: Allowed) -> Option<Queued> {
+        if self.pool().oldest_first {
+            return self.pop_oldest(allowed);
+        }
         // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it was gone would not see it.
         unsafe {
             let newest = self.deque.newest();
@@ -354,6 +357,17 @@ impl Worker {
         match self.stack.steal(self.index(), None) {
             Steal::Task(claim) => Some(Job::Stolen { claim, victim: self.index() }),
             Steal::Empty | Steal::Lost => None,
+        }
+    }
+
+    #[cold]
+    fn pop_oldest(&self, allowed: Allowed) -> Option<Queued> {
+        loop {
+            match self.deque.steal(allowed.above()) {
+                Taken::Task(queued) => return Some(queued),
+                Taken::Empty => return None,
+                Taken::Lost => {}
+            }
         }
     }
 

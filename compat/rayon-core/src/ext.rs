@@ -1,0 +1,142 @@
+//! What rayon-core does not have: threads that come and go while a program runs, counters, a shutdown that waits, and a say in what waiting workers
+//! do.
+//!
+//! A program that uses it depends on this crate by name, beside rayon.
+//!
+//! # Locks across parallel calls
+//!
+//! A thread that waits for its part of a parallel call runs other tasks meanwhile, as upstream's do. If it holds a lock that such a task takes, the
+//! thread waits for itself. Under [`Wait::Descendants`] a waiting thread runs only parts of what it waits for:
+//!
+//! ```
+//! use rayon_core::ext::{ThreadPoolBuilderExt, Wait};
+//! use std::sync::Mutex;
+//!
+//! let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).wait(Wait::Descendants).build()?;
+//! let table = Mutex::new(0);
+//! let locked = || {
+//!     let mut table = table.lock().unwrap();
+//!     rayon_core::join(|| (), || ()); // would run `locked` again, and never end
+//!     *table += 1;
+//! };
+//! pool.scope(|s| (0..100).for_each(|_| s.spawn(|_| locked())));
+//! assert_eq!(table.into_inner().unwrap(), 100);
+//! # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+//! ```
+//!
+//! For a program that nobody can change, `SINEW_WAIT=descendants` does the same.
+
+use std::time::Duration;
+
+pub use sinew_core::{Counters, Mapping, Victims, Wait};
+
+use crate::builder::ThreadPoolBuilder;
+use crate::pool::{ThreadPool, global};
+
+/// More to say about a pool before it is built.
+pub trait ThreadPoolBuilderExt {
+    /// What a thread may run while it waits. Default: `SINEW_WAIT`, else [`Wait::Any`], as upstream.
+    fn wait(self, wait: Wait) -> Self;
+
+    /// Where threads are pinned. Default: `SINEW_MAPPING`, else nowhere.
+    fn mapping(self, mapping: Mapping) -> Self;
+
+    /// How thieves choose their victims. Default: `SINEW_VICTIMS`.
+    fn victims(self, victims: Victims) -> Self;
+
+    /// How long an idle thread spins before it parks. Default: `SINEW_SPIN_US`, else adaptive.
+    fn spin(self, window: Duration) -> Self;
+
+    /// Whether the number of active threads follows affinity, cpuset and quota while the program runs. Default: where nobody set the number.
+    fn follow_limits(self, follow: bool) -> Self;
+}
+
+impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
+    fn wait(mut self, wait: Wait) -> Self {
+        self.recipe.wait = Some(wait);
+        self
+    }
+
+    fn mapping(mut self, mapping: Mapping) -> Self {
+        self.recipe.mapping = Some(mapping);
+        self
+    }
+
+    fn victims(mut self, victims: Victims) -> Self {
+        self.recipe.victims = Some(victims);
+        self
+    }
+
+    fn spin(mut self, window: Duration) -> Self {
+        self.recipe.spin = Some(window);
+        self
+    }
+
+    fn follow_limits(mut self, follow: bool) -> Self {
+        self.recipe.follow_limits = Some(follow);
+        self
+    }
+}
+
+/// More to do with a pool.
+pub trait ThreadPoolExt {
+    /// Lets at most `threads` of the pool's threads work, from their next task on; the others stand down and park. Answers the number in force: at least one
+    /// thread goes on, and there are no more than the pool has. [`current_num_threads`](crate::current_num_threads) stays what it is.
+    ///
+    /// ```
+    /// use rayon_core::ext::ThreadPoolExt;
+    ///
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(4).build()?;
+    /// assert_eq!((pool.set_active_threads(1), pool.active_threads()), (1, 1));
+    /// assert_eq!(pool.install(|| rayon_core::join(|| 1, || 2)), (1, 2));
+    /// assert_eq!((pool.set_active_threads(9), pool.current_num_threads()), (4, 4));
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    fn set_active_threads(&self, threads: usize) -> usize;
+
+    /// How many threads may work now.
+    fn active_threads(&self) -> usize;
+
+    /// What the threads have counted: steals, parks, waits.
+    fn counters(&self) -> Counters;
+
+    /// Ends the pool when there is nothing more to do, and waits until every thread has left it, exit handlers included.
+    ///
+    /// # Panics
+    ///
+    /// If the caller is one of its threads.
+    fn shutdown(self);
+}
+
+impl ThreadPoolExt for ThreadPool {
+    fn set_active_threads(&self, threads: usize) -> usize {
+        self.pool().set_workers(threads)
+    }
+
+    fn active_threads(&self) -> usize {
+        self.pool().workers()
+    }
+
+    fn counters(&self) -> Counters {
+        self.pool().counters()
+    }
+
+    fn shutdown(self) {
+        Self::shutdown(self);
+    }
+}
+
+/// [`ThreadPoolExt::set_active_threads`] of the global pool.
+pub fn set_active_threads(threads: usize) -> usize {
+    global().set_active_threads(threads)
+}
+
+/// [`ThreadPoolExt::active_threads`] of the global pool.
+pub fn active_threads() -> usize {
+    global().active_threads()
+}
+
+/// [`ThreadPoolExt::counters`] of the global pool.
+pub fn counters() -> Counters {
+    global().counters()
+}

@@ -1,0 +1,266 @@
+//! [`ThreadPool`], and the global one.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use sinew_core::open::{Scope, ScopeFifo};
+use sinew_core::{BroadcastContext, Pool, Worker};
+
+use crate::builder::ThreadPoolBuilder;
+use crate::call::Yield;
+#[expect(deprecated, reason = "upstream still has it")]
+use crate::configuration::Configuration;
+use crate::error::ThreadPoolBuildError;
+use crate::recipe::Recipe;
+
+/// A pool of threads.
+///
+/// Dropping it does not wait: its threads run what was spawned, and end when there is nothing more to do.
+pub struct ThreadPool {
+    pool: Pool,
+    recipe: Recipe,
+    names: Vec<Option<String>>,
+    /// The pool of a forked child, which has none of the threads.
+    in_child: OnceLock<Box<Self>>,
+}
+
+impl ThreadPool {
+    pub(crate) fn of(pool: Pool, recipe: Recipe, names: Vec<Option<String>>) -> Self {
+        Self { pool, recipe, names, in_child: OnceLock::new() }
+    }
+
+    /// See [`Configuration::build`].
+    ///
+    /// # Errors
+    ///
+    /// As that.
+    #[deprecated(note = "use `ThreadPoolBuilder::build`")]
+    #[expect(deprecated, reason = "it takes what is deprecated")]
+    pub fn new(configuration: Configuration) -> Result<Self, Box<dyn Error>> {
+        configuration.build()
+    }
+
+    /// The pool with threads in this process.
+    #[inline]
+    pub(crate) fn pool(&self) -> &Pool {
+        if self.pool.is_of_another_process() { self.rebuilt_cold() } else { &self.pool }
+    }
+
+    #[cold]
+    fn rebuilt_cold(&self) -> &Pool {
+        let build = || match self.recipe.build_again(&self.names) {
+            Ok(pool) => Box::new(Self::of(pool, self.recipe.clone(), self.names.clone())),
+            Err(error) => panic!("the thread pool could not be built again in a forked process: {error}"),
+        };
+        self.in_child.get_or_init(build).pool()
+    }
+
+    /// Ends the pool and waits for its threads.
+    pub(crate) fn shutdown(self) {
+        let Self { pool, in_child, .. } = self;
+        if pool.is_of_another_process() {
+            drop(pool);
+            if let Some(child) = in_child.into_inner() {
+                child.shutdown();
+            }
+        } else {
+            pool.shutdown();
+        }
+    }
+
+    /// Runs `op` in the pool and waits for it: here, if this thread is one of the pool's. A thread of another pool serves that one meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// If `op` panics.
+    pub fn install<OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce() -> R + Send,
+        R: Send,
+    {
+        self.pool().install(|_| op())
+    }
+
+    /// [`join`](crate::join) in this pool.
+    ///
+    /// # Panics
+    ///
+    /// As that.
+    pub fn join<A, B, RA, RB>(&self, oper_a: A, oper_b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.pool().install(|worker| worker.join(|_| oper_a(), |_| oper_b()))
+    }
+
+    /// [`scope`](crate::scope) in this pool.
+    ///
+    /// # Panics
+    ///
+    /// As that.
+    pub fn scope<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.pool().install(|worker| worker.open_scope(op))
+    }
+
+    /// [`scope_fifo`](crate::scope_fifo) in this pool.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    pub fn scope_fifo<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.pool().install(|worker| worker.open_scope_fifo(op))
+    }
+
+    /// [`scope`](Self::scope) whose `op` runs on the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    pub fn in_place_scope<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&Scope<'scope>) -> R,
+    {
+        self.pool().in_place_scope(op)
+    }
+
+    /// [`scope_fifo`](Self::scope_fifo) whose `op` runs on the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    pub fn in_place_scope_fifo<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&ScopeFifo<'scope>) -> R,
+    {
+        self.pool().in_place_scope_fifo(op)
+    }
+
+    /// [`spawn`](crate::spawn) in this pool.
+    pub fn spawn<OP>(&self, op: OP)
+    where
+        OP: FnOnce() + Send + 'static,
+    {
+        self.pool().spawn(|_| op());
+    }
+
+    /// [`spawn_fifo`](crate::spawn_fifo) in this pool.
+    pub fn spawn_fifo<OP>(&self, op: OP)
+    where
+        OP: FnOnce() + Send + 'static,
+    {
+        self.pool().spawn_fifo(|_| op());
+    }
+
+    /// [`broadcast`](crate::broadcast) in this pool.
+    ///
+    /// # Panics
+    ///
+    /// As that.
+    pub fn broadcast<OP, R>(&self, op: OP) -> Vec<R>
+    where
+        OP: Fn(BroadcastContext<'_>) -> R + Sync,
+        R: Send,
+    {
+        self.pool().broadcast(op)
+    }
+
+    /// [`spawn_broadcast`](crate::spawn_broadcast) in this pool.
+    pub fn spawn_broadcast<OP>(&self, op: OP)
+    where
+        OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+    {
+        self.pool().spawn_broadcast(op);
+    }
+
+    /// The number of threads; never changes.
+    #[inline]
+    pub fn current_num_threads(&self) -> usize {
+        self.pool().max_workers()
+    }
+
+    /// The number of the calling thread, if it is one of this pool's.
+    #[inline]
+    pub fn current_thread_index(&self) -> Option<usize> {
+        self.pool().with_current(|worker| worker.map(Worker::index))
+    }
+
+    /// Whether tasks wait that the calling thread, if it is one of this pool's, would run first.
+    #[inline]
+    pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
+        self.pool().with_current(|worker| worker.map(Worker::has_own_tasks))
+    }
+
+    /// [`yield_now`](crate::yield_now), where the calling thread is one of this pool's.
+    pub fn yield_now(&self) -> Option<Yield> {
+        self.pool().with_current(|worker| worker.map(|worker| Yield::of(worker.yield_now())))
+    }
+
+    /// [`yield_local`](crate::yield_local), where the calling thread is one of this pool's.
+    pub fn yield_local(&self) -> Option<Yield> {
+        self.pool().with_current(|worker| worker.map(|worker| Yield::of(worker.yield_local())))
+    }
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPool").field("num_threads", &self.pool.max_workers()).finish_non_exhaustive()
+    }
+}
+
+static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
+/// Held while the global pool is built, which may fail, and which starts threads that may ask for it.
+static BUILDING: Mutex<()> = Mutex::new(());
+
+/// The pool of the free functions.
+///
+/// # Panics
+///
+/// If it cannot be built.
+#[inline]
+pub(crate) fn global() -> &'static ThreadPool {
+    GLOBAL.get().unwrap_or_else(|| build_global_cold())
+}
+
+#[cold]
+fn build_global_cold() -> &'static ThreadPool {
+    let built = set_global(|| {
+        ThreadPoolBuilder::new().build().or_else(|error| {
+            if error.is_unsupported() { on_this_thread().map_err(|_| error) } else { Err(error) }
+        })
+    });
+    match (GLOBAL.get(), built) {
+        // Whoever was first, there is one now.
+        (Some(pool), _) => pool,
+        (None, Err(error)) => panic!("the global thread pool could not be built: {error}"),
+        (None, Ok(())) => unreachable!("the pool was set"),
+    }
+}
+
+/// Where there are no threads: a pool of the thread that needs it.
+fn on_this_thread() -> Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()
+}
+
+/// Builds the global pool, unless there is one.
+pub(crate) fn set_global(
+    build: impl FnOnce() -> Result<ThreadPool, ThreadPoolBuildError>,
+) -> Result<(), ThreadPoolBuildError> {
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if GLOBAL.get().is_some() {
+        return Err(ThreadPoolBuildError::global_exists());
+    }
+    let pool = build()?;
+    GLOBAL.set(pool).map_err(|_| ThreadPoolBuildError::global_exists())
+}

@@ -1,0 +1,109 @@
+//! What a pool is built from. It is kept with the pool, so that a forked child, which has none of the threads, can build it again.
+
+use std::any::Any;
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_core::{Builder, Mapping, Pool, Victims, Wait};
+
+use crate::call::max_num_threads;
+use crate::error::ThreadPoolBuildError;
+use crate::spawner::{DefaultSpawn, ThreadBuilder, ThreadSpawn};
+
+type PanicHandler = Arc<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
+type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// Everything about a pool but who starts its threads, and what they are called.
+#[derive(Clone, Default)]
+pub(crate) struct Recipe {
+    /// 0: as many as the environment says, or the machine.
+    pub(crate) num_threads: usize,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) breadth_first: bool,
+    pub(crate) use_current_thread: bool,
+    pub(crate) panic_handler: Option<PanicHandler>,
+    pub(crate) start_handler: Option<Hook>,
+    pub(crate) exit_handler: Option<Hook>,
+    pub(crate) wait: Option<Wait>,
+    pub(crate) mapping: Option<Mapping>,
+    pub(crate) victims: Option<Victims>,
+    pub(crate) spin: Option<Duration>,
+    pub(crate) follow_limits: Option<bool>,
+}
+
+impl Recipe {
+    /// Builds the pool with threads that `spawn` starts; `name` is called once for each, in order.
+    pub(crate) fn build(
+        &self,
+        name: &mut dyn FnMut(usize) -> Option<String>,
+        spawn: &mut dyn ThreadSpawn,
+    ) -> Result<Pool, ThreadPoolBuildError> {
+        let start = |seat: sinew_core::SeatThread| {
+            let name = name(seat.index());
+            spawn.spawn(ThreadBuilder::new(seat, name, self.stack_size))
+        };
+        self.builder().build_with(start).map_err(Into::into)
+    }
+
+    /// Builds the pool in a forked child, with names from before.
+    pub(crate) fn build_again(&self, names: &[Option<String>]) -> Result<Pool, ThreadPoolBuildError> {
+        let again = Self { use_current_thread: false, ..self.clone() };
+        again.build(&mut |index| names.get(index).cloned().flatten(), &mut DefaultSpawn)
+    }
+
+    fn builder(&self) -> Builder {
+        // As upstream, a waiting worker runs whatever there is, unless the environment or the builder says otherwise.
+        let mut builder =
+            Builder::new().wait(Wait::Any).guest_seat(false).oldest_first(self.breadth_first).set_from_env();
+        if self.use_current_thread {
+            builder = builder.use_current_thread();
+        }
+        if let Some(threads) = self.threads() {
+            builder = builder.threads(threads.min(max_num_threads()));
+        }
+        self.tuned(self.hooked(builder))
+    }
+
+    /// With what [`crate::ext`] sets.
+    fn tuned(&self, builder: Builder) -> Builder {
+        let builder = set(builder, self.wait, Builder::wait);
+        let builder = set(builder, self.mapping.clone(), Builder::mapping);
+        let builder = set(builder, self.victims, Builder::victims);
+        let builder = set(builder, self.spin, Builder::spin);
+        set(builder, self.follow_limits, Builder::follow_limits)
+    }
+
+    fn hooked(&self, builder: Builder) -> Builder {
+        let builder =
+            set(builder, self.start_handler.clone(), |b, hook| b.on_start(move |index| hook(index)));
+        let builder = set(builder, self.exit_handler.clone(), |b, hook| b.on_exit(move |index| hook(index)));
+        set(builder, self.panic_handler.clone(), |b, handler| {
+            b.panic_handler(move |payload| handler(payload))
+        })
+    }
+
+    /// The number of threads, where somebody has set it.
+    fn threads(&self) -> Option<usize> {
+        if self.num_threads > 0 {
+            return Some(self.num_threads);
+        }
+        // A value that is zero or no number stands for the machine's, and keeps the older variable from being looked at.
+        match number_in("RAYON_NUM_THREADS") {
+            Some(0) => None,
+            Some(threads) => Some(threads),
+            None => number_in("RAYON_RS_NUM_CPUS").filter(|&threads| threads > 0),
+        }
+    }
+}
+
+fn set<T>(builder: Builder, value: Option<T>, put: impl FnOnce(Builder, T) -> Builder) -> Builder {
+    match value {
+        Some(value) => put(builder, value),
+        None => builder,
+    }
+}
+
+fn number_in(variable: &str) -> Option<usize> {
+    env::var(variable).ok()?.parse().ok()
+}

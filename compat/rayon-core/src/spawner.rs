@@ -1,0 +1,95 @@
+//! Who starts the threads of a pool: the standard library, or a handler of the user's.
+
+use std::fmt;
+use std::io;
+use std::thread;
+
+use sinew_core::SeatThread;
+
+/// What a new thread of a pool has to do: call [`run`](Self::run).
+pub struct ThreadBuilder {
+    seat: SeatThread,
+    name: Option<String>,
+    stack_size: Option<usize>,
+}
+
+impl ThreadBuilder {
+    pub(crate) fn new(seat: SeatThread, name: Option<String>, stack_size: Option<usize>) -> Self {
+        Self { seat, name, stack_size }
+    }
+
+    /// The number of the thread in its pool.
+    pub fn index(&self) -> usize {
+        self.seat.index()
+    }
+
+    /// The name the pool's builder was given for it.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Bytes of stack the pool's builder was told.
+    pub fn stack_size(&self) -> Option<usize> {
+        self.stack_size
+    }
+
+    /// Works for the pool until it ends.
+    pub fn run(self) {
+        self.seat.run();
+    }
+
+    /// A thread of the standard library with this name and stack.
+    pub(crate) fn prepare(&self) -> thread::Builder {
+        let mut builder = thread::Builder::new();
+        if let Some(name) = &self.name {
+            builder = builder.name(name.clone());
+        }
+        if let Some(bytes) = self.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        builder
+    }
+}
+
+impl fmt::Debug for ThreadBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadBuilder")
+            .field("index", &self.index())
+            .field("name", &self.name)
+            .field("stack_size", &self.stack_size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Starts threads. Public because it bounds a public method, and out of reach because its module is not.
+pub trait ThreadSpawn {
+    /// Starts one that runs `thread`.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it refuses.
+    fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()>;
+}
+
+/// Threads of the standard library, which nobody joins.
+#[derive(Debug, Default)]
+pub struct DefaultSpawn;
+
+impl ThreadSpawn for DefaultSpawn {
+    fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
+        thread.prepare().spawn(|| thread.run()).map(drop)
+    }
+}
+
+/// Threads of the user's.
+#[derive(Debug)]
+pub struct CustomSpawn<F>(pub(crate) F);
+
+impl<F> ThreadSpawn for CustomSpawn<F>
+where
+    F: FnMut(ThreadBuilder) -> io::Result<()>,
+{
+    fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
+        (self.0)(thread)
+    }
+}
