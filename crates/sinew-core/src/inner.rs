@@ -86,7 +86,7 @@ pub(crate) struct Inner {
     pub(crate) steering: Steering,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
-    /// Threads that have not resigned.
+    /// Threads that have not resigned, and delivered tasks that are not over.
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,
@@ -145,8 +145,11 @@ impl Inner {
         self.wake_one();
     }
 
-    /// Hands a task to the worker at `seat` and to no other.
+    /// Hands a task to the worker at `seat` and to no other. While it is under way it counts as a thread that has not resigned: nobody else could run
+    /// it, so its worker must not leave. The caller is a task of this pool, or knows that it does not end.
     pub(crate) fn deliver(&self, seat: usize, queued: Queued) {
+        // Relaxed: published with the task.
+        self.serving.fetch_add(1, Ordering::Relaxed);
         let seat = &self.seats[seat];
         seat.inbox.push(queued);
         if !self.is_of_another_process() {

@@ -62,8 +62,13 @@ pub(crate) fn forget_exposer() {
 
 /// Work that was found, and whence.
 pub(crate) enum Job<'p> {
-    Stolen { claim: Claim<'p>, victim: usize },
+    Stolen {
+        claim: Claim<'p>,
+        victim: usize,
+    },
     Queued(Queued),
+    /// From the worker's inbox.
+    Delivered(Queued),
     Injected(Queued),
 }
 
@@ -152,6 +157,11 @@ impl Worker {
                 self.counters.queued_tasks.add(1);
                 self.run_task(queued);
             }
+            Job::Delivered(queued) => {
+                self.counters.queued_tasks.add(1);
+                self.run_task(queued);
+                self.pool().resign();
+            }
             Job::Injected(queued) => {
                 self.counters.injected.add(1);
                 self.run_task(queued);
@@ -173,7 +183,7 @@ impl Worker {
             if self.is_surplus() {
                 // Its part of a broadcast is all that it does.
                 if let Some(queued) = self.inbox.pop(None) {
-                    return Some(Job::Queued(queued));
+                    return Some(Job::Delivered(queued));
                 }
                 self.stand_down();
                 continue;
@@ -298,9 +308,11 @@ impl Worker {
 
     /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with nothing public are asked to publish.
     pub(crate) fn look_around(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
-        let own = self.pop_own(allowed).or_else(|| self.inbox.pop(allowed.above()));
-        if let Some(queued) = own {
+        if let Some(queued) = self.pop_own(allowed) {
             return Some(Job::Queued(queued));
+        }
+        if let Some(queued) = self.inbox.pop(allowed.above()) {
+            return Some(Job::Delivered(queued));
         }
         if let Some(queued) = self.pool().injector.pop(allowed.above()) {
             return Some(Job::Injected(queued));
@@ -344,7 +356,8 @@ impl Worker {
 
     /// A task that no other worker should run first.
     pub(crate) fn pop_own_or_delivered(&self) -> Option<Job<'_>> {
-        self.pop_own(Allowed::Any).or_else(|| self.inbox.pop(None)).map(Job::Queued)
+        let spawned = self.pop_own(Allowed::Any).map(Job::Queued);
+        spawned.or_else(|| self.inbox.pop(None).map(Job::Delivered))
     }
 
     /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits for something that is no part of it.

@@ -281,7 +281,7 @@ impl Worker {
 
     fn find_some(&self, awaited: &dyn Awaited, help: Help<'_>, ask: bool) -> Option<Job<'_>> {
         if let Some(part) = self.inbox.pop(Some(self.stack.depth())) {
-            return Some(Job::Queued(part));
+            return Some(Job::Delivered(part));
         }
         match help {
             Help::Scope(tasks) => self.pop_token(tasks).or_else(|| tasks.pop()).map(Job::Queued),
@@ -367,6 +367,14 @@ impl<'w> Waiter<'w> {
             Self::Worker(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
             Self::Thread(parker) => wait_outside(parker, awaited),
         }
+    }
+}
+
+/// Waits on the thread whose [`Waiter`] parks at `parker` for something that another pool brings about.
+pub(crate) fn wait_elsewhere(parker: &Parker, awaited: &dyn Awaited) {
+    match tls::current() {
+        Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
+        None => wait_outside(parker, awaited),
     }
 }
 

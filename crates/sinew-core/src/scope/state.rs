@@ -18,7 +18,7 @@ use crate::inner::Inner;
 use crate::queue::{Queued, ScopeTasks, TaskRef};
 use crate::spawn::discard;
 use crate::tls;
-use crate::wait::{Awaited, Wait, Waiter};
+use crate::wait::{Awaited, Wait, Waiter, wait_elsewhere};
 use crate::worker::Worker;
 
 /// Who waits for a scope.
@@ -188,8 +188,8 @@ impl ScopeState {
     }
 
     fn wait(&self) {
-        match self.owner {
-            Owner::Elsewhere(_) => Waiter::here().wait(self),
+        match &self.owner {
+            Owner::Elsewhere(parker) => wait_elsewhere(parker, self),
             Owner::Seat(_) => {
                 let worker = tls::current_in(self.pool()).expect("a scope ends on the thread it began on");
                 tls::with_current(worker, |worker| self.wait_inside(worker));

@@ -48,11 +48,13 @@
 //!
 //! # Tests
 //!
-//! `models` runs scripts of owner and thieves under loom, and plants bugs that it must catch.
+//! `models` runs scripts of owner and thieves under loom, and plants bugs that it must catch; `parts` does so for I6.
 
 mod bounds;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, loom))]
+mod parts;
 mod slot;
 mod thief;
 

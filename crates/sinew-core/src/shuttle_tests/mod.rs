@@ -1,6 +1,6 @@
 //! The whole pool under random schedules.
 //!
-//! Each test runs its program under half as many schedules drawn at random as `SINEW_SHUTTLE_ITERATIONS` says, and as many from PCT
+//! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says: a third drawn at random, a third in bursts, a third from PCT
 //! (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule, and
 //! `SINEW_SHUTTLE_REPLAY=schedule` runs the test named on the command line under that one alone. `SHUTTLE_RANDOM_SEED` repeats a whole run.
 //!
@@ -13,10 +13,15 @@
 //!
 //! Panics are resumed rather than begun, because the checker prints a schedule for every one that begins.
 
+mod bursts;
+mod drop_in;
+mod locks;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bursts::BurstScheduler;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
@@ -43,9 +48,10 @@ fn explore(program: fn()) {
         return;
     }
     let schedules = std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
-    let half = schedules.unwrap_or(500_usize).div_ceil(2);
-    Runner::new(RandomScheduler::new(half), config.clone()).run(program);
-    Runner::new(PctScheduler::new(DEPTH, half), config).run(program);
+    let third = schedules.unwrap_or(500_usize).div_ceil(3);
+    Runner::new(RandomScheduler::new(third), config.clone()).run(program);
+    Runner::new(BurstScheduler::new(third), config.clone()).run(program);
+    Runner::new(PctScheduler::new(DEPTH, third), config).run(program);
 }
 
 /// Plants `bug` and explores: the test that calls it expects the checker to fail. Enough schedules to find it in any run.

@@ -1,0 +1,96 @@
+//! A loom model of I6: a worker that waits for a task takes parts of that task from its thief, and nothing that the thief does later.
+//!
+//! The stack is the thief's. Its owner runs the stolen task, which pushes a part and joins it, reports, and then pushes and joins a task of another
+//! kind in the same slot. The one that waits claims only while it finds the task unreported.
+
+use std::sync::Arc;
+
+use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::plant::{Bug, plant, planted};
+
+use super::{Popped, Steal, Task, TaskStack};
+
+const PART: usize = 1;
+const STRANGER: usize = 2;
+
+unsafe fn never(_: *const (), _: *const ()) {
+    unreachable!("models run tasks by number")
+}
+
+struct World {
+    stack: TaskStack,
+    reported: AtomicBool,
+}
+
+impl World {
+    /// Pushes and publishes a task, and joins it.
+    fn join(&self, kind: usize) {
+        let task = Task { run: never, data: kind as *const () };
+        // SAFETY: this is the owner; the slot is the newest.
+        unsafe {
+            let (at, _) = self.stack.push(task, 1);
+            self.stack.publish();
+            if !self.stack.pop(at) && self.stack.pop_cold(at) == Popped::Stolen {
+                self.stack.pin(at);
+                while !at.slot().is_done() {
+                    loom::thread::yield_now();
+                }
+                self.stack.unpin(at);
+            }
+        }
+    }
+
+    fn run_stolen_task_and_another(&self) {
+        self.join(PART);
+        if !planted(Bug::StaleEpoch) {
+            // SAFETY: this is the owner, and the part is joined.
+            unsafe { self.stack.end_epoch() };
+        }
+        // Release: stands for the report (M6).
+        self.reported.store(true, Ordering::Release);
+        self.join(STRANGER);
+    }
+
+    fn wait(&self) {
+        for _ in 0..2 {
+            let unreported = || planted(Bug::LateLook) || !self.reported.load(Ordering::Acquire);
+            if let Steal::Task(claim) = self.stack.steal_while(0, None, unreported) {
+                let kind = claim.task.data as usize;
+                claim.slot.finish();
+                assert_eq!(kind, PART, "a stranger was taken for a part");
+            }
+        }
+    }
+}
+
+fn check() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let world = Arc::new(World { stack: TaskStack::new(false), reported: AtomicBool::new(false) });
+        let theirs = Arc::clone(&world);
+        let waiting = loom::thread::spawn(move || theirs.wait());
+        world.run_stolen_task_and_another();
+        waiting.join().unwrap();
+    });
+}
+
+/// Would miss: a claim that succeeds on bounds which have come round to what they were.
+#[test]
+fn loom_only_parts_are_taken_while_waiting() {
+    check();
+}
+
+#[test]
+#[should_panic(expected = "a stranger was taken for a part")]
+fn loom_finds_an_epoch_that_does_not_end() {
+    plant(&[Bug::StaleEpoch]);
+    check();
+}
+
+#[test]
+#[should_panic(expected = "a stranger was taken for a part")]
+fn loom_finds_a_claim_without_a_look() {
+    plant(&[Bug::LateLook]);
+    check();
+}
