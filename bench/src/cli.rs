@@ -3,8 +3,9 @@
 use crate::measure;
 use crate::problem::{Runtime, Scale};
 use crate::problems;
-use clap::Parser;
+use crate::programs;
 use clap::builder::PossibleValue;
+use clap::{Parser, Subcommand};
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -17,8 +18,10 @@ use std::path::PathBuf;
 /// OpenMP and oneTBB need a C++ compiler called c++ when the program runs; fork_union needs one when it is built, with
 /// `--features fork-union`. What is missing is skipped, with its reason.
 #[derive(Debug, Parser)]
-#[command(name = "bench", version)]
+#[command(name = "bench", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
     /// Problems to compare, or measurements to take (default: all problems).
     #[arg(value_name = "PROBLEM", value_parser = names())]
     names: Vec<String>,
@@ -46,6 +49,12 @@ pub(crate) struct Cli {
     /// What a child under valgrind runs: problem, form and number of the case.
     #[arg(long, num_args = 3, hide = true)]
     pub(crate) child: Option<Vec<String>>,
+}
+
+/// What else this program does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Programs(programs::Options),
 }
 
 fn names() -> Vec<PossibleValue> {

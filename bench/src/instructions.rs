@@ -63,7 +63,7 @@ fn under_callgrind(problem: &str, form: &str, index: usize) -> Result<u64, Strin
 }
 
 /// The number in callgrind's line `==1234== Collected : 56789`.
-fn collected(line: &str) -> Option<u64> {
+pub(crate) fn collected(line: &str) -> Option<u64> {
     line.split_once("Collected :")?.1.trim().parse().ok()
 }
 

@@ -12,8 +12,9 @@
 //! | [`table`], [`report`], [`machine`] | output, for people and for programs |
 //! | [`instructions`], [`listing`] | figures that repeat: callgrind and objdump |
 //! | [`mod@measure`] | latencies, idling, memory |
+//! | [`programs`] | rayon programs on Sinew beside the same on upstream's rayon |
 //!
-//! `rivals/` holds the programs in C++.
+//! `rivals/` holds the programs in C++, `rayon/` those that use rayon.
 
 mod bars;
 mod cli;
@@ -24,6 +25,7 @@ mod machine;
 mod measure;
 mod problem;
 mod problems;
+mod programs;
 mod report;
 mod runtimes;
 mod statistics;
@@ -31,7 +33,7 @@ mod table;
 mod work;
 
 use clap::Parser;
-use cli::Cli;
+use cli::{Cli, Command};
 use compare::{Comparison, Options};
 use machine::Machine;
 use problem::{Form, Problem, Runtime};
@@ -48,9 +50,10 @@ type SharedRival = Rc<RefCell<Rival>>;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = match &cli.child {
-        Some(arguments) => instructions::child(arguments).map_err(|why| (why, 1)),
-        None => run(&cli),
+    let done = match (&cli.child, &cli.command) {
+        (Some(arguments), _) => instructions::child(arguments).map_err(|why| (why, 1)),
+        (None, Some(Command::Programs(options))) => programs::run(options),
+        (None, None) => run(&cli),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,104 @@
+//! The names of the programs, with a line about each.
+//!
+//! Pure data and nothing else: the driver (`bench programs`) includes this file, so that it knows the names before it
+//! has built anything.
+
+/// What is asked of a program beyond not being slower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain,
+    /// Joins and next to nothing else.
+    Join,
+    /// Short parallel work between serial stretches: its processor time counts.
+    Burst,
+    /// Nothing to do: its processor time is all there is.
+    Idle,
+}
+
+/// A program.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) kind: Kind,
+}
+
+const fn plain(name: &'static str, about: &'static str) -> Entry {
+    Entry { name, about, kind: Kind::Plain }
+}
+
+const fn join(name: &'static str, about: &'static str) -> Entry {
+    Entry { name, about, kind: Kind::Join }
+}
+
+const fn burst(name: &'static str, about: &'static str) -> Entry {
+    Entry { name, about, kind: Kind::Burst }
+}
+
+/// All programs, in the order of the tables.
+pub(crate) const ALL: [Entry; 60] = [
+    // Applications, called from the main thread.
+    plain("matmul-join", "matrix product by quadrants, with join"),
+    plain("matmul-rows", "matrix product by rows, with par_chunks_mut"),
+    plain("mergesort", "merge sort and parallel merge, with join"),
+    plain("quicksort", "quicksort, with join"),
+    plain("sort-stable", "par_sort of integers"),
+    plain("sort-unstable", "par_sort_unstable of integers"),
+    plain("sort-strings", "par_sort_unstable of strings"),
+    plain("sort-by-key", "par_sort_by_key of pairs, many keys equal"),
+    plain("nbody-rows", "attraction of bodies, a body an item"),
+    plain("nbody-pairs", "attraction of pairs, with fold and reduce"),
+    plain("sieve", "primes by segments, with par_chunks_mut"),
+    plain("tsp", "shortest round trip: branch and bound, with scope"),
+    plain("queens", "queens on a board, with nested par_iter"),
+    plain("life-rows", "the game of life by rows, with par_chunks_mut"),
+    plain("life-bridge", "the game of life by rows, with par_bridge"),
+    plain("stencil", "heat on a plate: many short sweeps"),
+    plain("mandelbrot", "rows of very different cost"),
+    plain("pi", "points in a circle, with filter and count"),
+    plain("bfs", "distances in a graph, level by level, with flat_map_iter"),
+    plain("histogram", "bytes counted, with fold and reduce"),
+    plain("prefix-sum", "running sums in two passes over chunks"),
+    plain("words", "words counted in maps, with fold and reduce"),
+    plain("search-first", "first place of a word, with position_first"),
+    plain("search-any", "the line that holds a word, with find_any"),
+    plain("search-lines", "lines that hold a word, with filter and count"),
+    // The primitives by themselves.
+    join("join-fib", "Fibonacci numbers, a join a call"),
+    join("join-empty", "joins of nothing with nothing"),
+    join("join-deep", "joins nested in first arms"),
+    plain("join-sum", "a sum by halves, 64 numbers a leaf"),
+    plain("scope-spawn", "a scope with thousands of small tasks"),
+    plain("scope-fifo", "the same, first in, first out"),
+    plain("scope-tree", "tasks that spawn two tasks each, in one scope"),
+    plain("scope-nested", "scopes in tasks of scopes"),
+    plain("scope-in-place", "scopes whose body stays outside of the pool"),
+    plain("spawn", "detached tasks from outside"),
+    plain("broadcast", "a call on every thread"),
+    plain("install", "small calls from outside into a pool of its own"),
+    plain("join-outside", "joins from outside of the pool"),
+    plain("pool-start", "pools built, used once and stopped"),
+    // Iterators.
+    plain("iter-sum", "map and sum of a range"),
+    plain("iter-collect", "map and collect, length known"),
+    plain("iter-filter", "filter and collect, length unknown"),
+    plain("iter-flat-map", "flat_map of ranges, and sum"),
+    plain("iter-zip", "for_each over three slices"),
+    plain("iter-fold", "fold and reduce of a minimum and a maximum"),
+    plain("iter-extend", "par_extend of a vector"),
+    plain("iter-chunks", "sums of chunks"),
+    plain("iter-bridge", "par_bridge of a serial iterator"),
+    plain("iter-find", "find_first behind three quarters of the items"),
+    plain("iter-list", "filter and collect into a linked list"),
+    plain("iter-map", "collect into a hash map"),
+    plain("iter-chars", "characters of a string counted"),
+    plain("iter-unzip", "unzip into two vectors"),
+    plain("iter-tiny", "a hundred items at a time, inside of the pool"),
+    // Work that comes in bursts, and no work.
+    burst("bursts-scope", "8 jobs of 1 µs in a scope, 100 µs of serial work"),
+    burst("bursts-iter", "8 jobs of 1 µs by par_iter, 100 µs of serial work"),
+    burst("bursts-inside", "the same, the serial work on a thread of the pool"),
+    burst("bursts-sleep", "8 jobs of 1 µs in a scope, 200 µs of sleep"),
+    burst("bursts-many", "64 jobs of 5 µs by par_iter, 50 µs of serial work"),
+    Entry { name: "idle", about: "a pool that has nothing to do", kind: Kind::Idle },
+];

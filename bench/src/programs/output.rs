@@ -1,0 +1,138 @@
+//! Tables for people, and the report for programs: the same figures with every single time.
+
+use super::instructions::Count;
+use super::options::Options;
+use super::rounds::{Fault, Row, SINEW, UPSTREAM};
+use super::server::Sample;
+use super::verdicts::{Bar, Figures, Verdict, bars};
+use crate::machine::Machine;
+use crate::statistics::Summary;
+use crate::table::duration_of;
+use serde::Serialize;
+
+/// Everything that one run found out.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) machine: Machine,
+    /// Processes that kept the machine busy meanwhile.
+    pub(super) load: u16,
+    /// Whether upstream was compared with itself.
+    pub(super) same: bool,
+    /// What this machine cannot do, each with the reason.
+    pub(super) skipped: Vec<String>,
+    pub(super) tables: Vec<Table>,
+    pub(super) instructions: Vec<Count>,
+}
+
+impl Report {
+    pub(super) fn new(machine: Machine, options: &Options) -> Self {
+        let load = options.loaded.unwrap_or(0);
+        let (skipped, tables, instructions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { machine, load, same: options.same, skipped, tables, instructions }
+    }
+
+    /// Notes, and prints, what cannot be done here.
+    pub(super) fn skip(&mut self, why: String) {
+        println!("  skipped: {why}");
+        self.skipped.push(why);
+    }
+}
+
+/// All programs with one number of threads.
+#[derive(Debug, Serialize)]
+pub(super) struct Table {
+    threads: usize,
+    rows: Vec<Line>,
+    bars: Vec<Bar>,
+}
+
+/// One program.
+#[derive(Debug, Serialize)]
+struct Line {
+    program: &'static str,
+    repeats: u32,
+    figures: Option<Figures>,
+    fault: Option<Fault>,
+    upstream: Vec<Sample>,
+    sinew: Vec<Sample>,
+    upstream_again: Vec<Sample>,
+    serial: Vec<Sample>,
+}
+
+impl Line {
+    fn new(row: Row, figures: Option<Figures>) -> Self {
+        let [upstream, sinew, upstream_again] = row.samples;
+        Self {
+            program: row.entry.name,
+            repeats: row.repeats,
+            figures,
+            fault: row.fault,
+            upstream,
+            sinew,
+            upstream_again,
+            serial: row.serial,
+        }
+    }
+}
+
+impl Table {
+    /// The table of `rows`, with its bars if the figures are to be judged.
+    pub(super) fn new(threads: usize, rows: Vec<Row>, judged: bool) -> Self {
+        let figures: Vec<Option<Figures>> =
+            rows.iter().map(|row| Figures::of(row).filter(|_| row.fault.is_none())).collect();
+        let measured: Vec<(&Row, &Figures)> =
+            rows.iter().zip(&figures).filter_map(|(row, figures)| Some((row, figures.as_ref()?))).collect();
+        let bars = if judged { bars(&measured) } else { Vec::new() };
+        let rows = rows.into_iter().zip(figures).map(|(row, figures)| Line::new(row, figures)).collect();
+        Self { threads, rows, bars }
+    }
+
+    /// Prints it; `other` is whom upstream is compared with.
+    pub(super) fn print(&self, other: &str) {
+        println!(
+            "  {:<16}{:>10}{:>10}  {:<21}{:>6}{:>12}{:>10}{:>7}{:>7}",
+            "", "upstream", other, "ratio (middle half)", "noise", "CPU: up.", other, "ratio", "noise"
+        );
+        self.rows.iter().for_each(print_line);
+        for Bar { what, details, met } in &self.bars {
+            let mark = if *met { "met   " } else { "MISSED" };
+            let colon = if details.is_empty() { "" } else { ": " };
+            println!("  {mark}  {what}{colon}{}", details.join(", "));
+        }
+    }
+}
+
+fn print_line(line: &Line) {
+    let Some(figures) = &line.figures else {
+        let why = line.fault.as_ref().map_or("no times", |fault| &fault.why);
+        return println!("  {:<16}{why}", line.program);
+    };
+    let Figures { wall_ns, cpu_ns, wall, cpu, wall_noise, cpu_noise, .. } = figures;
+    let verdict = match figures.verdict {
+        Verdict::Faster => "faster",
+        Verdict::Even => "even",
+        Verdict::Slower => "SLOWER",
+    };
+    println!(
+        "  {:<16}{:>10}{:>10}  {:<21}{:>6.2}{:>12}{:>10}{:>7.2}{:>7.2}  {verdict}",
+        line.program,
+        duration_of(wall_ns[UPSTREAM].median),
+        duration_of(wall_ns[SINEW].median),
+        with_middle_half(wall),
+        wall_noise.median,
+        duration_of(cpu_ns[UPSTREAM].median),
+        duration_of(cpu_ns[SINEW].median),
+        cpu.median,
+        cpu_noise.median,
+    );
+}
+
+fn with_middle_half(ratio: &Summary) -> String {
+    format!("{:.2} ({:.2} to {:.2})", ratio.median, ratio.lower, ratio.upper)
+}
+
+/// What went wrong with a program, in one line.
+pub(super) fn fault_line(row: &Row, threads: usize) -> Option<String> {
+    let Fault { seat, why } = row.fault.as_ref()?;
+    Some(format!("{} on {threads} threads by {seat}: {why}", row.entry.name))
+}

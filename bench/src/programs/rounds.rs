@@ -1,0 +1,187 @@
+//! Every program on every seat, round after round.
+//!
+//! Within a round the three runs of a program follow one another directly, in an order that changes from round to
+//! round and from program to program, so that they meet the same neighbours on a shared machine. While one server works
+//! the others wait for their next line, with their pools at rest.
+
+use super::builds::Build;
+use super::catalogue::{Entry, Kind};
+use super::server::{Request, Sample, Server};
+use serde::Serialize;
+use std::time::Duration;
+
+/// How to measure.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) tiny: bool,
+    pub(super) rounds: usize,
+    /// Programs are repeated until a sample takes about this long.
+    pub(super) sample: Duration,
+}
+
+/// The places of the servers, in every array of three.
+pub(super) const UPSTREAM: usize = 0;
+pub(super) const SINEW: usize = 1;
+pub(super) const AGAIN: usize = 2;
+pub(super) const NAMES: [&str; 3] = ["upstream", "sinew", "upstream again"];
+
+/// Whoever runs programs; a server, where it matters.
+#[derive(Debug)]
+pub(super) struct Seat(Server);
+
+impl Seat {
+    /// Starts a server.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Server::start`].
+    pub(super) fn new(build: &Build, threads: usize) -> Result<Self, String> {
+        Server::start(build, threads).map(Self)
+    }
+}
+
+/// The times of one program.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) entry: &'static Entry,
+    /// How often the program runs in a sample.
+    pub(super) repeats: u32,
+    /// One sample a round of each seat.
+    pub(super) samples: [Vec<Sample>; 3],
+    /// The program without rayon, where its own processor time matters.
+    pub(super) serial: Vec<Sample>,
+    /// What went wrong and with whom; the program is out of the race then.
+    pub(super) fault: Option<Fault>,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Fault {
+    pub(super) seat: &'static str,
+    pub(super) why: String,
+}
+
+/// Runs all rounds.
+pub(super) fn run(mut seats: [Seat; 3], entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
+    let mut ask = |seat: usize, request: Request| seats[seat].0.ask(request);
+    measure(&mut ask, entries, plan)
+}
+
+/// The same, with somebody else to ask.
+fn measure(
+    ask: &mut impl FnMut(usize, Request) -> Result<Sample, String>,
+    entries: &[&'static Entry],
+    plan: Plan,
+) -> Vec<Row> {
+    let row = |entry| Row { entry, repeats: 0, samples: Default::default(), serial: Vec::new(), fault: None };
+    let mut rows: Vec<Row> = entries.iter().map(|entry| row(*entry)).collect();
+    for round in 0..plan.rounds {
+        for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.fault.is_none()) {
+            row.fault = visit(ask, row, plan, round + index).err();
+        }
+    }
+    rows
+}
+
+/// One program in one round.
+fn visit(
+    ask: &mut impl FnMut(usize, Request) -> Result<Sample, String>,
+    row: &mut Row,
+    plan: Plan,
+    turn: usize,
+) -> Result<(), Fault> {
+    let mut ask = |seat: usize, verb, repeats| {
+        let request = Request { verb, name: row.entry.name, tiny: plan.tiny, repeats };
+        ask(seat, request).map_err(|why| Fault { seat: NAMES[seat], why })
+    };
+    if row.repeats == 0 {
+        row.repeats = repeats(ask(UPSTREAM, "run", 1)?, plan.sample);
+    }
+    for seat in order(turn) {
+        let sample = ask(seat, "run", row.repeats)?;
+        row.samples[seat].push(sample);
+    }
+    if row.entry.kind == Kind::Burst {
+        row.serial.push(ask(UPSTREAM, "serial", row.repeats)?);
+    }
+    Ok(())
+}
+
+/// How often a program must run to take `time`.
+fn repeats(once: Sample, time: Duration) -> u32 {
+    let times = time.as_nanos() / u128::from(once.wall_ns.max(1));
+    u32::try_from(times.clamp(1, 10_000)).unwrap_or(1)
+}
+
+/// All six orders of the seats, one after another.
+fn order(turn: usize) -> [usize; 3] {
+    const ORDERS: [[usize; 3]; 6] = [
+        [UPSTREAM, SINEW, AGAIN],
+        [AGAIN, SINEW, UPSTREAM],
+        [SINEW, AGAIN, UPSTREAM],
+        [UPSTREAM, AGAIN, SINEW],
+        [AGAIN, UPSTREAM, SINEW],
+        [SINEW, UPSTREAM, AGAIN],
+    ];
+    ORDERS[turn % ORDERS.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: noise that follows the rounds' own rhythm.
+    use super::super::catalogue;
+    use super::*;
+
+    const PLAN: Plan = Plan { tiny: true, rounds: 6, sample: Duration::from_nanos(100) };
+
+    fn sample(wall_ns: u64) -> Sample {
+        Sample { wall_ns, cpu_ns: wall_ns, answer: 1 }
+    }
+
+    #[test]
+    fn every_seat_is_first_second_and_third_as_often_as_the_others() {
+        for seat in [UPSTREAM, SINEW, AGAIN] {
+            for place in 0..3 {
+                assert_eq!((0..6).filter(|turn| order(*turn)[place] == seat).count(), 2);
+            }
+        }
+    }
+
+    #[test]
+    fn all_seats_repeat_a_program_as_often_as_upstream_needs() {
+        let mut asked = Vec::new();
+        let mut ask = |seat, request: Request| {
+            asked.push((seat, request.repeats));
+            Ok(sample(30))
+        };
+        let rows = measure(&mut ask, &[&catalogue::ALL[0]], PLAN);
+        assert_eq!((asked.len(), asked[0]), (19, (UPSTREAM, 1)));
+        assert!(asked[1..].iter().all(|(_, repeats)| *repeats == 3), "{asked:?}");
+        assert!(rows[0].samples.iter().all(|samples| samples.len() == 6));
+    }
+
+    #[test]
+    fn a_program_that_failed_is_not_asked_for_again_and_the_others_go_on() {
+        let [first, second] = [&catalogue::ALL[0], &catalogue::ALL[1]];
+        let mut ask = |seat, request: Request| {
+            let fails = seat == SINEW && request.name == first.name;
+            if fails { Err("hangs".to_owned()) } else { Ok(sample(200)) }
+        };
+        let rows = measure(&mut ask, &[first, second], PLAN);
+        assert_eq!(rows[0].fault, Some(Fault { seat: "sinew", why: "hangs".to_owned() }));
+        assert!(rows[0].samples[UPSTREAM].len() <= 1 && rows[1].samples[SINEW].len() == 6);
+    }
+
+    #[test]
+    fn bursts_run_without_rayon_as_well() {
+        let burst = catalogue::ALL.iter().find(|entry| entry.kind == Kind::Burst).expect("there are bursts");
+        let mut serial = 0;
+        let mut ask = |_, request: Request| {
+            serial += usize::from(request.verb == "serial");
+            Ok(sample(200))
+        };
+        let rows = measure(&mut ask, &[burst], PLAN);
+        assert_eq!(rows[0].serial.len(), 6);
+        assert_eq!(serial, 6);
+    }
+}
