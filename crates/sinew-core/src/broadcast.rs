@@ -20,7 +20,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use crate::fork;
 use crate::inner::{FirstSeat, Inner};
-use crate::latch::Latch;
+use crate::latch::{Latch, Owner};
 use crate::pool::Pool;
 use crate::queue::{Header, Queued, TaskRef};
 use crate::spawn::HeapTask;
@@ -105,7 +105,7 @@ where
             *results[part].get() = Some(result);
             // AcqRel: the last one, and with it the waiting thread, sees the results of all.
             if (*shared).left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                Latch::set(&raw const (*shared).latch);
+                Latch::set(&raw const (*shared).latch, worker);
             }
         }
     }
@@ -185,13 +185,14 @@ where
         fork::die_of_lost_workers();
     }
     let inside = tls::current_in(pool);
-    let waiter = inside.map_or_else(Waiter::here, Waiter::Worker);
+    let waiter = Waiter::here();
+    let elsewhere = || Owner::Elsewhere(Arc::clone(waiter.parker()));
     let shared = Shared {
         header: Header { run: Shared::<F, R>::run },
         f,
         results: seats.clone().map(|_| UnsafeCell::new(None)).collect(),
         left: AtomicUsize::new(seats.len()),
-        latch: Latch::new(Arc::clone(waiter.parker())),
+        latch: Latch::new(inside.map_or_else(elsewhere, |worker| Owner::Seat(worker.index()))),
     };
     let task = TaskRef(NonNull::from(&shared).cast());
     let depth = inside.map_or(0, |worker| worker.depth() + 1);
@@ -199,8 +200,8 @@ where
         pool.deliver(seat, Queued { task, depth });
     }
     match inside {
-        Some(worker) => tls::with_current(worker, |w| w.wait(&shared.latch, w.help_for_broadcast())),
-        None => waiter.wait(&shared.latch),
+        Some(worker) => tls::with_current(worker, |w| w.wait_for_own(&shared.latch, w.help_for_broadcast())),
+        None => waiter.wait(&shared.latch, true),
     }
     let results = shared.results.into_iter().map(UnsafeCell::into_inner);
     results

@@ -218,7 +218,12 @@ impl Builder {
     ///
     /// As [`build`](Self::build), with what `start` answered as the cause of [`BuildError::Spawn`].
     pub fn build_with(self, mut start: impl FnMut(SeatThread) -> io::Result<()>) -> Result<Pool, BuildError> {
-        let (machine, limits) = machine();
+        // Reading the limits takes longer than all the rest: a pool that needs none of them takes the last ones read.
+        let (machine, limits) = if self.threads.is_some() && self.mapping == Mapping::None {
+            machine_as_known()
+        } else {
+            machine()
+        };
         let threads = self.threads.unwrap_or_else(|| limits.effective_threads());
         if threads == 0 || threads > MAX_WORKERS {
             return Err(BuildError::Threads(threads));
@@ -278,6 +283,16 @@ impl Builder {
 pub(crate) fn machine() -> (&'static Machine, Limits) {
     (Machine::host(), Limits::read())
 }
+
+/// The same as it was when it was first asked for.
+#[cfg(not(shuttle))]
+fn machine_as_known() -> (&'static Machine, Limits) {
+    static LIMITS: std::sync::OnceLock<Limits> = std::sync::OnceLock::new();
+    (Machine::host(), LIMITS.get_or_init(Limits::read).clone())
+}
+
+#[cfg(shuttle)]
+use machine as machine_as_known;
 
 /// Models do not look at the machine they run on.
 #[cfg(shuttle)]

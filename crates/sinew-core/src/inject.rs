@@ -7,7 +7,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::inner::Inner;
-use crate::latch::Latch;
+use sinew_sync::clock::now_ns;
+
+use crate::latch::{Latch, Owner};
 use crate::queue::{Header, Queued, TaskRef};
 use crate::wait::Waiter;
 use crate::worker::Worker;
@@ -35,7 +37,7 @@ where
             let work = (*(*task).work.get()).take();
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
             *(*task).result.get() = result;
-            Latch::set(&raw const (*task).latch);
+            Latch::set(&raw const (*task).latch, worker);
         }
     }
 }
@@ -51,11 +53,13 @@ where
         header: Header { run: Injected::<F, R>::run },
         work: UnsafeCell::new(Some(f)),
         result: UnsafeCell::new(None),
-        latch: Latch::new(Arc::clone(waiter.parker())),
+        latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
     };
-    pool.inject(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 });
+    let woken = pool.inject(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 });
     queued();
-    waiter.wait(&task.latch);
+    // A worker that gets no core but this one's is not to be watched for.
+    let watch = !(woken && pool.steering.is_crowded(now_ns()));
+    waiter.wait(&task.latch, watch);
     match task.result.into_inner() {
         Some(Ok(result)) => result,
         Some(Err(payload)) => resume_unwind(payload),

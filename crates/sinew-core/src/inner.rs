@@ -25,6 +25,7 @@ use crate::limit::Limit;
 use crate::queue::{Injector, Queued};
 use crate::sleep::Sleepers;
 use crate::steer::Steering;
+use crate::tls;
 use crate::wait::Wait;
 use crate::worker::Worker;
 
@@ -140,9 +141,10 @@ impl Inner {
     }
 
     /// Queues work from outside and sees to it that somebody looks.
-    pub(crate) fn inject(&self, queued: Queued) {
+    /// Answers whether a sleeper was woken.
+    pub(crate) fn inject(&self, queued: Queued) -> bool {
         self.injector.push(queued);
-        self.wake_one();
+        self.wake_one()
     }
 
     /// Hands a task to the worker at `seat` and to no other. While it is under way it counts as a thread that has not resigned: nobody else could run
@@ -152,10 +154,10 @@ impl Inner {
         self.serving.fetch_add(1, Ordering::Relaxed);
         let seat = &self.seats[seat];
         seat.inbox.push(queued);
-        if !self.is_of_another_process() {
+        let inside = tls::current_in(self).is_some_and(|worker| std::ptr::eq(worker, seat));
+        if !inside && !self.is_of_another_process() {
             // The token stays where the worker is awake: it looks again before it sleeps.
-            self.steering.before_wake(&seat.bed);
-            seat.parker.unpark();
+            self.wake(seat);
         }
     }
 
@@ -171,9 +173,15 @@ impl Inner {
 
     fn unpark(&self, seat: Option<usize>) -> bool {
         let Some(seat) = seat.map(|seat| &self.seats[seat]) else { return false };
-        self.steering.before_wake(&seat.bed);
-        seat.parker.unpark();
+        self.wake(seat);
         true
+    }
+
+    fn wake(&self, seat: &Worker) {
+        if seat.parker.is_parked() {
+            self.steering.before_wake(&seat.bed);
+        }
+        seat.parker.unpark();
     }
 
     /// Tells the threads of the pool to end. A worker that did not see `ending` before it parked finds the token that is left here.

@@ -30,6 +30,7 @@ mod latch;
 mod limit;
 pub mod loops;
 pub mod open;
+mod patience;
 mod pool;
 mod queue;
 mod scope;

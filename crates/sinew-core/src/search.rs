@@ -9,36 +9,26 @@
 //!
 //! A round reads two lines a victim. An exposure takes 5 to 10 µs, from its victims too.
 
-use sinew_policy::idle::Idle;
+use std::cell::Cell;
+
+use sinew_policy::idle::{Idle, SpinWindow};
 use sinew_policy::victim::{Outcome, View};
 use sinew_sync::atomic::{Ordering, fence, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicBool;
-use sinew_sync::thread::yield_now;
 
 use crate::inner::Inner;
+use crate::patience::{Patience, micros};
 use crate::queue::{Queued, Taken};
 use crate::stack::{Claim, Exposure, Steal, reason};
 use crate::wait::Wait;
 use crate::worker::{SILENCE_NS, Worker};
 
-/// Rounds between two looks at the clock.
-const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
-
-/// A gap between two looks at the clock that shows that the thread lost its core.
-const GAP_NS: u64 = 500_000;
-
 /// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one before it runs the one it has, so that
 /// something is public when it comes back; while they are short, the look at the owner's line would be a good part of the steal.
 const SHORT: u64 = TICKS_A_US;
-
-/// Time between two offers of the core to other threads.
-const OFFER_NS: u64 = 10_000;
-
-/// How long an offer takes at least that was taken.
-const TAKEN_NS: u64 = 15_000;
 
 /// The longest silence before an exposure, after many that were cancelled.
 const LONGEST_SILENCE_NS: u64 = 400_000;
@@ -278,7 +268,7 @@ impl Worker {
     /// Searches for one spin window, or longer while there are private tasks about. Answers also whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
-        let mut patience = Patience::new(self.window_ns());
+        let mut patience = Patience::new(self.window_ns(&self.own.window));
         loop {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);
@@ -302,17 +292,15 @@ impl Worker {
         self.own.policy.borrow_mut().start(&view, &mut || random.u64(..));
     }
 
-    pub(crate) fn window_ns(&self) -> u64 {
-        self.pool().spin_ns.unwrap_or_else(|| u64::from(self.own.window.get().get_us()) * 1_000)
+    /// How long to spin, by what was learned of one kind of idle time.
+    pub(crate) fn window_ns(&self, learned: &Cell<SpinWindow>) -> u64 {
+        self.pool().spin_ns.unwrap_or_else(|| u64::from(learned.get().get_us()) * 1_000)
     }
 
     /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with nothing public are asked to publish.
     pub(crate) fn look_around(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
-        if let Some(queued) = self.pop_own(allowed) {
-            return Some(Job::Queued(queued));
-        }
-        if let Some(queued) = self.inbox.pop(allowed.above()) {
-            return Some(Job::Delivered(queued));
+        if let Some(job) = self.pop_own_or_delivered(allowed) {
+            return Some(job);
         }
         if let Some(queued) = self.pool().injector.pop(allowed.above()) {
             return Some(Job::Injected(queued));
@@ -343,6 +331,10 @@ impl Worker {
         if self.pool().oldest_first {
             return self.pop_oldest(allowed);
         }
+        if allowed == Allowed::Any {
+            // SAFETY: this is the owner.
+            return unsafe { self.deque.pop() };
+        }
         // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it was gone would not see it.
         unsafe {
             let newest = self.deque.newest();
@@ -355,9 +347,9 @@ impl Worker {
     }
 
     /// A task that no other worker should run first.
-    pub(crate) fn pop_own_or_delivered(&self) -> Option<Job<'_>> {
-        let spawned = self.pop_own(Allowed::Any).map(Job::Queued);
-        spawned.or_else(|| self.inbox.pop(None).map(Job::Delivered))
+    pub(crate) fn pop_own_or_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
+        let spawned = self.pop_own(allowed).map(Job::Queued);
+        spawned.or_else(|| self.inbox.pop(allowed.above()).map(Job::Delivered))
     }
 
     /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits for something that is no part of it.
@@ -475,66 +467,4 @@ pub(crate) enum Silence<'p> {
     Lasts,
     /// There is nothing.
     Empty,
-}
-
-/// How long a worker goes on looking.
-///
-/// After the first microseconds it offers its core to others now and then. If somebody takes the offer, the core is shared: the window is
-/// over at once, for who is kept off the core may well be the worker that is searched from or waited for.
-pub(crate) struct Patience {
-    window_ns: u64,
-    began: u64,
-    last: u64,
-    next_offer: u64,
-    pub(crate) rounds: u32,
-    pub(crate) lost_core: bool,
-}
-
-impl Patience {
-    pub(crate) fn new(window_ns: u64) -> Self {
-        let now = now_ns();
-        Self { window_ns, began: now, last: now, next_offer: now + OFFER_NS, rounds: 0, lost_core: false }
-    }
-
-    /// Counts a round. False, now and then, when the window is over or has lasted for `silence_ns`, after which it is time to look at silent
-    /// owners, however long the window.
-    pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
-        spin_loop();
-        self.rounds = self.rounds.wrapping_add(1);
-        if !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
-            return true;
-        }
-        let now = now_ns();
-        self.note_gap(now, GAP_NS);
-        if now >= self.next_offer {
-            self.offer_core(now);
-        }
-        !self.is_over() && self.silence_ns() < silence_ns
-    }
-
-    /// Whether the window is over.
-    pub(crate) fn is_over(&self) -> bool {
-        self.lost_core || self.silence_ns() >= self.window_ns
-    }
-
-    fn offer_core(&mut self, now: u64) {
-        yield_now();
-        let after = now_ns();
-        self.note_gap(after, TAKEN_NS);
-        self.next_offer = now.max(after) + OFFER_NS;
-    }
-
-    fn note_gap(&mut self, now: u64, gap_ns: u64) {
-        self.lost_core |= cfg!(not(shuttle)) && now.saturating_sub(self.last) > gap_ns;
-        self.last = now;
-    }
-
-    /// Time since the search began, at the last look at the clock.
-    pub(crate) fn silence_ns(&self) -> u64 {
-        self.last.saturating_sub(self.began)
-    }
-}
-
-fn micros(ns: u64) -> u32 {
-    u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
 }

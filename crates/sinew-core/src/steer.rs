@@ -6,6 +6,10 @@
 //! sleeper's affinity mask before they wake it. The sleeper puts the mask back as it gets up, before it runs a task: nothing that a task starts
 //! inherits it.
 //!
+//! That is no help where the other cores are busy with other programs: a sleeper that is kept off its waker's core then waits for a core that it does not get,
+//! while its waker's falls idle. So a worker that gets up late says that the machine is *crowded*, and for a while, longer each time, nobody steers, and a
+//! thread that waits for the woken worker gives up its own core at once.
+//!
 //! # Cost
 //!
 //! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: a system call of the waker, one of the woken, and
@@ -16,7 +20,8 @@
 //! Pools with mappings, which say themselves where workers run, and pools with more workers than cores: they are left alone. A mask that the
 //! user changes while the worker sleeps is put back as it was.
 
-use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, ThreadRef, current_cpu};
 
@@ -29,6 +34,7 @@ struct Sleeper {
     thread: Option<ThreadRef>,
     asleep: bool,
     woken_from: Option<usize>,
+    woken_at_ns: Option<u64>,
     /// Its affinity mask, where wakers must steer.
     mask: Option<CpuSet>,
     /// The mask has been changed.
@@ -60,6 +66,9 @@ impl Bed {
             let awake = Sleeper { thread: sleeper.thread, ..Sleeper::default() };
             std::mem::replace(&mut *sleeper, awake)
         };
+        if let Some(woken_ns) = sleeper.woken_at_ns {
+            steering.learn(woken_ns, now_ns());
+        }
         match (sleeper.thread, sleeper.mask) {
             (Some(thread), Some(mask)) if sleeper.steered => thread.restore(&mask),
             _ if sleeper.woken_from.is_some() && sleeper.woken_from == current_cpu() => steering.set_needed(),
@@ -68,12 +77,17 @@ impl Bed {
     }
 
     /// The calling thread is about to wake the worker, if it sleeps.
-    fn before_wake(&self) {
+    fn before_wake(&self, steering: &Steering) {
         let mut sleeper = self.0.lock();
         if !sleeper.asleep || sleeper.steered {
             return;
         }
+        let now = now_ns();
+        sleeper.woken_at_ns = Some(now);
         sleeper.woken_from = current_cpu();
+        if steering.is_crowded(now) {
+            return;
+        }
         if let (Some(thread), Some(here), Some(mask)) = (sleeper.thread, sleeper.woken_from, &sleeper.mask) {
             sleeper.steered = thread.keep_off(here, mask);
         }
@@ -85,18 +99,48 @@ impl Bed {
 pub(crate) struct Steering {
     allowed: bool,
     needed: AtomicBool,
+    crowded_until_ns: AtomicU64,
+    penalty_ns: AtomicU64,
 }
+
+/// A worker that gets up so long after it was woken had no core.
+const LATE_NS: u64 = 150_000;
+/// For how long the machine counts as crowded, at first and at most.
+const PENALTY_NS: u64 = 10_000_000;
+const PENALTY_MAX_NS: u64 = 1_000_000_000;
 
 impl Steering {
     /// `allowed` if the pool's workers may run anywhere, and there is a core for each.
     pub(crate) fn new(allowed: bool) -> Self {
-        Self { allowed: allowed && cfg!(not(any(loom, shuttle))), needed: AtomicBool::new(false) }
+        Self {
+            allowed: allowed && cfg!(not(any(loom, shuttle))),
+            needed: AtomicBool::new(false),
+            crowded_until_ns: AtomicU64::new(0),
+            penalty_ns: AtomicU64::new(PENALTY_NS),
+        }
+    }
+
+    /// Whether woken workers did not get a core lately.
+    pub(crate) fn is_crowded(&self, now_ns: u64) -> bool {
+        // Relaxed, here and below: hints.
+        now_ns < self.crowded_until_ns.load(Ordering::Relaxed)
+    }
+
+    /// A worker that was woken at `woken_ns` gets up.
+    fn learn(&self, woken_ns: u64, now_ns: u64) {
+        let penalty = self.penalty_ns.load(Ordering::Relaxed);
+        if now_ns.saturating_sub(woken_ns) > LATE_NS {
+            self.crowded_until_ns.store(now_ns + penalty, Ordering::Relaxed);
+            self.penalty_ns.store((2 * penalty).min(PENALTY_MAX_NS), Ordering::Relaxed);
+        } else if penalty > PENALTY_NS && !self.is_crowded(now_ns) {
+            self.penalty_ns.store((penalty - penalty / 8).max(PENALTY_NS), Ordering::Relaxed);
+        }
     }
 
     /// The calling thread is about to wake the worker in `bed`.
     pub(crate) fn before_wake(&self, bed: &Bed) {
         if self.allowed {
-            bed.before_wake();
+            bed.before_wake(self);
         }
     }
 

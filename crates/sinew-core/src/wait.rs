@@ -8,8 +8,10 @@
 //!
 //! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is asleep, for new work that may suit it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
+use sinew_policy::idle::{Idle, WATCH_US, Watch};
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::parker::Parker;
@@ -17,8 +19,9 @@ use sinew_sync::plant::{Bug, planted};
 
 use crate::fork;
 use crate::latch::Latch;
+use crate::patience::{Patience, micros};
 use crate::queue::ScopeTasks;
-use crate::search::{Allowed, Job, Patience, Silence};
+use crate::search::{Allowed, Job, Silence};
 use crate::stack::{At, Slot, Steal};
 use crate::tls;
 use crate::worker::Worker;
@@ -202,9 +205,27 @@ impl Worker {
                 continue;
             }
             let began = now_ns();
-            let helped = self.help_or_park(awaited, help);
-            if !helped {
-                self.counters.blocked_ns.add(now_ns().saturating_sub(began));
+            let waited = self.help_or_park(awaited, help);
+            if let Some(lost_core) = waited {
+                let blocked_ns = now_ns().saturating_sub(began);
+                self.counters.blocked_ns.add(blocked_ns);
+                let mut window = self.own.waiting_window.get();
+                window.ended(Idle { searched_us: micros(blocked_ns), parked_us: None, lost_core });
+                self.own.waiting_window.set(window);
+            }
+        }
+    }
+
+    /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first, and without a look at the clock.
+    pub(crate) fn wait_for_own(&self, awaited: &dyn Awaited, help: Help<'_>) {
+        while !awaited.is_done() {
+            let own = match help {
+                Help::Tasks(allowed) => self.pop_own_or_delivered(allowed),
+                _ => self.find_some(awaited, help, false),
+            };
+            match own {
+                Some(job) => self.execute(job),
+                None => return self.wait(awaited, help),
             }
         }
     }
@@ -235,17 +256,17 @@ impl Worker {
         true
     }
 
-    /// Runs one task, or waits for a spin window and then in the parker. True if a task was run.
-    fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> bool {
+    /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited, whether the core was lost meanwhile.
+    fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
-        let mut patience = Patience::new(self.window_ns());
+        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window));
         loop {
             if awaited.is_done() {
-                return false;
+                return Some(patience.lost_core);
             }
             if self.help(awaited, allowed, patience.rounds > 0) {
-                return true;
+                return None;
             }
             if patience.is_left(self.own.silence_ns.get()) {
                 continue;
@@ -253,9 +274,12 @@ impl Worker {
             match self.break_silence(allowed, &patience) {
                 Silence::Broken(job) => {
                     self.execute(job);
-                    return true;
+                    return None;
                 }
-                Silence::Empty if patience.is_over() => return self.lie_down_for(awaited, allowed),
+                Silence::Empty if patience.is_over() => {
+                    self.lie_down_for(awaited, allowed);
+                    return Some(patience.lost_core);
+                }
                 Silence::Lasts | Silence::Empty => {}
             }
         }
@@ -263,18 +287,19 @@ impl Worker {
 
     /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's list while it is parked.
     #[cold]
-    fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> bool {
-        let mut patience = Patience::new(self.window_ns());
+    fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
+        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window));
         loop {
             if awaited.is_done() {
-                return false;
+                return Some(patience.lost_core);
             }
             if let Some(job) = self.find_some(awaited, help, patience.rounds > 0) {
                 self.execute(job);
-                return true;
+                return None;
             }
             if !patience.is_left(u64::MAX) {
-                return self.park_for(awaited);
+                self.park_for(awaited);
+                return Some(patience.lost_core);
             }
         }
     }
@@ -322,22 +347,20 @@ impl Worker {
         job.map(|job| self.execute(job)).is_some()
     }
 
-    fn park_for(&self, awaited: &dyn Awaited) -> bool {
+    fn park_for(&self, awaited: &dyn Awaited) {
         if awaited.will_park() {
             self.counters.parks.add(1);
             self.parker.park();
         }
-        false
     }
 
     /// Parks where new work can find it.
-    fn lie_down_for(&self, awaited: &dyn Awaited, allowed: Allowed) -> bool {
+    fn lie_down_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         self.pool().sleepers.lie_down(self.index());
         if !self.last_look(allowed) {
             self.park_for(awaited);
         }
         self.pool().sleepers.get_up(self.index());
-        false
     }
 }
 
@@ -361,11 +384,11 @@ impl<'w> Waiter<'w> {
         }
     }
 
-    /// Waits for something that another pool brings about.
-    pub(crate) fn wait(&self, awaited: &dyn Awaited) {
+    /// Waits for something that another pool brings about. A thread without a pool watches for it first, if `watch` says so.
+    pub(crate) fn wait(&self, awaited: &dyn Awaited, watch: bool) {
         match self {
             Self::Worker(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
-            Self::Thread(parker) => wait_outside(parker, awaited),
+            Self::Thread(parker) => wait_outside(parker, awaited, watch),
         }
     }
 }
@@ -374,22 +397,40 @@ impl<'w> Waiter<'w> {
 pub(crate) fn wait_elsewhere(parker: &Parker, awaited: &dyn Awaited) {
     match tls::current() {
         Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
-        None => wait_outside(parker, awaited),
+        None => wait_outside(parker, awaited, true),
     }
 }
 
-/// How long a thread that is no worker watches before it parks: what it waits for often takes no longer than a wake-up.
-const WATCH: u64 = 10 * TICKS_A_US;
-
-fn wait_outside(parker: &Parker, awaited: &dyn Awaited) {
-    let began = ticks();
-    while !awaited.is_done() {
-        if ticks().saturating_sub(began) > WATCH {
-            parker.park();
-        } else {
+/// A thread that is no worker watches for a moment, where that has been worth it, and parks.
+fn wait_outside(parker: &Parker, awaited: &dyn Awaited, watch: bool) {
+    if watch && with_watch(Watch::should_watch) {
+        let began = ticks();
+        while !awaited.is_done() && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_A_US {
             spin_loop();
         }
+        with_watch(|watch| watch.watched(awaited.is_done()));
     }
+    while !awaited.is_done() {
+        parker.park();
+    }
+}
+
+/// What this thread has learned about waiting for pools.
+#[cfg(not(any(loom, shuttle)))]
+fn with_watch<R>(f: impl FnOnce(&mut Watch) -> R) -> R {
+    std::thread_local! {
+        static WATCH: Cell<Watch> = const { Cell::new(Watch::new()) };
+    }
+    let mut watch = WATCH.get();
+    let result = f(&mut watch);
+    WATCH.set(watch);
+    result
+}
+
+/// Models have no thread-locals that outlive an execution.
+#[cfg(any(loom, shuttle))]
+fn with_watch<R>(f: impl FnOnce(&mut Watch) -> R) -> R {
+    f(&mut Watch::new())
 }
 
 /// A thread that is no worker parks at one place, whatever it waits for: a token too many makes it look once more.

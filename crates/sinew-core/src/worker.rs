@@ -67,6 +67,8 @@ pub(crate) struct Own {
     pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
     pub(crate) random: RefCell<fastrand::Rng>,
     pub(crate) window: Cell<SpinWindow>,
+    /// The same for times of waiting inside a join or a scope.
+    pub(crate) waiting_window: Cell<SpinWindow>,
     /// Silence after which this worker exposes another's tasks; grows while exposures are cancelled.
     pub(crate) silence_ns: Cell<u64>,
     /// Whether the last stolen task was long; see `search`.
@@ -91,6 +93,7 @@ impl Worker {
                 policy: RefCell::new(policy),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
+                waiting_window: Cell::new(SpinWindow::new()),
                 silence_ns: Cell::new(SILENCE_NS),
                 tasks_are_long: Cell::new(false),
             },

@@ -10,7 +10,7 @@ impl Worker {
     ///
     /// The task runs on the caller's stack, whatever the pool's [`Wait`] policy: the caller asks for it.
     pub fn yield_local(&self) -> bool {
-        let own = self.pop_own_or_delivered().or_else(|| self.take_own_join());
+        let own = self.pop_own_or_delivered(Allowed::Any).or_else(|| self.take_own_join());
         own.map(|job| self.execute(job)).is_some()
     }
 

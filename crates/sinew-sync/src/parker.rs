@@ -63,6 +63,13 @@ impl Parker {
         self.state.swap(EMPTY, Ordering::Acquire);
     }
 
+    /// Whether a thread is parked here; a hint.
+    #[inline]
+    pub fn is_parked(&self) -> bool {
+        // Relaxed: a hint.
+        self.state.load(Ordering::Relaxed) == PARKED
+    }
+
     /// Hands over the token; wakes the thread if it is parked. Answers whether it was.
     pub fn unpark(&self) -> bool {
         // Release: P1.

@@ -10,31 +10,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
-use sinew_sync::parker::Parker;
 
 use crate::inner::Inner;
+use crate::latch::Owner;
 use crate::queue::{Queued, ScopeTasks, TaskRef};
 use crate::spawn::discard;
 use crate::tls;
 use crate::wait::{Awaited, Wait, Waiter, wait_elsewhere};
 use crate::worker::Worker;
 
-/// Who waits for a scope.
-enum Owner {
-    /// The worker of the scope's pool at this seat.
-    Seat(usize),
-    /// Another thread, which parks here.
-    Elsewhere(Arc<Parker>),
-}
-
 /// A scope as its tasks see it.
 pub(crate) struct ScopeState {
     pool: NonNull<Inner>,
     owner: Owner,
     depth: u32,
-    pending: AtomicUsize,
+    /// Apart from the rest, which every task reads and nobody writes.
+    pending: CachePadded<AtomicUsize>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The tasks, where waiting workers run no others.
     tasks: Option<Arc<ScopeTasks>>,
@@ -57,7 +51,7 @@ impl ScopeState {
             pool: NonNull::from(pool),
             owner,
             depth: inside.map_or(0, Worker::depth),
-            pending: AtomicUsize::new(1),
+            pending: CachePadded::new(AtomicUsize::new(1)),
             panic: Mutex::new(None),
             tasks: (pool.wait == Wait::Descendants).then(|| ScopeTasks::new(oldest_first)),
         }
@@ -111,7 +105,9 @@ impl ScopeState {
     fn enqueue(&self, inside: Option<&Worker>, queued: Queued) {
         match inside {
             Some(worker) => worker.queue(queued),
-            None => self.pool().inject(queued),
+            None => {
+                self.pool().inject(queued);
+            }
         }
     }
 
@@ -151,24 +147,12 @@ impl ScopeState {
     /// The task is counted, runs on a worker of the scope's pool, and does not access the scope afterwards.
     #[inline]
     pub(crate) unsafe fn finish(scope: *const Self, worker: &Worker) {
-        // SAFETY: counted, so the scope is valid until the subtraction (C2).
-        match unsafe { &(*scope).owner } {
-            Owner::Seat(owner) => {
-                let owner = *owner;
-                // AcqRel: what the task did is visible to the owner (Acquire in `is_done`), through the tasks that end later.
-                // SAFETY: as above; the last access.
-                if unsafe { (*scope).pending.fetch_sub(1, Ordering::AcqRel) } == 1 {
-                    // The seats of the worker's pool are there as long as it works.
-                    worker.pool().seats[owner].parker.unpark();
-                }
-            }
-            Owner::Elsewhere(parker) => {
-                let parker = Arc::clone(parker);
-                // SAFETY: as above; the last access.
-                if unsafe { (*scope).pending.fetch_sub(1, Ordering::AcqRel) } == 1 {
-                    parker.unpark();
-                }
-            }
+        // SAFETY: counted, so the scope is valid until the subtraction, which is the last access (C2). AcqRel: what the task did is visible to the owner
+        // (Acquire in `is_done`), through the tasks that end later.
+        unsafe {
+            Owner::wake_after(&raw const (*scope).owner, worker, || {
+                (*scope).pending.fetch_sub(1, Ordering::AcqRel) == 1
+            });
         }
     }
 
@@ -200,7 +184,7 @@ impl ScopeState {
     fn wait_inside(&self, worker: &Worker) {
         let depth = worker.depth();
         worker.stack.set_depth(self.depth);
-        worker.wait(self, worker.help_for_scope(self.depth, self.tasks.as_ref()));
+        worker.wait_for_own(self, worker.help_for_scope(self.depth, self.tasks.as_ref()));
         worker.stack.set_depth(depth);
     }
 }

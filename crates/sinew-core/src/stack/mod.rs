@@ -56,6 +56,7 @@ mod models;
 #[cfg(all(test, loom))]
 mod parts;
 mod slot;
+mod slots;
 mod thief;
 
 use std::cell::Cell;
@@ -67,6 +68,7 @@ use sinew_sync::plant::{self, Bug};
 
 use bounds::{AtomicBounds, Bounds};
 pub(crate) use slot::{Slot, Task};
+use slots::Slots;
 pub(crate) use thief::{Claim, Exposure, Steal};
 
 /// Slots of a stack. A join that finds it full runs both arms inline.
@@ -106,7 +108,7 @@ pub(crate) struct TaskStack {
     attention: AtomicUsize,
     /// Depth of the task its owner is running, in joins from the root. Owner only; here because it is as hot as `head`.
     depth: Cell<u32>,
-    slots: Box<[Slot]>,
+    slots: Slots,
     shared: CachePadded<Shared>,
 }
 
@@ -127,7 +129,7 @@ unsafe impl Send for TaskStack {}
 impl TaskStack {
     /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet.
     pub(crate) fn new(fenced: bool) -> Self {
-        let slots = slots(CAPACITY as usize);
+        let slots = Slots::new(CAPACITY as usize);
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
             head: AtomicPtr::new(first),
@@ -426,16 +428,4 @@ impl At {
         // SAFETY: an `At` is made by `push` of a pointer into the stack's slots.
         unsafe { &*self.0 }
     }
-}
-
-/// `n` empty slots, in memory that the kernel provides when it is first touched.
-#[cfg(not(any(loom, shuttle)))]
-fn slots(n: usize) -> Box<[Slot]> {
-    // SAFETY: all-zero bytes are a valid `Slot`: atomics at zero and a task that is not initialised.
-    unsafe { Box::new_zeroed_slice(n).assume_init() }
-}
-
-#[cfg(any(loom, shuttle))]
-fn slots(n: usize) -> Box<[Slot]> {
-    (0..n).map(|_| Slot::new()).collect()
 }

@@ -6,7 +6,13 @@
 //! | `prompt` | a task is taken while its owner blocks or computes |
 //! | `overflow` | recursion deeper than the task stack |
 //! | `scope`, `spawn` | tasks that are not strictly nested |
+//! | `open` | scopes whose tasks get the scope, scopes in place, orders |
+//! | `yielding` | tasks that give way; chains of tasks |
+//! | `broadcast` | one closure on every thread |
 //! | `enter` | the ways into a pool, and from one pool into another |
+//! | `seats` | pools without guests, of the building thread, of threads of the user's |
+//! | `closing` | the ways to end a pool, and what its hooks may do |
+//! | `workers` | a number of workers that changes |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
 //! | `stress` | random trees of everything, with more workers than cores |
@@ -14,6 +20,8 @@
 //! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by [`support::ends`].
 #![cfg(not(any(loom, shuttle)))]
 
+mod broadcast;
+mod closing;
 mod enter;
 mod environment;
 #[cfg(unix)]
@@ -21,9 +29,13 @@ mod fork;
 mod idle;
 mod join;
 mod lifecycle;
+mod open;
 mod overflow;
 mod prompt;
 mod scope;
+mod seats;
 mod spawn;
 mod stress;
 mod support;
+mod workers;
+mod yielding;

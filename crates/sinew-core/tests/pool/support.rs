@@ -4,10 +4,10 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Barrier, mpsc};
+use std::sync::{Barrier, Mutex, mpsc};
 use std::time::Duration;
 
-use sinew_core::{Fences, Pool, Wait};
+use sinew_core::{Builder, Fences, Pool, Wait};
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy with other tests.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -17,10 +17,40 @@ pub(crate) fn pool(threads: usize) -> Pool {
     Pool::builder().threads(threads).build().unwrap()
 }
 
+/// A pool with a thread at each of its `threads` seats.
+pub(crate) fn full_pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+}
+
+/// A builder of a pool without guests, whose threads say when they leave.
+pub(crate) fn telling(threads: usize) -> (Builder, mpsc::Receiver<usize>) {
+    let (exit, exits) = mpsc::channel();
+    let exit = Mutex::new(exit);
+    let hook = move |seat| exit.lock().unwrap().send(seat).unwrap();
+    (Pool::builder().threads(threads).guest_seat(false).on_exit(hook), exits)
+}
+
+/// The seats whose threads have left, once all have.
+pub(crate) fn all_left(exits: &mpsc::Receiver<usize>) -> Vec<usize> {
+    let mut seats: Vec<_> = exits.iter().collect();
+    seats.sort_unstable();
+    seats
+}
+
+/// What a waiting worker may run.
+pub(crate) const WAITS: [Wait; 4] = [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Block];
+
+/// Calls `test` with a pool of `threads` workers and no guests for each way of waiting.
+pub(crate) fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
+    for wait in WAITS {
+        test(&Pool::builder().threads(threads).guest_seat(false).wait(wait).build().unwrap());
+    }
+}
+
 /// Calls `test` with a pool of `threads` workers for each combination of fences and waiting.
 pub(crate) fn with_each_pool(threads: usize, test: impl Fn(&Pool)) {
     for fences in [Fences::Auto, Fences::Full] {
-        for wait in [Wait::Leapfrog, Wait::Block] {
+        for wait in WAITS {
             let pool = Pool::builder().threads(threads).fences(fences).wait(wait).build().unwrap();
             test(&pool);
         }
@@ -65,6 +95,10 @@ pub(crate) fn message_of<R>(f: impl FnOnce() -> R) -> &'static str {
 pub(crate) struct Drops(AtomicUsize);
 
 impl Drops {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }

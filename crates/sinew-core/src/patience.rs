@@ -1,0 +1,95 @@
+//! Patience: how long a worker without work goes on looking, and when it offers its core to others.
+//!
+//! A worker that spins may keep the very thread off its core that has work for it, or that it waits for: some kernels put both on one core though others
+//! are idle, and on a busy machine there may be no other. So it offers its core after the first microsecond, then after twice as long each time. If
+//! somebody takes the offer for long, the core is shared with a program that computes, and the window is over at once.
+//!
+//! # Cost
+//!
+//! A look at the clock every sixteen rounds; an offer that nobody takes, 0.4 µs.
+
+use sinew_sync::atomic::spin_loop;
+use sinew_sync::clock::now_ns;
+use sinew_sync::thread::yield_now;
+
+/// Rounds between two looks at the clock.
+const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
+
+/// A gap between two looks at the clock that shows that the thread lost its core.
+const GAP_NS: u64 = 500_000;
+
+/// Time before the first offer of the core to other threads, and at most between two.
+const FIRST_OFFER_NS: u64 = 1_000;
+const LAST_OFFER_NS: u64 = 16_000;
+
+/// How long an offer takes at least that was taken.
+const TAKEN_NS: u64 = 15_000;
+
+/// One time of looking.
+pub(crate) struct Patience {
+    window_ns: u64,
+    began: u64,
+    last: u64,
+    next_offer: u64,
+    offer_ns: u64,
+    pub(crate) rounds: u32,
+    pub(crate) lost_core: bool,
+}
+
+impl Patience {
+    pub(crate) fn new(window_ns: u64) -> Self {
+        let now = now_ns();
+        Self {
+            window_ns,
+            began: now,
+            last: now,
+            next_offer: now + FIRST_OFFER_NS,
+            offer_ns: FIRST_OFFER_NS,
+            rounds: 0,
+            lost_core: false,
+        }
+    }
+
+    /// Counts a round. False, now and then, when the window is over or has lasted for `silence_ns`, after which it is time to look at silent
+    /// owners, however long the window.
+    pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
+        spin_loop();
+        self.rounds = self.rounds.wrapping_add(1);
+        if !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
+            return true;
+        }
+        let now = now_ns();
+        self.note_gap(now, GAP_NS);
+        if now >= self.next_offer {
+            self.offer_core(now);
+        }
+        !self.is_over() && self.silence_ns() < silence_ns
+    }
+
+    /// Whether the window is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lost_core || self.silence_ns() >= self.window_ns
+    }
+
+    fn offer_core(&mut self, now: u64) {
+        yield_now();
+        let after = now_ns();
+        self.note_gap(after, TAKEN_NS);
+        self.offer_ns = (2 * self.offer_ns).min(LAST_OFFER_NS);
+        self.next_offer = now.max(after) + self.offer_ns;
+    }
+
+    fn note_gap(&mut self, now: u64, gap_ns: u64) {
+        self.lost_core |= cfg!(not(shuttle)) && now.saturating_sub(self.last) > gap_ns;
+        self.last = now;
+    }
+
+    /// Time since the search began, at the last look at the clock.
+    pub(crate) fn silence_ns(&self) -> u64 {
+        self.last.saturating_sub(self.began)
+    }
+}
+
+pub(crate) fn micros(ns: u64) -> u32 {
+    u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,225 @@
+//! The ways to end a pool: `drop` joins the threads, `close` does not wait, `shutdown` waits for all that was and is to be. And the hooks of threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+
+use sinew_core::{Pool, Worker};
+
+use crate::support::{Drops, all_left, ends, meet, message_of, telling};
+
+fn fib(w: &Worker, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+    a + b
+}
+
+/// Spawns a tree of detached tasks, of 2 to the power of `depth` + 1, less 1.
+fn grow(w: &Worker, depth: u32, ran: &Arc<AtomicUsize>) {
+    ran.fetch_add(1, Ordering::SeqCst);
+    if depth > 0 {
+        for _ in 0..2 {
+            let ran = Arc::clone(ran);
+            w.spawn(move |w| grow(w, depth - 1, &ran));
+        }
+    }
+}
+
+/// Would miss: a close that waits for a task, tasks that it forgets, and threads that stay.
+#[test]
+fn a_closed_pool_runs_what_was_spawned_and_nobody_waits_for_it() {
+    ends(|| {
+        for threads in 1..=4 {
+            let ((builder, exits), ran) = (telling(threads), Arc::new(AtomicUsize::new(0)));
+            let pool = builder.build().unwrap();
+            let closed = Arc::new(Barrier::new(2));
+            let (counted, until) = (Arc::clone(&ran), Arc::clone(&closed));
+            pool.spawn(move |w| {
+                until.wait();
+                grow(w, 5, &counted);
+            });
+            let counted = Arc::clone(&ran);
+            pool.spawn(move |w| grow(w, 5, &counted));
+            pool.close();
+            // The first task goes on only now.
+            closed.wait();
+            assert_eq!(all_left(&exits), Vec::from_iter(0..threads));
+            assert_eq!(ran.load(Ordering::SeqCst), 2 * 63);
+        }
+    });
+}
+
+/// Would miss: a shutdown that returns before a task has run, or before a thread is through with its exit hook.
+#[test]
+fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
+    ends(|| {
+        for threads in 1..=4 {
+            let (ran, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let leaves = Arc::clone(&left);
+            let builder = Pool::builder().threads(threads).guest_seat(false).on_exit(move |_| {
+                (0..1000).for_each(|_| thread::yield_now());
+                leaves.fetch_add(1, Ordering::SeqCst);
+            });
+            // Nobody has handles of these threads.
+            let pool = builder
+                .build_with(|seat| {
+                    thread::spawn(|| seat.run());
+                    Ok(())
+                })
+                .unwrap();
+            let counted = Arc::clone(&ran);
+            pool.spawn(move |w| grow(w, 6, &counted));
+            pool.shutdown();
+            assert_eq!((ran.load(Ordering::SeqCst), left.load(Ordering::SeqCst)), (127, threads));
+        }
+    });
+}
+
+/// Would miss: a worker that waits for itself, or a pool that survives the refusal.
+#[test]
+fn a_worker_cannot_wait_for_the_end_of_its_own_pool() {
+    ends(|| {
+        let (builder, exits) = telling(2);
+        let pool = Arc::new(builder.build().unwrap());
+        let (give, take) = mpsc::channel::<Arc<Pool>>();
+        let (tell, told) = mpsc::channel();
+        pool.spawn(move |_| {
+            let pool = Arc::into_inner(take.recv().unwrap()).unwrap();
+            tell.send(message_of(|| pool.shutdown())).unwrap();
+        });
+        give.send(pool).unwrap();
+        assert!(told.recv().unwrap().contains("cannot wait for the end of its own pool"));
+        assert_eq!(all_left(&exits), [0, 1]);
+    });
+}
+
+/// Would miss: a task that is never dropped, because the pool ended without it.
+#[test]
+fn what_tasks_own_is_dropped_when_their_pool_has_ended() {
+    ends(|| {
+        static DROPS: Drops = Drops::new();
+        for close in [Pool::close, Pool::shutdown, drop] {
+            let before = DROPS.count();
+            let (builder, exits) = telling(3);
+            let pool = builder.build().unwrap();
+            for _ in 0..50 {
+                let owned = DROPS.child();
+                pool.spawn(move |w| {
+                    w.spawn_fifo(move |_| drop(owned));
+                });
+                let owned = DROPS.child();
+                pool.spawn_broadcast(move |_| {
+                    let _ = &owned;
+                });
+            }
+            close(pool);
+            assert_eq!(all_left(&exits), [0, 1, 2]);
+            assert_eq!(DROPS.count() - before, 100);
+        }
+    });
+}
+
+/// Would miss: a hook's payload that is lost or stops the process although there is a handler, and a thread that goes with it.
+#[test]
+fn the_panic_handler_gets_the_payloads_of_hooks() {
+    ends(|| {
+        let payloads = Arc::new(Mutex::new(Vec::new()));
+        let handled = Arc::clone(&payloads);
+        let pool = Pool::builder()
+            .threads(3)
+            .guest_seat(false)
+            .on_start(|seat| std::panic::panic_any(("start", seat)))
+            .on_exit(|seat| std::panic::panic_any(("exit", seat)))
+            .panic_handler(move |payload| {
+                handled.lock().unwrap().push(*payload.downcast::<(&str, usize)>().unwrap());
+            })
+            .build()
+            .unwrap();
+        // All three work nevertheless.
+        assert_eq!(pool.broadcast(|part| part.index()), [0, 1, 2]);
+        let all = Barrier::new(3);
+        pool.install(|w| w.join(|_| meet(&all), |w| w.join(|_| meet(&all), |_| meet(&all))));
+        pool.shutdown();
+        let mut payloads = payloads.lock().unwrap();
+        payloads.sort_unstable();
+        let of = |name| (0..3).map(move |seat| (name, seat));
+        assert_eq!(*payloads, Vec::from_iter(of("exit").chain(of("start"))));
+    });
+}
+
+/// Would miss: hooks outside of their pool, or a worker that cannot join yet or any more.
+#[test]
+fn hooks_run_as_workers_of_their_seats() {
+    ends(|| {
+        let (seen, sees) = (Arc::new(Mutex::new(Vec::new())), |seen: &Mutex<Vec<_>>, hook, seat| {
+            let (index, sum) = sinew_core::run(|w| (w.index(), fib(w, 10)));
+            seen.lock().unwrap().push((hook, seat == index, sum));
+        });
+        let (starts, exits) = (Arc::clone(&seen), Arc::clone(&seen));
+        let pool = Pool::builder()
+            .threads(3)
+            .guest_seat(false)
+            .on_start(move |seat| sees(&starts, "start", seat))
+            .on_exit(move |seat| sees(&exits, "exit", seat))
+            .build()
+            .unwrap();
+        assert_eq!(pool.install(|w| fib(w, 10)), 55);
+        pool.shutdown();
+        let seen = seen.lock().unwrap();
+        for hook in ["start", "exit"] {
+            assert_eq!(seen.iter().filter(|&&call| call == (hook, true, 55)).count(), 3, "{seen:?}");
+        }
+    });
+}
+
+/// Would miss: a building thread that its pool waits for, or that gets the hooks of others.
+#[test]
+fn a_pool_of_the_building_thread_ends_without_it() {
+    for threads in 1..=3 {
+        for close in [Pool::close, drop] {
+            ends(move || {
+                let (builder, exits) = telling(threads);
+                let pool = builder.use_current_thread().build().unwrap();
+                assert_eq!(pool.run(|w| fib(w, 10)), 55);
+                close(pool);
+                // The channel closes only with the pool, which stays.
+                let left = (1..threads).map(|_| exits.recv().unwrap()).sum::<usize>();
+                assert_eq!(left, (1..threads).sum());
+                assert!(exits.try_recv().is_err());
+            });
+        }
+        // From another thread everybody may wait for it.
+        ends(move || {
+            let (builder, exits) = telling(threads);
+            let pool = builder.use_current_thread().build().unwrap();
+            thread::spawn(|| pool.shutdown()).join().unwrap();
+            assert_eq!(exits.try_iter().sum::<usize>(), (1..threads).sum());
+        });
+    }
+}
+
+/// Would miss: a thread that resigns while a worker that waits in a task still needs it.
+#[test]
+fn an_ending_pool_still_broadcasts() {
+    ends(|| {
+        for threads in 1..=3 {
+            let (builder, exits) = telling(threads);
+            let pool = builder.build().unwrap();
+            let (closed, seats) = (Arc::new(Barrier::new(2)), Arc::new(Mutex::new(Vec::new())));
+            let (until, seen) = (Arc::clone(&closed), Arc::clone(&seats));
+            pool.spawn(move |w| {
+                until.wait();
+                assert_eq!(w.broadcast(|part| part.index()).len(), w.max_workers());
+                w.spawn_broadcast(move |part| seen.lock().unwrap().push(part.index()));
+            });
+            pool.close();
+            closed.wait();
+            assert_eq!(all_left(&exits).len(), threads);
+            let mut seats = seats.lock().unwrap();
+            seats.sort_unstable();
+            assert_eq!(*seats, Vec::from_iter(0..threads));
+        }
+    });
+}

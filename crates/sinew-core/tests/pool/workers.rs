@@ -1,0 +1,272 @@
+//! A number of workers that changes while the pool works.
+//!
+//! A worker looks at the number between two tasks. Whoever has run its part of a broadcast since the change, in a pool that had nothing else to
+//! do, has seen it: from then on *which* seats work is exact, and so are the claims made here.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+
+use fastrand::Rng;
+use sinew_core::{Pool, Wait, Worker};
+
+use crate::support::{all_left, ends, full_pool, meet, pool, telling, with_each_full_pool};
+
+/// The seats at which a tree of joins, a scope and detached tasks were run.
+fn seats_at_work(pool: &Pool) -> HashSet<usize> {
+    fn tree(w: &Worker, depth: u32, seats: &Mutex<HashSet<usize>>) {
+        seats.lock().unwrap().insert(w.index());
+        if depth > 0 {
+            w.join(|w| tree(w, depth - 1, seats), |w| tree(w, depth - 1, seats));
+        }
+    }
+    let seats = Arc::new(Mutex::new(HashSet::new()));
+    let left = Arc::new(AtomicUsize::new(20));
+    for _ in 0..20 {
+        let (seats, left) = (Arc::clone(&seats), Arc::clone(&left));
+        pool.spawn(move |w| {
+            tree(w, 2, &seats);
+            left.fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+    pool.install(|w| tree(w, 8, &seats));
+    pool.scope(|s| (0..100).for_each(|_| s.spawn(|_| sinew_core::run(|w| tree(w, 3, &seats)))));
+    while left.load(Ordering::SeqCst) > 0 {
+        thread::yield_now();
+    }
+    let seats = seats.lock().unwrap();
+    seats.clone()
+}
+
+/// Changes the number of workers of an idle pool, and returns when every worker has seen it.
+fn set_and_settle(pool: &Pool, workers: usize) {
+    assert_eq!(pool.set_workers(workers), workers);
+    pool.broadcast(|_| ());
+}
+
+/// Would miss: a number that is taken although it leaves nobody, or of seats that are not there.
+#[test]
+fn one_thread_goes_on_and_there_are_no_more_than_seats() {
+    fn answers(pool: &Pool, least: usize) {
+        let most = pool.max_workers();
+        assert_eq!(pool.workers(), most);
+        for (asked, answer) in [(0, least), (1, least), (least, least), (most, most), (usize::MAX, most)] {
+            assert_eq!((pool.set_workers(asked), pool.workers(), pool.max_workers()), (answer, answer, most));
+        }
+    }
+    for threads in 1..=4 {
+        answers(&full_pool(threads), 1);
+        // The guest's seat and one more, where there is one.
+        answers(&pool(threads), 2.min(threads));
+        ends(move || {
+            let pool = Pool::builder().threads(threads).use_current_thread().build().unwrap();
+            answers(&pool, 2.min(threads));
+        });
+    }
+}
+
+/// Would miss: a surplus worker that goes on, or a caller that is not served by those who are left.
+#[test]
+fn only_seats_below_the_number_work() {
+    ends(|| {
+        with_each_full_pool(4, |pool| {
+            for workers in [1, 2, 3, 1, 4, 2] {
+                set_and_settle(pool, workers);
+                for _ in 0..5 {
+                    let seats = seats_at_work(pool);
+                    assert!(seats.iter().all(|&seat| seat < workers), "{seats:?} of {workers}");
+                }
+            }
+        });
+        // A guest sits at seat 0.
+        let pool = pool(4);
+        set_and_settle(&pool, 2);
+        let seats = seats_at_work(&pool);
+        assert!(seats.iter().all(|&seat| seat < 2), "{seats:?}");
+    });
+}
+
+/// Would miss: workers that stay away when the number rises.
+#[test]
+fn a_raised_number_brings_workers_back() {
+    ends(|| {
+        with_each_full_pool(4, |pool| {
+            for _ in 0..20 {
+                for workers in [1, 2, 4, 3, 4] {
+                    set_and_settle(pool, workers);
+                    // Tasks that need each other need as many workers.
+                    let all = Barrier::new(workers);
+                    pool.scope(|s| (0..workers).for_each(|_| s.spawn(|_| meet(&all))));
+                }
+                pool.set_workers(1);
+                pool.set_workers(2);
+                let both = Barrier::new(2);
+                pool.install(|w| w.join(|_| meet(&both), |_| meet(&both)));
+            }
+        });
+    });
+}
+
+/// Would miss: a raise that comes while the tasks already wait, and wakes nobody for them.
+#[test]
+fn a_raise_reaches_tasks_that_wait_already() {
+    ends(|| {
+        with_each_full_pool(3, |pool| {
+            for _ in 0..20 {
+                set_and_settle(pool, 1);
+                let (all, begun) = (Barrier::new(3), Barrier::new(2));
+                thread::scope(|s| {
+                    let (begun, all) = (&begun, &all);
+                    s.spawn(move || {
+                        pool.scope(|s| {
+                            (0..2).for_each(|_| s.spawn(|_| meet(all)));
+                            begun.wait();
+                            all.wait();
+                        });
+                    });
+                    begun.wait();
+                    pool.set_workers(3);
+                });
+            }
+        });
+    });
+}
+
+/// Would miss: tasks that a worker keeps when it stands down.
+#[test]
+fn a_worker_that_stands_down_leaves_its_tasks_to_the_others() {
+    ends(|| {
+        with_each_full_pool(2, |pool| {
+            for _ in 0..20 {
+                let seats = Arc::new(Mutex::new(Vec::new()));
+                let others = Arc::clone(&seats);
+                pool.broadcast(|part| {
+                    if part.index() == 1 {
+                        pool.set_workers(1);
+                        for _ in 0..10 {
+                            let seats = Arc::clone(&others);
+                            sinew_core::spawn(move |w| seats.lock().unwrap().push(w.index()));
+                        }
+                    }
+                });
+                while seats.lock().unwrap().len() < 10 {
+                    thread::yield_now();
+                }
+                assert_eq!(*seats.lock().unwrap(), [0; 10]);
+                pool.set_workers(2);
+            }
+        });
+    });
+}
+
+/// Would miss: a surplus worker that leaves a join, or whose arms nobody takes.
+#[test]
+fn a_surplus_worker_brings_its_task_to_an_end() {
+    ends(|| {
+        with_each_full_pool(2, |pool| {
+            for _ in 0..20 {
+                let both = Barrier::new(2);
+                let seats = pool.broadcast(|part| match part.index() {
+                    0 => (0, 0),
+                    _ => sinew_core::run(|w| {
+                        pool.set_workers(1);
+                        let at = |w: &Worker| {
+                            both.wait();
+                            w.index()
+                        };
+                        w.join(at, at)
+                    }),
+                });
+                assert_eq!(seats, [(0, 0), (1, 0)]);
+                pool.set_workers(2);
+            }
+        });
+    });
+}
+
+/// Would miss: an end that waits for workers which have stood down, or tasks that need a second worker to end.
+#[test]
+fn a_pool_with_few_workers_ends_with_all() {
+    ends(|| {
+        for close in [Pool::close, Pool::shutdown, drop] {
+            for _ in 0..20 {
+                let (builder, exits) = telling(3);
+                let pool = builder.build().unwrap();
+                set_and_settle(&pool, 1);
+                let all = Arc::new(Barrier::new(3));
+                for _ in 0..3 {
+                    let all = Arc::clone(&all);
+                    pool.spawn(move |_| meet(&all));
+                }
+                close(pool);
+                assert_eq!(all_left(&exits), [0, 1, 2]);
+            }
+        }
+    });
+}
+
+/// Work of every kind, with known results.
+fn work(pool: &Pool, round: usize) {
+    fn count(w: &Worker, depth: u32) -> usize {
+        match depth {
+            0 => 1,
+            _ => {
+                let (a, b) = w.join(|w| count(w, depth - 1), |w| count(w, depth - 1));
+                a + b
+            }
+        }
+    }
+    let ran = AtomicUsize::new(0);
+    match round % 4 {
+        0 => assert_eq!(pool.install(|w| count(w, 8)), 256),
+        1 => {
+            pool.in_place_scope(|s| {
+                for _ in 0..20 {
+                    s.spawn(|s| s.spawn(|_| drop(ran.fetch_add(1, Ordering::Relaxed))));
+                }
+            });
+            assert_eq!(ran.into_inner(), 20);
+        }
+        2 => {
+            let parts = pool.broadcast(|_| pool.run(|w| count(w, 3)));
+            assert_eq!(parts, vec![8; parts.len()]);
+        }
+        _ => {
+            let inside = pool.install(|w| w.join(|w| w.broadcast(|part| part.index()), |w| count(w, 4)));
+            assert_eq!(inside.1, 16);
+            assert!(inside.0.iter().copied().eq(0..inside.0.len()));
+        }
+    }
+}
+
+/// Would miss: a task, a caller or a part that is forgotten because whoever was woken for it stands down.
+#[test]
+fn the_number_may_change_at_any_time() {
+    fn changing(pool: &Pool, seed: u64) {
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| {
+                let mut rng = Rng::with_seed(seed);
+                while !over.load(Ordering::Relaxed) {
+                    pool.set_workers(rng.usize(0..6));
+                    (0..rng.u32(..20)).for_each(|_| thread::yield_now());
+                }
+            });
+            thread::scope(|callers| {
+                for caller in 0..2 {
+                    callers.spawn(move || (0..100).for_each(|round| work(pool, caller + round)));
+                }
+            });
+            over.store(true, Ordering::Relaxed);
+        });
+        pool.set_workers(1);
+        (0..4).for_each(|round| work(pool, round));
+    }
+    ends(|| {
+        with_each_full_pool(4, |pool| changing(pool, 1));
+        for wait in [Wait::Leapfrog, Wait::Any] {
+            changing(&Pool::builder().threads(4).wait(wait).build().unwrap(), 2);
+        }
+    });
+}
