@@ -17,6 +17,7 @@ use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use sinew_sync::fence as asymmetric;
 use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::parker::Parker;
+use sinew_sync::plant::{Bug, planted};
 use sinew_topology::Seating;
 
 use crate::fork;
@@ -155,7 +156,7 @@ impl Inner {
         let seat = &self.seats[seat];
         seat.inbox.push(queued);
         let inside = tls::current_in(self).is_some_and(|worker| std::ptr::eq(worker, seat));
-        if !inside && !self.is_of_another_process() {
+        if !inside && !self.is_of_another_process() && !planted(Bug::SilentDelivery) {
             // The token stays where the worker is awake: it looks again before it sleeps.
             self.wake(seat);
         }

@@ -125,3 +125,88 @@ impl Worker {
         self.stand_down();
     }
 }
+
+#[cfg(all(test, loom))]
+mod models {
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+
+    use sinew_sync::atomic::Ordering;
+    use sinew_sync::parker::Parker;
+    use sinew_sync::plant::{Bug, plant, planted};
+
+    use super::Limit;
+    use crate::queue::{Header, Injector, Queued, TaskRef};
+    use crate::worker::Worker;
+
+    unsafe fn never(_: NonNull<Header>, _: &Worker) {}
+    static HEADER: Header = Header { run: never };
+
+    /// The worker at seat 1 while the limit is 1.
+    struct World {
+        limit: Limit,
+        inbox: Injector,
+        parker: Parker,
+    }
+
+    impl World {
+        /// As `Worker::stand_down`. Parking for ever is a deadlock, which loom reports.
+        fn stand_down(&self) {
+            while self.limit.get() < 2 && self.inbox.is_empty() {
+                self.parker.park();
+            }
+        }
+
+        fn raise(&self) {
+            self.limit.workers.swap(2, Ordering::AcqRel);
+            if !planted(Bug::SilentRaise) {
+                self.parker.unpark();
+            }
+        }
+
+        fn deliver(&self) {
+            self.inbox.push(Queued { task: TaskRef(NonNull::from(&HEADER)), depth: 0 });
+            if !planted(Bug::SilentDelivery) {
+                self.parker.unpark();
+            }
+        }
+    }
+
+    fn check(change: fn(&World)) {
+        loom::model(move || {
+            let world =
+                Arc::new(World { limit: Limit::new(false), inbox: Injector::new(), parker: Parker::new() });
+            world.limit.workers.store(1, Ordering::Relaxed);
+            let theirs = Arc::clone(&world);
+            let worker = loom::thread::spawn(move || theirs.stand_down());
+            change(&world);
+            worker.join().unwrap();
+        });
+    }
+
+    /// Would miss: a change that comes between the worker's look and its sleep (M8).
+    #[test]
+    fn loom_a_worker_that_stands_down_sees_the_limit_rise() {
+        check(World::raise);
+    }
+
+    /// Would miss: the same for a part of a broadcast.
+    #[test]
+    fn loom_a_worker_that_stands_down_sees_a_delivery() {
+        check(World::deliver);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_limit_that_rises_in_silence() {
+        plant(&[Bug::SilentRaise]);
+        check(World::raise);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_silent_delivery() {
+        plant(&[Bug::SilentDelivery]);
+        check(World::deliver);
+    }
+}

@@ -19,7 +19,7 @@ const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
 const GAP_NS: u64 = 500_000;
 
 /// Time before the first offer of the core to other threads, and at most between two.
-const FIRST_OFFER_NS: u64 = 1_000;
+const FIRST_OFFER_NS: u64 = 500;
 const LAST_OFFER_NS: u64 = 16_000;
 
 /// How long an offer takes at least that was taken.

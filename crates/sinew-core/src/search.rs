@@ -443,13 +443,17 @@ impl Worker {
         }
         let pool = self.pool();
         let others = || pool.seats.iter().filter(|seat| seat.index() != self.index());
-        for seat in others() {
-            seat.stack.call_attention(reason::HUNGRY);
-        }
-        if pool.may_rely_on_heavy_fences() {
-            heavy();
-        } else {
-            fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst); // M9
+        // Relaxed: made exact by the fence. Whoever becomes active later publishes and wakes at its first push.
+        if others().any(|seat| seat.active.load(Ordering::Relaxed)) {
+            for seat in others() {
+                seat.stack.call_attention(reason::HUNGRY);
+            }
+            if pool.may_rely_on_heavy_fences() {
+                heavy();
+            } else {
+                fence(Ordering::SeqCst);
+            }
         }
         let above = allowed.above();
         pool.injector.has(above)

@@ -27,9 +27,12 @@
 //! M7: a waker makes work visible, `fence(SeqCst)`, reads the counts ↔ a sleeper is counted, *heavy* (it contains a SeqCst fence), looks for
 //! work: either the waker sees the sleeper or the sleeper sees the work. M5 (see `stack`) is the same between a push and the note.
 //!
+//! M9: an owner becomes active, and its first push executes M7's `fence(SeqCst)` and reads the counts ↔ a sleeper is counted, `fence(SeqCst)`, reads who is
+//! active: either it sees the owner, and leaves its note, or the owner sees it. So where nobody is active there is nobody to leave a note for.
+//!
 //! # Cost
 //!
-//! Nothing for a worker with work. The last look costs one heavy fence, 5 to 10 µs, before a sleep.
+//! Nothing for a worker with work. The last look costs one heavy fence, 5 to 10 µs, before a sleep; none where all the others sleep already.
 //!
 //! # Tests
 //!
@@ -158,7 +161,7 @@ fn remove(list: &mut Vec<usize>, seat: usize) -> bool {
 mod models {
     use std::sync::Arc;
 
-    use sinew_sync::atomic::{AtomicU32, Ordering};
+    use sinew_sync::atomic::{AtomicU32, Ordering, fence as atomic_fence};
     use sinew_sync::fence;
     use sinew_sync::parker::Parker;
     use sinew_sync::plant::{Bug, plant, planted};
@@ -171,9 +174,18 @@ mod models {
         parkers: [Parker; 2],
         work: AtomicU32,
         hungry: AtomicU32,
+        active: AtomicU32,
     }
 
     impl World {
+        /// The owner comes to its seat: its first push will wake.
+        fn activate(&self) {
+            self.active.store(1, Ordering::Relaxed);
+            if !planted(Bug::QuietStart) {
+                self.hungry.swap(1, Ordering::AcqRel);
+            }
+        }
+
         fn take(&self) -> bool {
             let take = |work: u32| work.checked_sub(1);
             self.work.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok()
@@ -223,10 +235,15 @@ mod models {
             if planted(Bug::NoLastLook) {
                 return false;
             }
-            // A read-modify-write, as in `TaskStack::call_attention`.
-            self.hungry.swap(1, Ordering::AcqRel);
             if !planted(Bug::NoSleepFence) {
-                fence::heavy();
+                atomic_fence(Ordering::SeqCst);
+            }
+            if self.active.load(Ordering::Relaxed) != 0 {
+                // A read-modify-write, as in `TaskStack::call_attention`.
+                self.hungry.swap(1, Ordering::AcqRel);
+                if !planted(Bug::NoSleepFence) {
+                    fence::heavy();
+                }
             }
             self.work.load(Ordering::Acquire) > 0
         }
@@ -241,6 +258,7 @@ mod models {
                 parkers: std::array::from_fn(|_| Parker::new()),
                 work: AtomicU32::new(0),
                 hungry: AtomicU32::new(0),
+                active: AtomicU32::new(0),
             });
             let threads: Vec<_> = (0..workers)
                 .map(|seat| {
@@ -248,6 +266,7 @@ mod models {
                     loom::thread::spawn(move || world.work(seat, 1))
                 })
                 .collect();
+            world.activate();
             for _ in 0..workers {
                 world.push();
             }
@@ -273,6 +292,13 @@ mod models {
     #[should_panic(expected = "deadlock")]
     fn loom_finds_a_searcher_that_does_not_look_again() {
         plant(&[Bug::NoLastLook]);
+        check(1, 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_an_owner_whose_first_push_does_not_wake() {
+        plant(&[Bug::QuietStart]);
         check(1, 3);
     }
 

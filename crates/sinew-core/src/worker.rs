@@ -53,7 +53,7 @@ pub struct Worker {
     pub(crate) inbox: Injector,
     pub(crate) parker: Arc<Parker>,
     pub(crate) bed: Bed,
-    /// Somebody owns the seat and is awake. For victim policies: a hint.
+    /// Somebody owns the seat and is awake. Exact for sleepers (M9); for victim policies a hint.
     pub(crate) active: AtomicBool,
     pub(crate) counters: CachePadded<SeatCounters>,
     pub(crate) own: Own,
@@ -152,7 +152,7 @@ impl Worker {
 
     /// Owner: from now on the seat is somebody's. The first push will publish, as others may be waiting.
     pub(crate) fn activate(&self) {
-        // Relaxed: a hint for policies.
+        // Relaxed: ordered by the fence of the first push, which wakes (M9); for policies a hint.
         self.active.store(true, Ordering::Relaxed);
         if self.pool().relies_on_heavy_fences() {
             // SAFETY: the caller is the owner, and the heavy fence has been found to work.

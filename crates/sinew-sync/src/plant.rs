@@ -39,6 +39,12 @@ pub enum Bug {
     EarlyEnd,
     /// A thief does not wake the worker that waits for its task.
     ForgottenJoiner,
+    /// A token is queued before the task that it stands for.
+    EarlyToken,
+    /// A delivered task is not followed by a wake-up.
+    SilentDelivery,
+    /// An owner comes to its seat without leaving itself the note that makes its first push wake.
+    QuietStart,
     /// Workers that stand down are not woken when the limit rises.
     SilentRaise,
     /// A worker that stands down after it was woken for new work does not pass the wake-up on.

@@ -4,9 +4,9 @@ use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use sinew_sync::plant::{Bug, plant};
+use sinew_sync::plant::{self, Bug, plant};
 
-use super::{Deque, Header, Queued, Taken, TaskRef};
+use super::{Deque, Header, Injector, Queued, Taken, TaskRef};
 use crate::worker::Worker;
 
 unsafe fn never(_: NonNull<Header>, _: &Worker) {}
@@ -106,4 +106,67 @@ fn loom_a_growing_deque_loses_nothing() {
 fn loom_finds_a_pop_without_its_fence() {
     plant(&[Bug::NoQueueFence]);
     check(&[Push, Push, Pop, Pop], 1, 3);
+}
+
+/// An owner that queues two tasks in order, and whoever takes a token runs the oldest: thief and owner together run each once, and each finds one.
+fn check_order() {
+    struct Ordered {
+        deque: Deque,
+        tasks: Injector,
+        taken: [PlainU32; 2],
+    }
+    impl Ordered {
+        /// What `Fifo::run` does.
+        fn run_token(&self) {
+            let oldest = self.tasks.pop(None).expect("a token found no task");
+            let times = self.taken[oldest.depth as usize].fetch_add(1, PlainOrdering::Relaxed) + 1;
+            assert_eq!(times, 1, "task {} was run twice", oldest.depth);
+        }
+    }
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let world = Arc::new(Ordered {
+            deque: Deque::new(),
+            tasks: Injector::new(),
+            taken: std::array::from_fn(|_| PlainU32::new(0)),
+        });
+        let theirs = Arc::clone(&world);
+        let thief = loom::thread::spawn(move || {
+            if let Taken::Task(_) = theirs.deque.steal(None) {
+                theirs.run_token();
+            }
+        });
+        for number in 0..2 {
+            let token = || world.tasks.push(queued(number));
+            if plant::planted(Bug::EarlyToken) {
+                // SAFETY: this is the owner.
+                unsafe { world.deque.push(queued(9)) };
+                token();
+            } else {
+                token();
+                // SAFETY: as above.
+                unsafe { world.deque.push(queued(9)) };
+            }
+        }
+        // SAFETY: as above.
+        while unsafe { world.deque.pop() }.is_some() {
+            world.run_token();
+        }
+        thief.join().unwrap();
+        assert!(world.taken.iter().all(|times| times.load(PlainOrdering::Relaxed) == 1));
+    });
+}
+
+/// Would miss: a token that finds no task, or a task without a token.
+#[test]
+fn loom_every_token_finds_a_task() {
+    check_order();
+}
+
+#[test]
+#[should_panic(expected = "a token found no task")]
+fn loom_finds_a_token_that_comes_before_its_task() {
+    plant(&[Bug::EarlyToken]);
+    check_order();
 }
