@@ -25,7 +25,7 @@ use crate::pool::Pool;
 use crate::queue::{Header, Queued, TaskRef};
 use crate::spawn::HeapTask;
 use crate::tls;
-use crate::wait::Waiter;
+use crate::waiter::Waiter;
 use crate::worker::Worker;
 
 /// What a part of a broadcast knows about itself. It cannot leave its thread:
@@ -201,7 +201,7 @@ where
     }
     match inside {
         Some(worker) => tls::with_current(worker, |w| w.wait_for_own(&shared.latch, w.help_for_broadcast())),
-        None => waiter.wait(&shared.latch, true),
+        None => waiter.wait(&shared.latch),
     }
     let results = shared.results.into_iter().map(UnsafeCell::into_inner);
     results

@@ -7,11 +7,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::inner::Inner;
-use sinew_sync::clock::now_ns;
-
 use crate::latch::{Latch, Owner};
 use crate::queue::{Header, Queued, TaskRef};
-use crate::wait::Waiter;
+use crate::waiter::Waiter;
 use crate::worker::Worker;
 
 /// A task in the frame of the thread that waits for it.
@@ -55,11 +53,9 @@ where
         result: UnsafeCell::new(None),
         latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
     };
-    let woken = pool.inject(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 });
+    pool.inject(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 }, waiter.keeps_core());
     queued();
-    // A worker that gets no core but this one's is not to be watched for.
-    let watch = !(woken && pool.steering.is_crowded(now_ns()));
-    waiter.wait(&task.latch, watch);
+    waiter.wait(&task.latch);
     match task.result.into_inner() {
         Some(Ok(result)) => result,
         Some(Err(payload)) => resume_unwind(payload),

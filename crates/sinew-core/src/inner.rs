@@ -141,11 +141,14 @@ impl Inner {
         self.ending.load(Ordering::Acquire)
     }
 
-    /// Queues work from outside and sees to it that somebody looks.
-    /// Answers whether a sleeper was woken.
-    pub(crate) fn inject(&self, queued: Queued) -> bool {
+    /// Queues work from outside and sees to it that somebody looks. `keeps_core` if the calling thread goes on running.
+    pub(crate) fn inject(&self, queued: Queued, keeps_core: bool) {
         self.injector.push(queued);
-        self.wake_one()
+        if !self.is_of_another_process()
+            && let Some(seat) = self.sleepers.wake_one()
+        {
+            self.wake(&self.seats[seat], keeps_core);
+        }
     }
 
     /// Hands a task to the worker at `seat` and to no other. While it is under way it counts as a thread that has not resigned: nobody else could run
@@ -158,7 +161,7 @@ impl Inner {
         let inside = tls::current_in(self).is_some_and(|worker| std::ptr::eq(worker, seat));
         if !inside && !self.is_of_another_process() && !planted(Bug::SilentDelivery) {
             // The token stays where the worker is awake: it looks again before it sleeps.
-            self.wake(seat);
+            self.wake(seat, true);
         }
     }
 
@@ -174,12 +177,13 @@ impl Inner {
 
     fn unpark(&self, seat: Option<usize>) -> bool {
         let Some(seat) = seat.map(|seat| &self.seats[seat]) else { return false };
-        self.wake(seat);
+        self.wake(seat, true);
         true
     }
 
-    fn wake(&self, seat: &Worker) {
-        if seat.parker.is_parked() {
+    /// Wakes the worker, on another core than the caller's where the caller keeps that.
+    fn wake(&self, seat: &Worker, keeps_core: bool) {
+        if keeps_core && seat.parker.is_parked() {
             self.steering.before_wake(&seat.bed);
         }
         seat.parker.unpark();

@@ -46,6 +46,7 @@ mod threads;
 mod tls;
 mod visit;
 mod wait;
+mod waiter;
 mod worker;
 mod yielding;
 

@@ -80,7 +80,7 @@ pub(crate) enum Allowed {
 }
 
 impl Allowed {
-    fn above(self) -> Option<u32> {
+    pub(crate) fn above(self) -> Option<u32> {
         match self {
             Self::Any => None,
             Self::Deeper(depth) => Some(depth),
@@ -143,10 +143,7 @@ impl Worker {
                 }
                 self.own.tasks_are_long.set(ticks().saturating_sub(began) > SHORT);
             }
-            Job::Queued(queued) => {
-                self.counters.queued_tasks.add(1);
-                self.run_task(queued);
-            }
+            Job::Queued(queued) => self.run_queued(queued),
             Job::Delivered(queued) => {
                 self.counters.queued_tasks.add(1);
                 self.run_task(queued);
@@ -160,6 +157,16 @@ impl Worker {
         self.stack.set_depth(depth);
     }
 
+    /// Runs a task that this worker or another one has queued.
+    #[inline]
+    pub(crate) fn run_queued(&self, queued: Queued) {
+        self.counters.queued_tasks.add(1);
+        let depth = self.stack.depth();
+        self.run_task(queued);
+        self.stack.set_depth(depth);
+    }
+
+    #[inline]
     pub(crate) fn run_task(&self, queued: Queued) {
         self.stack.set_depth(queued.depth);
         let header = queued.task.0;
@@ -327,6 +334,7 @@ impl Worker {
     }
 
     /// The newest task of the own queue, if it is allowed.
+    #[inline]
     pub(crate) fn pop_own(&self, allowed: Allowed) -> Option<Queued> {
         if self.pool().oldest_first {
             return self.pop_oldest(allowed);

@@ -103,9 +103,7 @@ where
 {
     match tls::current_in(pool) {
         Some(worker) => worker.spawn(f),
-        None => {
-            pool.inject(Queued { task: detached(f), depth: 0 });
-        }
+        None => pool.inject(Queued { task: detached(f), depth: 0 }, true),
     }
 }
 

@@ -7,8 +7,8 @@
 //! inherits it.
 //!
 //! That is no help where the other cores are busy with other programs: a sleeper that is kept off its waker's core then waits for a core that it does not get,
-//! while its waker's falls idle. So a worker that gets up late says that the machine is *crowded*, and for a while, longer each time, nobody steers, and a
-//! thread that waits for the woken worker gives up its own core at once.
+//! while its waker's falls idle. So a worker that gets up late says that the machine is *crowded*, and for a while, longer each time, nobody steers. Nor
+//! does a thread that parks directly after: its own core is the one that falls free.
 //!
 //! # Cost
 //!

@@ -8,13 +8,11 @@
 //!
 //! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is asleep, for new work that may suit it.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
-use sinew_policy::idle::{Idle, WATCH_US, Watch};
+use sinew_policy::idle::Idle;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
-use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::fork;
@@ -23,7 +21,6 @@ use crate::patience::{Patience, micros};
 use crate::queue::ScopeTasks;
 use crate::search::{Allowed, Job, Silence};
 use crate::stack::{At, Slot, Steal};
-use crate::tls;
 use crate::worker::Worker;
 
 /// What a worker does while it waits in a join, or at the end of a scope, for tasks that others run.
@@ -220,7 +217,13 @@ impl Worker {
     pub(crate) fn wait_for_own(&self, awaited: &dyn Awaited, help: Help<'_>) {
         while !awaited.is_done() {
             let own = match help {
-                Help::Tasks(allowed) => self.pop_own_or_delivered(allowed),
+                Help::Tasks(allowed) => match self.pop_own(allowed) {
+                    Some(queued) => {
+                        self.run_queued(queued);
+                        continue;
+                    }
+                    None => self.inbox.pop(allowed.above()).map(Job::Delivered),
+                },
                 _ => self.find_some(awaited, help, false),
             };
             match own {
@@ -362,88 +365,4 @@ impl Worker {
         }
         self.pool().sleepers.get_up(self.index());
     }
-}
-
-/// A thread that waits for work it has handed to a pool: a worker, which has something to do meanwhile, or not.
-pub(crate) enum Waiter<'w> {
-    Worker(&'w Worker),
-    Thread(Arc<Parker>),
-}
-
-impl<'w> Waiter<'w> {
-    /// The calling thread.
-    pub(crate) fn here() -> Self {
-        tls::current().map_or_else(|| Self::Thread(parker_of_this_thread()), Self::Worker)
-    }
-
-    /// Where it parks.
-    pub(crate) fn parker(&self) -> &Arc<Parker> {
-        match self {
-            Self::Worker(worker) => &worker.parker,
-            Self::Thread(parker) => parker,
-        }
-    }
-
-    /// Waits for something that another pool brings about. A thread without a pool watches for it first, if `watch` says so.
-    pub(crate) fn wait(&self, awaited: &dyn Awaited, watch: bool) {
-        match self {
-            Self::Worker(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
-            Self::Thread(parker) => wait_outside(parker, awaited, watch),
-        }
-    }
-}
-
-/// Waits on the thread whose [`Waiter`] parks at `parker` for something that another pool brings about.
-pub(crate) fn wait_elsewhere(parker: &Parker, awaited: &dyn Awaited) {
-    match tls::current() {
-        Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
-        None => wait_outside(parker, awaited, true),
-    }
-}
-
-/// A thread that is no worker watches for a moment, where that has been worth it, and parks.
-fn wait_outside(parker: &Parker, awaited: &dyn Awaited, watch: bool) {
-    if watch && with_watch(Watch::should_watch) {
-        let began = ticks();
-        while !awaited.is_done() && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_A_US {
-            spin_loop();
-        }
-        with_watch(|watch| watch.watched(awaited.is_done()));
-    }
-    while !awaited.is_done() {
-        parker.park();
-    }
-}
-
-/// What this thread has learned about waiting for pools.
-#[cfg(not(any(loom, shuttle)))]
-fn with_watch<R>(f: impl FnOnce(&mut Watch) -> R) -> R {
-    std::thread_local! {
-        static WATCH: Cell<Watch> = const { Cell::new(Watch::new()) };
-    }
-    let mut watch = WATCH.get();
-    let result = f(&mut watch);
-    WATCH.set(watch);
-    result
-}
-
-/// Models have no thread-locals that outlive an execution.
-#[cfg(any(loom, shuttle))]
-fn with_watch<R>(f: impl FnOnce(&mut Watch) -> R) -> R {
-    f(&mut Watch::new())
-}
-
-/// A thread that is no worker parks at one place, whatever it waits for: a token too many makes it look once more.
-#[cfg(not(any(loom, shuttle)))]
-fn parker_of_this_thread() -> Arc<Parker> {
-    std::thread_local! {
-        static PARKER: Arc<Parker> = Arc::new(Parker::new());
-    }
-    // A destructor of another thread-local may come by after this one is gone.
-    PARKER.try_with(Arc::clone).unwrap_or_default()
-}
-
-#[cfg(any(loom, shuttle))]
-fn parker_of_this_thread() -> Arc<Parker> {
-    Arc::new(Parker::new())
 }

@@ -109,6 +109,7 @@ impl Deque {
     /// # Safety
     ///
     /// Owner only.
+    #[inline]
     pub(crate) unsafe fn push(&self, queued: Queued) {
         let bottom = self.bottom.load(Ordering::Relaxed);
         // Acquire: entries below `top` have been read by their thieves before they are overwritten.
@@ -125,6 +126,7 @@ impl Deque {
     /// # Safety
     ///
     /// Owner only.
+    #[inline]
     pub(crate) unsafe fn pop(&self) -> Option<Queued> {
         let bottom = self.bottom.load(Ordering::Relaxed);
         // Relaxed: `top` never passes `bottom`, so a stale value can only look less empty than it is.

@@ -35,8 +35,13 @@ impl Injector {
             return None;
         }
         let mut queue = self.queue.lock();
-        let at = queue.iter().position(|queued| above.is_none_or(|above| queued.depth > above))?;
-        let task = queue.remove(at);
+        let task = match above {
+            None => queue.pop_front(),
+            Some(above) => {
+                let at = queue.iter().position(|queued| queued.depth > above)?;
+                queue.remove(at)
+            }
+        };
         self.len.store(queue.len(), Ordering::Relaxed);
         task
     }

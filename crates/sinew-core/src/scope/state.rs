@@ -19,7 +19,8 @@ use crate::latch::Owner;
 use crate::queue::{Queued, ScopeTasks, TaskRef};
 use crate::spawn::discard;
 use crate::tls;
-use crate::wait::{Awaited, Wait, Waiter, wait_elsewhere};
+use crate::wait::{Awaited, Wait};
+use crate::waiter::{Waiter, wait_elsewhere};
 use crate::worker::Worker;
 
 /// A scope as its tasks see it.
@@ -105,9 +106,7 @@ impl ScopeState {
     fn enqueue(&self, inside: Option<&Worker>, queued: Queued) {
         match inside {
             Some(worker) => worker.queue(queued),
-            None => {
-                self.pool().inject(queued);
-            }
+            None => self.pool().inject(queued, true),
         }
     }
 
