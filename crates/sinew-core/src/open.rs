@@ -12,7 +12,7 @@ use crate::broadcast::BroadcastContext;
 use crate::inner::Inner;
 use crate::pool::Pool;
 use crate::queue::{Fifo, Queued, TaskRef};
-use crate::scope::{ScopeRef, ScopeState};
+use crate::scope::{ScopeRef, ScopeState, Share, WHOLE};
 use crate::spawn::HeapTask;
 use crate::tls;
 use crate::worker::Worker;
@@ -45,7 +45,7 @@ type Invariant<'scope, S> = PhantomData<Box<dyn FnOnce(&S) + Send + Sync + 'scop
 /// });
 /// ```
 pub struct Scope<'scope> {
-    state: ScopeState,
+    view: View,
     invariant: Invariant<'scope, Scope<'scope>>,
 }
 
@@ -59,49 +59,102 @@ pub struct Scope<'scope> {
 /// # Ok::<(), sinew_core::BuildError>(())
 /// ```
 pub struct ScopeFifo<'scope> {
-    state: ScopeState,
-    /// One a seat.
-    fifos: Box<[Fifo]>,
+    view: View,
     invariant: Invariant<'scope, ScopeFifo<'scope>>,
 }
 
-/// What the two kinds have in common, for their tasks.
-trait Open: Sync {
-    fn state(&self) -> &ScopeState;
+/// An open scope, in the frame of the thread that waits for it.
+struct Frame {
+    state: ScopeState,
+    /// For tasks in order, one a seat.
+    fifos: Box<[Fifo]>,
 }
 
-impl Open for Scope<'_> {
-    fn state(&self) -> &ScopeState {
-        &self.state
-    }
+/// What the body, and each task, has of the scope.
+struct View {
+    frame: NonNull<Frame>,
+    share: Share,
 }
 
-impl Open for ScopeFifo<'_> {
-    fn state(&self) -> &ScopeState {
-        &self.state
-    }
-}
+// SAFETY: the frame is made of what is made for sharing, and is valid while the holder of a view is counted (C2).
+unsafe impl Sync for View {}
+// SAFETY: as above.
+unsafe impl Send for View {}
 
 // SAFETY: a lock and a constant, made for sharing; tokens point into it, which outlives them.
 unsafe impl Sync for Fifo {}
 // SAFETY: as above.
 unsafe impl Send for Fifo {}
 
-/// A counted task that runs `body` with the scope, and counts itself out.
+/// The two kinds of open scopes, for what they have in common.
+trait Open: Sync + Sized {
+    fn of(view: View) -> Self;
+    fn view(&self) -> &View;
+}
+
+impl Open for Scope<'_> {
+    fn of(view: View) -> Self {
+        Self { view, invariant: PhantomData }
+    }
+
+    fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl Open for ScopeFifo<'_> {
+    fn of(view: View) -> Self {
+        Self { view, invariant: PhantomData }
+    }
+
+    fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl View {
+    fn frame(&self) -> &Frame {
+        // SAFETY: whoever has a view is counted (C2).
+        unsafe { self.frame.as_ref() }
+    }
+
+    fn state(&self) -> &ScopeState {
+        &self.frame().state
+    }
+}
+
+/// Runs `body` with a scope in `pool`, of the thread that calls this.
+fn run<S: Open, R>(pool: &Inner, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -> R) -> R {
+    let frame = Frame { state: ScopeState::new(pool, WHOLE, !fifos.is_empty()), fifos };
+    let scope = S::of(View { frame: NonNull::from(&frame), share: Share::new(WHOLE, tls::current_in(pool)) });
+    frame.state.complete(|| body(&scope), || scope.view().share.rest())
+}
+
+fn fifos(pool: &Inner) -> Box<[Fifo]> {
+    pool.seats.iter().map(|_| Fifo::new()).collect()
+}
+
+/// A task that runs `body` with the scope, and counts itself out.
 ///
 /// # Safety
 ///
 /// The task is queued and run once, in the scope's pool; `body` is valid until the scope ends.
-unsafe fn task<S: Open>(scope: &S, body: impl FnOnce(&S, &Worker) + Send) -> TaskRef {
-    let scope = ScopeRef(NonNull::from(scope));
+#[inline]
+unsafe fn task<S: Open>(
+    scope: &S,
+    spawner: Option<&Worker>,
+    body: impl FnOnce(&S, &Worker) + Send,
+) -> TaskRef {
+    let view = scope.view();
+    let (frame, share) = (ScopeRef(view.frame), view.share.give(view.state(), spawner));
     let work = move |worker: &Worker| {
-        let scope = scope;
-        // SAFETY: this task is still counted (C2); the call that counts it out is the last access.
+        let frame = frame;
+        let scope = S::of(View { frame: frame.0, share: Share::new(share, Some(worker)) });
+        scope.view().state().guard(|| body(&scope, worker));
+        // SAFETY: this task is still counted (C2), and this is its last access.
         unsafe {
-            let open = scope.0.as_ref();
-            open.state().guard(|| body(open, worker));
-            ScopeState::finish(open.state(), worker);
-        }
+            ScopeState::finish(&raw const (*frame.0.as_ptr()).state, scope.view().share.rest(), worker)
+        };
     };
     // SAFETY: as the caller says.
     unsafe { HeapTask::on_heap(work) }
@@ -114,34 +167,34 @@ unsafe fn task<S: Open>(scope: &S, body: impl FnOnce(&S, &Worker) + Send) -> Tas
 /// `body` is valid until the scope ends.
 unsafe fn broadcast<S: Open>(scope: &S, body: impl Fn(&S, BroadcastContext<'_>) + Send + Sync) {
     let body = Arc::new(body);
-    let pool = scope.state().pool();
-    let depth = tls::current_in(pool).map_or(scope.state().depth(), Worker::depth) + 1;
-    for seat in pool.broadcast_seats() {
+    let state = scope.view().state();
+    let spawner = state.inside();
+    let depth = spawner.map_or(state.depth(), Worker::depth) + 1;
+    for seat in state.pool().broadcast_seats() {
         let body = Arc::clone(&body);
-        scope.state().count_in();
         // SAFETY: as the caller says; delivered and run once.
-        let part = unsafe { task(scope, move |scope, worker| body(scope, BroadcastContext::new(worker))) };
-        pool.deliver(seat, Queued { task: part, depth });
+        let part =
+            unsafe { task(scope, spawner, move |scope, worker| body(scope, BroadcastContext::new(worker))) };
+        state.pool().deliver(seat, Queued { task: part, depth });
     }
 }
 
 impl<'scope> Scope<'scope> {
-    fn new(pool: &Inner) -> Self {
-        Self { state: ScopeState::new(pool, false), invariant: PhantomData }
-    }
-
     /// Spawns a task that the scope waits for.
     ///
     /// # Cost
     ///
-    /// An allocation and two locked instructions.
+    /// An allocation, and one locked instruction on a line that other workers write.
     pub fn spawn<B>(&self, body: B)
     where
         B: FnOnce(&Self) + Send + 'scope,
     {
-        self.state.count_in();
-        // SAFETY: counted; what `body` borrows outlives the scope.
-        unsafe { self.state.queue(task(self, move |scope, _worker| body(scope))) };
+        let spawner = self.view.state().inside();
+        // SAFETY: the task counts itself out; what `body` borrows outlives the scope.
+        unsafe {
+            let task = task(self, spawner, move |scope, _worker| body(scope));
+            self.view.state().queue(task, spawner);
+        }
     }
 
     /// Spawns one call on every thread of the pool, each as a task that the scope waits for.
@@ -155,11 +208,6 @@ impl<'scope> Scope<'scope> {
 }
 
 impl<'scope> ScopeFifo<'scope> {
-    fn new(pool: &Inner) -> Self {
-        let fifos = pool.seats.iter().map(|_| Fifo::new()).collect();
-        Self { state: ScopeState::new(pool, true), fifos, invariant: PhantomData }
-    }
-
     /// Spawns a task that the scope waits for, and that is begun after those which this worker spawned before.
     ///
     /// # Cost
@@ -169,18 +217,19 @@ impl<'scope> ScopeFifo<'scope> {
     where
         B: FnOnce(&Self) + Send + 'scope,
     {
-        self.state.count_in();
-        // SAFETY: counted; what `body` borrows outlives the scope, and so does the list, as its tasks are counted.
+        let state = self.view.state();
+        // SAFETY: the task counts itself out; what `body` borrows outlives the scope, and so does the list, as its tasks are counted.
         unsafe {
-            let task = task(self, move |scope, _worker| body(scope));
-            match tls::current_in(self.state.pool()) {
-                Some(worker) if !self.state.keeps_its_tasks() => {
+            let spawner = state.inside();
+            let task = task(self, spawner, move |scope, _worker| body(scope));
+            match spawner {
+                Some(worker) if !state.keeps_its_tasks() => {
                     let depth = worker.depth() + 1;
-                    let token = self.fifos[worker.index()].push(Queued { task, depth });
+                    let token = self.view.frame().fifos[worker.index()].push(Queued { task, depth });
                     worker.queue(Queued { task: token, depth });
                 }
                 // From outside the order is that of the pool's queue; a scope that keeps its tasks keeps them in order.
-                _ => self.state.queue(task),
+                _ => state.queue(task, spawner),
             }
         }
     }
@@ -232,8 +281,7 @@ impl Pool {
     where
         F: FnOnce(&Scope<'scope>) -> R,
     {
-        let scope = Scope::new(&self.inner);
-        scope.state.complete(|| body(&scope))
+        run(&self.inner, Box::default(), body)
     }
 
     /// [`in_place_scope`](Self::in_place_scope) whose tasks are begun in order.
@@ -245,8 +293,7 @@ impl Pool {
     where
         F: FnOnce(&ScopeFifo<'scope>) -> R,
     {
-        let scope = ScopeFifo::new(&self.inner);
-        scope.state.complete(|| body(&scope))
+        run(&self.inner, fifos(&self.inner), body)
     }
 }
 
@@ -260,8 +307,7 @@ impl Worker {
     where
         F: FnOnce(&Scope<'scope>) -> R,
     {
-        let scope = Scope::new(self.pool());
-        scope.state.complete(|| body(&scope))
+        run(self.pool(), Box::default(), body)
     }
 
     /// [`open_scope`](Self::open_scope) whose tasks are begun in order.
@@ -273,19 +319,18 @@ impl Worker {
     where
         F: FnOnce(&ScopeFifo<'scope>) -> R,
     {
-        let scope = ScopeFifo::new(self.pool());
-        scope.state.complete(|| body(&scope))
+        run(self.pool(), fifos(self.pool()), body)
     }
 }
 
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("pending", &self.state.pending()).finish_non_exhaustive()
+        f.debug_struct("Scope").finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for ScopeFifo<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScopeFifo").field("pending", &self.state.pending()).finish_non_exhaustive()
+        f.debug_struct("ScopeFifo").finish_non_exhaustive()
     }
 }

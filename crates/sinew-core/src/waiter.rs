@@ -3,7 +3,6 @@
 //! A thread without a pool watches for its answer for a moment, where that has paid before, and parks. Before it hands its work over it knows which: a thread that
 //! is about to park leaves its core, so the worker that it wakes may well come to run there.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use sinew_policy::idle::{WATCH_US, Watch};
@@ -82,7 +81,7 @@ fn wait_outside(parker: &Parker, awaited: &dyn Awaited, watches: bool) {
 #[cfg(not(any(loom, shuttle)))]
 fn with_watch<R>(f: impl FnOnce(&mut Watch) -> R) -> R {
     std::thread_local! {
-        static WATCH: Cell<Watch> = const { Cell::new(Watch::new()) };
+        static WATCH: std::cell::Cell<Watch> = const { std::cell::Cell::new(Watch::new()) };
     }
     let mut watch = WATCH.get();
     let result = f(&mut watch);

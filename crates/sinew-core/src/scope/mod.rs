@@ -13,7 +13,7 @@ use crate::spawn::HeapTask;
 use crate::tls;
 use crate::worker::Worker;
 
-pub(crate) use state::{ScopeRef, ScopeState};
+pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};
 
 /// A scope: spawn tasks with [`spawn`](Self::spawn). Made by [`scope`] and [`ScopeBuilder`].
 ///
@@ -32,7 +32,7 @@ pub(crate) use state::{ScopeRef, ScopeState};
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
     state: ScopeState,
-    max_pending: usize,
+    max_pending: u64,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -120,12 +120,12 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
 {
     let scope = Scope {
-        state: ScopeState::new(worker.pool(), false),
-        max_pending: max_pending.saturating_add(1),
+        state: ScopeState::new(worker.pool(), 1, false),
+        max_pending: (max_pending as u64).saturating_add(1),
         scope: PhantomData,
         env: PhantomData,
     };
-    scope.state.complete(|| body(&scope))
+    scope.state.complete(|| body(&scope), || 1)
 }
 
 impl Worker {
@@ -164,11 +164,11 @@ impl<'scope> Scope<'scope, '_> {
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
-        if self.state.count_in() >= self.max_pending {
+        if self.state.count_in(1) >= self.max_pending {
             return self.spawn_beyond_bound(f);
         }
         // SAFETY: the task counts itself out.
-        unsafe { self.state.queue(self.task(f)) };
+        unsafe { self.state.queue(self.task(f), self.state.inside()) };
     }
 
     /// `f` as a task: without unwinding, and counted out at its end.
@@ -182,7 +182,7 @@ impl<'scope> Scope<'scope, '_> {
             // SAFETY: C2: this task is still counted; the call that counts it out is the last access.
             unsafe {
                 scope.0.as_ref().guard(|| f(worker));
-                ScopeState::finish(scope.0.as_ptr(), worker);
+                ScopeState::finish(scope.0.as_ptr(), 1, worker);
             }
         };
         // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there (C2).
@@ -195,9 +195,9 @@ impl<'scope> Scope<'scope, '_> {
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
         let task = self.task(f);
-        let Some(worker) = tls::current_in(self.state.pool()) else {
+        let Some(worker) = self.state.inside() else {
             // SAFETY: the task counts itself out.
-            return unsafe { self.state.queue(task) };
+            return unsafe { self.state.queue(task, None) };
         };
         while self.state.pending() > self.max_pending
             && let Some(queued) = worker.pop_own(Allowed::Deeper(self.state.depth()))
@@ -209,7 +209,7 @@ impl<'scope> Scope<'scope, '_> {
             tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
         } else {
             // SAFETY: the task counts itself out.
-            unsafe { self.state.queue(task) };
+            unsafe { self.state.queue(task, Some(worker)) };
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! - C1: `pending` counts the body and every task that is not over. It falls to zero once.
+//! - C1: `pending` is the sum of what the body and every task that is not over count for: one each, or a [`Share`]. It falls to zero once.
 //! - C2: the scope's frame is valid until `pending` is zero; a task's last access to it is the subtraction.
 
 use std::any::Any;
@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use sinew_sync::CachePadded;
-use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 
 use crate::inner::Inner;
@@ -29,7 +29,7 @@ pub(crate) struct ScopeState {
     owner: Owner,
     depth: u32,
     /// Apart from the rest, which every task reads and nobody writes.
-    pending: CachePadded<AtomicUsize>,
+    pending: CachePadded<AtomicU64>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The tasks, where waiting workers run no others.
     tasks: Option<Arc<ScopeTasks>>,
@@ -41,8 +41,8 @@ unsafe impl Sync for ScopeState {}
 unsafe impl Send for ScopeState {}
 
 impl ScopeState {
-    /// A scope in `pool`, owned by the calling thread; counted is its body. `oldest_first` if its tasks are to be run in order.
-    pub(crate) fn new(pool: &Inner, oldest_first: bool) -> Self {
+    /// A scope in `pool`, owned by the calling thread; its body counts for `body`. `oldest_first` if its tasks are to be run in order.
+    pub(crate) fn new(pool: &Inner, body: u32, oldest_first: bool) -> Self {
         let inside = tls::current_in(pool);
         let owner = inside.map_or_else(
             || Owner::Elsewhere(Arc::clone(Waiter::here().parker())),
@@ -52,7 +52,7 @@ impl ScopeState {
             pool: NonNull::from(pool),
             owner,
             depth: inside.map_or(0, Worker::depth),
-            pending: CachePadded::new(AtomicUsize::new(1)),
+            pending: CachePadded::new(AtomicU64::new(body.into())),
             panic: Mutex::new(None),
             tasks: (pool.wait == Wait::Descendants).then(|| ScopeTasks::new(oldest_first)),
         }
@@ -73,27 +73,32 @@ impl ScopeState {
         self.tasks.is_some()
     }
 
-    /// Tasks that are not over, and the body.
-    pub(crate) fn pending(&self) -> usize {
+    /// What is not over, the body included.
+    pub(crate) fn pending(&self) -> u64 {
         // Relaxed: a hint.
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Counts one more task. Answers how many there were, the body included.
+    /// Counts more. Answers what there was, the body included.
     #[inline]
-    pub(crate) fn count_in(&self) -> usize {
+    pub(crate) fn count_in(&self, more: u32) -> u64 {
         // Relaxed: the spawner is counted itself, so the count is above zero and publishes nothing.
-        self.pending.fetch_add(1, Ordering::Relaxed)
+        self.pending.fetch_add(more.into(), Ordering::Relaxed)
     }
 
-    /// Queues a counted task: with this thread's worker, or from outside.
+    /// The worker of the scope's pool that this thread is.
+    #[inline]
+    pub(crate) fn inside<'a>(&self) -> Option<&'a Worker> {
+        tls::current_in(self.pool())
+    }
+
+    /// Queues a counted task: with this thread's worker, which is `inside`, or from outside.
     ///
     /// # Safety
     ///
     /// The task is run once, and ends with [`finish`](Self::finish).
     #[inline]
-    pub(crate) unsafe fn queue(&self, task: TaskRef) {
-        let inside = tls::current_in(self.pool());
+    pub(crate) unsafe fn queue(&self, task: TaskRef, inside: Option<&Worker>) {
         let depth = inside.map_or(self.depth, Worker::depth) + 1;
         let queued = Queued { task, depth };
         let Some(tasks) = &self.tasks else { return self.enqueue(inside, queued) };
@@ -139,27 +144,29 @@ impl ScopeState {
         }
     }
 
-    /// Counts a task out.
+    /// Counts a task out that has come to count for `share`.
     ///
     /// # Safety
     ///
     /// The task is counted, runs on a worker of the scope's pool, and does not access the scope afterwards.
     #[inline]
-    pub(crate) unsafe fn finish(scope: *const Self, worker: &Worker) {
+    pub(crate) unsafe fn finish(scope: *const Self, share: u32, worker: &Worker) {
+        let share = u64::from(share);
         // SAFETY: counted, so the scope is valid until the subtraction, which is the last access (C2). AcqRel: what the task did is visible to the owner
         // (Acquire in `is_done`), through the tasks that end later.
         unsafe {
             Owner::wake_after(&raw const (*scope).owner, worker, || {
-                (*scope).pending.fetch_sub(1, Ordering::AcqRel) == 1
+                (*scope).pending.fetch_sub(share, Ordering::AcqRel) == share
             });
         }
     }
 
-    /// Runs the body, waits for the tasks, and hands on the result or the first panic.
-    pub(crate) fn complete<R>(&self, body: impl FnOnce() -> R) -> R {
+    /// Runs the body, waits for the tasks, and hands on the result or the first panic. `share` says what the body counts for in the end.
+    pub(crate) fn complete<R>(&self, body: impl FnOnce() -> R, share: impl FnOnce() -> u32) -> R {
         let result = catch_unwind(AssertUnwindSafe(body)).map_err(|payload| self.keep(payload));
         // AcqRel: as in `finish`.
-        if self.pending.fetch_sub(1, Ordering::AcqRel) > 1 {
+        let share = u64::from(share());
+        if self.pending.fetch_sub(share, Ordering::AcqRel) > share {
             self.wait();
         }
         let panic = self.panic.lock().take();
@@ -185,6 +192,45 @@ impl ScopeState {
         worker.stack.set_depth(self.depth);
         worker.wait_for_own(self, worker.help_for_scope(self.depth, self.tasks.as_ref()));
         worker.stack.set_depth(depth);
+    }
+}
+
+/// What a body or a task counts for, of which it gives a part to each task that it spawns: so that a spawn touches no line that other workers write. (Weighted
+/// reference counting: D. I. Bevan, "Distributed garbage collection using reference counting", 1987.)
+///
+/// Only the worker that runs the holder divides it. Another thread that spawns for the holder, in an arm that it has stolen, lets the scope count more.
+pub(crate) struct Share {
+    left: AtomicU32,
+    holder: *const Worker,
+}
+
+/// What a body counts for, and what is added where a share cannot be divided any more.
+pub(crate) const WHOLE: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 1 << 20 };
+
+impl Share {
+    /// `share`, held by what `holder` runs, if it is a worker of the scope's pool.
+    pub(crate) fn new(share: u32, holder: Option<&Worker>) -> Self {
+        Self { left: AtomicU32::new(share), holder: holder.map_or(std::ptr::null(), std::ptr::from_ref) }
+    }
+
+    /// A part for a task that is spawned by `spawner`.
+    #[inline]
+    pub(crate) fn give(&self, scope: &ScopeState, spawner: Option<&Worker>) -> u32 {
+        // Relaxed throughout: only the holder's thread writes.
+        let left = self.left.load(Ordering::Relaxed);
+        if left > 1 && spawner.is_some_and(|spawner| std::ptr::eq(spawner, self.holder)) {
+            self.left.store(left - left / 2, Ordering::Relaxed);
+            left / 2
+        } else {
+            scope.count_in(WHOLE);
+            WHOLE
+        }
+    }
+
+    /// What is left when its holder is over.
+    #[inline]
+    pub(crate) fn rest(&self) -> u32 {
+        self.left.load(Ordering::Relaxed)
     }
 }
 

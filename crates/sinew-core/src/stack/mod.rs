@@ -129,7 +129,7 @@ unsafe impl Send for TaskStack {}
 impl TaskStack {
     /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet.
     pub(crate) fn new(fenced: bool) -> Self {
-        let slots = Slots::new(CAPACITY as usize);
+        let slots = Slots::new();
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
             head: AtomicPtr::new(first),
