@@ -153,7 +153,7 @@ unsafe fn task<S: Open>(
         scope.view().state().guard(|| body(&scope, worker));
         // SAFETY: this task is still counted (C2), and this is its last access.
         unsafe {
-            ScopeState::finish(&raw const (*frame.0.as_ptr()).state, scope.view().share.rest(), worker)
+            ScopeState::finish(&raw const (*frame.0.as_ptr()).state, scope.view().share.rest(), worker);
         };
     };
     // SAFETY: as the caller says.
@@ -184,7 +184,8 @@ impl<'scope> Scope<'scope> {
     ///
     /// # Cost
     ///
-    /// An allocation, and one locked instruction on a line that other workers write.
+    /// An allocation, and one locked instruction on a line that other workers write; another one every twentieth time, and from another thread than
+    /// the one that runs the spawning task.
     pub fn spawn<B>(&self, body: B)
     where
         B: FnOnce(&Self) + Send + 'scope,

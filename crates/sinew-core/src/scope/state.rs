@@ -216,15 +216,25 @@ impl Share {
     /// A part for a task that is spawned by `spawner`.
     #[inline]
     pub(crate) fn give(&self, scope: &ScopeState, spawner: Option<&Worker>) -> u32 {
-        // Relaxed throughout: only the holder's thread writes.
-        let left = self.left.load(Ordering::Relaxed);
-        if left > 1 && spawner.is_some_and(|spawner| std::ptr::eq(spawner, self.holder)) {
-            self.left.store(left - left / 2, Ordering::Relaxed);
-            left / 2
-        } else {
-            scope.count_in(WHOLE);
-            WHOLE
+        if !spawner.is_some_and(|spawner| std::ptr::eq(spawner, self.holder)) {
+            scope.count_in(1);
+            return 1;
         }
+        // Relaxed, here and below: only the holder's thread writes.
+        let left = self.left.load(Ordering::Relaxed);
+        if left == 1 {
+            return self.give_more(scope);
+        }
+        self.left.store(left - left / 2, Ordering::Relaxed);
+        left / 2
+    }
+
+    /// The same where nothing is left to divide: the scope counts more.
+    #[cold]
+    fn give_more(&self, scope: &ScopeState) -> u32 {
+        scope.count_in(2 * WHOLE);
+        self.left.store(1 + WHOLE, Ordering::Relaxed);
+        WHOLE
     }
 
     /// What is left when its holder is over.
