@@ -144,10 +144,14 @@ impl Inner {
     /// Queues work from outside and sees to it that somebody looks. `keeps_core` if the calling thread goes on running.
     pub(crate) fn inject(&self, queued: Queued, keeps_core: bool) {
         self.injector.push(queued);
-        if !self.is_of_another_process()
-            && let Some(seat) = self.sleepers.wake_one()
-        {
+        if self.is_of_another_process() {
+            return;
+        }
+        if let Some(seat) = self.sleepers.wake_one() {
             self.wake(&self.seats[seat], keeps_core);
+        }
+        if !self.has_threads() {
+            self.standby.unpark();
         }
     }
 

@@ -282,6 +282,7 @@ impl Pool {
     where
         F: FnOnce(&Scope<'scope>) -> R,
     {
+        self.serve_injector();
         run(&self.inner, Box::default(), body)
     }
 
@@ -294,7 +295,17 @@ impl Pool {
     where
         F: FnOnce(&ScopeFifo<'scope>) -> R,
     {
+        self.serve_injector();
         run(&self.inner, fifos(&self.inner), body)
+    }
+}
+
+impl Pool {
+    /// Before tasks are queued from outside: sees to it that somebody takes them, in a pool that has only its guest seat.
+    fn serve_injector(&self) {
+        if self.inner.takes_guests() && !self.inner.has_threads() && tls::current_in(&self.inner).is_none() {
+            self.start_standby();
+        }
     }
 }
 

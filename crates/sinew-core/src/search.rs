@@ -356,8 +356,17 @@ impl Worker {
 
     /// A task that no other worker should run first.
     pub(crate) fn pop_own_or_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
-        let spawned = self.pop_own(allowed).map(Job::Queued);
-        spawned.or_else(|| self.inbox.pop(allowed.above()).map(Job::Delivered))
+        self.pop_own(allowed).map(Job::Queued).or_else(|| self.pop_delivered(allowed))
+    }
+
+    /// A part of a broadcast. A worker that waits runs any: what it waits for may wait for that, also through another pool. Only the policies for
+    /// programs that hold locks ask for deeper ones.
+    pub(crate) fn pop_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
+        let above = match self.pool().wait {
+            Wait::Any | Wait::Leapfrog => None,
+            Wait::Descendants | Wait::Block => allowed.above(),
+        };
+        self.inbox.pop(above).map(Job::Delivered)
     }
 
     /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits for something that is no part of it.

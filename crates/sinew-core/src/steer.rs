@@ -12,13 +12,13 @@
 //!
 //! # Cost
 //!
-//! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: a system call of the waker, one of the woken, and
-//! one of the sleeper beforehand, each about 1 µs.
+//! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: two system calls of the waker and two of the woken, each about
+//! 1 µs.
 //!
 //! # Not handled
 //!
-//! Pools with mappings, which say themselves where workers run, and pools with more workers than cores: they are left alone. A mask that the
-//! user changes while the worker sleeps is put back as it was.
+//! Pools with mappings, which say themselves where workers run, and pools with more workers than cores: they are left alone. A mask that somebody else
+//! changes is respected, unless that happens in the moment between a wake-up's two looks at it.
 
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
@@ -35,7 +35,7 @@ struct Sleeper {
     asleep: bool,
     woken_from: Option<usize>,
     woken_at_ns: Option<u64>,
-    /// Its affinity mask, where wakers must steer.
+    /// Its affinity mask, before a waker changed it.
     mask: Option<CpuSet>,
     /// The mask has been changed.
     steered: bool,
@@ -54,9 +54,7 @@ impl Bed {
 
     /// The worker is about to park.
     pub(crate) fn lie_down(&self, steering: &Steering) {
-        let mut sleeper = self.0.lock();
-        sleeper.mask = sleeper.thread.filter(|_| steering.is_needed()).and_then(ThreadRef::affinity);
-        sleeper.asleep = true;
+        self.0.lock().asleep = steering.allowed;
     }
 
     /// The worker has been woken.
@@ -70,7 +68,11 @@ impl Bed {
             steering.learn(woken_ns, now_ns());
         }
         match (sleeper.thread, sleeper.mask) {
-            (Some(thread), Some(mask)) if sleeper.steered => thread.restore(&mask),
+            (Some(thread), Some(mask)) if sleeper.steered => {
+                if let Some(cpu) = sleeper.woken_from {
+                    thread.let_back(cpu, &mask);
+                }
+            }
             _ if sleeper.woken_from.is_some() && sleeper.woken_from == current_cpu() => steering.set_needed(),
             _ => {}
         }
@@ -88,8 +90,12 @@ impl Bed {
         if steering.is_crowded(now) {
             return;
         }
-        if let (Some(thread), Some(here), Some(mask)) = (sleeper.thread, sleeper.woken_from, &sleeper.mask) {
-            sleeper.steered = thread.keep_off(here, mask);
+        let thread = sleeper.thread.filter(|_| steering.is_needed());
+        if let (Some(thread), Some(here)) = (thread, sleeper.woken_from)
+            && let Some(mask) = thread.affinity()
+        {
+            sleeper.steered = thread.keep_off(here, &mask);
+            sleeper.mask = Some(mask);
         }
     }
 }

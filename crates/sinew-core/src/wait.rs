@@ -30,7 +30,7 @@ use crate::worker::Worker;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Wait {
-    /// Help the thief of the joined task, then run deeper tasks only, then park.
+    /// Help the thief of the joined task, then run deeper tasks and parts of broadcasts only, then park.
     #[default]
     Leapfrog,
     /// Help the thief, then run any task, then park. The stack can grow with the number of tasks.
@@ -38,7 +38,7 @@ pub enum Wait {
     /// Run only tasks that are parts of what is waited for, and deeper parts of broadcasts, then park. A call into another pool waits without running
     /// anything, so pools that call back into each other need another policy.
     Descendants,
-    /// Run nothing but the own scope's tasks and deeper parts of broadcasts, and park.
+    /// Run nothing but the own scope's tasks and deeper parts of broadcasts, and park. Pools that broadcast into each other need another policy.
     Block,
 }
 
@@ -222,7 +222,7 @@ impl Worker {
                         self.run_queued(queued);
                         continue;
                     }
-                    None => self.inbox.pop(allowed.above()).map(Job::Delivered),
+                    None => self.pop_delivered(allowed),
                 },
                 _ => self.find_some(awaited, help, false),
             };
@@ -308,8 +308,9 @@ impl Worker {
     }
 
     fn find_some(&self, awaited: &dyn Awaited, help: Help<'_>, ask: bool) -> Option<Job<'_>> {
-        if let Some(part) = self.inbox.pop(Some(self.stack.depth())) {
-            return Some(Job::Delivered(part));
+        let part = self.pop_delivered(Allowed::Deeper(self.stack.depth()));
+        if part.is_some() {
+            return part;
         }
         match help {
             Help::Scope(tasks) => self.pop_token(tasks).or_else(|| tasks.pop()).map(Job::Queued),

@@ -23,7 +23,7 @@ pub(crate) enum Waiter<'w> {
 impl Waiter<'_> {
     /// The calling thread, about to wait once.
     pub(crate) fn here() -> Self {
-        match tls::current() {
+        match living_worker() {
             Some(worker) => Self::Worker(worker),
             None => {
                 Self::Thread { parker: parker_of_this_thread(), watches: with_watch(Watch::should_watch) }
@@ -58,10 +58,16 @@ impl Waiter<'_> {
 
 /// Waits on the thread whose [`Waiter`] parks at `parker` for something that another pool brings about.
 pub(crate) fn wait_elsewhere(parker: &Parker, awaited: &dyn Awaited) {
-    match tls::current() {
+    match living_worker() {
         Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
         None => wait_outside(parker, awaited, with_watch(Watch::should_watch)),
     }
+}
+
+/// The worker that this thread is. In a forked child it may be one of a pool whose threads are the parent's: such a worker can serve nobody while it waits for
+/// another pool.
+fn living_worker<'a>() -> Option<&'a Worker> {
+    tls::current().filter(|worker| !worker.pool().is_of_another_process())
 }
 
 fn wait_outside(parker: &Parker, awaited: &dyn Awaited, watches: bool) {

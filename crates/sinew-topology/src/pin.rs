@@ -159,7 +159,7 @@ impl ThreadRef {
     }
 
     /// Takes `cpu` out of the thread's affinity mask, which is `mask` now. Answers whether it did: not if the mask has no other CPU, does not
-    /// have this one, or cannot be changed. [`restore`](Self::restore) undoes it.
+    /// have this one, or cannot be changed. [`let_back`](Self::let_back) undoes it.
     ///
     /// The thread must not have ended: its number may be another thread's by then.
     ///
@@ -167,14 +167,24 @@ impl ThreadRef {
     ///
     /// A system call, about 1 µs for a sleeping thread.
     pub fn keep_off(self, cpu: usize, mask: &CpuSet) -> bool {
-        let rest: CpuSet = mask.iter().filter(|&other| other != cpu).collect();
+        let rest = without(mask, cpu);
         let useful = mask.contains(cpu) && !rest.is_empty();
         useful && sys::set_affinity_of(self.0, &rest).is_ok()
     }
 
-    /// Gives the thread back the mask from before [`keep_off`](Self::keep_off).
-    pub fn restore(self, mask: &CpuSet) {
-        // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen others.
-        let _ = sys::set_affinity_of(self.0, mask);
+    /// Gives the thread back the mask from before [`keep_off`](Self::keep_off) of `cpu`, unless somebody has changed it since.
+    ///
+    /// # Cost
+    ///
+    /// Two system calls.
+    pub fn let_back(self, cpu: usize, mask: &CpuSet) {
+        if self.affinity() == Some(without(mask, cpu)) {
+            // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen others.
+            let _ = sys::set_affinity_of(self.0, mask);
+        }
     }
+}
+
+fn without(mask: &CpuSet, cpu: usize) -> CpuSet {
+    mask.iter().filter(|&other| other != cpu).collect()
 }

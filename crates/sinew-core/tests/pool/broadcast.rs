@@ -323,3 +323,24 @@ fn a_part_can_be_printed() {
     let texts = full_pool(2).broadcast(|part| format!("{part:?}"));
     assert_eq!(texts[1], "BroadcastContext { index: 1, num_threads: 2, .. }");
 }
+
+/// Would miss: a blocked worker that refuses its part because another pool lies between it and the broadcast.
+#[test]
+fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
+    ends(|| {
+        for wait in [Wait::Leapfrog, Wait::Any] {
+            let two = || Pool::builder().threads(2).guest_seat(false).wait(wait).build().unwrap();
+            let (a, b, begun) = (two(), two(), Barrier::new(2));
+            let parts = a.install(|w| {
+                w.join(
+                    |_| meet(&begun),
+                    |_| {
+                        meet(&begun);
+                        b.install(|_| a.broadcast(|part| part.index()))
+                    },
+                )
+            });
+            assert_eq!(parts.1, [0, 1]);
+        }
+    });
+}

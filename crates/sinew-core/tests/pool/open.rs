@@ -1,6 +1,5 @@
 //! Open scopes, whose tasks get the scope itself; scopes in place; the orders of tasks; and giving way.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -9,18 +8,18 @@ use std::thread;
 use sinew_core::open::{Scope, ScopeFifo};
 use sinew_core::{Pool, Worker};
 
-use crate::support::{Drops, WAITS, ends, message_of, with_each_full_pool, with_each_pool};
+use crate::support::{Drops, WAITS, add, ends, message_of, with_each_full_pool, with_each_pool};
 
 fn grow<'s>(s: &Scope<'s>, depth: u32, leaves: &'s AtomicUsize) {
     match depth {
-        0 => drop(leaves.fetch_add(1, Ordering::Relaxed)),
+        0 => add(leaves),
         _ => (0..3).for_each(|_| s.spawn(move |s| grow(s, depth - 1, leaves))),
     }
 }
 
 fn grow_fifo<'s>(s: &ScopeFifo<'s>, depth: u32, leaves: &'s AtomicUsize) {
     match depth {
-        0 => drop(leaves.fetch_add(1, Ordering::Relaxed)),
+        0 => add(leaves),
         _ => (0..3).for_each(|_| s.spawn_fifo(move |s| grow_fifo(s, depth - 1, leaves))),
     }
 }
@@ -76,7 +75,7 @@ fn every_task_runs_and_one_payload_comes_back() {
                         let (capture, ran) = (drops.child(), &ran);
                         s.spawn(move |s| {
                             let _capture = capture;
-                            s.spawn(move |_| drop(ran.fetch_add(1, Ordering::SeqCst)));
+                            s.spawn(move |_| add(ran));
                             assert!(i != 13, "thirteen");
                         });
                     }
@@ -97,9 +96,9 @@ fn the_first_payload_is_kept() {
                 pool.scope(|s| {
                     s.spawn(|_| panic!("task"));
                     panic!("body");
-                })
+                });
             };
-            assert_eq!(message_of(|| -> () { body_first() }), "body");
+            assert_eq!(message_of(body_first), "body");
             let in_order = || {
                 pool.scope_fifo(|s| {
                     s.spawn_fifo(|_| panic!("first"));
@@ -119,11 +118,11 @@ fn the_body_of_a_scope_in_place_stays_where_it_is() {
         with_each_full_pool(2, |pool| {
             // Neither the body nor what it returns may be sent.
             let (here, local) = (thread::current().id(), Rc::new(5));
-            let threads = Mutex::new(HashSet::new());
+            let threads = Mutex::new(Vec::new());
             let returned = pool.in_place_scope(|s| {
                 assert_eq!(thread::current().id(), here);
                 for _ in 0..20 {
-                    s.spawn(|s| s.spawn(|_| drop(threads.lock().unwrap().insert(thread::current().id()))));
+                    s.spawn(|s| s.spawn(|_| threads.lock().unwrap().push(thread::current().id())));
                 }
                 Rc::clone(&local)
             });
@@ -174,13 +173,13 @@ fn scopes_broadcast_to_every_thread() {
                     s.spawn_broadcast(move |s, part| {
                         all.wait();
                         parts.lock().unwrap().push(part.index());
-                        s.spawn(move |_| drop(counted.fetch_add(1, Ordering::SeqCst)));
+                        s.spawn(move |_| add(counted));
                     });
                 });
                 pool.in_place_scope_fifo(|s| {
                     s.spawn_broadcast(move |s, part| {
                         parts.lock().unwrap().push(part.num_threads());
-                        s.spawn_fifo(move |_| drop(counted.fetch_add(1, Ordering::SeqCst)));
+                        s.spawn_fifo(move |_| add(counted));
                     });
                 });
                 let mut seats = seats.into_inner().unwrap();
@@ -289,12 +288,30 @@ fn tasks_in_order_are_each_run_once_among_thieves() {
                 pool.scope_fifo(|s| {
                     s.spawn_broadcast(move |s, part| {
                         for task in (part.index()..1000).step_by(4) {
-                            s.spawn_fifo(move |_| drop(ran[task].fetch_add(1, Ordering::Relaxed)));
+                            s.spawn_fifo(move |_| add(&ran[task]));
                         }
                     });
                 });
                 assert!(ran.iter().all(|task| task.load(Ordering::Relaxed) == 1));
             }
         }
+    });
+}
+
+/// Would miss: tasks that nobody runs, as the pool has no thread and the caller is not at its seat.
+#[test]
+fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_guest_seat() {
+    ends(|| {
+        let (one, two) = (pool(1), pool(2));
+        let ran = AtomicUsize::new(0);
+        let add = || ran.fetch_add(1, Ordering::SeqCst);
+        one.in_place_scope(|s| {
+            s.spawn(|s| {
+                add();
+                s.spawn(|_| drop(add()));
+            });
+        });
+        two.install(|_| one.in_place_scope_fifo(|s| s.spawn_fifo(|_| drop(add()))));
+        assert_eq!(ran.into_inner(), 3);
     });
 }

@@ -1,17 +1,19 @@
-//! Random trees of joins, scopes, detached tasks and entries into pools, with four times as many workers as cores.
+//! Random trees of joins, scopes, broadcasts, detached tasks and entries into pools, with four times as many workers as cores; in pools with and
+//! without guests, with every way of waiting, and with a number of workers that changes all the time.
 //!
 //! The trees come from a seeded generator, and their sums are known without running them. `SINEW_STRESS_SECONDS` says for how long (default:
 //! two seconds), `SINEW_STRESS_SEED` repeats one tree; a failure names its seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_core::{Fences, Pool, ScopeBuilder, Wait, Worker};
+use sinew_core::open::Scope as Open;
+use sinew_core::{Fences, Pool, Scope, ScopeBuilder, Wait, Worker};
 
-use crate::support::ends;
+use crate::support::{WAITS, ends};
 
 /// One tree: every node adds its weight once, however it is run.
 #[derive(Debug)]
@@ -20,26 +22,53 @@ enum Tree {
     Join(Box<[Tree; 2]>),
     Scope(Vec<Tree>, usize),
     /// Spawned into the scope around all.
-    Outer(Arc<Tree>),
+    Outer(Box<Tree>),
+    /// Run in the other pool.
     Enter(Box<Tree>),
     Panic(Box<Tree>),
+    /// Run by the first part of a broadcast.
+    Broadcast(Box<Tree>),
+    /// An open scope, whose tasks spawn the next one each.
+    Open(Vec<Tree>),
+}
+
+/// How often a tree may change between the pools on its way from the root to a leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Enter {
+    Never,
+    /// There, and not back: where a waiting worker serves no callers.
+    Once,
+    Always,
+}
+
+/// Which trees may be run in a pair of pools.
+#[derive(Debug, Clone, Copy)]
+struct Kinds {
+    enter: Enter,
+    broadcast: bool,
 }
 
 impl Tree {
-    fn random(rng: &mut Rng, depth: u32) -> Self {
+    fn random(rng: &mut Rng, depth: u32, kinds: Kinds, entered: bool) -> Self {
         if depth == 0 {
             return Self::Leaf(rng.u64(..1000));
         }
         let depth = depth - 1;
-        match rng.u32(..20) {
-            0..10 => Self::Join(Box::new([Self::random(rng, depth), Self::random(rng, depth)])),
+        let random = |rng: &mut Rng| Self::random(rng, depth, kinds, entered);
+        match rng.u32(..22) {
+            0..10 => Self::Join(Box::new([random(rng), random(rng)])),
             10..13 => {
                 let bound = if rng.bool() { rng.usize(..4) } else { usize::MAX };
-                Self::Scope((0..rng.usize(..4)).map(|_| Self::random(rng, depth)).collect(), bound)
+                Self::Scope((0..rng.usize(..4)).map(|_| random(rng)).collect(), bound)
             }
-            13 => Self::Outer(Arc::new(Self::random(rng, depth))),
-            14 => Self::Enter(Box::new(Self::random(rng, depth))),
-            15 => Self::Panic(Box::new(Self::random(rng, depth))),
+            // A task of the outermost pool, wherever it is spawned.
+            13 => Self::Outer(Box::new(Self::random(rng, depth, kinds, false))),
+            14 if kinds.enter == Enter::Always || (kinds.enter == Enter::Once && !entered) => {
+                Self::Enter(Box::new(Self::random(rng, depth, kinds, true)))
+            }
+            15 => Self::Panic(Box::new(random(rng))),
+            16 if kinds.broadcast => Self::Broadcast(Box::new(random(rng))),
+            17 => Self::Open((0..rng.usize(..4)).map(|_| random(rng)).collect()),
             _ => Self::Leaf(rng.u64(..1000)),
         }
     }
@@ -48,9 +77,8 @@ impl Tree {
         match self {
             Self::Leaf(weight) => *weight,
             Self::Join(arms) => arms[0].sum() + arms[1].sum(),
-            Self::Scope(tasks, _) => tasks.iter().map(Self::sum).sum(),
-            Self::Outer(tree) => tree.sum(),
-            Self::Enter(tree) | Self::Panic(tree) => tree.sum(),
+            Self::Scope(tasks, _) | Self::Open(tasks) => tasks.iter().map(Self::sum).sum(),
+            Self::Outer(tree) | Self::Enter(tree) | Self::Panic(tree) | Self::Broadcast(tree) => tree.sum(),
         }
     }
 }
@@ -62,7 +90,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    fn run<'s>(&'s self, w: &Worker, outer: &'s sinew_core::Scope<'s, '_>, tree: &'s Tree) {
+    fn run<'s>(&'s self, w: &Worker, outer: &'s Scope<'s, '_>, tree: &'s Tree) {
         match tree {
             Tree::Leaf(weight) => {
                 self.sum.fetch_add(*weight, Ordering::Relaxed);
@@ -84,14 +112,33 @@ impl World<'_> {
                 }));
                 assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"wanted"));
             }
+            Tree::Broadcast(tree) => {
+                let parts = w.broadcast(|part| {
+                    if part.index() == 0 {
+                        sinew_core::run(|w| self.run(w, outer, tree));
+                    }
+                    part.index()
+                });
+                assert!(parts.iter().copied().eq(0..parts.len()) && !parts.is_empty());
+            }
+            Tree::Open(tasks) => w.open_scope(|s| self.run_chain(s, outer, tasks)),
+        }
+    }
+
+    fn run_chain<'t>(&'t self, s: &Open<'t>, outer: &'t Scope<'t, '_>, tasks: &'t [Tree]) {
+        if let [tree, rest @ ..] = tasks {
+            s.spawn(move |s| {
+                self.run_chain(s, outer, rest);
+                sinew_core::run(|w| self.run(w, outer, tree));
+            });
         }
     }
 }
 
-fn check(pools: [&Pool; 2], seed: u64, detached: &Arc<AtomicU64>) {
+fn check(pools: [&Pool; 2], kinds: Kinds, seed: u64, detached: &Arc<AtomicU64>) {
     let mut rng = Rng::with_seed(seed);
     let depth = rng.u32(4..14);
-    let tree = Tree::random(&mut rng, depth);
+    let tree = Tree::random(&mut rng, depth, kinds, false);
     let world = World { pools, sum: AtomicU64::new(0) };
     pools[rng.usize(..2)].run(|_| {
         let counted = Arc::clone(detached);
@@ -107,44 +154,117 @@ fn seconds() -> f64 {
     std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2.0)
 }
 
-/// Random trees for a share of the time, all in pools built alike.
-fn stress(share: f64, fences: Fences, wait: Wait) {
+/// How the pools of one run are built.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    fences: Fences,
+    wait: Wait,
+    guests: bool,
+    kinds: Kinds,
+    /// A thread changes the number of workers of both all the time.
+    changes: bool,
+}
+
+impl Plan {
+    fn new(fences: Fences, wait: Wait, guests: bool) -> Self {
+        let enter = if wait == Wait::Descendants { Enter::Once } else { Enter::Always };
+        Self { fences, wait, guests, kinds: Kinds { enter, broadcast: false }, changes: false }
+    }
+
+    /// Some nodes are broadcasts. A worker that waits runs its part where it lies deeper than what it waits for, which must be said of all that it
+    /// may have begun meanwhile; or where it runs anything. A thread that is a guest of another pool comes to its part when it is back.
+    fn broadcasting(self) -> Self {
+        let enter = match self.wait {
+            Wait::Any if !self.guests => Enter::Always,
+            Wait::Any | Wait::Descendants => Enter::Once,
+            _ => Enter::Never,
+        };
+        Self { kinds: Kinds { enter, broadcast: true }, ..self }
+    }
+
+    fn changing(self) -> Self {
+        Self { changes: true, ..self }
+    }
+
+    fn pool(&self, threads: usize) -> Pool {
+        let builder = Pool::builder().threads(threads).fences(self.fences).wait(self.wait);
+        builder.guest_seat(self.guests).build().unwrap()
+    }
+}
+
+/// Random trees for a share of the time, all in pools built alike. Answers how many tasks were stolen.
+fn stress(share: f64, plan: Plan) -> u64 {
     let workers = 4 * std::thread::available_parallelism().map_or(2, usize::from);
     // Two sizes, by which the trees tell the pools apart.
-    let pools =
-        [workers, workers + 1].map(|n| Pool::builder().threads(n).fences(fences).wait(wait).build().unwrap());
+    let pools = [workers, workers + 1].map(|n| plan.pool(n));
+    let (over, detached) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
+    let trees = std::thread::scope(|s| {
+        if plan.changes {
+            s.spawn(|| change_workers(&pools, &over));
+        }
+        let trees =
+            catch_unwind(AssertUnwindSafe(|| run_trees([&pools[0], &pools[1]], share, plan, &detached)));
+        over.store(true, Ordering::Relaxed);
+        trees.unwrap_or_else(|payload| resume_unwind(payload))
+    });
+    let stolen = pools.iter().map(|pool| pool.counters().stolen).sum();
+    drop(pools);
+    assert_eq!(detached.load(Ordering::Relaxed), trees);
+    stolen
+}
+
+fn change_workers(pools: &[Pool; 2], over: &AtomicBool) {
+    let mut rng = Rng::new();
+    while !over.load(Ordering::Relaxed) {
+        let pool = &pools[rng.usize(..2)];
+        pool.set_workers(rng.usize(..=pool.max_workers()));
+        (0..rng.u32(..50)).for_each(|_| std::thread::yield_now());
+    }
+}
+
+/// Answers how many trees were run.
+fn run_trees(pools: [&Pool; 2], share: f64, plan: Plan, detached: &Arc<AtomicU64>) -> u64 {
     let repeated = std::env::var("SINEW_STRESS_SEED").ok().and_then(|text| text.parse().ok());
     let until = Instant::now() + Duration::from_secs_f64(seconds() * share);
-    let (mut trees, detached) = (0, Arc::new(AtomicU64::new(0)));
+    let mut trees = 0;
     while Instant::now() < until {
         trees += 1;
         let seed = repeated.unwrap_or_else(|| fastrand::u64(..));
-        if let Err(payload) =
-            catch_unwind(AssertUnwindSafe(|| check([&pools[0], &pools[1]], seed, &detached)))
-        {
-            eprintln!("SINEW_STRESS_SEED={seed} repeats this tree");
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| check(pools, plan.kinds, seed, detached))) {
+            eprintln!("SINEW_STRESS_SEED={seed} repeats this tree, under {plan:?}");
             resume_unwind(payload);
         }
     }
-    assert!(pools.iter().map(|pool| pool.counters().stolen).sum::<u64>() > 0);
-    drop(pools);
-    assert_eq!(detached.load(Ordering::Relaxed), trees);
+    trees
 }
 
 /// Would miss: whatever the other tests did not think of.
 #[test]
 fn random_trees_sum_up_with_four_workers_a_core() {
-    for (fences, wait) in [
-        (Fences::Auto, Wait::Leapfrog),
-        (Fences::Full, Wait::Leapfrog),
-        (Fences::Auto, Wait::Block),
-        (Fences::Full, Wait::Block),
-    ] {
-        ends_within_budget(move || stress(0.25, fences, wait));
+    let waits = [Wait::Leapfrog, Wait::Block];
+    for plan in waits.map(|wait| Plan::new(Fences::Auto, wait, true)) {
+        for plan in [plan, Plan { fences: Fences::Full, ..plan }] {
+            assert!(ends_within_budget(move || stress(0.25, plan)) > 0);
+        }
     }
 }
 
+/// Would miss: the same in the pools that a drop-in for rayon-core is made of, and while workers come and go.
+#[test]
+fn random_trees_sum_up_without_guests_and_with_workers_that_come_and_go() {
+    let mut stolen = 0;
+    for wait in WAITS {
+        let plan = Plan::new(Fences::Auto, wait, false);
+        for plan in [plan.changing(), plan.broadcasting(), plan.broadcasting().changing()] {
+            stolen += ends_within_budget(move || stress(0.03, plan));
+        }
+        let guests = Plan::new(Fences::Auto, wait, true).broadcasting().changing();
+        stolen += ends_within_budget(move || stress(0.03, guests));
+    }
+    assert!(stolen > 0);
+}
+
 /// Long runs are asked for; the watchdog is for the default.
-fn ends_within_budget(test: impl FnOnce() + Send + 'static) {
+fn ends_within_budget(test: impl FnOnce() -> u64 + Send + 'static) -> u64 {
     if seconds() > 60.0 { test() } else { ends(test) }
 }

@@ -1,6 +1,7 @@
 //! What the tests share: pools, a watchdog, payloads, child processes.
 
 use std::any::Any;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,10 +67,16 @@ pub(crate) fn ends<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static)
         Ok(result) => result,
         Err(mpsc::RecvTimeoutError::Disconnected) => std::panic::resume_unwind(thread.join().unwrap_err()),
         Err(mpsc::RecvTimeoutError::Timeout) => {
-            eprintln!("{name} hangs");
+            // Past the harness, which would keep what it has captured to itself.
+            let _ = writeln!(std::io::stderr(), "{name} hangs");
             std::process::abort();
         }
     }
+}
+
+/// Counts one.
+pub(crate) fn add(count: &AtomicUsize) {
+    count.fetch_add(1, Ordering::SeqCst);
 }
 
 /// Waits for the others at `barrier`.

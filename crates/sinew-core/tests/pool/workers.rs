@@ -11,7 +11,7 @@ use std::thread;
 use fastrand::Rng;
 use sinew_core::{Pool, Wait, Worker};
 
-use crate::support::{all_left, ends, full_pool, meet, pool, telling, with_each_full_pool};
+use crate::support::{add, all_left, ends, full_pool, meet, pool, telling, with_each_full_pool};
 
 /// The seats at which a tree of joins, a scope and detached tasks were run.
 fn seats_at_work(pool: &Pool) -> HashSet<usize> {
@@ -223,7 +223,7 @@ fn work(pool: &Pool, round: usize) {
         1 => {
             pool.in_place_scope(|s| {
                 for _ in 0..20 {
-                    s.spawn(|s| s.spawn(|_| drop(ran.fetch_add(1, Ordering::Relaxed))));
+                    s.spawn(|s| s.spawn(|_| add(&ran)));
                 }
             });
             assert_eq!(ran.into_inner(), 20);

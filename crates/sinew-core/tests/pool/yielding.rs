@@ -172,7 +172,7 @@ fn yielding_to_the_pool_takes_tasks_of_other_workers() {
                         |w| {
                             begun.wait();
                             begun.wait();
-                            wait(&|| drop(w.yield_now()));
+                            wait(&|| _ = w.yield_now());
                         },
                         |w| {
                             begun.wait();

@@ -1,0 +1,225 @@
+//! What rayon-core does not have: a number of threads that changes, counters, a shutdown that waits, more to say to the builder.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use rayon_core::ext::{self, Mapping, ThreadPoolBuilderExt, ThreadPoolExt, Victims, Wait};
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+
+use crate::support::{alone, ends, fib, message_of, pool};
+
+/// The numbers of the threads at work, after each has seen how many may.
+fn at_work(pool: &ThreadPool) -> Vec<usize> {
+    pool.broadcast(|_| ());
+    let seen = Mutex::new(Vec::new());
+    let note = || seen.lock().unwrap().push(rayon_core::current_thread_index().unwrap());
+    pool.scope(|s| {
+        for _ in 0..200 {
+            s.spawn(|_| _ = rayon_core::join(note, || rayon_core::join(note, note)));
+        }
+    });
+    let mut seen = seen.into_inner().unwrap();
+    assert_eq!(seen.len(), 600);
+    seen.sort_unstable();
+    seen.dedup();
+    seen
+}
+
+/// Would miss: a number that leaves nobody, threads beyond it that work, a size of the pool that changes with it.
+#[test]
+fn threads_beyond_the_active_ones_rest() {
+    ends(|| {
+        let pool = pool(4);
+        assert_eq!(pool.active_threads(), 4);
+        for (asked, answer) in [(0, 1), (1, 1), (2, 2), (4, 4), (9, 4), (3, 3)] {
+            assert_eq!((pool.set_active_threads(asked), pool.active_threads()), (answer, answer));
+            assert!(at_work(&pool).iter().all(|&thread| thread < answer));
+            assert_eq!((pool.current_num_threads(), pool.install(rayon_core::current_num_threads)), (4, 4));
+            assert_eq!(pool.broadcast(|part| part.index()), [0, 1, 2, 3]);
+            assert_eq!(pool.install(|| fib(12)), 144);
+        }
+    });
+}
+
+/// Would miss: threads that do not come back.
+#[test]
+fn threads_come_back_when_the_number_rises() {
+    ends(|| {
+        let pool = pool(4);
+        for _ in 0..50 {
+            pool.set_active_threads(1);
+            assert_eq!(pool.install(|| fib(5)), 5);
+            pool.set_active_threads(4);
+            let all = Barrier::new(4);
+            pool.scope(|s| (0..4).for_each(|_| s.spawn(|_| _ = all.wait())));
+        }
+    });
+}
+
+/// Would miss: free functions that go to another pool than the global one.
+#[test]
+fn the_free_functions_are_those_of_the_global_pool() {
+    alone("ext::the_free_functions_are_those_of_the_global_pool", &[("RAYON_NUM_THREADS", "3")], || {
+        ends(|| {
+            assert_eq!((ext::set_active_threads(1), ext::active_threads()), (1, 1));
+            assert_eq!(fib(10), 55);
+            assert_eq!((rayon_core::current_num_threads(), rayon_core::broadcast(|_| ()).len()), (3, 3));
+            assert_eq!((ext::set_active_threads(9), ext::active_threads()), (3, 3));
+            // Each call from outside is one task from outside.
+            let before = ext::counters();
+            (0..10).for_each(|_| assert_eq!(rayon_core::join(|| 1, || 2), (1, 2)));
+            assert_eq!(ext::counters().since(before).injected, 10);
+        });
+    });
+}
+
+/// Would miss: counters that count another pool's work, or none.
+#[test]
+fn counters_are_those_of_the_pool() {
+    ends(|| {
+        let (one, other) = (pool(2), pool(2));
+        let (before, others) = (one.counters(), other.counters());
+        let both = Barrier::new(2);
+        one.join(|| both.wait(), || both.wait());
+        one.scope(|s| (0..10).for_each(|_| s.spawn(|_| ())));
+        let counted = one.counters().since(before);
+        assert_eq!((counted.stolen, counted.injected, counted.queued_tasks), (1, 2, 10));
+        assert_eq!(other.counters().since(others).injected, 0);
+    });
+}
+
+/// Would miss: a shutdown that returns before a task has run or an exit handler has returned; and one that waits for its caller.
+#[test]
+fn a_shutdown_waits_for_everything() {
+    ends(|| {
+        let (ran, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let leaves = Arc::clone(&left);
+        let waits = ThreadPoolBuilder::new()
+            .num_threads(3)
+            .exit_handler(move |_| {
+                (0..1000).for_each(|_| thread::yield_now());
+                leaves.fetch_add(1, Ordering::SeqCst);
+            })
+            .build()
+            .unwrap();
+        for _ in 0..20 {
+            let ran = Arc::clone(&ran);
+            waits.spawn(move || rayon_core::spawn(move || _ = ran.fetch_add(1, Ordering::SeqCst)));
+        }
+        waits.shutdown();
+        assert_eq!((ran.load(Ordering::SeqCst), left.load(Ordering::SeqCst)), (20, 3));
+
+        let (inside, (give, take), (tell, told)) = (pool(2), mpsc::channel::<ThreadPool>(), mpsc::channel());
+        inside.spawn(move || {
+            let pool = take.recv().unwrap();
+            tell.send(message_of(|| pool.shutdown())).unwrap();
+        });
+        give.send(inside).unwrap();
+        assert!(told.recv().unwrap().contains("cannot wait for the end of its own pool"));
+    });
+}
+
+/// Would miss: something that the builder is told and that keeps a pool from working, or a text that does not tell.
+#[test]
+fn more_can_be_said_about_a_pool() {
+    ends(|| {
+        let builder = ThreadPoolBuilder::new()
+            .num_threads(2)
+            .wait(Wait::Block)
+            .mapping(Mapping::None)
+            .victims(Victims::Random)
+            .spin(Duration::ZERO)
+            .follow_limits(false);
+        let text = format!("{builder:?}");
+        for part in ["num_threads: 2", "wait: Some(Block)", "mapping: Some(None)", "victims: Some(Random)"] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        let pool = builder.build().unwrap();
+        assert_eq!(pool.install(|| fib(12)), 144);
+        let both = Barrier::new(2);
+        pool.join(|| both.wait(), || both.wait());
+        let nowhere = ThreadPoolBuilder::new().num_threads(1).mapping("123456".parse().unwrap()).build();
+        assert!(nowhere.unwrap_err().to_string().contains("123456"));
+    });
+}
+
+#[cfg(target_os = "linux")]
+mod limits {
+    use std::fs;
+    use std::io;
+
+    use super::*;
+
+    /// The processors that the calling thread may run on.
+    fn allowed() -> libc::cpu_set_t {
+        // SAFETY: all zeroes is a set; the kernel fills it.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            let read = libc::sched_getaffinity(0, size_of_val(&set), &raw mut set);
+            assert_eq!(read, 0, "{}", io::Error::last_os_error());
+            set
+        }
+    }
+
+    /// The first processor of `set` alone.
+    fn first_of(set: &libc::cpu_set_t) -> libc::cpu_set_t {
+        // SAFETY: all zeroes is a set; the numbers are below the size of one.
+        unsafe {
+            let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, set)).unwrap();
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(first, &mut one);
+            one
+        }
+    }
+
+    /// Binds every thread of this process.
+    fn bind(set: &libc::cpu_set_t) {
+        for task in fs::read_dir("/proc/self/task").unwrap() {
+            let thread = task.unwrap().file_name().to_str().unwrap().parse().unwrap();
+            // SAFETY: the kernel reads a set.
+            let bound = unsafe { libc::sched_setaffinity(thread, size_of_val(set), set) };
+            assert_eq!(bound, 0, "{}", io::Error::last_os_error());
+        }
+    }
+
+    /// Works until `pool` has found that `threads` may work; the time limit of `ends` catches one that never does.
+    fn work_until(pool: &ThreadPool, threads: usize) {
+        while pool.active_threads() != threads {
+            assert_eq!(pool.install(|| fib(10)), 55);
+            thread::yield_now();
+        }
+    }
+
+    /// Would miss: a pool that does not look again, or looks and does nothing; one that was told its number, or not to look, and does so nevertheless.
+    #[test]
+    fn a_pool_follows_the_affinity_of_its_process() {
+        if thread::available_parallelism().map_or(1, usize::from) < 2 {
+            println!("skipped: this process may use one processor only");
+            return;
+        }
+        alone("ext::limits::a_pool_follows_the_affinity_of_its_process", &[], || {
+            ends(|| {
+                let (unset, set) = (pool(0), pool(2));
+                let follows = ThreadPoolBuilder::new().num_threads(2).follow_limits(true).build().unwrap();
+                let ignores = ThreadPoolBuilder::new().follow_limits(false).build().unwrap();
+                let (most, all) = (unset.current_num_threads(), allowed());
+                assert!(most >= 2);
+                for _ in 0..2 {
+                    bind(&first_of(&all));
+                    work_until(&unset, 1);
+                    work_until(&follows, 1);
+                    bind(&all);
+                    work_until(&unset, most);
+                    work_until(&follows, 2);
+                    // All at once, again.
+                    let met = Barrier::new(most);
+                    unset.scope(|s| (0..most).for_each(|_| s.spawn(|_| _ = met.wait())));
+                    assert_eq!((set.active_threads(), ignores.active_threads()), (2, most));
+                }
+                assert_eq!(unset.current_num_threads(), most);
+            });
+        });
+    }
+}

@@ -1,0 +1,18 @@
+//! The drop-in as programs use it, with real threads, beyond what upstream's own tests ask.
+//!
+//! | room | what is shown |
+//! |---|---|
+//! | `handlers` | names, hooks, panics, threads of the user's, types |
+//! | `ext` | what rayon-core does not have |
+//! | `locks` | programs that hold a lock across a parallel call |
+//! | `fork`, `environment` | what needs a process of its own |
+//!
+//! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by [`support::ends`].
+
+mod environment;
+mod ext;
+#[cfg(unix)]
+mod fork;
+mod handlers;
+mod locks;
+mod support;
