@@ -1,12 +1,15 @@
 //! Patience: how long a worker without work goes on looking, and when it offers its core to others.
 //!
 //! A worker that spins may keep the very thread off its core that has work for it, or that it waits for: some kernels put both on one core though others
-//! are idle, and on a busy machine there may be no other. So it offers its core after the first microsecond, then after twice as long each time. If
-//! somebody takes the offer for long, the core is shared with a program that computes, and the window is over at once.
+//! are idle, and on a busy machine there may be no other. So it offers its core after the first half a microsecond, then after twice as long each time. If
+//! somebody takes the offer for long, the core is shared with a program that computes, and the window is over at once. If somebody takes it for a moment, that
+//! may well be the one: from then on the worker offers the core after every look, until nobody wants it any more.
 //!
 //! # Cost
 //!
 //! A look at the clock every sixteen rounds; an offer that nobody takes, 0.4 µs.
+
+use std::cell::Cell;
 
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
@@ -18,6 +21,9 @@ const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
 /// A gap between two looks at the clock that shows that the thread lost its core.
 const GAP_NS: u64 = 500_000;
 
+/// How long an offer takes at least that somebody took at all.
+const MOMENT_NS: u64 = 1_000;
+
 /// Time before the first offer of the core to other threads, and at most between two.
 const FIRST_OFFER_NS: u64 = 500;
 const LAST_OFFER_NS: u64 = 16_000;
@@ -26,7 +32,9 @@ const LAST_OFFER_NS: u64 = 16_000;
 const TAKEN_NS: u64 = 15_000;
 
 /// One time of looking.
-pub(crate) struct Patience {
+pub(crate) struct Patience<'w> {
+    /// Whether the last offer was taken for a moment; remembered from one time of looking to the next.
+    shared: &'w Cell<bool>,
     window_ns: u64,
     began: u64,
     last: u64,
@@ -36,10 +44,11 @@ pub(crate) struct Patience {
     pub(crate) lost_core: bool,
 }
 
-impl Patience {
-    pub(crate) fn new(window_ns: u64) -> Self {
+impl<'w> Patience<'w> {
+    pub(crate) fn new(window_ns: u64, shared: &'w Cell<bool>) -> Self {
         let now = now_ns();
         Self {
+            shared,
             window_ns,
             began: now,
             last: now,
@@ -55,12 +64,12 @@ impl Patience {
     pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);
-        if !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
+        if !self.shared.get() && !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
             return true;
         }
         let now = now_ns();
         self.note_gap(now, GAP_NS);
-        if now >= self.next_offer {
+        if self.shared.get() || now >= self.next_offer {
             self.offer_core(now);
         }
         !self.is_over() && self.silence_ns() < silence_ns
@@ -75,6 +84,8 @@ impl Patience {
         yield_now();
         let after = now_ns();
         self.note_gap(after, TAKEN_NS);
+        let took = after.saturating_sub(now);
+        self.shared.set((MOMENT_NS..TAKEN_NS).contains(&took) && cfg!(not(shuttle)));
         self.offer_ns = (2 * self.offer_ns).min(LAST_OFFER_NS);
         self.next_offer = now.max(after) + self.offer_ns;
     }

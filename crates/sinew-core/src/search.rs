@@ -275,7 +275,7 @@ impl Worker {
     /// Searches for one spin window, or longer while there are private tasks about. Answers also whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
-        let mut patience = Patience::new(self.window_ns(&self.own.window));
+        let mut patience = Patience::new(self.window_ns(&self.own.window), &self.own.shares_core);
         loop {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);
@@ -413,7 +413,7 @@ impl Worker {
     }
 
     /// Looks at the owners that have been silent for long enough, and exposes tasks of one.
-    pub(crate) fn break_silence(&self, allowed: Allowed, patience: &Patience) -> Silence<'_> {
+    pub(crate) fn break_silence(&self, allowed: Allowed, patience: &Patience<'_>) -> Silence<'_> {
         let victims = self.pool().seats.iter().filter(|seat| seat.index() != self.index());
         let mut victims =
             victims.filter(|seat| seat.stack.has_private() && self.may_take_from(seat, allowed));

@@ -251,7 +251,7 @@ impl Worker {
     fn will_soon_be_done(&self, awaited: &dyn Awaited) -> bool {
         let began = ticks();
         while !awaited.is_done() {
-            if ticks().saturating_sub(began) > MOMENT {
+            if self.own.shares_core.get() || ticks().saturating_sub(began) > MOMENT {
                 return false;
             }
             spin_loop();
@@ -263,7 +263,7 @@ impl Worker {
     fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
-        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window));
+        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window), &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(patience.lost_core);
@@ -291,7 +291,7 @@ impl Worker {
     /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's list while it is parked.
     #[cold]
     fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
-        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window));
+        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window), &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(patience.lost_core);

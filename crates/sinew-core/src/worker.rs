@@ -69,6 +69,8 @@ pub(crate) struct Own {
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
     pub(crate) waiting_window: Cell<SpinWindow>,
+    /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
+    pub(crate) shares_core: Cell<bool>,
     /// Silence after which this worker exposes another's tasks; grows while exposures are cancelled.
     pub(crate) silence_ns: Cell<u64>,
     /// Whether the last stolen task was long; see `search`.
@@ -94,6 +96,7 @@ impl Worker {
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
+                shares_core: Cell::new(false),
                 silence_ns: Cell::new(SILENCE_NS),
                 tasks_are_long: Cell::new(false),
             },

@@ -8,7 +8,7 @@ use std::thread;
 use sinew_core::open::{Scope, ScopeFifo};
 use sinew_core::{Pool, Worker};
 
-use crate::support::{Drops, WAITS, add, ends, message_of, with_each_full_pool, with_each_pool};
+use crate::support::{Drops, WAITS, add, ends, message_of, pool, with_each_full_pool, with_each_pool};
 
 fn grow<'s>(s: &Scope<'s>, depth: u32, leaves: &'s AtomicUsize) {
     match depth {
@@ -308,10 +308,18 @@ fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_guest_seat() {
         one.in_place_scope(|s| {
             s.spawn(|s| {
                 add();
-                s.spawn(|_| drop(add()));
+                s.spawn(|_| {
+                    add();
+                });
             });
         });
-        two.install(|_| one.in_place_scope_fifo(|s| s.spawn_fifo(|_| drop(add()))));
+        two.install(|_| {
+            one.in_place_scope_fifo(|s| {
+                s.spawn_fifo(|_| {
+                    add();
+                })
+            })
+        });
         assert_eq!(ran.into_inner(), 3);
     });
 }
