@@ -317,8 +317,8 @@ fn a_scope_in_place_is_served_in_a_pool_that_has_only_its_guest_seat() {
             one.in_place_scope_fifo(|s| {
                 s.spawn_fifo(|_| {
                     add();
-                })
-            })
+                });
+            });
         });
         assert_eq!(ran.into_inner(), 3);
     });
