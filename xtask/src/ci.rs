@@ -3,7 +3,8 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on this machine prints
 //! `skipped: reason`.
 
-use crate::{checkers, command, tidy};
+use crate::{checkers, command, rayon, tidy};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -21,12 +22,14 @@ struct Step {
 }
 
 /// In order: what fails fast first.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 13] = [
     Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&command::root()).map(|()| Passed) },
     Step { name: "clippy", run: clippy },
     // Exactly what the README tells a newcomer to type.
     Step { name: "test", run: || pass(command::cargo(&["test"])) },
+    Step { name: "compat", run: compat },
+    Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "doc", run: doc },
     Step { name: "loom", run: || checkers::loom(checkers::Depth::default()).map(|()| Passed) },
     Step { name: "shuttle", run: || checkers::shuttle(checkers::Depth::default()).map(|()| Passed) },
@@ -88,6 +91,32 @@ fn doc() -> Result<Outcome, String> {
     let mut cargo = command::cargo(&["doc", "--workspace", "--no-deps"]);
     cargo.env("RUSTDOCFLAGS", "--deny warnings");
     pass(cargo)
+}
+
+/// Workspaces of their own, below the root: what stands in for a published package, and what is measured with either.
+const NESTED: [&str; 2] = ["compat/rayon-core", "bench/rayon"];
+
+/// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace.
+fn compat() -> Result<Outcome, String> {
+    for place in NESTED.map(Path::new) {
+        pass(nested(place, &["fmt", "--", "--check"]))?;
+        pass(nested(place, &["clippy", "--all-targets", "--", "--deny", "warnings"]))?;
+        // The programs that are measured check their answers themselves, whenever they run.
+        if place.starts_with("compat") {
+            pass(nested(place, &["test"]))?;
+            let mut doc = nested(place, &["doc", "--no-deps"]);
+            doc.env("RUSTDOCFLAGS", "--deny warnings");
+            pass(doc)?;
+        }
+    }
+    Ok(Passed)
+}
+
+/// Cargo for the workspace in `place`, which shares no build outputs with the one above it.
+fn nested(place: &Path, arguments: &[&str]) -> Command {
+    let mut cargo = command::cargo(arguments);
+    cargo.current_dir(command::root().join(place)).env("CARGO_TARGET_DIR", command::output_folder("compat"));
+    cargo
 }
 
 /// Type-checks the workspace for another kind of machine.

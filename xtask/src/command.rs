@@ -31,6 +31,13 @@ pub(crate) fn target_dir(suffix: &str) -> OsString {
     folder
 }
 
+/// A folder among the build outputs of the workspace, for outputs of another kind.
+pub(crate) fn output_folder(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    // A relative folder starts in the root, as for cargo itself.
+    root().join(target).join(name)
+}
+
 /// Runs `command` to its end.
 ///
 /// # Errors

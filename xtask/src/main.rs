@@ -6,11 +6,13 @@
 //! | `ci` | everything a change must pass, with the time of each step | [`ci`] |
 //! | `tidy` | house rules that no compiler checks | [`tidy`] |
 //! | `loom`, `shuttle`, `stress` | the concurrency checkers | [`checkers`] |
+//! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
 //! | `bench` | the side-by-side benchmarks | `bench/` |
 
 mod checkers;
 mod ci;
 mod command;
+mod rayon;
 mod tidy;
 
 use clap::{Parser, Subcommand};
@@ -44,6 +46,8 @@ enum Chore {
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },
+    /// Hold the drop-in for rayon-core to rayon's own tests, and to programs that use rayon.
+    Rayon(rayon::Options),
     /// Compare with other runtimes; the arguments are those of the bench program (`-- --help` lists them).
     Bench {
         /// Arguments for the bench program.
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         Chore::Loom(depth) => checkers::loom(depth),
         Chore::Shuttle(depth) => checkers::shuttle(depth),
         Chore::Stress { seconds } => checkers::stress(seconds),
+        Chore::Rayon(options) => rayon::run(&options),
         Chore::Bench { arguments } => bench(&arguments),
     };
     match done {

@@ -1,0 +1,143 @@
+//! The drop-in under other people's tests and programs: `cargo xtask rayon`.
+//!
+//! `compat/rayon-core` claims that it can stand in for the published `rayon-core`. Two things hold it to that claim:
+//! the tests that rayon's authors wrote, and programs that use rayon, whose answers must not change by one byte.
+//! Nothing of theirs is kept in this repository: cargo fetches it, and what is generated from it lies under
+//! `target/rayon`.
+//!
+//! | room | what it does |
+//! |---|---|
+//! | [`suite`] | the published tests of rayon and rayon-core, run against the drop-in |
+//! | [`programs`] | real programs, built with either rayon-core, their outputs compared |
+//! | [`upstream`] | where cargo put the published sources, and which rayon-core a build resolved to |
+//! | [`files`] | writing generated files and copying trees, leaving alone what is already right |
+//! | [`watchdog`] | running a command that may hang |
+
+mod files;
+mod programs;
+mod suite;
+mod upstream;
+mod watchdog;
+
+use crate::command;
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The release of rayon that the drop-in serves.
+const RAYON: &str = "1.12.0";
+
+/// The release of rayon-core that the drop-in replaces.
+const RAYON_CORE: &str = "1.13.0";
+
+/// What to check, and with which rayon-core.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// What to run (default: the tests, then the programs).
+    #[arg(value_name = "WHAT")]
+    what: Option<What>,
+    /// Use the published rayon-core instead of the drop-in: this checks the check.
+    #[arg(long)]
+    upstream: bool,
+    /// Only the groups of tests, or the programs, with this name; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// The published tests of rayon and rayon-core.
+    Tests,
+    /// Programs that use rayon, built with either rayon-core.
+    Programs,
+}
+
+/// Whose rayon-core is under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Ours,
+    Upstream,
+}
+
+impl Side {
+    /// As it appears in messages and in the names of folders.
+    fn name(self) -> &'static str {
+        match self {
+            Side::Ours => "ours",
+            Side::Upstream => "upstream",
+        }
+    }
+}
+
+/// Runs what was asked for.
+///
+/// # Errors
+///
+/// A test failed or hung, fewer tests ran than there should be, a program's output differs, or there was nothing to
+/// check.
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    let wants = |what| options.what.is_none_or(|wanted| wanted == what);
+    let mut names: Vec<&str> = Vec::new();
+    names.extend(suite::names().filter(|_| wants(What::Tests)));
+    names.extend(programs::names().filter(|_| wants(What::Programs)));
+    if let Some(unknown) = options.only.iter().find(|name| !names.contains(&name.as_str())) {
+        return Err(format!("there is no {unknown} to run, only {}", names.join(", ")));
+    }
+    let side = if options.upstream { Side::Upstream } else { Side::Ours };
+    // Both run even if the first fails: what each finds is of use by itself.
+    let tests = if wants(What::Tests) { suite::run(side, &options.only) } else { Ok(()) };
+    let programs = if wants(What::Programs) { programs::run(side, &options.only) } else { Ok(()) };
+    match (tests, programs) {
+        (Err(tests), Err(programs)) => Err(format!("{tests}; {programs}")),
+        (tests, programs) => tests.and(programs),
+    }
+}
+
+/// Runs the published tests against the drop-in, for `cargo xtask ci`.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub(crate) fn tests() -> Result<(), String> {
+    suite::run(Side::Ours, &[])
+}
+
+/// Everything that this command makes lies here.
+fn folder() -> PathBuf {
+    command::output_folder("rayon")
+}
+
+/// The package that stands in for rayon-core.
+fn drop_in() -> PathBuf {
+    command::root().join("compat").join("rayon-core")
+}
+
+/// Cargo, to be started in `folder`, with the artefacts of all packages in one place.
+///
+/// Variables that size a thread pool are taken away: a check that depends on who started it checks nothing.
+fn cargo_in(folder: &Path, target: &Path) -> Command {
+    let mut cargo = command::cargo(&[]);
+    cargo.current_dir(folder).env("CARGO_TARGET_DIR", target).env("CARGO_TERM_COLOR", "never");
+    for pool in ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"] {
+        cargo.env_remove(pool);
+    }
+    // Where a test failed stands in its message; the way there through libtest is of no use.
+    cargo.env("RUST_BACKTRACE", "0");
+    cargo
+}
+
+#[cfg(test)]
+mod tests {
+    //! What it would miss: everything that needs a network, which the command itself meets.
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_not_of_the_chosen_kind_is_refused() {
+        for (what, name) in [(None, "glass"), (Some(What::Tests), "sd"), (Some(What::Programs), "core-unit")]
+        {
+            let options = Options { what, upstream: true, only: vec![name.to_owned()] };
+            let why = run(&options).expect_err("there is nothing to run");
+            assert!(why.starts_with(&format!("there is no {name} to run, only ")), "{why}");
+        }
+    }
+}

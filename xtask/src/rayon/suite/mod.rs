@@ -1,0 +1,247 @@
+//! The published tests of rayon and rayon-core, run against either rayon-core.
+//!
+//! | room | what it does |
+//! |---|---|
+//! | [`generate`] | a workspace with rayon's sources and a package made of rayon-core's tests |
+//! | [`examples`] | the examples in rayon-core's documentation, as a module of that package |
+//! | [`cut`] | the tests that cannot run because they look inside, each with its reason |
+//! | [`libtest`] | what a run of `cargo test` printed, as numbers and names |
+//!
+//! A group is one `cargo test`. It passes if everything in it passes, if every test that was started ended, and if
+//! there were as many as there should be: a run of nothing proves nothing.
+
+mod cut;
+mod examples;
+mod generate;
+mod libtest;
+
+use super::watchdog::{self, Ending, Outputs};
+use super::{Side, cargo_in, files, folder, upstream};
+use libtest::Report;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// One `cargo test` may take this long.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// The build before them may take this long.
+const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// Lines of a log that are shown if it does not tell what failed.
+const TAIL: usize = 40;
+
+/// One run of `cargo test`.
+struct Group {
+    name: &'static str,
+    /// Which package and which of its targets.
+    arguments: &'static [&'static str],
+    /// Tests that the pinned release has on 64-bit Linux; other machines may add to them.
+    at_least: usize,
+}
+
+const GROUPS: [Group; 6] = [
+    Group { name: "rayon-unit", arguments: &["--package", "rayon", "--lib"], at_least: 218 },
+    Group { name: "rayon-integration", arguments: &["--package", "rayon", "--test", "*"], at_least: 115 },
+    Group { name: "rayon-examples", arguments: &["--package", "rayon", "--doc"], at_least: 246 },
+    Group { name: "core-unit", arguments: &["--package", generate::CORE, "--lib"], at_least: 99 },
+    Group {
+        name: "core-integration",
+        arguments: &["--package", generate::CORE, "--test", "*"],
+        at_least: 11,
+    },
+    Group { name: "core-examples", arguments: &["--package", generate::CORE, "--doc"], at_least: 27 },
+];
+
+/// The names of the groups, for the command line.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().map(|group| group.name)
+}
+
+/// Runs the groups called `only`, or all of them, against the rayon-core of `side`.
+///
+/// # Errors
+///
+/// The tests cannot be fetched or built, or a group did not pass; what failed is printed.
+pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
+    let chosen: Vec<&Group> =
+        GROUPS.iter().filter(|group| only.is_empty() || only.iter().any(|name| name == group.name)).collect();
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let place = folder().join("tests").join(side.name());
+    let sources = upstream::sources()?;
+    let version = upstream::version(side)?;
+    generate::workspace(&place, side, &version, &sources)?;
+    upstream::check_resolved(&place, side, &sources)?;
+    println!("rayon {} with rayon-core {version} ({})", super::RAYON, side.name());
+    build(&place)?;
+    let mut ended = Vec::new();
+    for group in chosen {
+        ended.push((group, run_group(&place, group)?));
+    }
+    summary(&ended);
+    let failed: Vec<&str> = ended
+        .iter()
+        .filter(|(_, outcome)| !outcome.complaints.is_empty())
+        .map(|(group, _)| group.name)
+        .collect();
+    if failed.is_empty() { Ok(()) } else { Err(format!("rayon tests: {} did not pass", failed.join(", "))) }
+}
+
+/// Builds all tests at once, so that a test's time is its own.
+fn build(place: &Path) -> Result<(), String> {
+    let log = log_file(place, "build");
+    let start = Instant::now();
+    let ending = cargo_test(place, &["--workspace", "--no-run"], &log, BUILD_LIMIT)?;
+    println!("{:<18} {:>7.1} s", "build", start.elapsed().as_secs_f64());
+    if ending.is_success() {
+        return Ok(());
+    }
+    println!("{}", libtest::tail(&files::text(&log)?, TAIL));
+    let why = if ending == Ending::Killed { "took too long to build" } else { "do not build" };
+    Err(format!("the tests {why}: {}", log.display()))
+}
+
+/// How a group ended.
+struct Outcome {
+    report: Report,
+    took: Duration,
+    /// Why it did not pass; none if it did.
+    complaints: Vec<String>,
+}
+
+fn run_group(place: &Path, group: &Group) -> Result<Outcome, String> {
+    let log = log_file(place, group.name);
+    let start = Instant::now();
+    let ending = cargo_test(place, group.arguments, &log, LIMIT)?;
+    let took = start.elapsed();
+    let text = files::text(&log)?;
+    let report = libtest::read(&text);
+    let complaints = complaints(group, &report, ending);
+    println!(
+        "{:<18} {:>7.1} s  {} of {} passed",
+        group.name,
+        took.as_secs_f64(),
+        report.passed,
+        report.found
+    );
+    if !complaints.is_empty() {
+        let end = libtest::tail(&text, TAIL);
+        println!("{}", if report.details.is_empty() { &end } else { &report.details });
+        complaints.iter().for_each(|complaint| println!("{}: {complaint}", group.name));
+        println!("{}: all of its output is in {}", group.name, log.display());
+    }
+    Ok(Outcome { report, took, complaints })
+}
+
+fn cargo_test(place: &Path, arguments: &[&str], log: &Path, limit: Duration) -> Result<Ending, String> {
+    let mut cargo = cargo_in(place, &folder().join("tests/target"));
+    cargo.args(["test", "--no-fail-fast"]).args(arguments);
+    watchdog::run(&mut cargo, Outputs::together(log)?, limit)
+}
+
+fn log_file(place: &Path, name: &str) -> PathBuf {
+    place.join("log").join(format!("{name}.txt"))
+}
+
+/// Everything that keeps a group from passing.
+fn complaints(group: &Group, report: &Report, ending: Ending) -> Vec<String> {
+    let mut found = Vec::new();
+    if ending == Ending::Killed {
+        let last = report.last.as_deref().unwrap_or("none");
+        found.push(format!("killed after {} minutes; the last test to end: {last}", LIMIT.as_secs() / 60));
+    }
+    found.extend(report.hanging.iter().map(|name| format!("{name} ran for over a minute and did not end")));
+    found.extend(report.failures.iter().map(|name| format!("{name} failed")));
+    found.extend(report.crashes.iter().cloned());
+    let ended = report.passed + report.failed + report.ignored;
+    if ended < report.found {
+        found.push(format!("{} tests were started and did not end", report.found - ended));
+    }
+    if report.found < group.at_least {
+        found.push(format!("only {} tests were found, at least {} are known", report.found, group.at_least));
+    }
+    if found.is_empty() && !(ending.is_success() && report.failed == 0) {
+        found.push("cargo test failed".to_owned());
+    }
+    found
+}
+
+fn summary(ended: &[(&Group, Outcome)]) {
+    println!(
+        "\n{:<18} {:>6} {:>7} {:>7} {:>8} {:>8}",
+        "tests", "found", "passed", "failed", "ignored", "seconds"
+    );
+    let line = |name: &str, report: &Report, took: Duration| {
+        let Report { found, passed, ignored, .. } = report;
+        let failed = found.saturating_sub(passed + ignored);
+        println!("{name:<18} {found:>6} {passed:>7} {failed:>7} {ignored:>8} {:>8.1}", took.as_secs_f64());
+    };
+    for (group, outcome) in ended {
+        line(group.name, &outcome.report, outcome.took);
+    }
+    let all = ended.iter().fold(Report::default(), |sum, (_, outcome)| sum.and(&outcome.report));
+    line("all", &all, ended.iter().map(|(_, outcome)| outcome.took).sum());
+    println!("\nignored by their authors: {}", list(&all.ignored_names));
+    println!("cut, because they look inside rayon-core: {}", cut::CUTS.len());
+    for cut in &cut::CUTS {
+        println!("  {} {}: {}", cut.file, cut.test, cut.reason);
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: what cargo and libtest really print, which the command itself meets.
+    use super::*;
+
+    const GROUP: Group = Group { name: "glass", arguments: &[], at_least: 2 };
+
+    #[cfg(unix)]
+    fn ended(code: i32) -> Ending {
+        use std::os::unix::process::ExitStatusExt;
+        Ending::Exited(std::process::ExitStatus::from_raw(code << 8))
+    }
+
+    fn passing() -> Report {
+        Report { found: 2, passed: 1, ignored: 1, ..Report::default() }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_group_passes_if_all_that_should_be_there_passed_or_was_ignored() {
+        assert_eq!(complaints(&GROUP, &passing(), ended(0)), [""; 0]);
+        assert_eq!(complaints(&GROUP, &passing(), ended(101)), ["cargo test failed"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn too_few_tests_and_tests_that_did_not_end_are_told() {
+        let few = Report { found: 1, passed: 1, ..Report::default() };
+        assert_eq!(complaints(&GROUP, &few, ended(0)), ["only 1 tests were found, at least 2 are known"]);
+        let lost = Report { found: 5, passed: 2, ..Report::default() };
+        assert_eq!(complaints(&GROUP, &lost, ended(101)), ["3 tests were started and did not end"]);
+    }
+
+    #[test]
+    fn a_killed_group_names_the_last_test_and_those_that_hang() {
+        let report = Report { hanging: vec!["stuck".to_owned()], last: Some("fine".to_owned()), ..passing() };
+        let told = complaints(&GROUP, &report, Ending::Killed);
+        assert_eq!(told.len(), 2);
+        assert!(
+            told[0].ends_with("the last test to end: fine") && told[1].starts_with("stuck ran"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn every_group_has_a_name_of_its_own() {
+        let mut all: Vec<&str> = names().collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), GROUPS.len());
+    }
+}
