@@ -115,9 +115,10 @@ impl Inner {
         self.first_seat == FirstSeat::Guests
     }
 
-    /// How many may search at once: half of those who may work.
+    /// How many may search at once: half of those who may work, and two in any case, since a loop that follows another soon would have to wake the second
+    /// worker each time.
     pub(crate) fn most_searchers(&self) -> usize {
-        self.limit.get().min(self.seats.len()).div_ceil(2)
+        self.limit.get().min(self.seats.len()).div_ceil(2).max(2)
     }
 
     /// Whether the pool lets its owners do without full fences once the heavy one works.

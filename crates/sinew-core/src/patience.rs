@@ -29,7 +29,7 @@ const FIRST_OFFER_NS: u64 = 500;
 const LAST_OFFER_NS: u64 = 16_000;
 
 /// How long an offer takes at least that was taken.
-const TAKEN_NS: u64 = 15_000;
+const TAKEN_NS: u64 = 1_000_000;
 
 /// One time of looking.
 pub(crate) struct Patience<'w> {

@@ -301,7 +301,12 @@ impl Worker {
 
     /// How long to spin, by what was learned of one kind of idle time.
     pub(crate) fn window_ns(&self, learned: &Cell<SpinWindow>) -> u64 {
-        self.pool().spin_ns.unwrap_or_else(|| u64::from(learned.get().get_us()) * 1_000)
+        self.pool().spin_ns.unwrap_or_else(|| {
+            let mut window = learned.get();
+            let next_us = window.next_us();
+            learned.set(window);
+            u64::from(next_us) * 1_000
+        })
     }
 
     /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with nothing public are asked to publish.
