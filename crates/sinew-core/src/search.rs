@@ -202,7 +202,7 @@ impl Worker {
         self.pool().follow_limits();
         let sleepers = &self.pool().sleepers;
         let mut searching = sleepers.try_search(self.pool().most_searchers());
-        let mut parked_ns = 0;
+        let (mut parked_ns, mut unsure) = (0, false);
         loop {
             if searching {
                 if self.is_surplus() {
@@ -219,23 +219,30 @@ impl Worker {
                     self.pool().resign();
                     return Search::Over;
                 }
-                if sleepers.fall_asleep(self.index()) && self.last_look(Allowed::Any) {
-                    sleepers.get_up(self.index());
-                    continue;
+                unsure = false;
+                if sleepers.fall_asleep(self.index()) {
+                    match self.first_look(Allowed::Any) {
+                        Look::Work => {
+                            sleepers.get_up(self.index());
+                            continue;
+                        }
+                        look => unsure = look == Look::Unsure,
+                    }
                 }
             } else if !sleepers.fall_asleep_unless_needed(self.index()) {
                 searching = sleepers.try_search(usize::MAX);
                 continue;
             }
-            let Some(parked) = self.sleep() else { return Search::Over };
+            let Some(parked) = self.sleep(unsure) else { return Search::Over };
             parked_ns += parked;
             sleepers.get_up(self.index());
             searching = true;
         }
     }
 
-    /// Parks; answers for how long, or `None` when the pool is over. A worker that finds the pool ending resigns for the time.
-    fn sleep(&self) -> Option<u64> {
+    /// Parks; answers for how long, or `None` when the pool is over. A worker that finds the pool ending resigns for the time; one that is `unsure` dozes
+    /// first, and looks once more.
+    fn sleep(&self, unsure: bool) -> Option<u64> {
         let began = now_ns();
         self.deactivate();
         let resigns = self.pool().is_ending();
@@ -244,7 +251,9 @@ impl Worker {
         }
         self.counters.parks.add(1);
         self.bed.lie_down(&self.pool().steering);
-        self.parker.park();
+        if !(unsure && (self.parker.park_for(DOZE_NS) || self.last_look(Allowed::Any))) {
+            self.parker.park();
+        }
         self.bed.get_up(&self.pool().steering);
         if resigns && !self.pool().serve_again() {
             return None;
@@ -458,32 +467,61 @@ impl Worker {
             .is_none_or(|above| seat.stack.oldest_waiting_depth().is_some_and(|depth| depth > above))
     }
 
-    /// Before a sleep: leaves a note at every seat, lets a heavy fence pass, and looks whether there is work after all (M5, M7).
-    pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
+    /// Before a sleep: leaves a note at every seat, and looks whether there is work after all. Exact for work whose owner wakes for it (M7), and where nobody is
+    /// active who could push without a fence (M9).
+    pub(crate) fn first_look(&self, allowed: Allowed) -> Look {
         if planted(Bug::NoLastLook) {
-            return false;
+            return Look::Nothing;
         }
-        let pool = self.pool();
-        let others = || pool.seats.iter().filter(|seat| seat.index() != self.index());
-        fence(Ordering::SeqCst); // M9
+        fence(Ordering::SeqCst); // M7, M9
         // Relaxed: made exact by the fence. Whoever becomes active later publishes and wakes at its first push.
-        if others().any(|seat| seat.active.load(Ordering::Relaxed)) {
-            for seat in others() {
+        let active = self.others().any(|seat| seat.active.load(Ordering::Relaxed));
+        if active {
+            for seat in self.others() {
                 seat.stack.call_attention(reason::HUNGRY);
             }
-            if pool.may_rely_on_heavy_fences() {
-                heavy();
-            } else {
-                fence(Ordering::SeqCst);
-            }
+            fence(Ordering::SeqCst); // M5, where owners execute full fences
         }
+        match self.sees_work(allowed) {
+            true => Look::Work,
+            false if active && self.pool().may_rely_on_heavy_fences() => Look::Unsure,
+            false => Look::Nothing,
+        }
+    }
+
+    /// After a [`first_look`](Self::first_look) that was unsure: lets a heavy fence pass, and looks once more (M5).
+    pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
+        heavy();
+        self.sees_work(allowed)
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Self> {
+        self.pool().seats.iter().filter(|seat| seat.index() != self.index())
+    }
+
+    fn sees_work(&self, allowed: Allowed) -> bool {
         let above = allowed.above();
-        pool.injector.has(above)
-            || others().any(|seat| {
-                (seat.stack.has_tasks() && self.may_take_from(seat, allowed)) || seat.deque.has(above)
-            })
+        let has_work = |seat: &Self| {
+            (seat.stack.has_tasks() && self.may_take_from(seat, allowed)) || seat.deque.has(above)
+        };
+        self.pool().injector.has(above) || self.others().any(has_work)
     }
 }
+
+/// What a worker sees before it sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Work that it may do.
+    Work,
+    /// Nothing, and whoever pushes later will wake.
+    Nothing,
+    /// Nothing; somebody may have pushed at the same moment and seen no note.
+    Unsure,
+}
+
+/// How long a worker dozes that is not sure that there is nothing to do, before it makes sure at the price of a heavy fence. The doubt is about stores
+/// that are on their way for nanoseconds, so it hardly ever costs that time.
+pub(crate) const DOZE_NS: u64 = 1_000_000;
 
 /// What came of looking at the silent owners.
 pub(crate) enum Silence<'p> {

@@ -32,7 +32,9 @@
 //!
 //! # Cost
 //!
-//! Nothing for a worker with work. The last look costs one heavy fence, 5 to 10 µs, before a sleep; none where all the others sleep already.
+//! Nothing for a worker with work. The last look costs a heavy fence, which takes 5 to 10 µs and interrupts every core of the process. So it is put off: the
+//! last searcher leaves its notes, looks, and dozes for a millisecond, in which it is woken as any sleeper; only if nobody did, it executes the fence, looks
+//! again, and sleeps. Where all the others sleep already, no fence is needed.
 //!
 //! # Tests
 //!

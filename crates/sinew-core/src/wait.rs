@@ -19,7 +19,7 @@ use crate::fork;
 use crate::latch::Latch;
 use crate::patience::{Patience, micros};
 use crate::queue::ScopeTasks;
-use crate::search::{Allowed, Job, Silence};
+use crate::search::{Allowed, DOZE_NS, Job, Look, Silence};
 use crate::stack::{At, Slot, Steal};
 use crate::worker::Worker;
 
@@ -361,9 +361,21 @@ impl Worker {
     /// Parks where new work can find it.
     fn lie_down_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         self.pool().sleepers.lie_down(self.index());
-        if !self.last_look(allowed) {
-            self.park_for(awaited);
+        match self.first_look(allowed) {
+            Look::Work => {}
+            Look::Nothing => self.park_for(awaited),
+            Look::Unsure => self.doze_for(awaited, allowed),
         }
         self.pool().sleepers.get_up(self.index());
+    }
+
+    /// The same for a worker that is not sure that there is nothing to do.
+    fn doze_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
+        if awaited.will_park() {
+            self.counters.parks.add(1);
+            if !self.parker.park_for(DOZE_NS) && !self.last_look(allowed) {
+                self.park_for(awaited);
+            }
+        }
     }
 }

@@ -60,6 +60,19 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// As [`wait`](Self::wait), for about `ns` nanoseconds at most. Under a model checker the time is always over at once.
+    #[cfg(not(any(loom, shuttle)))]
+    pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, ns: u64) -> MutexGuard<'a, T> {
+        let waited = self.0.wait_timeout(guard, std::time::Duration::from_nanos(ns));
+        waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0
+    }
+
+    /// As [`wait`](Self::wait), for no time.
+    #[cfg(any(loom, shuttle))]
+    pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, _ns: u64) -> MutexGuard<'a, T> {
+        guard
+    }
+
     /// Wakes one waiting thread.
     pub fn notify_one(&self) {
         self.0.notify_one();
