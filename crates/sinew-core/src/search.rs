@@ -9,9 +9,7 @@
 //!
 //! A round reads two lines a victim. An exposure takes 5 to 10 µs, from its victims too.
 
-use std::cell::Cell;
-
-use sinew_policy::idle::{Idle, SpinWindow};
+use sinew_policy::idle::Idle;
 use sinew_policy::victim::{Outcome, View};
 use sinew_sync::atomic::{Ordering, fence, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
@@ -131,6 +129,7 @@ impl Worker {
                 let began = ticks();
                 if self.own.tasks_are_long.get() {
                     self.pool().seats[victim].stack.ask();
+                    self.be_generous();
                 }
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
@@ -151,6 +150,7 @@ impl Worker {
             }
             Job::Injected(queued) => {
                 self.counters.injected.add(1);
+                self.be_generous();
                 self.run_task(queued);
             }
         }
@@ -284,7 +284,7 @@ impl Worker {
     /// Searches for one spin window, or longer while there are private tasks about. Answers also whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
-        let mut patience = Patience::new(self.window_ns(&self.own.window), &self.own.shares_core);
+        let mut patience = Patience::new(self.window_ns(), &self.own.shares_core);
         loop {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);
@@ -308,14 +308,12 @@ impl Worker {
         self.own.policy.borrow_mut().start(&view, &mut || random.u64(..));
     }
 
-    /// How long to spin, by what was learned of one kind of idle time.
-    pub(crate) fn window_ns(&self, learned: &Cell<SpinWindow>) -> u64 {
-        self.pool().spin_ns.unwrap_or_else(|| {
-            let mut window = learned.get();
-            let next_us = window.next_us();
-            learned.set(window);
-            u64::from(next_us) * 1_000
-        })
+    /// How long to spin for new work, by what was learned of idle times.
+    fn window_ns(&self) -> u64 {
+        let mut window = self.own.window.get();
+        let next_us = window.next_us();
+        self.own.window.set(window);
+        self.pool().spin_ns.unwrap_or(u64::from(next_us) * 1_000)
     }
 
     /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with nothing public are asked to publish.

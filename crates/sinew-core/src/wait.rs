@@ -259,11 +259,16 @@ impl Worker {
         true
     }
 
+    /// How long to spin while a join or a scope is held up: parking would put a wake-up on the way of everything after it.
+    fn waiting_ns(&self) -> u64 {
+        self.pool().spin_ns.unwrap_or(u64::from(self.own.waiting_window.get().patient_us()) * 1_000)
+    }
+
     /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited, whether the core was lost meanwhile.
     fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
-        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window), &self.own.shares_core);
+        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(patience.lost_core);
@@ -291,7 +296,7 @@ impl Worker {
     /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's list while it is parked.
     #[cold]
     fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
-        let mut patience = Patience::new(self.window_ns(&self.own.waiting_window), &self.own.shares_core);
+        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(patience.lost_core);

@@ -69,6 +69,8 @@ pub(crate) struct Own {
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
     pub(crate) waiting_window: Cell<SpinWindow>,
+    /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
+    pub(crate) generous: Cell<u32>,
     /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
     pub(crate) shares_core: Cell<bool>,
     /// Silence after which this worker exposes another's tasks; grows while exposures are cancelled.
@@ -76,6 +78,9 @@ pub(crate) struct Own {
     /// Whether the last stolen task was long; see `search`.
     pub(crate) tasks_are_long: Cell<bool>,
 }
+
+/// Pushes that are published unasked when a big job begins: a loop that is split adaptively on two workers has about as many before its leaves.
+const GENEROUS: u32 = 3;
 
 /// The least silence before an exposure.
 pub(crate) const SILENCE_NS: u64 = 50_000;
@@ -96,6 +101,7 @@ impl Worker {
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
+                generous: Cell::new(0),
                 shares_core: Cell::new(false),
                 silence_ns: Cell::new(SILENCE_NS),
                 tasks_are_long: Cell::new(false),
@@ -198,7 +204,21 @@ impl Worker {
             // An exposing thief is at it; if it fails, the next push answers.
             None => self.stack.call_attention(crate::stack::reason::HUNGRY),
         }
+        let more = self.own.generous.get();
+        if more > 0 {
+            self.own.generous.set(more - 1);
+            self.stack.call_attention(crate::stack::reason::HUNGRY);
+        }
         self.wake_one();
+    }
+
+    /// A job begins that may well be a big one: its first pushes are published unasked, for they are its biggest parts, and a worker that comes to need them
+    /// later may find this one deep in a leaf, where it does not look up.
+    pub(crate) fn be_generous(&self) {
+        if self.pool().seats.len() > 1 {
+            self.own.generous.set(GENEROUS);
+            self.stack.call_attention(crate::stack::reason::HUNGRY);
+        }
     }
 
     /// Wakes a sleeper, if there is one and nobody searches.

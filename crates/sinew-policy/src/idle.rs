@@ -26,13 +26,13 @@
 //! - I3: over idle times that are all alike, the window comes to cost no more than the best of [`WINDOWS_US`], exploring aside.
 
 /// What parking and being woken costs, waker and woken together, in microseconds of processor time and delay.
-pub const PARK_US: u32 = 30;
+pub const PARK_US: u32 = 40;
 /// The windows to choose from.
-pub const WINDOWS_US: [u32; 5] = [0, 3, 6, 12, 25];
+pub const WINDOWS_US: [u32; 6] = [0, 3, 6, 12, 25, 40];
 /// One idle time in so many is spun through where the best window is 0; a prime, so that no pattern of the program keeps step with it.
 pub const EXPLORE: u32 = 13;
 /// The window of a new worker, as an index.
-const START: usize = 4;
+const START: usize = 5;
 /// Idle time without a gap after which a shared core is tried again, at first.
 pub const PENALTY_US: u32 = 10_000;
 /// The longest such time.
@@ -106,6 +106,12 @@ impl SpinWindow {
             }
         }
         WINDOWS_US[self.best]
+    }
+
+    /// How long to spin where parking would hold up more than the worker itself: as long as parking costs, whatever was learned, unless the core is shared.
+    #[inline]
+    pub fn patient_us(&self) -> u32 {
+        if self.shared_us > 0 { 0 } else { PARK_US }
     }
 
     /// Learns from an idle time that has ended.
