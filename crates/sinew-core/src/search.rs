@@ -28,6 +28,18 @@ use crate::worker::{SILENCE_NS, Worker};
 /// something is public when it comes back; while they are short, the look at the owner's line would be a good part of the steal.
 const SHORT: u64 = TICKS_A_US;
 
+/// A stolen task that took no longer was not worth the steal, and cost its owner more than it saved: the thief rests before it looks for another.
+const SCRAP: u64 = TICKS_A_US / 4;
+
+/// Does nothing for `time` ticks.
+#[cold]
+fn rest(time: u64) {
+    let began = ticks();
+    while ticks().saturating_sub(began) < time {
+        spin_loop();
+    }
+}
+
 /// The longest silence before an exposure, after many that were cancelled.
 const LONGEST_SILENCE_NS: u64 = 400_000;
 
@@ -140,7 +152,11 @@ impl Worker {
                 if claim.slot.finish() && !planted(Bug::ForgottenJoiner) {
                     self.pool().seats[victim].parker.unpark();
                 }
-                self.own.tasks_are_long.set(ticks().saturating_sub(began) > SHORT);
+                let took = ticks().saturating_sub(began);
+                self.own.tasks_are_long.set(took > SHORT);
+                if took < SCRAP {
+                    rest(4 * SCRAP);
+                }
             }
             Job::Queued(queued) => self.run_queued(queued),
             Job::Delivered(queued) => {
