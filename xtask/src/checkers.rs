@@ -72,7 +72,7 @@ fn check(checker: &str, depth: Depth, configure: impl Fn(&mut Command)) -> Resul
 
 /// `cargo test` of the crates with models, built for `checker`.
 fn tests(checker: &str) -> Command {
-    let mut cargo = command::cargo(&["test", "--release", "--lib"]);
+    let mut cargo = command::cargo(&["test", "--release", "--lib", "--features", checker]);
     for name in CRATES {
         cargo.args(["--package", name]);
     }
