@@ -186,7 +186,7 @@ fn a_pool_of_the_building_thread_ends_without_it() {
                 close(pool);
                 // The channel closes only with the pool, which stays.
                 let left = (1..threads).map(|_| exits.recv().unwrap()).sum::<usize>();
-                assert_eq!(left, (1..threads).sum());
+                assert_eq!(left, (1..threads).sum::<usize>());
                 assert!(exits.try_recv().is_err());
             });
         }
@@ -195,7 +195,7 @@ fn a_pool_of_the_building_thread_ends_without_it() {
             let (builder, exits) = telling(threads);
             let pool = builder.use_current_thread().build().unwrap();
             thread::spawn(|| pool.shutdown()).join().unwrap();
-            assert_eq!(exits.try_iter().sum::<usize>(), (1..threads).sum());
+            assert_eq!(exits.try_iter().sum::<usize>(), (1..threads).sum::<usize>());
         });
     }
 }
