@@ -259,6 +259,7 @@ impl Builder {
             ),
             sleepers: Sleepers::new(),
             injector: Injector::new(),
+            last_taker: AtomicUsize::new(0),
             guest: GuestSeat::new(),
             standby: Parker::new(),
             first_seat: self.first_seat,

@@ -74,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) first_seat: FirstSeat,
     pub(crate) sleepers: Sleepers,
     pub(crate) injector: Injector,
+    /// The seat that took work from outside last.
+    pub(crate) last_taker: AtomicUsize,
     pub(crate) guest: GuestSeat,
     pub(crate) limit: Limit,
     pub(crate) wait: Wait,
@@ -148,7 +150,8 @@ impl Inner {
         if self.is_of_another_process() {
             return;
         }
-        if let Some(seat) = self.sleepers.wake_one() {
+        let last = self.last_taker.load(Ordering::Relaxed);
+        if let Some(seat) = self.sleepers.wake_rather(last) {
             self.wake(&self.seats[seat], keeps_core);
         }
         if !self.has_threads() {

@@ -40,6 +40,9 @@ fn rest(time: u64) {
     }
 }
 
+/// Looks for which a worker leaves work from outside to the one that took the last piece.
+const MOST_DEFERRED: u32 = 16;
+
 /// The longest silence before an exposure, after many that were cancelled.
 const LONGEST_SILENCE_NS: u64 = 400_000;
 
@@ -225,7 +228,10 @@ impl Worker {
                     self.resign_search();
                     return Search::Surplus;
                 }
+                // Relaxed: a hint.
+                self.searching.store(true, Ordering::Relaxed);
                 let (job, lost_core) = self.search();
+                self.searching.store(false, Ordering::Relaxed);
                 if let Some(job) = job {
                     self.end_search(began, parked_ns, lost_core);
                     return Search::Found(job);
@@ -337,7 +343,7 @@ impl Worker {
         if let Some(job) = self.pop_own_or_delivered(allowed) {
             return Some(job);
         }
-        if let Some(queued) = self.pool().injector.pop(allowed.above()) {
+        if let Some(queued) = self.take_injected(allowed) {
             return Some(Job::Injected(queued));
         }
         let view = PoolView { pool: self.pool(), me: self.index() };
@@ -380,6 +386,29 @@ impl Worker {
                 None
             }
         }
+    }
+
+    /// Work from outside. Who took the last piece has the first claim to the next, for a moment, if it is without work as well: a loop that is called again and
+    /// again finds its data where it left them.
+    fn take_injected(&self, allowed: Allowed) -> Option<Queued> {
+        let pool = self.pool();
+        if pool.injector.is_empty() {
+            return None;
+        }
+        // Relaxed, here and below: hints.
+        let last = pool.last_taker.load(Ordering::Relaxed);
+        let deferred = self.own.deferred.get();
+        if last != self.index()
+            && deferred < MOST_DEFERRED
+            && pool.seats[last].searching.load(Ordering::Relaxed)
+        {
+            self.own.deferred.set(deferred + 1);
+            return None;
+        }
+        self.own.deferred.set(0);
+        let queued = pool.injector.pop(allowed.above())?;
+        pool.last_taker.store(self.index(), Ordering::Relaxed);
+        Some(queued)
     }
 
     /// A task that no other worker should run first.

@@ -130,6 +130,23 @@ impl Sleepers {
         }
     }
 
+    /// [`wake_one`](Self::wake_one), which takes `seat` if that one sleeps without work.
+    pub(crate) fn wake_rather(&self, seat: usize) -> Option<usize> {
+        fence(Ordering::SeqCst); // M7
+        let counts = Counts(self.counts.load(Ordering::Acquire));
+        if counts.asleep() == 0 || counts.searching() > 0 {
+            return None;
+        }
+        {
+            let mut lists = self.lists.lock();
+            if let Some(at) = lists.idle.iter().position(|&idle| idle == seat) {
+                let last = lists.idle.len() - 1;
+                lists.idle.swap(at, last);
+            }
+        }
+        self.rouse()
+    }
+
     /// There is new work. Picks a sleeper for it, unless somebody searches already and will find it; the caller must unpark the seat that
     /// is answered.
     pub(crate) fn wake_one(&self) -> Option<usize> {

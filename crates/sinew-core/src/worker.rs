@@ -55,6 +55,8 @@ pub struct Worker {
     pub(crate) bed: Bed,
     /// Somebody owns the seat and is awake. Exact for sleepers (M9); for victim policies a hint.
     pub(crate) active: AtomicBool,
+    /// Its owner is without work and looks for some; a hint.
+    pub(crate) searching: AtomicBool,
     pub(crate) counters: CachePadded<SeatCounters>,
     pub(crate) own: Own,
     index: usize,
@@ -69,6 +71,8 @@ pub(crate) struct Own {
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
     pub(crate) waiting_window: Cell<SpinWindow>,
+    /// How often in a row this worker has left work from outside to another.
+    pub(crate) deferred: Cell<u32>,
     /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
     pub(crate) generous: Cell<u32>,
     /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
@@ -95,12 +99,14 @@ impl Worker {
             parker: Arc::new(Parker::new()),
             bed: Bed::default(),
             active: AtomicBool::new(false),
+            searching: AtomicBool::new(false),
             counters: CachePadded::new(SeatCounters::default()),
             own: Own {
                 policy: RefCell::new(policy),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
+                deferred: Cell::new(0),
                 generous: Cell::new(0),
                 shares_core: Cell::new(false),
                 silence_ns: Cell::new(SILENCE_NS),
