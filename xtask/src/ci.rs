@@ -22,7 +22,7 @@ struct Step {
 }
 
 /// In order: what fails fast first.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&command::root()).map(|()| Passed) },
     Step { name: "clippy", run: clippy },
@@ -36,6 +36,7 @@ const STEPS: [Step; 13] = [
     Step { name: "aarch64", run: || check_for("aarch64-unknown-linux-gnu") },
     Step { name: "windows", run: || check_for("x86_64-pc-windows-msvc") },
     Step { name: "bench", run: || bench(&["--tiny"]) },
+    Step { name: "programs", run: || bench(&["programs", "--tiny"]) },
     Step { name: "measure", run: measure },
 ];
 
