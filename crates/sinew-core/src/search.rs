@@ -28,8 +28,11 @@ use crate::worker::{SILENCE_NS, Worker};
 /// something is public when it comes back; while they are short, the look at the owner's line would be a good part of the steal.
 const SHORT: u64 = TICKS_A_US;
 
-/// A stolen task that took no longer was not worth the steal, and cost its owner more than it saved: the thief rests before it looks for another.
+/// A stolen task that took no longer was not worth the steal, and cost its owner more than it saved.
 const SCRAP: u64 = TICKS_A_US / 4;
+
+/// A thief that has stolen so many of them in a row rests before it looks for another.
+const SCRAPS: u32 = 8;
 
 /// Does nothing for `time` ticks.
 #[cold]
@@ -157,9 +160,7 @@ impl Worker {
                 }
                 let took = ticks().saturating_sub(began);
                 self.own.tasks_are_long.set(took > SHORT);
-                if took < SCRAP {
-                    rest(4 * SCRAP);
-                }
+                self.count_scrap(took < SCRAP);
             }
             Job::Queued(queued) => self.run_queued(queued),
             Job::Delivered(queued) => {
@@ -174,6 +175,14 @@ impl Worker {
             }
         }
         self.stack.set_depth(depth);
+    }
+
+    fn count_scrap(&self, scrap: bool) {
+        let scraps = if scrap { self.own.scraps.get() + 1 } else { 0 };
+        self.own.scraps.set(scraps % SCRAPS);
+        if scraps == SCRAPS {
+            rest(u64::from(SCRAPS) * TICKS_A_US);
+        }
     }
 
     /// Runs a task that this worker or another one has queued.

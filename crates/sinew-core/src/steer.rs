@@ -65,7 +65,7 @@ impl Bed {
             std::mem::replace(&mut *sleeper, awake)
         };
         if let Some(woken_ns) = sleeper.woken_at_ns {
-            steering.learn(woken_ns, now_ns());
+            steering.learn(woken_ns, now_ns(), sleeper.steered);
         }
         match (sleeper.thread, sleeper.mask) {
             (Some(thread), Some(mask)) if sleeper.steered => {
@@ -132,10 +132,14 @@ impl Steering {
         now_ns < self.crowded_until_ns.load(Ordering::Relaxed)
     }
 
-    /// A worker that was woken at `woken_ns` gets up.
-    fn learn(&self, woken_ns: u64, now_ns: u64) {
+    /// A worker that was woken at `woken_ns` gets up. One that comes late although it was kept off its waker's core shows that the others are busy; one that
+    /// comes late and was not had better be kept off again.
+    fn learn(&self, woken_ns: u64, now_ns: u64, steered: bool) {
         let penalty = self.penalty_ns.load(Ordering::Relaxed);
-        if now_ns.saturating_sub(woken_ns) > LATE_NS {
+        let late = now_ns.saturating_sub(woken_ns) > LATE_NS;
+        if late && !steered {
+            self.crowded_until_ns.store(0, Ordering::Relaxed);
+        } else if late {
             self.crowded_until_ns.store(now_ns + penalty, Ordering::Relaxed);
             self.penalty_ns.store((2 * penalty).min(PENALTY_MAX_NS), Ordering::Relaxed);
         } else if penalty > PENALTY_NS && !self.is_crowded(now_ns) {

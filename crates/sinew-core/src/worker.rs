@@ -71,6 +71,8 @@ pub(crate) struct Own {
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
     pub(crate) waiting_window: Cell<SpinWindow>,
+    /// Stolen tasks in a row that were not worth it.
+    pub(crate) scraps: Cell<u32>,
     /// How often in a row this worker has left work from outside to another.
     pub(crate) deferred: Cell<u32>,
     /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
@@ -106,6 +108,7 @@ impl Worker {
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
+                scraps: Cell::new(0),
                 deferred: Cell::new(0),
                 generous: Cell::new(0),
                 shares_core: Cell::new(false),
