@@ -110,7 +110,7 @@ pub(crate) struct Steering {
 }
 
 /// A worker that gets up so long after it was woken had no core.
-const LATE_NS: u64 = 150_000;
+const LATE_NS: u64 = 1_000_000;
 /// For how long the machine counts as crowded, at first and at most.
 const PENALTY_NS: u64 = 10_000_000;
 const PENALTY_MAX_NS: u64 = 1_000_000_000;
