@@ -81,7 +81,7 @@ impl Builder {
     /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants` or `block` | `leapfrog` |
     /// | `SINEW_VICTIMS` | `random` | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
-    /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 25 |
+    /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
     /// afterwards beats the environment.
@@ -124,7 +124,7 @@ impl Builder {
         self
     }
 
-    /// How long an idle worker spins before it parks. Default: 0 to 25 µs, by what its idle times have shown.
+    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, by what its idle times have shown.
     pub fn spin(mut self, window: Duration) -> Self {
         self.spin = Some(window);
         self
