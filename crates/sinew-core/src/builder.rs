@@ -255,7 +255,8 @@ impl Builder {
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
         Arc::new_cyclic(|pool| Inner {
             seats: Seats::new(
-                (0..threads).map(|index| Worker::new(pool.as_ptr(), index, fenced, self.victims.policy())),
+                (0..threads)
+                    .map(|index| Worker::new(pool.as_ptr(), index, fenced, false, self.victims.policy())),
             ),
             sleepers: Sleepers::new(),
             injector: Injector::new(),

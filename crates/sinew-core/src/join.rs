@@ -162,7 +162,7 @@ impl Worker {
         // outlives the task, because every way out of here takes the task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(task, depth + 1) };
         if look_up && self.after_push_cold(at) {
-            return self.join_full(a, &frame, at);
+            return self.join_slowly(a, &frame, at);
         }
         self.stack.set_depth(depth + 1);
         let unjoined = Unjoined { worker: self, frame: &frame, at, depth };
@@ -211,17 +211,26 @@ impl Worker {
         resume_unwind(payload)
     }
 
-    /// After a push that asks for a look: answers requests. True if the task filled the stack, so that nothing may be pushed above it.
+    /// After a push that asks for a look: answers requests. True if the join must leave the fast path.
     #[cold]
     #[inline(never)]
     fn after_push_cold(&self, at: At) -> bool {
         self.look_up();
-        self.stack.is_full(at)
+        self.stack.is_full(at) || self.stack.has_slow_joins()
+    }
+
+    /// A join off the fast path.
+    #[cold]
+    #[inline(never)]
+    fn join_slowly<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+    {
+        self.join_full(a, frame, at)
     }
 
     /// A join whose task took the last slot: the task is taken back (or waited for) first, so that the first arm finds a slot.
-    #[cold]
-    #[inline(never)]
     fn join_full<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self) -> RA,

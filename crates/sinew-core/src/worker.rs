@@ -92,9 +92,15 @@ const GENEROUS: u32 = 3;
 pub(crate) const SILENCE_NS: u64 = 50_000;
 
 impl Worker {
-    pub(crate) fn new(pool: *const Inner, index: usize, fenced: bool, policy: Box<dyn VictimPolicy>) -> Self {
+    pub(crate) fn new(
+        pool: *const Inner,
+        index: usize,
+        fenced: bool,
+        slow_joins: bool,
+        policy: Box<dyn VictimPolicy>,
+    ) -> Self {
         Self {
-            stack: TaskStack::new(fenced),
+            stack: TaskStack::new(fenced, slow_joins),
             deque: Deque::new(),
             fifo: Fifo::new(),
             inbox: Injector::new(),

@@ -86,6 +86,10 @@ pub(crate) mod reason {
     pub(crate) const HUNGRY: usize = 1;
     /// Every push executes a full fence.
     pub(super) const FULL_FENCES: usize = 2;
+    /// Every push is followed by a look up: the pool's joins are slow ones (`join`).
+    pub(super) const EVERY_PUSH: usize = 4;
+    /// Those that ask for something, rather than keep the owner in a mode.
+    pub(super) const REQUESTS: usize = HUNGRY;
 }
 
 /// What a pop found below `head`.
@@ -116,6 +120,8 @@ pub(crate) struct TaskStack {
 struct Shared {
     bounds: AtomicBounds,
     token: AtomicBool,
+    /// Every push makes its owner look up. Never changes.
+    every_push: bool,
     /// Somebody has set HUNGRY and not been answered yet: spares other thieves the look at the owner's line.
     asked: AtomicBool,
 }
@@ -127,8 +133,8 @@ unsafe impl Sync for TaskStack {}
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
-    /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet.
-    pub(crate) fn new(fenced: bool) -> Self {
+    /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet, `every_push` if it is to look up after each push.
+    pub(crate) fn new(fenced: bool, every_push: bool) -> Self {
         let slots = Slots::new();
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
@@ -140,6 +146,7 @@ impl TaskStack {
             shared: CachePadded::new(Shared {
                 bounds: AtomicBounds::new(Bounds::empty(0)),
                 token: AtomicBool::new(false),
+                every_push,
                 asked: AtomicBool::new(false),
             }),
         };
@@ -308,6 +315,11 @@ impl TaskStack {
         at.0.addr() >= self.last()
     }
 
+    /// Whether its owner's joins all leave the fast path.
+    pub(crate) fn has_slow_joins(&self) -> bool {
+        self.shared.every_push
+    }
+
     /// Takes the reasons for which the owner was asked to look up. Owner only.
     pub(crate) fn take_attention(&self) -> usize {
         if self.is_fenced() {
@@ -321,7 +333,7 @@ impl TaskStack {
         let reasons = self.attention.swap(quiet, Ordering::AcqRel);
         // Relaxed: a hint among thieves, which ask again if in doubt.
         self.shared.asked.store(false, Ordering::Relaxed);
-        if reasons < REASONS { reasons & !reason::FULL_FENCES } else { 0 }
+        if reasons < REASONS { reasons & reason::REQUESTS } else { 0 }
     }
 
     /// Sets a reason for the owner to look up at its next push or safe point. From any thread.
@@ -355,8 +367,8 @@ impl TaskStack {
             self.split.store(self.address(limit), Ordering::Release);
             self.release_token();
             let reasons = self.attention.swap(self.quiet(), Ordering::AcqRel);
-            if reasons < REASONS && reasons & !reason::FULL_FENCES != 0 {
-                self.call_attention(reasons & !reason::FULL_FENCES);
+            if reasons < REASONS && reasons & reason::REQUESTS != 0 {
+                self.call_attention(reasons & reason::REQUESTS);
             }
         }
     }
@@ -410,7 +422,9 @@ impl TaskStack {
 
     /// The value of `attention` when there is nothing to look up for.
     fn quiet(&self) -> usize {
-        if self.is_fenced() { reason::FULL_FENCES } else { self.last() }
+        let fenced = if self.is_fenced() { reason::FULL_FENCES } else { 0 };
+        let every_push = if self.shared.every_push { reason::EVERY_PUSH } else { 0 };
+        if fenced | every_push == 0 { self.last() } else { fenced | every_push }
     }
 }
 

@@ -57,7 +57,7 @@ unsafe fn never(_: *const (), _: *const ()) {
 impl World {
     fn new(fenced: bool) -> Self {
         Self {
-            stack: TaskStack::new(fenced),
+            stack: TaskStack::new(fenced, false),
             results: std::array::from_fn(|_| Cell::new(0)),
             runs: std::array::from_fn(|_| PlainU32::new(0)),
         }

@@ -67,7 +67,7 @@ fn check() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let world = Arc::new(World { stack: TaskStack::new(false), reported: AtomicBool::new(false) });
+        let world = Arc::new(World { stack: TaskStack::new(false, false), reported: AtomicBool::new(false) });
         let theirs = Arc::clone(&world);
         let waiting = loom::thread::spawn(move || theirs.wait());
         world.run_stolen_task_and_another();
