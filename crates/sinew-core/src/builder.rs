@@ -19,9 +19,11 @@ use crate::fork;
 use crate::guest::GuestSeat;
 use crate::inner::{FirstSeat, Inner, Living, PanicHandler, Seats};
 use crate::limit::Limit;
+use crate::patience::ENDLESS;
 use crate::pool::Pool;
 use crate::queue::Injector;
 use crate::sleep::Sleepers;
+use crate::stack::StackKind;
 use crate::steer::Steering;
 use crate::threads::{SeatThread, ThreadSettings};
 use crate::tls;
@@ -57,6 +59,8 @@ pub struct Builder {
     mapping: Mapping,
     wait: Wait,
     victims: Victims,
+    stack: StackKind,
+    steal_delay: u32,
     fences: Fences,
     spin: Option<Duration>,
     first_seat: FirstSeat,
@@ -78,7 +82,8 @@ impl Builder {
     /// |---|---|---|
     /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
     /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
-    /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants` or `block` | `leapfrog` |
+    /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants`, `transitive` or `block` | `leapfrog` |
+    /// | `SINEW_STACK` | `split` or `two-field` | `split` |
     /// | `SINEW_VICTIMS` | `random` | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
@@ -115,6 +120,25 @@ impl Builder {
     /// How thieves choose their victims. Default: [`Victims::Random`].
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = victims;
+        self
+    }
+
+    /// Which task stacks workers have. Default: [`StackKind::Split`].
+    pub fn stack(mut self, stack: StackKind) -> Self {
+        self.stack = stack;
+        self
+    }
+
+    /// Cycles that a thief does nothing between a successful steal and the stolen task, for experiments about the cost of steals. Default: 0.
+    pub fn steal_delay(mut self, cycles: u32) -> Self {
+        self.steal_delay = cycles;
+        self
+    }
+
+    /// Whether idle and waiting workers search without end instead of parking, all of them at once, for experiments. Default: no. A core for each worker is
+    /// kept busy all the time.
+    pub fn never_park(mut self, never: bool) -> Self {
+        self.spin = never.then_some(Duration::MAX);
         self
     }
 
@@ -255,8 +279,9 @@ impl Builder {
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
         Arc::new_cyclic(|pool| Inner {
             seats: Seats::new(
-                (0..threads)
-                    .map(|index| Worker::new(pool.as_ptr(), index, fenced, false, self.victims.policy())),
+                (0..threads).map(|index| {
+                    Worker::new(pool.as_ptr(), index, fenced, self.stack, self.victims.policy())
+                }),
             ),
             sleepers: Sleepers::new(),
             injector: Injector::new(),
@@ -267,7 +292,8 @@ impl Builder {
             oldest_first: self.oldest_first,
             limit: Limit::new(self.follow_limits.unwrap_or(self.threads.is_none())),
             wait: self.wait,
-            spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)),
+            spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
+            steal_delay: u64::from(self.steal_delay),
             panic_handler: self.panic_handler,
             steering: Steering::new(self.mapping == Mapping::None && threads <= limits.allowed().len()),
             seating,
@@ -360,6 +386,7 @@ impl fmt::Debug for Builder {
             .field("mapping", &self.mapping)
             .field("wait", &self.wait)
             .field("victims", &self.victims)
+            .field("stack", &self.stack)
             .field("fences", &self.fences)
             .field("spin", &self.spin)
             .field("first_seat", &self.first_seat)

@@ -57,6 +57,8 @@ counters! {
     stolen_waiting,
     /// Attempts to steal that found nothing, or came too late.
     failed_steals,
+    /// Claims given back because they rested on an old view of the victim: two-field stacks only.
+    backed_out,
     /// Joins that found their task stolen and not finished yet.
     blocked_joins,
     /// Tasks run from a second queue: scope tasks and detached ones.

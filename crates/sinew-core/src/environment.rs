@@ -17,6 +17,7 @@ fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(
     let builder = set(builder, "SINEW_MAPPING", &read, &warn, parse_mapping, Builder::mapping);
     let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, Builder::wait);
     let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, Builder::victims);
+    let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, Builder::stack);
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
     set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin)
 }
@@ -87,12 +88,19 @@ mod tests {
             ("SINEW_MAPPING", "compact"),
             ("SINEW_WAIT", "block"),
             ("SINEW_VICTIMS", "random"),
+            ("SINEW_STACK", "two-field"),
             ("SINEW_FENCES", " full "),
             ("SINEW_SPIN_US", "7"),
         ]);
         assert_eq!(warnings, [""; 0]);
-        for part in ["threads: Some(3)", "mapping: Compact", "wait: Block", "fences: Full", "spin: Some(7µs)"]
-        {
+        for part in [
+            "threads: Some(3)",
+            "mapping: Compact",
+            "wait: Block",
+            "stack: TwoField",
+            "fences: Full",
+            "spin: Some(7µs)",
+        ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
         }
     }
@@ -107,6 +115,7 @@ mod tests {
             ("SINEW_MAPPING", "123456"),
             ("SINEW_WAIT", "forever"),
             ("SINEW_VICTIMS", "weakest"),
+            ("SINEW_STACK", "three-field"),
             ("SINEW_FENCES", "half"),
             ("SINEW_SPIN_US", "-1"),
         ] {

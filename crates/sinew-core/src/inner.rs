@@ -23,6 +23,7 @@ use sinew_topology::Seating;
 use crate::fork;
 use crate::guest::GuestSeat;
 use crate::limit::Limit;
+use crate::patience::ENDLESS;
 use crate::queue::{Injector, Queued};
 use crate::sleep::Sleepers;
 use crate::steer::Steering;
@@ -83,6 +84,8 @@ pub(crate) struct Inner {
     pub(crate) oldest_first: bool,
     /// A fixed spin window, where the adaptive one is not wanted.
     pub(crate) spin_ns: Option<u64>,
+    /// Ticks that a thief loses between a steal and the stolen task, for experiments.
+    pub(crate) steal_delay: u64,
     pub(crate) panic_handler: Option<PanicHandler>,
     /// Wakes the standby thread of a pool of one.
     pub(crate) standby: Parker,
@@ -120,6 +123,9 @@ impl Inner {
     /// How many may search at once: half of those who may work, and two in any case, since a loop that follows another soon would have to wake the second
     /// worker each time.
     pub(crate) fn most_searchers(&self) -> usize {
+        if self.spin_ns == Some(ENDLESS) {
+            return self.seats.len();
+        }
         self.limit.get().min(self.seats.len()).div_ceil(2).max(2)
     }
 

@@ -14,19 +14,31 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::stack::{At, Popped, Task, reason};
+use sinew_sync::thread::yield_now;
+
+use crate::fork;
+use crate::stack::{At, Popped, Task, TwoField, reason};
 use crate::worker::Worker;
+
+/// What a panic carries.
+type Payload = Box<dyn Any + Send>;
 
 /// The second arm, until it is run, and its result if a thief ran it.
 struct Frame<B, RB> {
     arm: UnsafeCell<ManuallyDrop<B>>,
-    result: UnsafeCell<MaybeUninit<Result<RB, Box<dyn Any + Send>>>>,
+    result: UnsafeCell<MaybeUninit<Result<RB, Payload>>>,
 }
 
 impl<B, RB> Frame<B, RB>
 where
     B: for<'w> FnOnce(&'w Worker, bool) -> RB,
 {
+    /// The second arm as a task.
+    #[inline(always)]
+    fn task(&self) -> Task {
+        Task { run: Self::run_stolen, data: std::ptr::from_ref(self).cast() }
+    }
+
     /// What a thief calls.
     ///
     /// # Safety
@@ -54,7 +66,7 @@ where
     /// # Safety
     ///
     /// Called once, after the thief's report.
-    unsafe fn take_result(&self) -> Result<RB, Box<dyn Any + Send>> {
+    unsafe fn take_result(&self) -> Result<RB, Payload> {
         // SAFETY: written by the thief before its report.
         unsafe { (*self.result.get()).assume_init_read() }
     }
@@ -79,6 +91,14 @@ where
     #[inline(always)]
     fn drop(&mut self) {
         self.worker.abandon(self.frame, self.at, self.depth);
+    }
+}
+
+/// The results of both arms; if both panicked, the first one wins.
+fn both<RA, RB>(ra: Result<RA, Payload>, rb: Result<RB, Payload>) -> (RA, RB) {
+    match (ra, rb) {
+        (Ok(ra), Ok(rb)) => (ra, rb),
+        (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
     }
 }
 
@@ -156,11 +176,10 @@ impl Worker {
             arm: UnsafeCell::new(ManuallyDrop::new(b)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         };
-        let task = Task { run: Frame::<B, RB>::run_stolen, data: (&raw const frame).cast() };
         let depth = self.stack.depth();
         // SAFETY: this is the owner (W1); the stack was not full, or the join that filled it would have run inline; the frame
         // outlives the task, because every way out of here takes the task back or waits for its thief.
-        let (at, look_up) = unsafe { self.stack.push(task, depth + 1) };
+        let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
         if look_up && self.after_push_cold(at) {
             return self.join_slowly(a, &frame, at);
         }
@@ -191,14 +210,7 @@ impl Worker {
         self.stack.set_depth(depth);
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked.
         let mine = unsafe { self.take_back(at) };
-        let result = if mine {
-            // SAFETY: taken back, so it is nobody else's.
-            let arm = unsafe { frame.take() };
-            catch_unwind(AssertUnwindSafe(|| arm(self, false)))
-        } else {
-            // SAFETY: `take_back` waited for the thief.
-            unsafe { frame.take_result() }
-        };
+        let result = self.second_arm(frame, mine);
         // The first arm's panic wins. If the payload of the second panics when it is dropped, that is a panic while unwinding, and aborts.
         drop(result);
     }
@@ -206,7 +218,7 @@ impl Worker {
     /// Resumes the panic of a stolen arm.
     #[cold]
     #[inline(never)]
-    fn rethrow(&self, depth: u32, payload: Box<dyn Any + Send>) -> ! {
+    fn rethrow(&self, depth: u32, payload: Payload) -> ! {
         self.stack.set_depth(depth);
         resume_unwind(payload)
     }
@@ -227,7 +239,58 @@ impl Worker {
         A: for<'w> FnOnce(&'w Self) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
     {
-        self.join_full(a, frame, at)
+        match self.stack.two_field() {
+            Some(stack) if !stack.is_full() => self.join_two_field(a, frame, at, stack),
+            _ => self.join_full(a, frame, at),
+        }
+    }
+
+    /// A join of a pool with two-field stacks: its task moves from the slot of the fast path, where no thief of such a pool looks, to that stack.
+    fn join_two_field<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, slot: At, stack: &TwoField) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+    {
+        // SAFETY: the slot is the newest, and nobody else's.
+        unsafe { self.take_back(slot) };
+        let depth = self.stack.depth();
+        // SAFETY: this is the owner, and there is room; the task is popped or waited for below, before the frame ends.
+        let at = unsafe { stack.push(frame.task(), depth + 1) };
+        self.safe_point(); // T3 of `two_field`
+        self.stack.set_depth(depth + 1);
+        let ra = catch_unwind(AssertUnwindSafe(|| a(self)));
+        self.stack.set_depth(depth + 1);
+        // SAFETY: the newest task, as the first arm has joined all it pushed.
+        let mine = unsafe { self.take_back_two_field(at, stack) };
+        let rb = self.second_arm(frame, mine);
+        self.stack.set_depth(depth);
+        both(ra, rb)
+    }
+
+    /// [`take_back`](Self::take_back) on a two-field stack.
+    ///
+    /// # Safety
+    ///
+    /// `at` is the newest task's.
+    unsafe fn take_back_two_field(&self, at: usize, stack: &TwoField) -> bool {
+        // SAFETY: as the caller says.
+        let mut popped = unsafe { stack.pop(at) };
+        while popped.is_none() {
+            if self.pool().is_of_another_process() {
+                fork::die_of_lost_task();
+            }
+            // The thief may have lost its core between its claim and what follows it.
+            yield_now();
+            // SAFETY: as the caller says.
+            popped = unsafe { stack.pop_again(at) };
+        }
+        if popped == Some(Popped::Mine) {
+            return true;
+        }
+        self.wait_for_stolen(stack.descriptor(at));
+        // SAFETY: found stolen, and done; what was pushed above it meanwhile is joined.
+        unsafe { stack.unpin(at) };
+        false
     }
 
     /// A join whose task took the last slot: the task is taken back (or waited for) first, so that the first arm finds a slot.
@@ -240,17 +303,21 @@ impl Worker {
         // SAFETY: the slot is the newest.
         let mine = unsafe { self.take_back(at) };
         let ra = catch_unwind(AssertUnwindSafe(|| a(self)));
-        let rb = if mine {
+        both(ra, self.second_arm(frame, mine))
+    }
+
+    /// Runs the second arm if it is this worker's; the result of its thief otherwise, which has been waited for.
+    fn second_arm<B, RB>(&self, frame: &Frame<B, RB>, mine: bool) -> Result<RB, Payload>
+    where
+        B: for<'w> FnOnce(&'w Self, bool) -> RB,
+    {
+        if mine {
             // SAFETY: taken back, so it is nobody else's.
             let arm = unsafe { frame.take() };
             catch_unwind(AssertUnwindSafe(|| arm(self, false)))
         } else {
-            // SAFETY: `take_back` waited for the thief.
+            // SAFETY: its thief has reported.
             unsafe { frame.take_result() }
-        };
-        match (ra, rb) {
-            (Ok(ra), Ok(rb)) => (ra, rb),
-            (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
         }
     }
 

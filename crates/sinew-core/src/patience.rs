@@ -31,6 +31,9 @@ const LAST_OFFER_NS: u64 = 16_000;
 /// How long an offer takes at least that was taken.
 const TAKEN_NS: u64 = 1_000_000;
 
+/// A window that nothing ends but work.
+pub(crate) const ENDLESS: u64 = u64::MAX;
+
 /// One time of looking.
 pub(crate) struct Patience<'w> {
     /// Whether the last offer was taken for a moment; remembered from one time of looking to the next.
@@ -77,7 +80,7 @@ impl<'w> Patience<'w> {
 
     /// Whether the window is over.
     pub(crate) fn is_over(&self) -> bool {
-        self.lost_core || self.silence_ns() >= self.window_ns
+        self.window_ns != ENDLESS && (self.lost_core || self.silence_ns() >= self.window_ns)
     }
 
     fn offer_core(&mut self, now: u64) {

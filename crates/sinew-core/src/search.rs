@@ -35,8 +35,10 @@ const SCRAP: u64 = TICKS_A_US / 4;
 const SCRAPS: u32 = 8;
 
 /// Does nothing for `time` ticks.
-#[cold]
 fn rest(time: u64) {
+    if time == 0 {
+        return;
+    }
     let began = ticks();
     while ticks().saturating_sub(began) < time {
         spin_loop();
@@ -143,19 +145,20 @@ impl Worker {
         let depth = self.stack.depth();
         match job {
             Job::Stolen { claim, victim } => {
-                self.stack.set_depth(claim.slot.depth());
+                self.stack.set_depth(claim.depth());
                 let began = ticks();
                 if self.own.tasks_are_long.get() {
                     self.pool().seats[victim].stack.ask();
                     self.be_generous();
                 }
+                rest(self.pool().steal_delay);
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
                 if self.pool().wait == Wait::Descendants && !planted(Bug::StaleEpoch) {
                     // SAFETY: this is the owner, and the task has joined what it pushed.
                     unsafe { self.stack.end_epoch() };
                 }
-                if claim.slot.finish() && !planted(Bug::ForgottenJoiner) {
+                if claim.finish() && !planted(Bug::ForgottenJoiner) {
                     self.pool().seats[victim].parker.unpark();
                 }
                 let took = ticks().saturating_sub(began);
@@ -325,7 +328,7 @@ impl Worker {
             }
             match self.break_silence(Allowed::Any, &patience) {
                 Silence::Broken(job) => return (Some(job), patience.lost_core),
-                Silence::Empty if patience.is_over() || self.pool().is_ending() => {
+                Silence::Empty if patience.is_over() || self.pool().is_ending() || self.is_surplus() => {
                     return (None, patience.lost_core);
                 }
                 Silence::Lasts | Silence::Empty => {}
@@ -429,7 +432,7 @@ impl Worker {
     /// programs that hold locks ask for deeper ones.
     pub(crate) fn pop_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
         let above = match self.pool().wait {
-            Wait::Any | Wait::Leapfrog => None,
+            Wait::Any | Wait::Leapfrog | Wait::Transitive => None,
             Wait::Descendants | Wait::Block => allowed.above(),
         };
         self.inbox.pop(above).map(Job::Delivered)
@@ -444,7 +447,7 @@ impl Worker {
         unsafe { self.stack.publish() };
         match self.stack.steal(self.index(), None) {
             Steal::Task(claim) => Some(Job::Stolen { claim, victim: self.index() }),
-            Steal::Empty | Steal::Lost => None,
+            Steal::Empty | Steal::Lost | Steal::BackedOut => None,
         }
     }
 
@@ -465,6 +468,10 @@ impl Worker {
         let lost = match seat.stack.steal(self.index(), allowed.above()) {
             Steal::Task(claim) => return Ok(Job::Stolen { claim, victim }),
             Steal::Lost => true,
+            Steal::BackedOut => {
+                self.counters.backed_out.add(1);
+                true
+            }
             Steal::Empty => false,
         };
         if !seat.deque.is_empty()

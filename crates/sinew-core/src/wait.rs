@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use sinew_policy::idle::Idle;
-use sinew_sync::atomic::spin_loop;
+use sinew_sync::atomic::{Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::plant::{Bug, planted};
 
@@ -20,7 +20,7 @@ use crate::latch::Latch;
 use crate::patience::{Patience, micros};
 use crate::queue::ScopeTasks;
 use crate::search::{Allowed, DOZE_NS, Job, Look, Silence};
-use crate::stack::{At, Slot, Steal};
+use crate::stack::{At, Descriptor, Slot, Steal};
 use crate::worker::Worker;
 
 /// What a worker does while it waits in a join, or at the end of a scope, for tasks that others run.
@@ -38,50 +38,27 @@ pub enum Wait {
     /// Run only tasks that are parts of what is waited for, and deeper parts of broadcasts, then park. A call into another pool waits without running
     /// anything, so pools that call back into each other need another policy.
     Descendants,
+    /// Help the thief, and where it waits in turn, the thief of what it waits for, and so on; then park. For experiments.
+    Transitive,
     /// Run nothing but the own scope's tasks and deeper parts of broadcasts, and park. Pools that broadcast into each other need another policy.
     Block,
 }
 
 impl Wait {
-    const ALL: [Self; 4] = [Self::Leapfrog, Self::Any, Self::Descendants, Self::Block];
+    const ALL: [Self; 5] = [Self::Leapfrog, Self::Any, Self::Descendants, Self::Transitive, Self::Block];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Leapfrog => "leapfrog",
             Self::Any => "any",
             Self::Descendants => "descendants",
+            Self::Transitive => "transitive",
             Self::Block => "block",
         }
     }
 }
 
-impl std::fmt::Display for Wait {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for Wait {
-    type Err = ParseWaitError;
-
-    fn from_str(text: &str) -> Result<Self, ParseWaitError> {
-        let named = Self::ALL.into_iter().find(|wait| wait.name() == text);
-        named.ok_or_else(|| ParseWaitError(text.to_owned()))
-    }
-}
-
-/// A text that names no [`Wait`] policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParseWaitError(String);
-
-impl std::fmt::Display for ParseWaitError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = Wait::ALL.map(|wait| format!("`{wait}`")).join(", ");
-        write!(f, "unknown wait policy `{}`; use one of {names}", self.0)
-    }
-}
-
-impl std::error::Error for ParseWaitError {}
+crate::names::named!(Wait, ParseWaitError, "wait policy");
 
 /// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only those that lie deeper.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +67,8 @@ pub(crate) enum Help<'a> {
     Nothing,
     /// What the thief of the awaited task has pushed for it.
     Thief,
+    /// The same, and what the thieves of the thief's own task have pushed, as far as that goes.
+    Thieves,
     /// The tasks of the awaited scope.
     Scope(&'a ScopeTasks),
     /// Whatever is to be found.
@@ -128,6 +107,20 @@ impl Awaited for Slot {
     }
 }
 
+impl Awaited for Descriptor {
+    fn is_done(&self) -> bool {
+        Self::is_done(self)
+    }
+
+    fn will_park(&self) -> bool {
+        self.await_finish()
+    }
+
+    fn thief(&self) -> Option<usize> {
+        Self::thief(self)
+    }
+}
+
 impl Awaited for Latch {
     fn is_done(&self) -> bool {
         self.is_set()
@@ -144,16 +137,25 @@ impl Worker {
         // SAFETY: as the caller says.
         unsafe { self.stack.pin(at) };
         // SAFETY: the stack is this worker's.
-        let slot = unsafe { at.slot() };
-        if !slot.is_done() {
-            if self.pool().is_of_another_process() {
-                fork::die_of_lost_task();
-            }
-            self.counters.blocked_joins.add(1);
-            self.wait(slot, self.help_for_thief());
-        }
+        self.wait_for_stolen(unsafe { at.slot() });
         // SAFETY: done, and every task above was joined by the job that pushed it.
         unsafe { self.stack.unpin(at) };
+    }
+
+    /// Waits for a task that was found stolen.
+    pub(crate) fn wait_for_stolen(&self, stolen: &dyn Awaited) {
+        if stolen.is_done() {
+            return;
+        }
+        if self.pool().is_of_another_process() {
+            fork::die_of_lost_task();
+        }
+        self.counters.blocked_joins.add(1);
+        self.wait(stolen, self.help_for_thief());
+        if self.pool().wait == Wait::Transitive {
+            // Relaxed: a hint. An outer join that is blocked as well says so again.
+            self.blocked_on.store(0, Ordering::Relaxed);
+        }
     }
 
     /// What the pool's policy lets this worker run while it waits for the thief of a joined task.
@@ -162,6 +164,7 @@ impl Worker {
             Wait::Leapfrog => Help::Tasks(Allowed::Deeper(self.stack.depth())),
             Wait::Any => Help::Tasks(Allowed::Any),
             Wait::Descendants => Help::Thief,
+            Wait::Transitive => Help::Thieves,
             Wait::Block => Help::Nothing,
         }
     }
@@ -169,7 +172,7 @@ impl Worker {
     /// The same for tasks of this worker's pool that anybody runs: a broadcast.
     pub(crate) fn help_for_broadcast(&self) -> Help<'static> {
         match self.help_for_thief() {
-            Help::Thief => Help::Nothing,
+            Help::Thief | Help::Thieves => Help::Nothing,
             help => help,
         }
     }
@@ -239,7 +242,7 @@ impl Worker {
         let own = match help {
             Help::Tasks(allowed) => self.pop_own(allowed),
             Help::Scope(tasks) => tasks.pop(),
-            Help::Nothing | Help::Thief => None,
+            Help::Nothing | Help::Thief | Help::Thieves => None,
         };
         match own {
             Some(queued) => self.execute(Job::Queued(queued)),
@@ -320,6 +323,7 @@ impl Worker {
         match help {
             Help::Scope(tasks) => self.pop_token(tasks).or_else(|| tasks.pop()).map(Job::Queued),
             Help::Thief => self.take_part(awaited, ask),
+            Help::Thieves => self.take_of_thieves(awaited, ask),
             Help::Nothing | Help::Tasks(_) => None,
         }
     }
@@ -337,6 +341,32 @@ impl Worker {
             seat.stack.ask();
         }
         None
+    }
+
+    /// A task of the thief's, or of whoever the thief waits for. By the time of the claim they may be at something else; what is deeper than the own join
+    /// keeps the stack bounded.
+    fn take_of_thieves(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
+        let deeper = Allowed::Deeper(self.stack.depth());
+        let mut thief = awaited.thief()?;
+        // Relaxed: a hint for the others in here.
+        self.blocked_on.store(thief + 1, Ordering::Relaxed);
+        for _ in 0..self.pool().seats.len() {
+            if thief == self.index() {
+                return None;
+            }
+            if let Ok(job) = self.try_victim(thief, deeper, ask) {
+                self.counters.leapfrogged.add(1);
+                return Some(job);
+            }
+            thief = self.pool().seats[thief].waits_for()?;
+        }
+        None
+    }
+
+    /// The thief of the task this worker waits for in a join; a hint.
+    fn waits_for(&self) -> Option<usize> {
+        // Relaxed: a hint.
+        self.blocked_on.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Runs one task for the time of waiting, if there is one: of the thief first.

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use sinew_policy::idle::SpinWindow;
 use sinew_policy::victim::VictimPolicy;
 use sinew_sync::CachePadded;
-use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::parker::Parker;
 
 use crate::counters::{Counters, SeatCounters};
 use crate::inner::Inner;
 use crate::queue::{Deque, Fifo, Injector};
-use crate::stack::TaskStack;
+use crate::stack::{StackKind, TaskStack};
 use crate::steer::Bed;
 
 /// The handle through which a task uses the worker that runs it.
@@ -57,6 +57,8 @@ pub struct Worker {
     pub(crate) active: AtomicBool,
     /// Its owner is without work and looks for some; a hint.
     pub(crate) searching: AtomicBool,
+    /// One more than the thief of the task its owner waits for in a join, under [`Wait::Transitive`](crate::Wait::Transitive); 0: nobody. A hint.
+    pub(crate) blocked_on: AtomicUsize,
     pub(crate) counters: CachePadded<SeatCounters>,
     pub(crate) own: Own,
     index: usize,
@@ -96,11 +98,11 @@ impl Worker {
         pool: *const Inner,
         index: usize,
         fenced: bool,
-        slow_joins: bool,
+        stack: StackKind,
         policy: Box<dyn VictimPolicy>,
     ) -> Self {
         Self {
-            stack: TaskStack::new(fenced, slow_joins),
+            stack: TaskStack::new(fenced, false, stack),
             deque: Deque::new(),
             fifo: Fifo::new(),
             inbox: Injector::new(),
@@ -108,6 +110,7 @@ impl Worker {
             bed: Bed::default(),
             active: AtomicBool::new(false),
             searching: AtomicBool::new(false),
+            blocked_on: AtomicUsize::new(0),
             counters: CachePadded::new(SeatCounters::default()),
             own: Own {
                 policy: RefCell::new(policy),

@@ -53,6 +53,12 @@ pub enum Bug {
     StaleEpoch,
     /// A waiting worker does not look whether its task is finished before it claims a part of it.
     LateLook,
+    /// Two-field stack: the test-and-set acquires nothing.
+    RelaxedTestAndSet,
+    /// Two-field stack: a join takes a task that is claimed for one that is stolen.
+    HastyJoin,
+    /// Two-field stack: a thief keeps its claim without looking whether the task is still the bottom one.
+    StaleBottom,
 }
 
 #[cfg(any(loom, shuttle))]

@@ -46,6 +46,11 @@
 //! Push: the slot's three words, `head`, one load and comparison. Pop: `head`, one load and comparison. No locked instruction, no fence.
 //! Steal: one compare-and-swap and one `fetch_or` on the victim's lines, one swap at the end.
 //!
+//! # The other stack
+//!
+//! A pool can be built with two-field stacks, for experiments. Those hang on the attention word: it keeps a reason that sends every join off the fast path, and
+//! whoever is there finds the [`TwoField`] stack, to which the thief's side of this one leads as well.
+//!
 //! # Tests
 //!
 //! `models` runs scripts of owner and thieves under loom, and plants bugs that it must catch; `parts` does so for I6.
@@ -58,6 +63,7 @@ mod parts;
 mod slot;
 mod slots;
 mod thief;
+mod two_field;
 
 use std::cell::Cell;
 
@@ -70,6 +76,7 @@ use bounds::{AtomicBounds, Bounds};
 pub(crate) use slot::{Slot, Task};
 use slots::Slots;
 pub(crate) use thief::{Claim, Exposure, Steal};
+pub(crate) use two_field::{Descriptor, TwoField};
 
 /// Slots of a stack. A join that finds it full runs both arms inline.
 pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
@@ -91,6 +98,31 @@ pub(crate) mod reason {
     /// Those that ask for something, rather than keep the owner in a mode.
     pub(super) const REQUESTS: usize = HUNGRY;
 }
+
+/// Which task stacks the workers of a pool have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum StackKind {
+    /// Private tasks, which their owner joins without a locked instruction, and public ones; thieves move the boundary.
+    #[default]
+    Split,
+    /// Faxén's two-field stack: every task can be stolen at any time, and every join executes a test-and-set. For experiments: a join costs
+    /// several times as much.
+    TwoField,
+}
+
+impl StackKind {
+    const ALL: [Self; 2] = [Self::Split, Self::TwoField];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::TwoField => "two-field",
+        }
+    }
+}
+
+crate::names::named!(StackKind, ParseStackError, "task stack");
 
 /// What a pop found below `head`.
 #[derive(Debug, PartialEq, Eq)]
@@ -122,6 +154,8 @@ struct Shared {
     token: AtomicBool,
     /// Every push makes its owner look up. Never changes.
     every_push: bool,
+    /// Where this worker's join tasks are instead, in pools that are built so. Never changes.
+    two_field: Option<Box<TwoField>>,
     /// Somebody has set HUNGRY and not been answered yet: spares other thieves the look at the owner's line.
     asked: AtomicBool,
 }
@@ -134,7 +168,8 @@ unsafe impl Send for TaskStack {}
 
 impl TaskStack {
     /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet, `every_push` if it is to look up after each push.
-    pub(crate) fn new(fenced: bool, every_push: bool) -> Self {
+    pub(crate) fn new(fenced: bool, every_push: bool, kind: StackKind) -> Self {
+        let two_field = (kind == StackKind::TwoField).then(|| Box::new(TwoField::new()));
         let slots = Slots::new();
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
@@ -146,7 +181,8 @@ impl TaskStack {
             shared: CachePadded::new(Shared {
                 bounds: AtomicBounds::new(Bounds::empty(0)),
                 token: AtomicBool::new(false),
-                every_push,
+                every_push: every_push || two_field.is_some(),
+                two_field,
                 asked: AtomicBool::new(false),
             }),
         };
@@ -277,6 +313,9 @@ impl TaskStack {
     ///
     /// Owner only.
     pub(crate) unsafe fn publish(&self) -> Option<bool> {
+        if let Some(two_field) = &self.shared.two_field {
+            return Some(two_field.load() > 0);
+        }
         let head = self.head(Ordering::Relaxed);
         if !plant::planted(Bug::PublishWithoutToken) && !self.try_token() {
             return None;
@@ -375,12 +414,17 @@ impl TaskStack {
 
     /// Bytes of its slots.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.slots)
+        size_of_val(&*self.slots) + self.two_field().map_or(0, TwoField::bytes)
+    }
+
+    /// The stack that takes this one's place, if the pool is built so.
+    pub(crate) fn two_field(&self) -> Option<&TwoField> {
+        self.shared.two_field.as_deref()
     }
 
     /// Whether the stack holds nothing. Exact for the owner.
     pub(crate) fn is_empty(&self) -> bool {
-        self.head(Ordering::Relaxed) == 0
+        self.head(Ordering::Relaxed) == 0 && self.two_field().is_none_or(TwoField::is_empty)
     }
 
     /// After a pop that was warned for nothing: brings `split` back down, so that the next one is not.

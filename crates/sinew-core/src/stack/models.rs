@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
 
-use super::{At, Popped, Steal, Task, TaskStack, reason};
+use super::{At, Popped, StackKind, Steal, Task, TaskStack, reason};
 
 const TASKS: usize = 4;
 
@@ -57,7 +57,7 @@ unsafe fn never(_: *const (), _: *const ()) {
 impl World {
     fn new(fenced: bool) -> Self {
         Self {
-            stack: TaskStack::new(fenced, false),
+            stack: TaskStack::new(fenced, false, StackKind::Split),
             results: std::array::from_fn(|_| Cell::new(0)),
             runs: std::array::from_fn(|_| PlainU32::new(0)),
         }
@@ -76,7 +76,7 @@ impl World {
                 Take => {
                     if let Steal::Task(claim) = self.stack.steal(thief, None) {
                         self.run(claim.task.data as usize);
-                        claim.slot.finish();
+                        claim.finish();
                     }
                 }
                 Ask => self.stack.ask(),

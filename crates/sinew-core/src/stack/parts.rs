@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::plant::{Bug, plant, planted};
 
-use super::{Popped, Steal, Task, TaskStack};
+use super::{Popped, StackKind, Steal, Task, TaskStack};
 
 const PART: usize = 1;
 const STRANGER: usize = 2;
@@ -56,7 +56,7 @@ impl World {
             let unreported = || planted(Bug::LateLook) || !self.reported.load(Ordering::Acquire);
             if let Steal::Task(claim) = self.stack.steal_while(0, None, unreported) {
                 let kind = claim.task.data as usize;
-                claim.slot.finish();
+                claim.finish();
                 assert_eq!(kind, PART, "a stranger was taken for a part");
             }
         }
@@ -67,7 +67,10 @@ fn check() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let world = Arc::new(World { stack: TaskStack::new(false, false), reported: AtomicBool::new(false) });
+        let world = Arc::new(World {
+            stack: TaskStack::new(false, false, StackKind::Split),
+            reported: AtomicBool::new(false),
+        });
         let theirs = Arc::clone(&world);
         let waiting = loom::thread::spawn(move || theirs.wait());
         world.run_stolen_task_and_another();

@@ -5,6 +5,7 @@ use sinew_sync::fence::heavy;
 use sinew_sync::plant::{self, Bug};
 
 use super::bounds::Bounds;
+use super::two_field::{Attempt, Descriptor};
 use super::{Slot, Task, TaskStack, reason};
 
 /// What came of one attempt to steal.
@@ -16,13 +17,40 @@ pub(crate) enum Steal<'a> {
     Empty,
     /// Another thief, or the owner, was faster.
     Lost,
+    /// A claim that had to be given back, as only two-field stacks have it.
+    BackedOut,
 }
 
-/// A stolen task: to be run, then reported through [`Slot::finish`].
+/// A stolen task: to be run, then reported.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
-    pub(crate) slot: &'a Slot,
     pub(crate) task: Task,
+    place: Place<'a>,
+}
+
+/// Where a stolen task is reported.
+#[derive(Debug)]
+enum Place<'a> {
+    Slot(&'a Slot),
+    Descriptor(&'a Descriptor),
+}
+
+impl Claim<'_> {
+    /// Distance of the task from the root.
+    pub(crate) fn depth(&self) -> u32 {
+        match self.place {
+            Place::Slot(slot) => slot.depth(),
+            Place::Descriptor(descriptor) => descriptor.depth(),
+        }
+    }
+
+    /// Reports the task as finished; answers whether its owner is parked for it. The joiner's frame is gone from the moment of this call.
+    pub(crate) fn finish(self) -> bool {
+        match self.place {
+            Place::Slot(slot) => slot.finish(),
+            Place::Descriptor(descriptor) => descriptor.finish(),
+        }
+    }
 }
 
 /// What came of an exposure.
@@ -51,6 +79,16 @@ impl TaskStack {
         above: Option<u32>,
         still: impl FnOnce() -> bool,
     ) -> Steal<'_> {
+        if let Some(two_field) = &self.shared.two_field {
+            return match two_field.steal(thief, above, still) {
+                Attempt::Task(descriptor, task) => {
+                    Steal::Task(Claim { task, place: Place::Descriptor(descriptor) })
+                }
+                Attempt::Empty => Steal::Empty,
+                Attempt::Lost => Steal::Lost,
+                Attempt::BackedOut => Steal::BackedOut,
+            };
+        }
         // Acquire: the slot's depth, read below, belongs to a task as new as these bounds.
         let old = self.shared.bounds.load(Ordering::Acquire);
         if !old.has_public() || !still() {
@@ -70,7 +108,7 @@ impl TaskStack {
         slot.announce(thief);
         // SAFETY: claimed (I4).
         let task = early.unwrap_or_else(|| unsafe { slot.task() });
-        Steal::Task(Claim { slot, task })
+        Steal::Task(Claim { task, place: Place::Slot(slot) })
     }
 
     /// Makes half of the private tasks public without the owner's help. The last resort: it interrupts every core that
@@ -129,29 +167,42 @@ impl TaskStack {
 
     /// Whether there are private tasks that an exposure could make public; a hint.
     pub(crate) fn has_private(&self) -> bool {
-        self.head(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit
+        self.shared.two_field.is_none()
+            && self.head(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit
     }
 
     /// Whether there is any task that could be stolen or exposed. Exact for tasks pushed before the caller's heavy fence.
     pub(crate) fn has_tasks(&self) -> bool {
+        if let Some(two_field) = &self.shared.two_field {
+            return two_field.load() > 0;
+        }
         let bounds = self.shared.bounds.load(Ordering::Acquire);
         bounds.has_public() || self.head(Ordering::Acquire) > bounds.limit
     }
 
     /// How many tasks could be stolen now; a hint.
     pub(crate) fn load(&self) -> usize {
+        if let Some(two_field) = &self.shared.two_field {
+            return two_field.load();
+        }
         let bounds = self.shared.bounds.load(Ordering::Relaxed);
         bounds.limit.saturating_sub(bounds.tail) as usize
     }
 
     /// Depth of the oldest public task; a hint.
     pub(crate) fn oldest_depth(&self) -> Option<u32> {
+        if let Some(two_field) = &self.shared.two_field {
+            return two_field.oldest_depth();
+        }
         let bounds = self.shared.bounds.load(Ordering::Acquire);
         bounds.has_public().then(|| self.slot(bounds.tail).depth())
     }
 
     /// Depth of the oldest task that is not stolen yet, public or private; a hint.
     pub(crate) fn oldest_waiting_depth(&self) -> Option<u32> {
+        if let Some(two_field) = &self.shared.two_field {
+            return two_field.oldest_depth();
+        }
         let tail = self.shared.bounds.load(Ordering::Acquire).tail;
         (self.head(Ordering::Acquire) > tail).then(|| self.slot(tail).depth())
     }

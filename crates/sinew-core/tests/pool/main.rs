@@ -25,6 +25,7 @@ mod closing;
 mod enter;
 mod environment;
 #[cfg(unix)]
+mod experiments;
 mod fork;
 mod idle;
 mod join;

@@ -2,15 +2,21 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sinew_core::{Pool, Worker};
+use sinew_core::{Pool, StackKind, Worker};
 
 use crate::support::{ends, message_of};
 
 /// Deeper than the 8,192 slots of a task stack.
 const DEPTH: u64 = 20_000;
 
+const STACKS: [StackKind; 2] = [StackKind::Split, StackKind::TwoField];
+
 fn deep_pool(threads: usize) -> Pool {
-    Pool::builder().threads(threads).stack_size(128 << 20).build().unwrap()
+    deep_pool_on(StackKind::Split, threads)
+}
+
+fn deep_pool_on(stack: StackKind, threads: usize) -> Pool {
+    Pool::builder().threads(threads).stack(stack).stack_size(128 << 20).build().unwrap()
 }
 
 fn left(w: &Worker, depth: u64, arms: &AtomicU64) -> u64 {
@@ -31,8 +37,8 @@ fn left(w: &Worker, depth: u64, arms: &AtomicU64) -> u64 {
 #[test]
 fn a_recursion_deeper_than_the_stack_loses_nothing() {
     ends(|| {
-        for threads in [2, 3, 5] {
-            let pool = deep_pool(threads);
+        for (threads, stack) in [2, 3, 5].into_iter().flat_map(|n| STACKS.map(|stack| (n, stack))) {
+            let pool = deep_pool_on(stack, threads);
             let arms = AtomicU64::new(0);
             assert_eq!(pool.install(|w| left(w, DEPTH, &arms)), DEPTH * (DEPTH + 1) / 2);
             assert_eq!(arms.into_inner(), DEPTH);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use sinew_core::open::Scope as Open;
-use sinew_core::{Fences, Pool, Scope, ScopeBuilder, Wait, Worker};
+use sinew_core::{Fences, Pool, Scope, ScopeBuilder, StackKind, Wait, Worker};
 
 use crate::support::{WAITS, ends};
 
@@ -157,6 +157,7 @@ fn seconds() -> f64 {
 /// How the pools of one run are built.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
+    stack: StackKind,
     fences: Fences,
     wait: Wait,
     guests: bool,
@@ -168,7 +169,14 @@ struct Plan {
 impl Plan {
     fn new(fences: Fences, wait: Wait, guests: bool) -> Self {
         let enter = if wait == Wait::Descendants { Enter::Once } else { Enter::Always };
-        Self { fences, wait, guests, kinds: Kinds { enter, broadcast: false }, changes: false }
+        Self {
+            stack: StackKind::Split,
+            fences,
+            wait,
+            guests,
+            kinds: Kinds { enter, broadcast: false },
+            changes: false,
+        }
     }
 
     /// Some nodes are broadcasts. A worker that waits runs its part where it lies deeper than what it waits for, which must be said of all that it
@@ -182,12 +190,16 @@ impl Plan {
         Self { kinds: Kinds { enter, broadcast: true }, ..self }
     }
 
+    fn two_field(self) -> Self {
+        Self { stack: StackKind::TwoField, ..self }
+    }
+
     fn changing(self) -> Self {
         Self { changes: true, ..self }
     }
 
     fn pool(&self, threads: usize) -> Pool {
-        let builder = Pool::builder().threads(threads).fences(self.fences).wait(self.wait);
+        let builder = Pool::builder().threads(threads).stack(self.stack).fences(self.fences).wait(self.wait);
         builder.guest_seat(self.guests).build().unwrap()
     }
 }
@@ -262,6 +274,17 @@ fn random_trees_sum_up_without_guests_and_with_workers_that_come_and_go() {
         stolen += ends_within_budget(move || stress(0.03, guests));
     }
     assert!(stolen > 0);
+}
+
+/// Would miss: the same on two-field stacks.
+#[test]
+fn random_trees_sum_up_on_two_field_stacks() {
+    for wait in WAITS {
+        let plan = Plan::new(Fences::Auto, wait, true).two_field();
+        for plan in [plan, plan.broadcasting().changing()] {
+            assert!(ends_within_budget(move || stress(0.05, plan)) > 0);
+        }
+    }
 }
 
 /// Long runs are asked for; the watchdog is for the default.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::time::Duration;
 
-use sinew_core::{Builder, Fences, Pool, Wait};
+use sinew_core::{Builder, Fences, Pool, StackKind, Wait};
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy with other tests.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -39,7 +39,12 @@ pub(crate) fn all_left(exits: &mpsc::Receiver<usize>) -> Vec<usize> {
 }
 
 /// What a waiting worker may run.
-pub(crate) const WAITS: [Wait; 4] = [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Block];
+pub(crate) const WAITS: [Wait; 5] =
+    [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
+
+/// Task stacks, and the fences of their owners.
+const STACKS: [(StackKind, Fences); 3] =
+    [(StackKind::Split, Fences::Auto), (StackKind::Split, Fences::Full), (StackKind::TwoField, Fences::Auto)];
 
 /// Calls `test` with a pool of `threads` workers and no guests for each way of waiting.
 pub(crate) fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
@@ -48,12 +53,12 @@ pub(crate) fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
     }
 }
 
-/// Calls `test` with a pool of `threads` workers for each combination of fences and waiting.
+/// Calls `test` with a pool of `threads` workers for each combination of stacks and waiting.
 pub(crate) fn with_each_pool(threads: usize, test: impl Fn(&Pool)) {
-    for fences in [Fences::Auto, Fences::Full] {
+    for (stack, fences) in STACKS {
         for wait in WAITS {
-            let pool = Pool::builder().threads(threads).fences(fences).wait(wait).build().unwrap();
-            test(&pool);
+            let builder = Pool::builder().threads(threads).stack(stack).fences(fences).wait(wait);
+            test(&builder.build().unwrap());
         }
     }
 }

@@ -1,0 +1,305 @@
+//! The two-field task stack, for experiments: stealing with nothing but a test-and-set.
+//!
+//! Descriptors as in the parent's stack, last in first out for the owner and stolen from the bottom, but without a private part and without
+//! compare-and-swap. Each descriptor has a `state`, which is taken by test-and-set, and an `alarm`, by which a thief tells the owner what
+//! became of the task. `bottom` belongs to whoever holds the bottom task, so a thief may act on an old value of it and must then back out.
+//! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), figure 3. Differences: the owner reads the thief's number from `alarm`; it
+//! lowers `bottom` only after a steal that was committed; while it waits, its `top` stands above the stolen task; it may park, and is woken then; thieves
+//! may refuse a task by its depth, and back out of that too.
+//!
+//! # States of a descriptor
+//!
+//! | state | `state` | `alarm` | entered by | left by |
+//! |---|---|---|---|---|
+//! | empty | empty | any | the owner's join | the owner's push |
+//! | task | task | not stolen | the owner's push | a test-and-set, the owner's or a thief's |
+//! | busy | empty | not stolen | a thief's test-and-set | its commit, or its backing out |
+//! | stolen | empty | the thief, perhaps `WAITED` | the thief's commit | its report |
+//! | done | empty | `DONE` | the thief's report | the owner's next push |
+//!
+//! # Invariants
+//!
+//! - F1: a task is taken by exactly one test-and-set that is not undone.
+//! - F2: a descriptor is filled only while it is empty or done, by the owner. A join does not leave a busy descriptor behind.
+//! - F3: `bottom` is changed only by a thief that holds the task at `bottom`, to one more, and by the owner after a stolen task is done, back to
+//!   that task. While a thief holds the task that `bottom` names, nobody else changes it: a thief would need that task, the owner waits for it.
+//! - F4: a thief commits only to the task that `bottom` names, so tasks are stolen oldest first.
+//!
+//! # Orderings
+//!
+//! - T1: a push sets `state` (Release) ↔ a test-and-set (Acquire): the task, its depth, `alarm` as not stolen, and the `bottom` that the owner lowered before.
+//! - T2: the report (AcqRel) ↔ `is_done` (Acquire): the result, and the thief's `bottom`, which the owner may then lower.
+//! - T3: push sets `state`, *light*, loads `attention` ↔ a sleeper sets `attention`, *heavy*, looks at `top`: as M5 of the parent.
+//!
+//! # Cost
+//!
+//! Two locked instructions a join, one of them the owner's test-and-set; a steal touches the descriptor's line and the one of `bottom`.
+//!
+//! # Tests
+//!
+//! `models` runs an owner and one or two thieves under loom, and plants bugs that it must catch.
+
+#[cfg(all(test, loom))]
+mod models;
+
+use std::mem::MaybeUninit;
+
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::cell::Cell;
+use sinew_sync::plant::{self, Bug, planted};
+
+use super::{CAPACITY, Popped, Task};
+
+const NOT_STOLEN: u64 = 0;
+const DONE: u64 = 1;
+const WAITED: u64 = 2;
+const THIEF_SHIFT: u32 = 2;
+
+/// A task descriptor, on a line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Descriptor {
+    /// Whether there is a task to be had.
+    state: AtomicBool,
+    alarm: AtomicU64,
+    depth: AtomicU32,
+    task: Cell<MaybeUninit<Task>>,
+}
+
+// SAFETY: `task` is written by the owner while nobody else may take it, and read by whoever has taken it (F1, F2).
+unsafe impl Sync for Descriptor {}
+// SAFETY: the pointers in it are the claimed task's own affair.
+unsafe impl Send for Descriptor {}
+
+impl Descriptor {
+    fn new() -> Self {
+        Self {
+            state: AtomicBool::new(false),
+            alarm: AtomicU64::new(NOT_STOLEN),
+            depth: AtomicU32::new(0),
+            task: Cell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Test-and-set: whether there was a task, which is the caller's now.
+    fn take(&self) -> bool {
+        // Acquire: T1.
+        self.state.swap(false, plant::ordering(Bug::RelaxedTestAndSet, Ordering::Acquire))
+    }
+
+    /// From now on there is a task.
+    fn offer(&self) {
+        let order = plant::ordering(Bug::RelaxedPush, Ordering::Release); // T1
+        if cfg!(loom) {
+            // loom may put a store after an exchange that did not see it, as if exchanges were not atomic; between exchanges it does not.
+            self.state.swap(true, order);
+        } else {
+            self.state.store(true, order);
+        }
+    }
+
+    /// A claimed task is to be had again.
+    fn give_back(&self) {
+        // Relaxed: an exchange, so that it continues the release sequence of the push (T1).
+        self.state.swap(true, Ordering::Relaxed);
+    }
+
+    /// Distance of the task from the root; a hint while it is not the caller's.
+    pub(crate) fn depth(&self) -> u32 {
+        // Relaxed: a heuristic, or read after a claim (T1).
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// Who runs the task, once known.
+    pub(crate) fn thief(&self) -> Option<usize> {
+        // Relaxed: a hint.
+        ((self.alarm.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
+    }
+
+    /// The thief reports the task as finished; answers whether the owner is parked for it.
+    pub(crate) fn finish(&self) -> bool {
+        // AcqRel: T2, and Acquire sees what the owner wrote before it set WAITED.
+        self.alarm.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
+    }
+
+    /// Whether the thief has finished.
+    pub(crate) fn is_done(&self) -> bool {
+        // Acquire: T2.
+        self.alarm.load(Ordering::Acquire) & DONE != 0
+    }
+
+    /// The owner, of a stolen task, asks to be woken at the end; answers false if the end has come already.
+    pub(crate) fn await_finish(&self) -> bool {
+        // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
+        self.alarm.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
+    }
+}
+
+/// What came of one attempt to steal.
+#[derive(Debug)]
+pub(super) enum Attempt<'a> {
+    Task(&'a Descriptor, Task),
+    Empty,
+    /// Another thief, or the owner, was faster.
+    Lost,
+    /// A task was claimed that must not be taken, and given back.
+    BackedOut,
+}
+
+/// The stack.
+#[derive(Debug)]
+pub(crate) struct TwoField {
+    /// The next free descriptor. The owner's; for others a hint, exact before their heavy fence.
+    top: CachePadded<AtomicUsize>,
+    /// The next descriptor to steal; see F3.
+    bottom: CachePadded<AtomicUsize>,
+    descriptors: Box<[Descriptor]>,
+}
+
+impl TwoField {
+    pub(super) fn new() -> Self {
+        Self {
+            top: CachePadded::new(AtomicUsize::new(0)),
+            bottom: CachePadded::new(AtomicUsize::new(0)),
+            descriptors: (0..CAPACITY).map(|_| Descriptor::new()).collect(),
+        }
+    }
+
+    /// Whether nothing may be pushed. Owner only.
+    pub(crate) fn is_full(&self) -> bool {
+        // Relaxed: the owner's own.
+        self.top.load(Ordering::Relaxed) >= self.descriptors.len()
+    }
+
+    /// Whether there is nothing on it. Exact for the owner.
+    pub(super) fn is_empty(&self) -> bool {
+        self.top.load(Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.descriptors)
+    }
+
+    /// Pushes a task, and answers its descriptor's number. Whoever pushes looks at its attention word afterwards (T3).
+    ///
+    /// # Safety
+    ///
+    /// Owner only, with room left. The task's data stay valid until it is popped or finished.
+    pub(crate) unsafe fn push(&self, task: Task, depth: u32) -> usize {
+        // Relaxed: the owner's own.
+        let at = self.top.load(Ordering::Relaxed);
+        let descriptor = &self.descriptors[at];
+        // SAFETY: empty or done, so nobody else reads it (F2).
+        descriptor.task.with_mut(|slot| unsafe {
+            (*slot).write(task);
+        });
+        // Relaxed: published by `state`.
+        descriptor.depth.store(depth, Ordering::Relaxed);
+        descriptor.alarm.store(NOT_STOLEN, Ordering::Relaxed);
+        descriptor.offer();
+        // Release: a sleeper that sees it finds the task.
+        self.top.store(at + 1, Ordering::Release);
+        at
+    }
+
+    /// Takes the newest task back, or finds that a thief has it. `None` while a thief has claimed it and may yet back out: then look again with
+    /// [`pop_again`](Self::pop_again). Until [`unpin`](Self::unpin), `top` stays above a stolen task.
+    ///
+    /// # Safety
+    ///
+    /// Owner only; `at` is the newest task's.
+    pub(crate) unsafe fn pop(&self, at: usize) -> Option<Popped> {
+        if self.descriptors[at].take() { Some(self.taken_back(at)) } else { self.look(at) }
+    }
+
+    /// The rest of a pop that found the task claimed.
+    ///
+    /// # Safety
+    ///
+    /// Owner only, after `pop(at)` answered `None`.
+    #[cold]
+    pub(crate) unsafe fn pop_again(&self, at: usize) -> Option<Popped> {
+        let descriptor = &self.descriptors[at];
+        // Relaxed: a look before the exchange.
+        if descriptor.state.load(Ordering::Relaxed) && descriptor.take() {
+            return Some(self.taken_back(at));
+        }
+        self.look(at)
+    }
+
+    fn taken_back(&self, at: usize) -> Popped {
+        self.top.store(at, Ordering::Release);
+        Popped::Mine
+    }
+
+    fn look(&self, at: usize) -> Option<Popped> {
+        // Relaxed: what the thief wrote is read after its report (T2).
+        let stolen = self.descriptors[at].alarm.load(Ordering::Relaxed) != NOT_STOLEN;
+        (stolen || planted(Bug::HastyJoin)).then_some(Popped::Stolen)
+    }
+
+    /// The descriptor with this number.
+    pub(crate) fn descriptor(&self, at: usize) -> &Descriptor {
+        &self.descriptors[at]
+    }
+
+    /// Frees the descriptor of a stolen task.
+    ///
+    /// # Safety
+    ///
+    /// Owner only, after a pop found the task at `at` stolen, with its report seen, and nothing above it.
+    pub(crate) unsafe fn unpin(&self, at: usize) {
+        // Relaxed: F3; published by the next push (T1). The thief's own store comes before, by its report.
+        debug_assert_eq!(self.bottom.load(Ordering::Relaxed), at + 1);
+        self.bottom.store(at, Ordering::Relaxed);
+        self.top.store(at, Ordering::Release);
+    }
+
+    /// Tries to take the oldest task, if it lies deeper than `above`, and `still` holds once it is claimed.
+    pub(super) fn steal(
+        &self,
+        thief: usize,
+        above: Option<u32>,
+        still: impl FnOnce() -> bool,
+    ) -> Attempt<'_> {
+        // Relaxed: it may be old; that is found out below.
+        let at = self.bottom.load(Ordering::Relaxed);
+        let Some(descriptor) = self.descriptors.get(at) else { return Attempt::Empty };
+        let allowed = || above.is_none_or(|above| descriptor.depth() > above);
+        // Relaxed: a look before the exchange.
+        if !descriptor.state.load(Ordering::Relaxed) || !allowed() {
+            return Attempt::Empty;
+        }
+        if !descriptor.take() {
+            return Attempt::Lost;
+        }
+        // Relaxed: by T1 not older than the push of this task; and if it names this task, it is the latest (F3).
+        let is_bottom = planted(Bug::StaleBottom) || self.bottom.load(Ordering::Relaxed) == at;
+        if !(is_bottom && allowed() && still()) {
+            descriptor.give_back();
+            return Attempt::BackedOut;
+        }
+        // Relaxed: says that somebody has it, and who; its result comes with the report.
+        descriptor.alarm.store((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
+        // Relaxed: the next task is acquired by its own `state`; the owner sees this through the report.
+        self.bottom.store(at + 1, Ordering::Relaxed);
+        // SAFETY: taken (F1), and acquired (T1).
+        let task = descriptor.task.with(|task| unsafe { (*task).assume_init() });
+        Attempt::Task(descriptor, task)
+    }
+
+    /// How many tasks could be stolen now; a hint. Not zero while there is a task that was pushed before the caller's heavy fence.
+    pub(super) fn load(&self) -> usize {
+        // Acquire: the tasks below are filled.
+        let top = self.top.load(Ordering::Acquire);
+        top.saturating_sub(self.bottom.load(Ordering::Relaxed))
+    }
+
+    /// Depth of the oldest task; a hint.
+    pub(super) fn oldest_depth(&self) -> Option<u32> {
+        let at = self.bottom.load(Ordering::Relaxed);
+        let oldest = self.descriptors.get(at)?;
+        oldest.state.load(Ordering::Acquire).then(|| oldest.depth())
+    }
+}

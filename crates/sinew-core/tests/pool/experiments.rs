@@ -1,0 +1,113 @@
+//! What pools offer for experiments: two-field stacks, transitive leapfrogging, workers that never park, slow steals.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sinew_core::{Builder, Pool, StackKind, Wait, Worker};
+
+use crate::support::{add, ends};
+
+/// Joins from the root to a leaf, `depth` of them, and two leaves at the end of each.
+fn tree(w: &Worker, depth: u32, leaves: &AtomicUsize) {
+    if depth == 0 {
+        return add(leaves);
+    }
+    w.join(|w| tree(w, depth - 1, leaves), |w| tree(w, depth - 1, leaves));
+}
+
+fn two_field() -> Builder {
+    Pool::builder().threads(2).stack(StackKind::TwoField)
+}
+
+/// Would miss: a stack that is asked for and not used. Every task can be stolen at once, so nothing is ever exposed, however silent the owner.
+#[test]
+fn on_two_field_stacks_nothing_is_exposed() {
+    ends(|| {
+        let pool = two_field().build().unwrap();
+        let (begun, leaves) = (Barrier::new(2), AtomicUsize::new(0));
+        for _ in 0..100 {
+            pool.run(|w| w.join(|_| begun.wait(), |_| begun.wait()));
+            pool.run(|w| tree(w, 8, &leaves));
+        }
+        let counters = pool.counters();
+        assert_eq!(leaves.into_inner(), 25_600);
+        assert!(counters.stolen >= 100, "{counters:?}");
+        assert_eq!(counters.exposures, 0);
+    });
+}
+
+/// Would miss: a task that is refused by its depth and lost, or taken nevertheless.
+#[test]
+fn a_waiting_worker_takes_deeper_tasks_from_two_field_stacks() {
+    ends(|| {
+        for wait in [Wait::Leapfrog, Wait::Descendants, Wait::Transitive] {
+            let pool = Pool::builder().threads(4).stack(StackKind::TwoField).wait(wait).build().unwrap();
+            let leaves = AtomicUsize::new(0);
+            for _ in 0..50 {
+                pool.run(|w| tree(w, 10, &leaves));
+            }
+            assert_eq!(leaves.into_inner(), 50 << 10, "{wait}");
+        }
+    });
+}
+
+/// The first worker waits for the second, which waits for the third, which has three tasks that must run at the same time: the second takes one, and
+/// the first must find the other.
+fn chain(w: &Worker) {
+    let (second, third, all) = (Barrier::new(2), Barrier::new(2), Barrier::new(3));
+    w.join(
+        |_| second.wait(),
+        |w| {
+            second.wait();
+            w.join(
+                |_| third.wait(),
+                |w| {
+                    third.wait();
+                    w.join(|w| w.join(|_| all.wait(), |_| all.wait()), |_| all.wait());
+                },
+            );
+        },
+    );
+}
+
+/// Would miss: leapfrogging that ends at the thief, where the pool is to follow the thief's own thief.
+#[test]
+fn transitive_leapfrogging_helps_the_thief_of_the_thief() {
+    ends(|| {
+        let builder = Pool::builder().threads(3).stack(StackKind::TwoField).wait(Wait::Transitive);
+        // A worker that has parked for its thief does not hear of what the thief pushes later.
+        let pool = builder.never_park(true).build().unwrap();
+        for _ in 0..20 {
+            pool.run(chain);
+        }
+        assert!(pool.counters().leapfrogged >= 20);
+    });
+}
+
+/// Would miss: a worker that parks although it was told not to, and a pool of such workers that does not end or lets none stand down.
+#[test]
+fn workers_that_never_park_do_not_park() {
+    ends(|| {
+        let pool = Pool::builder().threads(3).never_park(true).build().unwrap();
+        let leaves = AtomicUsize::new(0);
+        for _ in 0..20 {
+            pool.run(|w| tree(w, 10, &leaves));
+        }
+        assert_eq!((leaves.load(Ordering::Relaxed), pool.counters().parks), (20 << 10, 0));
+        pool.set_workers(1);
+        pool.run(|w| tree(w, 10, &leaves));
+        pool.set_workers(3);
+        pool.run(|w| tree(w, 10, &leaves));
+        assert_eq!(leaves.into_inner(), 22 << 10);
+    });
+}
+
+/// Would miss: a name that is printed and not read.
+#[test]
+fn stacks_are_parsed_as_they_are_printed() {
+    for stack in [StackKind::Split, StackKind::TwoField] {
+        assert_eq!(stack.to_string().parse(), Ok(stack));
+    }
+    let error = "three-field".parse::<StackKind>().unwrap_err().to_string();
+    assert_eq!(error, "unknown task stack `three-field`; use one of `split`, `two-field`");
+}
