@@ -59,11 +59,11 @@ fn loom_affinity_hands_out_each_index_once() {
     two_participants(|| learned(&LoopMemory::new()), 4);
 }
 
-/// A source of 4 whose shares are the outer and the inner two.
+/// A source of 4 in which the share of seat 0 is 0, 1 and 3.
 fn learned(memory: &LoopMemory) -> Source {
     let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
-    // Seat 0 begins with 0 and 1, seat 1 with 2 and 3; each loses its second to the other.
-    let taken = [source.claim(0), source.steal(1), source.claim(1), source.claim(1), source.steal(0)];
+    // Seat 0 begins with 0 and 1, seat 1 with 2 and 3, of which it loses the second.
+    let taken = [source.claim(0), source.claim(0), source.claim(1), source.steal(0), source.claim(1)];
     assert_eq!(taken, [Some(0..1), Some(1..2), Some(2..3), Some(3..4), None]);
     source.teach(memory, true);
     let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
