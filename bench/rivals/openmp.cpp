@@ -104,4 +104,12 @@ u64 irregular(u64 kind, u64 length) {
     return sum;
 }
 
+void sweeps(u64 kind, std::vector<u64>& data, u64 repeats) {
+    u64 rows = data.size() / WIDTH, *first = data.data();
+    for (u64 r = 0; r < repeats; r++) {
+#pragma omp parallel for schedule(static)
+        for (u64 number = 0; number < rows; number++) sweep_row(kind, rows, number, first + number * WIDTH);
+    }
+}
+
 }  // namespace rival

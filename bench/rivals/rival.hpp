@@ -29,6 +29,7 @@ void touch_each(u64 length, std::atomic<unsigned char>* marks);
 void empty_each(u64 length);
 u64 region(u64 steps, u64 seed);
 u64 irregular(u64 kind, u64 length);
+void sweeps(u64 kind, std::vector<u64>& data, u64 repeats);
 }  // namespace rival
 
 inline u64 spin(u64 steps, u64 seed) {
@@ -56,6 +57,15 @@ inline u64 steps_of(u64 kind, u64 length, u64 i) {
     if (kind == 0) return i < length / 4 && i % 24 == 5 ? 20000 : 100;
     if (kind == 1) return (length - i) * 1200 / length;
     return 64ull << (hash(i) % 8);
+}
+
+/// Elements of a row, and one sweep over row `number`, as in src/problems/sweeps/mod.rs.
+constexpr u64 WIDTH = 64;
+
+inline void sweep_row(u64 kind, u64 rows, u64 number, u64* row) {
+    u64 rounds = kind == 1 && number < rows / 4 ? 6 : 1;
+    for (u64 round = 0; round < rounds; round++)
+        for (u64 at = 0; at < WIDTH; at++) row[at] = ((row[at] << 7) | (row[at] >> 57)) ^ (number + at);
 }
 
 /// One row of a matrix product.
@@ -95,6 +105,14 @@ inline u64 regions(const Case& c) {
     return sum;
 }
 
+inline u64 sweeps(const Case& c) {
+    std::vector<u64> data(c.size * WIDTH);
+    rival::sweeps(c.kind, data, c.repeats);
+    u64 sum = 0;
+    for (u64 x : data) sum += x;
+    return sum;
+}
+
 inline u64 solve(const std::string& problem, const Case& c) {
     if (problem == "fib") return rival::fib(c.size);
     if (problem == "nqueens") return rival::queens(c.size);
@@ -103,6 +121,7 @@ inline u64 solve(const std::string& problem, const Case& c) {
     if (problem == "loops") return loops(c);
     if (problem == "regions") return regions(c);
     if (problem == "irregular") return rival::irregular(c.kind, c.size);
+    if (problem == "sweeps") return sweeps(c);
     std::cerr << "unknown problem " << problem << '\n';
     std::exit(2);
 }

@@ -6,6 +6,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_invoke.h>
 #include <tbb/parallel_reduce.h>
+#include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
@@ -93,6 +94,16 @@ u64 irregular(u64 kind, u64 length) {
         return sum;
     };
     return tbb::parallel_reduce(Range(0, length), u64(0), part, [](u64 a, u64 b) { return a + b; });
+}
+
+void sweeps(u64 kind, std::vector<u64>& data, u64 repeats) {
+    u64 rows = data.size() / WIDTH, *first = data.data();
+    tbb::affinity_partitioner memory;
+    auto part = [=](const Range& range) {
+        for (u64 number = range.begin(); number != range.end(); number++)
+            sweep_row(kind, rows, number, first + number * WIDTH);
+    };
+    for (u64 r = 0; r < repeats; r++) tbb::parallel_for(Range(0, rows), part, memory);
 }
 
 }  // namespace rival

@@ -9,11 +9,12 @@ mod matmul;
 mod nqueens;
 mod regions;
 mod skynet;
+mod sweeps;
 
 use crate::problem::Problem;
 
 /// Every problem, in the order of the report.
-pub(crate) const ALL: [Problem; 7] = [
+pub(crate) const ALL: [Problem; 8] = [
     fib::PROBLEM,
     nqueens::PROBLEM,
     skynet::PROBLEM,
@@ -21,6 +22,7 @@ pub(crate) const ALL: [Problem; 7] = [
     loops::PROBLEM,
     regions::PROBLEM,
     irregular::PROBLEM,
+    sweeps::PROBLEM,
 ];
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::mem;
 
-use sinew::{Schedule, Worker};
+use sinew::{LoopMemory, Schedule, Worker};
 
 use crate::app::App;
 use crate::options::{Error, Numbers, Options};
@@ -118,11 +118,14 @@ impl Solve for Heat {
     }
 
     fn parallel(&self, _: &Worker, [mut now, mut next]: [Plate; 2]) -> Plate {
+        // Each grid is written in every other step, but read where it is written: one memory serves both.
+        let memory = LoopMemory::new();
         for _ in 0..self.steps {
             sinew::over(next.inner_mut())
                 .chunks(self.side)
                 .enumerate()
                 .schedule(self.schedule)
+                .memory(&memory)
                 .for_each(|(above, row)| now.relax(above, row));
             mem::swap(&mut now, &mut next);
         }

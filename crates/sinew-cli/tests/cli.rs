@@ -78,7 +78,19 @@ fn every_application_runs_under_every_wait_policy() {
 
 #[test]
 fn loops_run_under_every_schedule() {
-    for schedule in ["static", "dynamic:4", "dynamic,4", "tapered:2", "factoring:2", "stealing"] {
+    let schedules = [
+        "static",
+        "dynamic:4",
+        "dynamic,4",
+        "tapered:2",
+        "factoring:2",
+        "stealing",
+        "affinity",
+        "weighted",
+        "simple:4",
+        "adaptive",
+    ];
+    for schedule in schedules {
         let report = good(&["run", "heat", "--size", "tiny", "--threads", "2", "--schedule", schedule]);
         assert!(report.contains("(right)"), "{schedule}: {report}");
     }

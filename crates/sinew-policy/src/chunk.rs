@@ -4,6 +4,9 @@
 //! large ones are cheap and may leave one worker busy while the others wait. The rules here answer how large the next
 //! chunk is, from numbers alone; who may take it is the business of the chunk sources in `sinew-core`.
 //!
+//! Schedules with arithmetic of their own have it in [`affinity`](crate::affinity), [`weighted`](crate::weighted) and
+//! [`split`](crate::split).
+//!
 //! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`tapered`], factoring (Hummel, Schonberg and Flynn)
 //! for [`factoring`], lazy binary splitting (Tzannes and others) for [`Halving`].
 //! Differences: factoring's batches are fixed by the length alone, so a chunk follows from the remainder without
@@ -24,7 +27,8 @@ use std::str::FromStr;
 
 /// How a loop hands out its iterations.
 ///
-/// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`; the number may be left out and is 1 then.
+/// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`, `affinity`, `weighted`, `simple:64`, `adaptive:1`; the number may
+/// be left out and is 1 then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Schedule {
@@ -49,6 +53,23 @@ pub enum Schedule {
     /// A range a worker; who runs dry takes the back half of another's. Suits most loops.
     #[default]
     Stealing,
+    /// The parts that each worker ran when the loop ran last, as a memory that the caller holds tells; who runs dry steals. For loops that run
+    /// again and again over the same data and are not quite even. Without a memory, or with one that knows nothing of a loop of this length,
+    /// everybody begins with an equal share.
+    Affinity,
+    /// Shares as long as each worker is fast, as a memory that the caller holds tells; who runs dry steals. For cores of different speed.
+    /// Without a memory, or with an empty one, everybody begins with an equal share.
+    Weighted,
+    /// Halves of halves, down to between half a grain and a grain, offered to thieves like the arms of a `join`.
+    Simple {
+        /// Iterations of the largest piece, at least 1.
+        grain: usize,
+    },
+    /// Halves of halves, down to a few pieces a worker; what is stolen is cut further, since somebody had nothing to do.
+    Adaptive {
+        /// No piece of so many iterations is cut, at least 1.
+        grain: usize,
+    },
 }
 
 impl Schedule {
@@ -59,9 +80,11 @@ impl Schedule {
     /// [`ScheduleError`] if a chunk is 0; use at least 1.
     pub fn check(self) -> Result<Self, ScheduleError> {
         match self {
-            Self::Dynamic { chunk: 0 } | Self::Tapered { min: 0 } | Self::Factoring { min: 0 } => {
-                Err(ScheduleError::Zero(self))
-            }
+            Self::Dynamic { chunk: 0 }
+            | Self::Tapered { min: 0 }
+            | Self::Factoring { min: 0 }
+            | Self::Simple { grain: 0 }
+            | Self::Adaptive { grain: 0 } => Err(ScheduleError::Zero(self)),
             _ => Ok(self),
         }
     }
@@ -71,6 +94,18 @@ impl Schedule {
             "dynamic" => Some(Self::Dynamic { chunk: number }),
             "tapered" => Some(Self::Tapered { min: number }),
             "factoring" => Some(Self::Factoring { min: number }),
+            "simple" => Some(Self::Simple { grain: number }),
+            "adaptive" => Some(Self::Adaptive { grain: number }),
+            _ => None,
+        }
+    }
+
+    fn without_number(name: &str) -> Option<Self> {
+        match name {
+            "static" => Some(Self::Static),
+            "stealing" => Some(Self::Stealing),
+            "affinity" => Some(Self::Affinity),
+            "weighted" => Some(Self::Weighted),
             _ => None,
         }
     }
@@ -84,6 +119,10 @@ impl fmt::Display for Schedule {
             Self::Tapered { min } => write!(f, "tapered:{min}"),
             Self::Factoring { min } => write!(f, "factoring:{min}"),
             Self::Stealing => f.write_str("stealing"),
+            Self::Affinity => f.write_str("affinity"),
+            Self::Weighted => f.write_str("weighted"),
+            Self::Simple { grain } => write!(f, "simple:{grain}"),
+            Self::Adaptive { grain } => write!(f, "adaptive:{grain}"),
         }
     }
 }
@@ -97,11 +136,10 @@ impl FromStr for Schedule {
             None => (lower.as_str(), None),
             Some((name, number)) => (name, Some(number)),
         };
-        match (name, number) {
-            ("static", None) => return Ok(Self::Static),
-            ("stealing", None) => return Ok(Self::Stealing),
-            ("static" | "stealing", Some(_)) => return Err(ScheduleError::TakesNoNumber(text.to_owned())),
-            _ => {}
+        match (Self::without_number(name), number) {
+            (Some(schedule), None) => return Ok(schedule),
+            (Some(_), Some(_)) => return Err(ScheduleError::TakesNoNumber(text.to_owned())),
+            (None, _) => {}
         }
         let schedule =
             Self::with_number(name, 1).ok_or_else(|| ScheduleError::UnknownName(text.to_owned()))?;
@@ -132,7 +170,8 @@ impl fmt::Display for ScheduleError {
         match self {
             Self::UnknownName(text) => write!(
                 f,
-                "`{text}` is not a schedule: write static, dynamic:CHUNK, tapered:MIN, factoring:MIN or stealing"
+                "`{text}` is not a schedule: write static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing, affinity, weighted, \
+                 simple:GRAIN or adaptive:GRAIN"
             ),
             Self::NotANumber(text) => {
                 write!(
@@ -141,7 +180,7 @@ impl fmt::Display for ScheduleError {
                 )
             }
             Self::TakesNoNumber(text) => {
-                write!(f, "schedule `{text}` takes no number: write static or stealing alone")
+                write!(f, "schedule `{text}` takes no number: leave out the colon and what follows")
             }
             Self::Zero(schedule) => {
                 write!(f, "schedule `{schedule}` has chunks of 0 iterations: use at least 1")
@@ -223,6 +262,8 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
 pub struct Halving {
     min: usize,
     max: usize,
+    /// No range, and no piece, of a loop that is longer becomes shorter than half of it.
+    grain: usize,
 }
 
 impl Halving {
@@ -238,13 +279,22 @@ impl Halving {
     #[inline]
     pub fn new(n: usize, workers: usize) -> Self {
         let share = n / workers.max(1);
-        Self { min: (share / Self::FINEST).max(1), max: (share / Self::FRACTION).max(1) }
+        Self { min: (share / Self::FINEST).max(1), max: (share / Self::FRACTION).max(1), grain: 1 }
+    }
+
+    /// Pieces of half a grain to a grain, whatever the loop.
+    #[inline]
+    pub fn with_grain(grain: usize) -> Self {
+        let grain = grain.max(1);
+        Self { min: grain, max: grain, grain }
     }
 
     /// What the owner of `remaining` iterations takes next.
     #[inline]
     pub fn piece(&self, remaining: usize) -> usize {
-        (remaining / Self::FRACTION).clamp(self.min, self.max).min(remaining)
+        let piece = (remaining / Self::FRACTION).clamp(self.min, self.max).min(remaining);
+        let rest = remaining - piece;
+        if rest > 0 && rest < self.grain / 2 { remaining.div_ceil(2) } else { piece }
     }
 
     /// How long a thief lets the owner of `remaining` iterations go on before it steals from them, in nanoseconds.
@@ -261,7 +311,7 @@ impl Halving {
     /// What a thief takes of `remaining` iterations: the larger half, so that a single one can be taken.
     #[inline]
     pub fn stolen(&self, remaining: usize) -> usize {
-        remaining.div_ceil(2)
+        if remaining <= self.grain { remaining } else { remaining.div_ceil(2) }
     }
 }
 
@@ -348,15 +398,37 @@ mod tests {
             prop_assert!(sizes.stolen(share) >= share - sizes.stolen(share));
         }
 
+        /// Would miss: a piece above the grain or below half of it, from whatever ranges owners and thieves make of the loop.
+        #[test]
+        fn pieces_with_a_grain_are_half_a_grain_to_a_grain(n in 1..10_000_usize, grain in 1..200_usize, thefts in any::<u64>()) {
+            let sizes = Halving::with_grain(grain);
+            let (mut ranges, mut bits) = (vec![n], thefts);
+            while let Some(remaining) = ranges.pop() {
+                bits = bits.rotate_left(1);
+                let taken = if bits & 1 == 0 { sizes.piece(remaining) } else { sizes.stolen(remaining) };
+                prop_assert!(taken >= 1 && taken <= remaining);
+                if bits & 1 == 0 {
+                    prop_assert!(taken <= grain && (taken >= grain / 2 || taken == n), "{} of {}", taken, remaining);
+                } else {
+                    ranges.push(taken);
+                }
+                ranges.extend((taken < remaining).then(|| remaining - taken));
+            }
+        }
+
         /// Would miss: a schedule that a program prints and does not understand.
         #[test]
-        fn schedules_are_parsed_as_they_are_printed(number in 1..usize::MAX, which in 0..5_usize) {
+        fn schedules_are_parsed_as_they_are_printed(number in 1..usize::MAX, which in 0..9_usize) {
             let schedule = [
                 Schedule::Static,
                 Schedule::Dynamic { chunk: number },
                 Schedule::Tapered { min: number },
                 Schedule::Factoring { min: number },
                 Schedule::Stealing,
+                Schedule::Affinity,
+                Schedule::Weighted,
+                Schedule::Simple { grain: number },
+                Schedule::Adaptive { grain: number },
             ][which];
             prop_assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }

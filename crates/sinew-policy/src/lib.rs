@@ -9,8 +9,14 @@
 //! |---|---|
 //! | [`victim`] | which worker a thief tries next |
 //! | [`chunk`] | how many iterations of a loop a worker takes at once |
+//! | [`affinity`] | which part of a repeated loop is dealt to whom |
+//! | [`weighted`] | how long the shares of unequal workers are |
+//! | [`split`] | where a range of one or more dimensions is cut, and when no more |
 //! | [`idle`] | how long an idle worker spins before it parks |
 
+pub mod affinity;
 pub mod chunk;
 pub mod idle;
+pub mod split;
 pub mod victim;
+pub mod weighted;

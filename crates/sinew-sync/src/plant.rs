@@ -33,6 +33,8 @@ pub enum Bug {
     PublishWithoutToken,
     /// A thief of a loop's range deposits what it stole with a store instead of an exchange.
     StoredDeposit,
+    /// A thief of a loop's range notes what it stole only after others may have stolen from it in turn.
+    LateNote,
     /// A searcher that has found work does not wake the next one.
     LonelySearcher,
     /// A worker leaves an ending pool as soon as it finds nothing to do itself.

@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 /// few enough to combine one after the other.
 const BLOCKS: usize = 1024;
 
-impl<I: Items> Over<I> {
+impl<I: Items> Over<'_, I> {
     /// Combines all items in order; `identity()` if there are none.
     ///
     /// `op` must be associative and `identity()` its neutral element, since any number of partial results may begin with one.

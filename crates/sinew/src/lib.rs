@@ -33,19 +33,23 @@
 //! |---|---|
 //! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
+//! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //!
 //! The mechanism below them is the crate `sinew-core`.
 
+mod blocks;
 mod divide;
 mod fold;
 mod over;
 mod sort;
 
+pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
-pub use sinew_core::data::{Chunk, IntoItems, Items, ReadItems};
+pub use sinew_core::data::{Chunk, IntoItems, Items, ReadItems, TileMut, TilesMut};
+pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Counters, Pool, Scope, ScopeBuilder, Victims, Wait, Worker, join, run, scope, spawn,
 };
@@ -55,6 +59,7 @@ pub use sinew_topology::Mapping;
 /// What most programs need: `use sinew::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Mapping, Over, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, over,
+        LoopMemory, Mapping, Over, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer,
+        over,
     };
 }

@@ -2,6 +2,7 @@
 
 use sinew_core::data::{Chunk, Enumerate, IntoItems, Items, Zip};
 use sinew_core::loops::{self, Options};
+use sinew_core::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
 
 /// Begins a skeleton over `data`: a reference to a slice, vector or array, or a range of integers.
@@ -16,8 +17,8 @@ use sinew_policy::chunk::Schedule;
 /// assert_eq!(sinew::over(0..4_u64).map_reduce(|i| i * i, || 0, |a, b| a + b), 14);
 /// ```
 #[inline]
-pub fn over<D: IntoItems>(data: D) -> Over<D::Items> {
-    Over { items: data.into_items(), options: Options::default(), reproducible: false }
+pub fn over<D: IntoItems>(data: D) -> Over<'static, D::Items> {
+    Over::new(data.into_items())
 }
 
 /// A skeleton in the making: items and how to go about them.
@@ -36,13 +37,19 @@ pub fn over<D: IntoItems>(data: D) -> Over<D::Items> {
 /// nothing.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
-pub struct Over<I> {
+pub struct Over<'m, I> {
     pub(crate) items: I,
-    pub(crate) options: Options,
+    pub(crate) options: Options<'m>,
     pub(crate) reproducible: bool,
 }
 
-impl<I: Items> Over<I> {
+impl<I> Over<'static, I> {
+    pub(crate) fn new(items: I) -> Self {
+        Self { items, options: Options::default(), reproducible: false }
+    }
+}
+
+impl<'m, I: Items> Over<'m, I> {
     /// How the items are handed out; [`Schedule::Stealing`] by default.
     ///
     /// # Panics
@@ -62,6 +69,24 @@ impl<I: Items> Over<I> {
             Err(error) => panic!("{error}"),
         }
         self
+    }
+
+    /// What the runs of this loop remember, for the schedules that make use of it: [`Schedule::Affinity`] and
+    /// [`Schedule::Weighted`]. Hold one for each loop that runs again and again.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let (mut plate, memory) = (vec![0.0_f64; 100_000], LoopMemory::new());
+    /// for step in 0..10 {
+    ///     // Every worker finds in its caches what it left there in the step before.
+    ///     over(&mut plate).schedule(Schedule::Affinity).memory(&memory).for_each(|point| *point += f64::from(step));
+    /// }
+    /// assert!(plate.iter().all(|&point| point == 45.0));
+    /// ```
+    pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I> {
+        let Self { items, options: Options { schedule, threads, .. }, reproducible } = self;
+        Over { items, options: Options { schedule, threads, memory: Some(memory) }, reproducible }
     }
 
     /// At most so many workers take part, the caller included; all of the pool by default.
@@ -87,7 +112,7 @@ impl<I: Items> Over<I> {
     /// assert_eq!(sinew::over(&xs).chunks(4).map(|chunk| chunk.iter().sum::<u32>()), [6, 22, 17]);
     /// ```
     #[track_caller]
-    pub fn chunks(self, size: usize) -> Over<I::Chunks>
+    pub fn chunks(self, size: usize) -> Over<'m, I::Chunks>
     where
         I: Chunk,
     {
@@ -101,12 +126,12 @@ impl<I: Items> Over<I> {
     /// sinew::over(&mut ys).zip(&xs).for_each(|(y, x)| *y += x);
     /// assert_eq!(ys, [11, 22, 33]);
     /// ```
-    pub fn zip<D: IntoItems>(self, other: D) -> Over<Zip<I, D::Items>> {
+    pub fn zip<D: IntoItems>(self, other: D) -> Over<'m, Zip<I, D::Items>> {
         self.with(|items| Zip::new(items, other.into_items()))
     }
 
     /// Items with their numbers, from 0.
-    pub fn enumerate(self) -> Over<Enumerate<I>> {
+    pub fn enumerate(self) -> Over<'m, Enumerate<I>> {
         self.with(Enumerate::new)
     }
 
@@ -119,7 +144,7 @@ impl<I: Items> Over<I> {
         self
     }
 
-    fn with<J>(self, adapt: impl FnOnce(I) -> J) -> Over<J> {
+    fn with<J>(self, adapt: impl FnOnce(I) -> J) -> Over<'m, J> {
         Over { items: adapt(self.items), options: self.options, reproducible: self.reproducible }
     }
 

@@ -4,7 +4,7 @@ use crate::over::Over;
 use sinew_core::data::{SliceMut, sort_by};
 use std::cmp::Ordering;
 
-impl<T: Send> Over<SliceMut<'_, T>> {
+impl<T: Send> Over<'_, SliceMut<'_, T>> {
     /// Sorts the slice; equal elements keep their order. The schedule plays no part.
     ///
     /// # Panics

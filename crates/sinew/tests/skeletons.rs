@@ -27,6 +27,10 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
         (1..70_usize).prop_map(|min| Schedule::Tapered { min }),
         (1..70_usize).prop_map(|min| Schedule::Factoring { min }),
         Just(Schedule::Stealing),
+        Just(Schedule::Affinity),
+        Just(Schedule::Weighted),
+        (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
+        (1..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ]
 }
 

@@ -106,6 +106,12 @@ impl<'a, T> SliceMut<'a, T> {
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 
+    /// Where the slice begins.
+    #[inline]
+    pub(super) fn start(&self) -> *mut T {
+        self.start
+    }
+
     /// # Safety
     ///
     /// As for [`Items::piece`].

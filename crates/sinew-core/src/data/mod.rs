@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
 //! | `adapt` | chunks, zips and numbering of them |
+//! | `tiles` | the tiles of a grid that lies row by row in a slice |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
 //! | `sort`, `merge` | the stable parallel merge sort |
 
@@ -15,11 +16,13 @@ mod items;
 mod merge;
 mod output;
 mod sort;
+mod tiles;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use sort::sort_by;
+pub use tiles::{TileMut, TilesMut, TilesPiece};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

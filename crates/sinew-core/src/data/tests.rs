@@ -1,6 +1,6 @@
 //! Items, outputs and sorting, with values that count their drops and functions that panic.
 
-use super::{Chunk, Enumerate, IntoItems, Items, Output, Zip, sort_by};
+use super::{Chunk, Enumerate, IntoItems, Items, Output, TilesMut, Zip, sort_by};
 use crate::source::Source;
 use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
@@ -200,4 +200,45 @@ fn filling_ends_at_the_first_error() {
     assert_eq!(unsafe { writer.try_fill(0..4, values.into_iter()) }, ControlFlow::Break("two"));
     drop(writer);
     assert_eq!(output.finish(), None::<Vec<i32>>);
+}
+
+proptest! {
+    /// Would miss: an element of two tiles or of none, a row beyond its tile's edge, and a tile that tells a wrong place.
+    #[test]
+    fn tiles_share_a_grid_out(rows in 0..30_usize, columns in 1..30_usize, tile in [1..9_usize, 1..9], order in any::<u64>()) {
+        let mut data = vec![Vec::new(); rows * columns];
+        let tiles = TilesMut::new(&mut data, columns, tile);
+        let mut numbers: Vec<usize> = (0..tiles.length()).collect();
+        fastrand::Rng::with_seed(order).shuffle(&mut numbers);
+        // SAFETY: each number once, all below the length.
+        let mut all: Vec<_> = numbers.iter().flat_map(|&number| unsafe { tiles.piece(number..number + 1) }).collect();
+        // All tiles exist at once, and every other is written from bottom to top, row by row.
+        for (number, tile) in all.iter_mut().enumerate() {
+            let across = tile.columns();
+            let write = |i: usize, row: &mut [Vec<(usize, usize)>]| {
+                row.iter_mut().zip(across.clone()).for_each(|(element, j)| element.push((i, j)));
+            };
+            if number % 2 == 0 {
+                tile.rows_mut().for_each(|(i, row)| write(i, row));
+            } else {
+                tile.rows().rev().for_each(|i| write(i, tile.row_mut(i)));
+            }
+            prop_assert!(tile.rows().all(|i| tile.row(i).len() == across.len()));
+        }
+        drop(all);
+        for (number, element) in data.iter().enumerate() {
+            prop_assert_eq!(element, &[(number / columns, number % columns)]);
+        }
+    }
+}
+
+/// Would miss: a reference to an element of another tile.
+#[test]
+#[should_panic(expected = "row 2 is not in a tile of rows 0..2")]
+fn a_tile_gives_its_own_rows_only() {
+    let mut data = [0; 16];
+    let tiles = TilesMut::new(&mut data, 4, [2, 2]);
+    // SAFETY: the only piece.
+    let mut first = unsafe { tiles.piece(0..1) }.next().unwrap();
+    first.row_mut(2)[0] = 1;
 }

@@ -11,44 +11,55 @@
 //! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is an arm of a join.
 //! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
 //!
-//! # Orderings
-//!
-//! `stop` is `Relaxed`: it only has to be seen soon. Panics and results are handed over under a lock or by the join.
-//!
 //! # Cost
 //!
 //! One join, and no allocation, for the loop; a claim, two loads and a counter a chunk.
 
+use super::ending::Ending;
+use super::split::split;
 use crate::Worker;
-use crate::source::Source;
+use crate::source::{LoopMemory, Source};
 use sinew_policy::chunk::{Halving, Schedule};
-use sinew_sync::atomic::{AtomicBool, Ordering, spin_loop};
+use sinew_policy::split::Splitter;
+use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
-use sinew_sync::lock::Mutex;
-use std::any::Any;
 use std::ops::{ControlFlow, Range};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// How a loop is to be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'m> {
     /// How its iterations are handed out.
     pub schedule: Schedule,
     /// At most so many workers take part (0 counts as 1).
     pub threads: usize,
+    /// What its runs remember, for the schedules that make use of it.
+    pub memory: Option<&'m LoopMemory>,
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
-        Self { schedule: Schedule::default(), threads: usize::MAX }
+        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None }
     }
 }
 
-impl Options {
+impl Options<'_> {
     /// How many workers can take part in a loop of `n` iterations on the pool of `w`.
     #[inline]
     pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
         self.threads.min(w.max_workers()).min(Source::pieces(self.schedule, n)).max(1)
+    }
+
+    /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
+    ///
+    /// `None` for other schedules, and if not all workers may take part, for a join keeps nobody away.
+    #[inline]
+    pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
+        match self.schedule {
+            _ if self.threads < w.max_workers() => None,
+            Schedule::Simple { grain } => Some((Splitter::Simple, grain)),
+            Schedule::Adaptive { grain } => Some((Splitter::adaptive(w.max_workers()), grain)),
+            _ => None,
+        }
     }
 }
 
@@ -67,20 +78,35 @@ where
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
     let participants = options.participants(w, n);
-    if participants > 1 {
+    if participants == 1 {
+        alone_to_the_end(w, n, &enter, &piece);
+    } else if let Some((splitter, grain)) = options.splitter(w) {
+        #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
+        split(w, [0..n], splitter, [grain], &|[range]| piece(&mut enter(), range));
+    } else {
         let done = if options.schedule == Schedule::Stealing {
             alone(w, n, participants, &enter, &piece)
         } else {
             0
         };
         if done < n {
-            let source = Source::new(options.schedule, n - done, participants, w.index());
+            let source =
+                Source::with_memory(options.schedule, n - done, participants, w.index(), options.memory);
             let piece =
                 |local: &mut L, range: Range<usize>| piece(local, range.start + done..range.end + done);
-            Loop { source, stop: AtomicBool::new(false), panic: Mutex::new(None), enter, piece }
-                .run(w, participants - 1);
+            Loop { source, ending: Ending::default(), enter, piece }.run(w, participants - 1, options.memory);
         }
-    } else if n > 0 {
+    }
+}
+
+/// A loop that nobody else may or can take part in.
+#[inline]
+fn alone_to_the_end<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
+where
+    E: Fn() -> L,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
+{
+    if n > 0 {
         w.count_chunk();
         // Nobody is there to be told to stop.
         let _ = piece(&mut enter(), 0..n);
@@ -129,8 +155,7 @@ where
 /// A loop that several workers take part in.
 struct Loop<E, P> {
     source: Source,
-    stop: AtomicBool,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    ending: Ending,
     enter: E,
     piece: P,
 }
@@ -141,15 +166,15 @@ where
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
     #[inline]
-    fn run(self, w: &Worker, helpers: usize) {
+    fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) {
         // Once is enough as long as nobody leaves early; what a leaving participant has left is done here.
         while !self.is_over() {
             w.join(|w| self.work(w), |w| self.assist(w, helpers));
         }
-        // Relaxed: the join has ordered everything before.
-        if self.stop.load(Ordering::Relaxed) {
-            self.rethrow_cold();
+        if let Some(memory) = memory {
+            self.source.teach(memory, !self.ending.is_near());
         }
+        self.ending.rethrow();
     }
 
     /// The first of `helpers`: offers the tasks for the others and works.
@@ -168,15 +193,13 @@ where
 
     #[inline]
     fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.source.is_exhausted()
+        self.ending.is_near() || self.source.is_exhausted()
     }
 
     /// Takes part until nothing is left.
     #[inline]
     fn work(&self, w: &Worker) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.claim_all(w))) {
-            self.stop_cold(payload);
-        }
+        self.ending.guard(|| self.claim_all(w));
     }
 
     #[inline]
@@ -184,21 +207,24 @@ where
         let seat = w.index();
         let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else { return };
         let mut local = (self.enter)();
-        let mut effort = Effort::default();
+        let mut effort = Effort::new(self.source.is_timed());
         loop {
             w.count_chunk();
             effort.begins(range.len());
             if (self.piece)(&mut local, range).is_break() {
-                self.stop.store(true, Ordering::Relaxed);
+                self.ending.stop();
             }
             w.safe_point();
-            if self.stop.load(Ordering::Relaxed) {
+            if self.ending.is_near() {
                 break;
             }
             match self.source.claim(seat).or_else(|| self.steal_cold(seat, &effort)) {
                 Some(next) => range = next,
                 None => break,
             }
+        }
+        if self.source.is_timed() {
+            self.source.measured(seat, effort.items, now_ns() - effort.since_ns);
         }
         self.source.leave(seat);
     }
@@ -215,24 +241,6 @@ where
         }
         self.source.steal(seat)
     }
-
-    /// Keeps the first panic. The payload of a later one is dropped: if that panics in turn, the join passes it on.
-    #[cold]
-    fn stop_cold(&self, payload: Box<dyn Any + Send>) {
-        self.stop.store(true, Ordering::Relaxed);
-        let mut first = self.panic.lock();
-        let late = if first.is_none() { first.replace(payload) } else { Some(payload) };
-        drop(first);
-        drop(late);
-    }
-
-    #[cold]
-    fn rethrow_cold(&self) {
-        let first = self.panic.lock().take();
-        if let Some(payload) = first {
-            resume_unwind(payload);
-        }
-    }
 }
 
 /// What a participant has done, and how long it took: whether another's range is worth stealing follows from it.
@@ -248,6 +256,16 @@ struct Effort {
 impl Effort {
     /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and never look at the clock.
     const FIRST: u32 = 3;
+
+    /// Measures from the first chunk on if every chunk counts.
+    #[inline]
+    fn new(from_the_first: bool) -> Self {
+        if from_the_first {
+            Self { chunks: Self::FIRST, since_ns: now_ns(), items: 0 }
+        } else {
+            Self::default()
+        }
+    }
 
     /// A chunk of `items` iterations begins.
     #[inline]

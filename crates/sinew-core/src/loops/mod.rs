@@ -1,22 +1,27 @@
 //! Loops: many workers, one chunk source.
 //!
 //! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function for each item, `collect`
-//! writes an output, `fold` combines in order, `scan` does both. All of them leave the fan-out, panics and early ends to
-//! the `driver`.
+//! writes an output, `fold` combines in order, `scan` does both. All of them leave the fan-out to the `driver`, or to `split` where
+//! ranges are cut in halves that become arms of joins, and panics and early ends to `ending`. `blocks` are loops over two
+//! or more dimensions.
 //!
 //! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop asks for each index
 //! once, and nobody can ask again.
 
 #![expect(clippy::needless_pass_by_value, reason = "a loop uses its items up")]
 
+mod blocks;
 mod collect;
 mod driver;
+mod ending;
 mod fold;
 mod scan;
 #[cfg(all(test, shuttle))]
 mod schedules;
+mod split;
 mod visit;
 
+pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
 pub use driver::Options;
 pub use fold::fold;

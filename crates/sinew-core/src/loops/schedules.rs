@@ -3,7 +3,8 @@
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p sinew-core --release shuttle_`; a schedule that fails is printed with its seed.
 
-use super::{Options, fold, for_each, map, try_for_each};
+use super::{Options, fold, fold_blocks, for_each, map, try_for_each};
+use crate::source::LoopMemory;
 use crate::{Pool, Worker};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::{Config, Runner};
@@ -11,21 +12,31 @@ use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-const SCHEDULES: [Schedule; 4] =
-    [Schedule::Stealing, Schedule::Static, Schedule::Dynamic { chunk: 2 }, Schedule::Factoring { min: 1 }];
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::Stealing,
+    Schedule::Static,
+    Schedule::Dynamic { chunk: 2 },
+    Schedule::Factoring { min: 1 },
+    Schedule::Affinity,
+    Schedule::Adaptive { grain: 1 },
+];
 
 /// Runs `test` on a pool of three, with each kind of loop, under many schedules.
 fn explore(test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static) {
+    explore_with(&SCHEDULES, test);
+}
+
+fn explore_with(schedules: &[Schedule], test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static) {
     let iterations =
         std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(500);
-    for schedule in SCHEDULES {
+    for &schedule in schedules {
         let seed = fastrand::u64(..);
         println!("{schedule}: seed {seed}");
         let mut config = Config::new();
         config.stack_size = 256 * 1024;
         Runner::new(RandomScheduler::new_from_seed(seed, iterations), config).run(move || {
             let pool = Pool::builder().threads(3).build().unwrap();
-            pool.run(|w| test(w, &Options { schedule, threads: usize::MAX }));
+            pool.run(|w| test(w, &Options { schedule, ..Options::default() }));
         });
     }
 }
@@ -86,5 +97,31 @@ fn shuttle_nested_loops_end_also_by_panics_and_errors() {
             });
         }));
         assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&2_u8));
+    });
+}
+
+/// Would miss: a run that finds the memory of the one before in a state that no single thread would leave.
+#[test]
+fn shuttle_runs_with_a_memory_visit_each_index_once() {
+    explore_with(&[Schedule::Affinity, Schedule::Weighted], |w, options| {
+        let memory = LoopMemory::new();
+        let options = Options { memory: Some(&memory), ..*options };
+        for run in 0..3 {
+            let visits: [AtomicU32; 9] = std::array::from_fn(|_| AtomicU32::new(0));
+            for_each(w, 0..visits.len(), &options, |index| {
+                visits[index].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1), "run {run}");
+        }
+    });
+}
+
+/// Would miss: a block that is lost between an arm and its thief, and a partial result that nobody collects.
+#[test]
+fn shuttle_blocks_are_folded_once() {
+    let schedules = [Schedule::Adaptive { grain: 1 }, Schedule::Simple { grain: 1 }, Schedule::Affinity];
+    explore_with(&schedules, |w, options| {
+        let area = |sum, [rows, columns]: [std::ops::Range<usize>; 2]| sum + rows.len() * columns.len();
+        assert_eq!(fold_blocks(w, [0..3, 0..4], [1, 2], options, || 0, area, |a, b| a + b), 12);
     });
 }

@@ -1,21 +1,31 @@
 //! Every kind of loop under every schedule against its serial form, with panics, errors and nested loops.
 
-use super::{Kind, Options, fold, for_each, map, map_blocks, scan, try_for_each, try_map};
+use super::{
+    Kind, Options, fold, fold_blocks, for_each, for_each_block, map, map_blocks, scan, try_for_each, try_map,
+};
 use crate::data::{Enumerate, IntoItems};
+use crate::source::LoopMemory;
+use crate::{Pool, Worker};
 use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-fn any_options() -> impl Strategy<Value = Options> {
+fn any_options() -> impl Strategy<Value = Options<'static>> {
     let schedule = prop_oneof![
         Just(Schedule::Static),
         (1..70_usize).prop_map(|chunk| Schedule::Dynamic { chunk }),
         (1..70_usize).prop_map(|min| Schedule::Tapered { min }),
         (1..70_usize).prop_map(|min| Schedule::Factoring { min }),
         Just(Schedule::Stealing),
+        Just(Schedule::Affinity),
+        Just(Schedule::Weighted),
+        (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
+        (1..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ];
-    (schedule, 0..6_usize).prop_map(|(schedule, threads)| Options { schedule, threads })
+    // The whole pool may take part as often as not: schedules that cut in halves go another way then.
+    let threads = prop_oneof![Just(usize::MAX), 0..6_usize];
+    (schedule, threads).prop_map(|(schedule, threads)| Options { schedule, threads, memory: None })
 }
 
 proptest! {
@@ -104,6 +114,115 @@ proptest! {
         prop_assert_eq!(payload.downcast_ref(), Some(&bad));
         prop_assert_eq!(inside.into_inner(), 0);
     }
+}
+
+/// Pools of 2 and of 5: more workers than most machines here have processors, so that some are late.
+fn on_pools(test: impl Fn(&Worker) + Sync) {
+    for threads in [2, 5] {
+        Pool::builder().threads(threads).build().unwrap().run(&test);
+    }
+}
+
+/// Would miss: an index lost when a run begins with what the run before has left, after a panic or an error as well.
+#[test]
+fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
+    on_pools(|w| {
+        for schedule in [Schedule::Affinity, Schedule::Weighted] {
+            let memory = LoopMemory::new();
+            let options = Options { schedule, memory: Some(&memory), ..Options::default() };
+            for run in 0..60_usize {
+                let n = 5_000 + run / 20;
+                let visits: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(0)).collect();
+                let cost =
+                    |index: usize| (0..index / 100).fold(index, |hash, step| hash.rotate_left(5) ^ step);
+                for_each(w, 0..n, &options, |index| {
+                    std::hint::black_box(cost(index));
+                    visits[index].fetch_add(1, Ordering::Relaxed);
+                });
+                assert!(
+                    visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1),
+                    "{schedule}, run {run}"
+                );
+                if run % 7 == 3 {
+                    let fail = |index| if index == run * 80 { Err(index) } else { Ok(()) };
+                    assert_eq!(try_for_each(w, 0..n, &options, fail), Err(run * 80));
+                    let panicked = catch_unwind(AssertUnwindSafe(|| {
+                        for_each(w, 0..n, &options, |index| assert_ne!(index, 77, "planned"));
+                    }));
+                    assert!(panicked.is_err());
+                }
+            }
+        }
+    });
+}
+
+/// Would miss: a memory shared by two loops at once, one inside the other, that mixes them up.
+#[test]
+fn nested_loops_may_share_a_memory() {
+    on_pools(|w| {
+        let memory = LoopMemory::new();
+        let options = Options { schedule: Schedule::Affinity, memory: Some(&memory), ..Options::default() };
+        for _ in 0..20 {
+            let sum = AtomicUsize::new(0);
+            for_each(w, 0..30_usize, &options, |row| {
+                crate::run(|w| {
+                    for_each(w, 0..30_usize, &options, |column| {
+                        sum.fetch_add(row * 30 + column, Ordering::Relaxed);
+                    });
+                });
+            });
+            assert_eq!(sum.into_inner(), 900 * 899 / 2);
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Would miss: a point that no block or two blocks contain, a block beyond the grain, and a wrong sum of parts.
+    #[test]
+    fn every_point_is_in_one_block(
+        rows in 0..60_usize, columns in 0..60_usize, grain in [0..9_usize, 0..9], options in any_options(),
+    ) {
+        let visits: Vec<AtomicU32> = (0..rows * columns).map(|_| AtomicU32::new(0)).collect();
+        let space = || [3..3 + rows, 5..5 + columns];
+        let adaptive = matches!(options.schedule, Schedule::Adaptive { .. });
+        crate::run(|w| for_each_block(w, space(), grain, &options, |[i, j]| {
+            assert!(adaptive || (i.len() <= grain[0].max(1) && j.len() <= grain[1].max(1)));
+            for i in i {
+                j.clone().for_each(|j| { visits[(i - 3) * columns + j - 5].fetch_add(1, Ordering::Relaxed); });
+            }
+        }));
+        prop_assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
+        let area = |sum, [i, j]: [std::ops::Range<usize>; 2]| sum + i.len() * j.len();
+        let sum = crate::run(|w| fold_blocks(w, space(), grain, &options, || 0, area, |a, b| a + b));
+        prop_assert_eq!(sum, rows * columns);
+    }
+
+    /// Would miss: a panic in a half that is lost, or one that a sibling outlives.
+    #[test]
+    fn a_panic_in_a_block_comes_out_after_everybody_has_left(bad in 0..400_usize, options in any_options()) {
+        let inside = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            crate::run(|w| for_each_block(w, [0..20, 0..20], [2, 3], &options, |[i, j]| {
+                inside.fetch_add(1, Ordering::Relaxed);
+                let hit = i.contains(&(bad / 20)) && j.contains(&(bad % 20));
+                inside.fetch_sub(1, Ordering::Relaxed);
+                if hit { std::panic::panic_any(bad); }
+            }));
+        }));
+        let payload = result.unwrap_err();
+        prop_assert_eq!(payload.downcast_ref(), Some(&bad));
+        prop_assert_eq!(inside.into_inner(), 0);
+    }
+}
+
+/// Would miss: a space that is too large to be counted and overflows instead of being refused.
+#[test]
+#[should_panic(expected = "give a larger grain")]
+fn more_blocks_than_can_be_counted_are_refused() {
+    let long = 0..usize::MAX;
+    crate::run(|w| for_each_block(w, [long.clone(), long], [1, 1], &Options::default(), |_| ()));
 }
 
 /// Would miss: loops inside loops that mix up their sources or wait for each other.

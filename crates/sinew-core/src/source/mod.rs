@@ -24,20 +24,22 @@
 //! # Cost
 //!
 //! Building one for up to [`INLINE`] participants allocates nothing. A claim is one atomic operation, on a cache line
-//! of the participant's own with [`Fixed`] and [`Stealing`], on a shared one with the others.
+//! of the participant's own with [`Fixed`], [`Stealing`] and [`Dealt`], on a shared one with the others.
 //!
 //! # Not handled
 //!
-//! A thief of [`Stealing`] that holds a stolen range while the source is closed returns it as one claim: the range is not
+//! A thief of [`Stealing`] or [`Dealt`] that holds a stolen range while the source is closed returns it as one claim: the range is not
 //! part of what `close` returns.
 //!
 //! # Tests
 //!
 //! Property tests run scripts of claims and leaves over every schedule (I1 to I3) and close it at any point (I4); loom runs
-//! the protocols of [`Fixed`] and [`Stealing`] with two participants; threads run them for real.
+//! the protocols of [`Fixed`], [`Stealing`] and [`Dealt`] with two participants; threads run them for real.
 
+mod dealt;
 mod dynamic;
 mod fixed;
+mod memory;
 #[cfg(all(test, loom))]
 mod models;
 mod stealing;
@@ -46,8 +48,10 @@ mod tapered;
 mod tests;
 mod words;
 
+pub use dealt::Dealt;
 pub use dynamic::Dynamic;
 pub use fixed::Fixed;
+pub use memory::LoopMemory;
 pub use stealing::Stealing;
 pub use tapered::{Tapered, Tapering};
 pub use words::INLINE;
@@ -64,14 +68,28 @@ pub enum Source {
     Dynamic(Dynamic),
     /// [`Schedule::Tapered`] and [`Schedule::Factoring`].
     Tapered(Tapered),
-    /// [`Schedule::Stealing`].
+    /// [`Schedule::Stealing`], and what stands in for [`Schedule::Simple`] and [`Schedule::Adaptive`] where joins cannot.
     Stealing(Stealing),
+    /// [`Schedule::Affinity`] and [`Schedule::Weighted`].
+    Dealt(Dealt),
 }
 
 impl Source {
     /// A source of `n` iterations for `participants`, the first of which has seat number `first`.
     #[inline]
     pub fn new(schedule: Schedule, n: usize, participants: usize, first: usize) -> Self {
+        Self::with_memory(schedule, n, participants, first, None)
+    }
+
+    /// The same, with what a memory knows of such loops. When the loop has ended, [`teach`](Self::teach) gives it back.
+    #[inline]
+    pub fn with_memory(
+        schedule: Schedule,
+        n: usize,
+        participants: usize,
+        first: usize,
+        memory: Option<&LoopMemory>,
+    ) -> Self {
         match schedule {
             Schedule::Static => Self::Fixed(Fixed::new(n, participants)),
             Schedule::Dynamic { chunk } => Self::Dynamic(Dynamic::new(n, chunk)),
@@ -79,6 +97,9 @@ impl Source {
             Schedule::Factoring { min } => {
                 Self::Tapered(Tapered::new(n, participants, Tapering::Factoring, min))
             }
+            Schedule::Affinity => Self::Dealt(Dealt::affine(n, participants, memory)),
+            Schedule::Weighted => Self::Dealt(Dealt::weighted(n, participants, memory)),
+            Schedule::Simple { grain } => Self::Stealing(Stealing::with_grain(n, participants, first, grain)),
             // The rest of the enum is open; halving suits any loop.
             _ => Self::Stealing(Stealing::new(n, participants, first)),
         }
@@ -90,6 +111,7 @@ impl Source {
         match schedule {
             Schedule::Dynamic { chunk } => n.div_ceil(chunk.max(1)),
             Schedule::Tapered { min } | Schedule::Factoring { min } => n.div_ceil(min.max(1)),
+            Schedule::Simple { grain } | Schedule::Adaptive { grain } => n.div_ceil(grain.max(1)),
             _ => n,
         }
     }
@@ -106,6 +128,7 @@ impl Source {
             Self::Dynamic(source) => source.claim(),
             Self::Tapered(source) => source.claim(),
             Self::Stealing(source) => source.claim(seat),
+            Self::Dealt(source) => source.claim(seat),
         }
     }
 
@@ -116,6 +139,7 @@ impl Source {
     pub fn prospect(&self, seat: usize) -> Option<usize> {
         match self {
             Self::Stealing(source) => source.prospect(seat),
+            Self::Dealt(source) => source.prospect(seat),
             _ => None,
         }
     }
@@ -125,6 +149,7 @@ impl Source {
     pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
         match self {
             Self::Stealing(source) => source.steal(seat),
+            Self::Dealt(source) => source.steal(seat),
             _ => None,
         }
     }
@@ -147,6 +172,7 @@ impl Source {
             Self::Dynamic(source) => source.is_exhausted(),
             Self::Tapered(source) => source.is_exhausted(),
             Self::Stealing(source) => source.is_exhausted(),
+            Self::Dealt(source) => source.is_exhausted(),
         }
     }
 
@@ -157,6 +183,28 @@ impl Source {
             Self::Dynamic(source) => source.close().into_iter().collect(),
             Self::Tapered(source) => source.close().into_iter().collect(),
             Self::Stealing(source) => source.close(),
+            Self::Dealt(source) => source.close(),
+        }
+    }
+
+    /// Whether it wants to be told how long participants took.
+    #[inline]
+    pub fn is_timed(&self) -> bool {
+        matches!(self, Self::Dealt(source) if source.is_timed())
+    }
+
+    /// The participant with number `seat` took `elapsed_ns` for `items` iterations.
+    pub fn measured(&self, seat: usize, items: usize, elapsed_ns: u64) {
+        if let Self::Dealt(source) = self {
+            source.measured(seat, items, elapsed_ns);
+        }
+    }
+
+    /// Gives a memory back what was taken from it, with what this loop has added if it `ran` to its end.
+    #[inline]
+    pub fn teach(self, memory: &LoopMemory, ran: bool) {
+        if let Self::Dealt(source) = self {
+            source.teach(memory, ran);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p sinew-core --release loom_`
 
-use super::{Fixed, Source, Stealing};
+use super::{Fixed, LoopMemory, Source, Stealing};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::plant::{Bug, plant};
 use std::ops::Range;
@@ -53,6 +53,63 @@ fn loom_static_hands_out_each_index_once() {
     two_participants(|| Source::Fixed(Fixed::new(4, 2)), 4);
 }
 
+/// Would miss: an index of a range that spans several segments that two participants get, or neither.
+#[test]
+fn loom_affinity_hands_out_each_index_once() {
+    two_participants(|| learned(&LoopMemory::new()), 4);
+}
+
+/// A source of 4 in which the share of seat 0 is 0, 1 and 3.
+fn learned(memory: &LoopMemory) -> Source {
+    let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
+    // Seat 0 begins with 0 and 1, seat 1 with 2 and 3, of which it loses the second.
+    let taken = [source.claim(0), source.claim(0), source.claim(1), source.steal(0), source.claim(1)];
+    assert_eq!(taken, [Some(0..1), Some(1..2), Some(2..3), Some(3..4), None]);
+    source.teach(memory, true);
+    let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
+    assert_eq!(source.prospect(1), Some(3));
+    source
+}
+
+/// What the next run deals to each seat is what it ran in this one, although both stole from each other.
+fn owners_are_who_ran() {
+    loom::model(|| {
+        let memory = LoopMemory::new();
+        let source = Arc::new(Source::with_memory(Schedule::Affinity, 6, 2, 0, Some(&memory)));
+        let mut ran = [0_usize; 6];
+        let own: Vec<_> = std::iter::from_fn(|| source.claim(0)).collect();
+        assert_eq!(own, [0..1, 1..2, 2..3]);
+        let shared = Arc::clone(&source);
+        let other = loom::thread::spawn(move || claim_all(&shared, 0));
+        for range in claim_all(&source, 1) {
+            ran[range].fill(1);
+        }
+        other.join().unwrap();
+        for range in claim_all(&source, 1) {
+            ran[range].fill(1);
+        }
+        Arc::try_unwrap(source).unwrap().teach(&memory, true);
+        let owners = memory.take_parts(6, 2).owners.clone();
+        let owners: Vec<_> = owners.parts().flat_map(|(range, owner)| range.map(move |_| owner)).collect();
+        assert_eq!(owners, ran, "an owner who did not run its part");
+    });
+}
+
+/// Would miss: thefts that are noted in another order than they happened in.
+#[test]
+fn loom_affinity_remembers_who_ran_what() {
+    owners_are_who_ran();
+}
+
+/// Would miss: a model in which nobody steals from a thief.
+#[test]
+#[should_panic(expected = "an owner who did not run its part")]
+fn loom_a_theft_noted_late_is_caught() {
+    let _removed = Removed;
+    plant(&[Bug::LateNote]);
+    owners_are_who_ran();
+}
+
 fn closed_meanwhile(schedule: Schedule) {
     loom::model(move || {
         let source = Arc::new(Source::new(schedule, 4, 2, 0));
@@ -70,6 +127,19 @@ fn closed_meanwhile(schedule: Schedule) {
 #[test]
 fn loom_stealing_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Stealing);
+}
+
+/// Would miss: the same where the remainder is made of segments.
+#[test]
+fn loom_affinity_can_be_closed_at_any_moment() {
+    loom::model(|| {
+        let source = Arc::new(learned(&LoopMemory::new()));
+        let shared = Arc::clone(&source);
+        let other = loom::thread::spawn(move || claim_all(&shared, 1));
+        let mut ranges = source.close();
+        ranges.extend(other.join().unwrap());
+        assert_exactly_once(4, ranges);
+    });
 }
 
 /// Would miss: a slice claimed while the source closes that is also part of the remainder.
@@ -100,13 +170,16 @@ fn loom_thieves_that_share_a_number_lose_nothing() {
 #[test]
 #[should_panic(expected = "where")]
 fn loom_a_stored_deposit_is_caught() {
-    struct Removed;
-    impl Drop for Removed {
-        fn drop(&mut self) {
-            plant(&[]);
-        }
-    }
     let _removed = Removed;
     plant(&[Bug::StoredDeposit]);
     two_thieves_with_one_number();
+}
+
+/// Removes what was planted, also when the model fails.
+struct Removed;
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        plant(&[]);
+    }
 }

@@ -46,17 +46,54 @@ impl Stealing {
     /// `n` iterations for `participants`, all of them with seat number `first` to begin with.
     #[inline]
     pub fn new(n: usize, participants: usize, first: usize) -> Self {
+        let source = Self::empty(n, participants);
+        source.fill(first, 0, source.units());
+        source
+    }
+
+    /// The same, in pieces of half a `grain` to a `grain`.
+    pub fn with_grain(n: usize, participants: usize, first: usize, grain: usize) -> Self {
+        let mut source = Self::new(n, participants, first);
+        source.sizes = Halving::with_grain(grain.div_ceil(source.unit));
+        source
+    }
+
+    /// A source whose ranges are yet to be [filled](Self::fill).
+    #[inline]
+    pub(super) fn empty(n: usize, participants: usize) -> Self {
         let participants = participants.max(1);
         let unit = if n < u32::MAX as usize { 1 } else { n.div_ceil(u32::MAX as usize - 1) };
         let units = if unit == 1 { n } else { n.div_ceil(unit) };
-        let words = Words::new(participants);
-        words.get(first).store(pack(0, units as u32), Ordering::Relaxed);
-        Self { words, sizes: Halving::new(units, participants), unit, n }
+        Self { words: Words::new(participants), sizes: Halving::new(units, participants), unit, n }
+    }
+
+    /// Gives units to a seat, before anybody claims.
+    #[inline]
+    pub(super) fn fill(&self, seat: usize, start: usize, end: usize) {
+        self.words.get(seat).store(pack(start as u32, end as u32), Ordering::Relaxed);
+    }
+
+    /// How many units there are; as many as iterations unless the loop is longer than a word can tell.
+    #[inline]
+    pub(super) fn units(&self) -> usize {
+        if self.unit == 1 { self.n } else { self.n.div_ceil(self.unit) }
+    }
+
+    #[inline]
+    pub(super) fn participants(&self) -> usize {
+        self.words.len()
     }
 
     /// The next piece of the seat's own range.
     #[inline]
     pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
+        let (start, end) = self.claim_units(seat, |_| u32::MAX)?;
+        Some(self.indices(start, end))
+    }
+
+    /// The next units of the seat's own range, none of them at or beyond `limit` of the first.
+    #[inline]
+    pub(super) fn claim_units(&self, seat: usize, limit: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
         let word = self.words.get(seat);
         let mut seen = word.load(Ordering::Relaxed);
         loop {
@@ -64,9 +101,9 @@ impl Stealing {
             if start >= end {
                 return None;
             }
-            let middle = start + self.piece(end - start);
+            let middle = (start + self.piece(end - start)).min(limit(start));
             match exchange(word, seen, pack(middle, end)) {
-                Ok(()) => return Some(self.indices(start, middle)),
+                Ok(()) => return Some((start, middle)),
                 Err(now) => seen = now,
             }
         }
@@ -80,12 +117,33 @@ impl Stealing {
 
     /// The first piece of a range stolen from another seat.
     pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
+        let (start, end) = self.steal_units(seat, |_| 0, |_, _| ())?;
+        Some(self.indices(start, end))
+    }
+
+    /// The first units of a range stolen from another seat, none of them below `limit` of the range's end.
+    ///
+    /// `taken` is told the whole range, before anybody can steal a part of it again.
+    pub(super) fn steal_units(
+        &self,
+        seat: usize,
+        limit: impl Fn(u32) -> u32,
+        taken: impl Fn(u32, u32),
+    ) -> Option<(u32, u32)> {
         loop {
             let (victim, seen) = self.victim(seat)?;
             let (start, end) = unpack(seen);
-            let middle = end - self.sizes.stolen((end - start) as usize) as u32;
+            let middle = (end - self.sizes.stolen((end - start) as usize) as u32).max(limit(end));
             if exchange(victim, seen, pack(start, middle)).is_ok() {
-                return Some(self.keep(seat, middle, end));
+                let late = planted(Bug::LateNote);
+                if !late {
+                    taken(middle, end);
+                }
+                let kept = self.keep(seat, middle, end);
+                if late {
+                    taken(middle, end);
+                }
+                return Some(kept);
             }
         }
     }
@@ -101,13 +159,13 @@ impl Stealing {
     }
 
     /// Claims the first piece of a stolen range and deposits the rest for everybody to find.
-    fn keep(&self, seat: usize, start: u32, end: u32) -> Range<usize> {
+    fn keep(&self, seat: usize, start: u32, end: u32) -> (u32, u32) {
         let word = self.words.get(seat);
         let middle = start + self.piece(end - start);
         let seen = word.load(Ordering::Relaxed);
         // A word that is not empty, or not any more, belongs to a participant with the same number, or is closed.
         let deposited = length(seen) == 0 && !is_closed(seen) && deposit(word, seen, pack(middle, end));
-        self.indices(start, if deposited { middle } else { end })
+        (start, if deposited { middle } else { end })
     }
 
     #[inline]
@@ -115,8 +173,9 @@ impl Stealing {
         self.sizes.piece(units as usize) as u32
     }
 
+    /// The iterations of units.
     #[inline]
-    fn indices(&self, start: u32, end: u32) -> Range<usize> {
+    pub(super) fn indices(&self, start: u32, end: u32) -> Range<usize> {
         let (start, end) = (start as usize, end as usize);
         if self.unit == 1 {
             return start..end;
@@ -131,11 +190,14 @@ impl Stealing {
 
     /// Takes every range.
     pub fn close(&self) -> Vec<Range<usize>> {
+        self.close_units().map(|(start, end)| self.indices(start, end)).collect()
+    }
+
+    /// The same, in units.
+    pub(super) fn close_units(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..self.words.len())
             .map(|number| unpack(self.words.get(number).swap(pack(1, 0), Ordering::Relaxed)))
             .filter(|(start, end)| start < end)
-            .map(|(start, end)| self.indices(start, end))
-            .collect()
     }
 }
 

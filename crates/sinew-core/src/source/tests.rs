@@ -1,6 +1,6 @@
 //! Scripts of claims, leaves and closings over every schedule, against a plain list of what has been handed out.
 
-use super::Source;
+use super::{LoopMemory, Source};
 use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
 use std::ops::Range;
@@ -19,6 +19,10 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
         (1..70_usize).prop_map(|min| Schedule::Tapered { min }),
         (1..70_usize).prop_map(|min| Schedule::Factoring { min }),
         Just(Schedule::Stealing),
+        Just(Schedule::Affinity),
+        Just(Schedule::Weighted),
+        (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
+        Just(Schedule::Adaptive { grain: 1 }),
     ]
 }
 
@@ -102,6 +106,51 @@ proptest! {
         assert_exactly_once(n, ranges);
     }
 
+    /// Would miss: an index lost or doubled in an order of iterations that earlier runs have left, also when the source is closed.
+    #[test]
+    fn each_run_with_a_memory_is_exact(
+        scripts in proptest::collection::vec((any_script(), 0..20_usize, any::<bool>()), 1..8), n in 0..3_000_usize,
+        participants in 1..20_usize, weighted in any::<bool>(),
+    ) {
+        let schedule = if weighted { Schedule::Weighted } else { Schedule::Affinity };
+        let memory = LoopMemory::new();
+        for (script, last, close) in scripts {
+            let source = Source::with_memory(schedule, n, participants, 0, Some(&memory));
+            let mut claimed = Vec::new();
+            run(&source, &script, &mut claimed);
+            if close {
+                claimed.extend(source.close());
+            }
+            finish(&source, participants, last, &mut claimed);
+            assert_exactly_once(n, claimed);
+            source.measured(last, n, 1 + script.len() as u64);
+            source.teach(&memory, !close);
+        }
+    }
+
+    /// Would miss: a seat that does not begin with what it ran before, in one piece or several.
+    #[test]
+    fn the_next_run_deals_everybody_what_it_ran(n in 0..3_000_usize, participants in 1..9_usize, script in any_script()) {
+        let memory = LoopMemory::new();
+        let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
+        let mut ran = vec![usize::MAX; n];
+        let mut note = |seat: usize| next(&source, seat).map(|range| ran[range].fill(seat % participants));
+        for step in script {
+            if let Step::Claim(seat) = step {
+                note(seat);
+            }
+        }
+        while note(0).is_some() {}
+        source.teach(&memory, true);
+        let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
+        let dealt = |seat| std::iter::from_fn(move || Some(seat)).map_while(|seat| source.claim(seat));
+        // Scraps stay with whom they were dealt to, and small parts are merged with their neighbours'.
+        let misplaced: usize = (0..participants)
+            .flat_map(|seat| dealt(seat).flatten().filter(|&index| ran[index] != seat).collect::<Vec<_>>())
+            .count();
+        prop_assert!(misplaced <= n / 4 + participants, "{} of {}", misplaced, n);
+    }
+
     /// Would miss: an active owner's share that others take from, and a left one that stays untouched.
     #[test]
     fn a_static_share_is_its_owners_until_the_owner_leaves(n in 64..5_000_usize, participants in 2..20_usize) {
@@ -129,6 +178,43 @@ fn the_first_thief_gets_half_of_what_is_left() {
     assert_eq!(source.steal(1).unwrap().start, 850);
 }
 
+/// Would miss: a share that does not follow the speeds, and one that nobody else can have while its owner is away.
+#[test]
+fn a_fast_worker_is_dealt_more_and_a_missing_one_is_stolen_from() {
+    let memory = LoopMemory::new();
+    for _ in 0..9 {
+        let source = Source::with_memory(Schedule::Weighted, 900, 2, 0, Some(&memory));
+        assert!(source.is_timed());
+        source.measured(0, 600, 1_000);
+        source.measured(1, 300, 1_000);
+        source.teach(&memory, true);
+    }
+    let source = Source::with_memory(Schedule::Weighted, 900, 2, 0, Some(&memory));
+    let own: usize = std::iter::from_fn(|| source.claim(0)).map(|range| range.len()).sum();
+    assert_eq!((own, source.prospect(0)), (600, Some(300)));
+    assert_eq!(claim_all(&source, 0).iter().map(Range::len).sum::<usize>(), 300);
+}
+
+/// Would miss: a memory that is used for a loop it does not fit, or for schedules that do not remember.
+#[test]
+fn a_memory_of_another_loop_is_not_believed() {
+    let memory = LoopMemory::new();
+    let alone = |n, participants| {
+        let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
+        let own: usize = std::iter::from_fn(|| source.claim(0)).map(|range| range.len()).sum();
+        claim_all(&source, 0);
+        source.teach(&memory, true);
+        own
+    };
+    assert_eq!(
+        [alone(100, 2), alone(100, 2), alone(102, 2), alone(102, 3), alone(102, 3)],
+        [50, 100, 51, 34, 102]
+    );
+    memory.clear();
+    assert_eq!(alone(102, 3), 34);
+    assert!(!Source::with_memory(Schedule::Stealing, 9, 2, 0, Some(&memory)).is_timed());
+}
+
 /// Would miss: chunks of the wrong size, and the wrong bound for the number of helpers.
 #[test]
 fn dynamic_chunks_have_the_size_that_was_asked_for() {
@@ -144,7 +230,9 @@ fn dynamic_chunks_have_the_size_that_was_asked_for() {
 #[test]
 fn threads_that_claim_at_once_share_everything_out() {
     const N: usize = 20_000;
-    for schedule in ["static", "dynamic:3", "tapered:1", "factoring:1", "stealing"] {
+    for schedule in
+        ["static", "dynamic:3", "tapered:1", "factoring:1", "stealing", "affinity", "weighted", "simple:7"]
+    {
         for first in 0..20 {
             let source = Source::new(schedule.parse().unwrap(), N, 3, first);
             let source = &source;

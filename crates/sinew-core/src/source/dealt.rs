@@ -1,0 +1,184 @@
+//! A share for each participant, dealt by what earlier runs have taught; who runs dry steals.
+//!
+//! The words and the protocol are those of [`Stealing`], but everybody begins with a range of its own, and ranges are
+//! of *positions*: the iterations in an order in which each seat's parts lie one behind the other. A claim and a theft stop at the end
+//! of a segment, so what they give is always one range of iterations.
+//!
+//! # Invariants
+//!
+//! - T1: what a thief deposits lies in one segment; only shares as they were dealt span several.
+//! - T2: thefts are noted in an order in which no theft comes before the one that brought its victim the range: a thief notes it
+//!   before it deposits the rest, and the part it keeps cannot be stolen.
+//!
+//! # Orderings
+//!
+//! `Relaxed`, as in all sources. T2 needs no more: whoever steals from a deposit has read it, so its note cannot have been
+//! written under the lock before the depositor's, or the depositor's write would have happened after the read that saw it.
+
+use super::memory::{LoopMemory, Parts, SharedSpeeds};
+use super::stealing::Stealing;
+use sinew_policy::affinity::{Deal, Stolen, worth_keeping};
+use sinew_policy::chunk::Shares;
+use std::ops::Range;
+
+/// The source of [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and
+/// [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted).
+#[derive(Debug)]
+pub struct Dealt {
+    ranges: Stealing,
+    n: usize,
+    /// Whether each position is the iteration of the same number.
+    in_order: bool,
+    lesson: Lesson,
+}
+
+/// What this run teaches the next.
+#[derive(Debug)]
+enum Lesson {
+    None,
+    Parts(Box<Parts>),
+    Speeds(Box<SharedSpeeds>),
+}
+
+impl Dealt {
+    /// `n` iterations for `participants`: the parts they had in the last run that `memory` knows of.
+    pub fn affine(n: usize, participants: usize, memory: Option<&LoopMemory>) -> Self {
+        let mut source = Self::empty(n, participants);
+        let Some(memory) = memory.filter(|_| source.can_learn()) else { return source.filled_equally() };
+        let parts = memory.take_parts(n, source.ranges.participants());
+        source.in_order = parts.deal.is_in_order();
+        for seat in 0..source.ranges.participants() {
+            let Range { start, end } = parts.deal.share(seat);
+            source.ranges.fill(seat, start, end);
+        }
+        source.lesson = Lesson::Parts(parts);
+        source
+    }
+
+    /// `n` iterations for `participants`: shares as `memory` knows their speeds.
+    pub fn weighted(n: usize, participants: usize, memory: Option<&LoopMemory>) -> Self {
+        let mut source = Self::empty(n, participants);
+        let Some(memory) = memory.filter(|_| source.can_learn()) else { return source.filled_equally() };
+        let speeds = memory.take_speeds(source.ranges.participants());
+        for (seat, share) in speeds.lock().begins(n).windows(2).enumerate() {
+            source.ranges.fill(seat, share[0], share[1]);
+        }
+        source.lesson = Lesson::Speeds(speeds);
+        source
+    }
+
+    fn empty(n: usize, participants: usize) -> Self {
+        Self { ranges: Stealing::empty(n, participants), n, in_order: true, lesson: Lesson::None }
+    }
+
+    /// A loop so long that a word cannot tell its iterations apart keeps its data in nobody's cache.
+    fn can_learn(&self) -> bool {
+        self.ranges.units() == self.n
+    }
+
+    fn filled_equally(self) -> Self {
+        let shares = Shares::new(self.ranges.units(), self.ranges.participants());
+        for seat in 0..self.ranges.participants() {
+            let Range { start, end } = shares.get(seat);
+            self.ranges.fill(seat, start, end);
+        }
+        self
+    }
+
+    /// The order of iterations, if it is another than their own.
+    #[inline]
+    fn deal(&self) -> Option<&Deal> {
+        match &self.lesson {
+            Lesson::Parts(parts) if !self.in_order => Some(&parts.deal),
+            _ => None,
+        }
+    }
+
+    /// The next piece of the seat's own range.
+    #[inline]
+    pub fn claim(&self, seat: usize) -> Option<Range<usize>> {
+        let Some(deal) = self.deal() else { return self.ranges.claim(seat) };
+        let end_of_segment = |start| deal.segment(start as usize).positions.end as u32;
+        let (start, end) = self.ranges.claim_units(seat, end_of_segment)?;
+        Some(self.indices(start, end))
+    }
+
+    /// How many iterations [`steal`](Self::steal) would find at its first victim.
+    pub fn prospect(&self, seat: usize) -> Option<usize> {
+        self.ranges.prospect(seat)
+    }
+
+    /// The first piece of a range stolen from another seat.
+    pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
+        let start_of_segment =
+            |end: u32| self.deal().map_or(0, |deal| deal.segment(end as usize - 1).positions.start as u32);
+        let (start, end) =
+            self.ranges.steal_units(seat, start_of_segment, |start, end| self.note(seat, start, end))?;
+        Some(self.indices(start, end))
+    }
+
+    /// T2: notes a theft, unless it is so small that it teaches nothing.
+    fn note(&self, seat: usize, start: u32, end: u32) {
+        let Lesson::Parts(parts) = &self.lesson else { return };
+        let participants = self.ranges.participants();
+        if (end - start) as usize >= worth_keeping(self.n, participants) {
+            let stolen = Stolen { range: self.indices(start, end), by: seat % participants };
+            parts.stolen.lock().push(stolen);
+        }
+    }
+
+    /// The iterations of positions in one segment.
+    #[inline]
+    fn indices(&self, start: u32, end: u32) -> Range<usize> {
+        let Some(deal) = self.deal() else { return self.ranges.indices(start, end) };
+        let index = deal.segment(start as usize).index(start as usize);
+        index..index + (end - start) as usize
+    }
+
+    /// Whether every range is empty.
+    pub fn is_exhausted(&self) -> bool {
+        self.ranges.is_exhausted()
+    }
+
+    /// Takes every range.
+    pub fn close(&self) -> Vec<Range<usize>> {
+        let Some(deal) = self.deal() else { return self.ranges.close() };
+        self.ranges.close_units().flat_map(|(start, end)| self.segments_of(deal, start, end)).collect()
+    }
+
+    /// The iterations of any positions.
+    fn segments_of(&self, deal: &Deal, mut start: u32, end: u32) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        while start < end {
+            let stop = end.min(deal.segment(start as usize).positions.end as u32);
+            ranges.push(self.indices(start, stop));
+            start = stop;
+        }
+        ranges
+    }
+
+    /// Whether it wants to know how long participants took.
+    #[inline]
+    pub fn is_timed(&self) -> bool {
+        matches!(self.lesson, Lesson::Speeds(_))
+    }
+
+    /// A participant took `elapsed_ns` for `items` iterations.
+    pub fn measured(&self, seat: usize, items: usize, elapsed_ns: u64) {
+        if let Lesson::Speeds(speeds) = &self.lesson {
+            speeds.lock().learn(seat % self.ranges.participants(), items, elapsed_ns, self.n);
+        }
+    }
+
+    /// Gives back what was taken from `memory`, with what has been learned if the loop `ran` to its end.
+    pub fn teach(self, memory: &LoopMemory, ran: bool) {
+        match self.lesson {
+            Lesson::None => {}
+            Lesson::Speeds(speeds) => memory.keep_speeds(speeds),
+            Lesson::Parts(mut parts) => {
+                parts.end_run(ran);
+                memory.keep_parts(parts);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Shares as long as workers are fast, for cores that are not equal.
+//!
+//! Cores differ: by their kind, by their clock, by what else runs on them. A worker's speed is measured in iterations a
+//! second whenever it has taken part in a loop, and the next run's shares are proportional to the speeds. What is wrong with
+//! them is put right by stealing.
+//!
+//! Source: weighted factoring (Flynn Hummel, Schmidt, Uma and Wein, "Load-Sharing in Heterogeneous Systems via Weighted Factoring") for the
+//! idea of weights.
+//! Differences: one share a worker instead of batches, since thieves correct it; the weights are learned, and shares stay
+//! where they are while that is nearly right, so that data stay in their caches.
+//!
+//! # Invariants
+//!
+//! - W1: shares are adjacent, in the order of the seats, and cover `0..n`.
+//!
+//! # Tests
+//!
+//! Property tests for W1, for proportions within one iteration, and for shares that stay.
+
+/// Iterations in 2⁴⁰ ns, about 18 minutes: whole numbers that also tell slow loops apart.
+type Speed = u64;
+
+/// The unit of [`Speed`] as a shift.
+const PERIOD: u32 = 40;
+
+/// Fast enough for any loop, and few enough bits for exact arithmetic with any number of iterations.
+const FASTEST: Speed = 1 << 48;
+
+/// A new measurement counts for a quarter.
+const INERTIA: u64 = 4;
+
+/// Fewer iterations than this part of an even share say little about a worker.
+const SAMPLE: usize = 8;
+
+/// Shares move only if one is wrong by more than this part of an even share.
+const TOLERANCE: usize = 32;
+
+/// What is known about the speeds of workers, and the shares that follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Speeds {
+    /// 0 where nothing is known.
+    speeds: Vec<Speed>,
+    begins: Vec<usize>,
+}
+
+impl Speeds {
+    /// Nothing is known about `seats` workers (0 count as 1).
+    pub fn new(seats: usize) -> Self {
+        Self { speeds: vec![0; seats.max(1)], begins: Vec::new() }
+    }
+
+    /// The number of workers.
+    pub fn seats(&self) -> usize {
+        self.speeds.len()
+    }
+
+    /// The worker at `seat` took `elapsed_ns` for `items` of a loop of `n` iterations. Seats there are none of are passed over.
+    pub fn learn(&mut self, seat: usize, items: usize, elapsed_ns: u64, n: usize) {
+        let enough = items > 0 && items >= n / self.seats() / SAMPLE;
+        let Some(speed) = self.speeds.get_mut(seat).filter(|_| enough) else { return };
+        let measured = ((items as u128) << PERIOD) / u128::from(elapsed_ns.max(1));
+        let measured = measured.clamp(1, u128::from(FASTEST)) as Speed;
+        *speed = if *speed == 0 { measured } else { (*speed * (INERTIA - 1) + measured) / INERTIA }.max(1);
+    }
+
+    /// Where the share of each worker in a loop of `n` iterations begins, and `n` at the end.
+    pub fn begins(&mut self, n: usize) -> &[usize] {
+        let begins = self.proportional(n);
+        if self.begins.last() != Some(&n) || !self.is_near(&begins) {
+            self.begins = begins;
+        }
+        &self.begins
+    }
+
+    fn is_near(&self, begins: &[usize]) -> bool {
+        let tolerance = begins.last().unwrap_or(&0) / self.seats() / TOLERANCE;
+        let lengths = |begins: &[usize]| begins.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+        let (old, new) = (lengths(&self.begins), lengths(begins));
+        old.iter().zip(&new).all(|(old, new)| old.abs_diff(*new) <= tolerance)
+    }
+
+    /// W1: prefixes of the speeds, so that rounding neither loses an iteration nor gives one out twice.
+    fn proportional(&self, n: usize) -> Vec<usize> {
+        let speeds = self.filled();
+        let total: u128 = speeds.iter().map(|&speed| u128::from(speed)).sum();
+        let prefixes = speeds.iter().scan(0_u128, |sum, &speed| {
+            *sum += u128::from(speed);
+            Some(*sum)
+        });
+        std::iter::once(0).chain(prefixes.map(|prefix| (n as u128 * prefix / total) as usize)).collect()
+    }
+
+    /// The speeds, with the mean of the known ones where nothing is known.
+    fn filled(&self) -> Vec<Speed> {
+        let known: Vec<Speed> = self.speeds.iter().copied().filter(|&speed| speed > 0).collect();
+        let mean = known.iter().sum::<Speed>().checked_div(known.len() as Speed).unwrap_or(1).max(1);
+        self.speeds.iter().map(|&speed| if speed == 0 { mean } else { speed }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Would miss: an iteration lost to rounding, and a share that is off by more than one iteration (W1).
+        #[test]
+        fn shares_are_proportional_to_speeds(n in any::<usize>(), rates in proptest::collection::vec(1..1_000_u32, 1..9)) {
+            let mut speeds = Speeds::new(rates.len());
+            for (seat, &rate) in rates.iter().enumerate() {
+                speeds.learn(seat, rate as usize * 1_000, 1 << 20, 0);
+            }
+            let begins = speeds.begins(n).to_vec();
+            prop_assert_eq!((begins[0], begins[rates.len()], begins.len()), (0, n, rates.len() + 1));
+            let total: u64 = rates.iter().map(|&rate| u64::from(rate)).sum();
+            for (seat, &rate) in rates.iter().enumerate() {
+                prop_assert!(begins[seat] <= begins[seat + 1]);
+                let even = (n as u128 * u128::from(rate) / u128::from(total)) as usize;
+                prop_assert!((begins[seat + 1] - begins[seat]).abs_diff(even) <= 1);
+            }
+        }
+
+        /// Would miss: an overflow or a division by zero, whatever is measured.
+        #[test]
+        fn any_measurement_leads_to_shares(
+            measured in proptest::collection::vec((0..9_usize, any::<usize>(), any::<u64>(), any::<usize>()), 0..20), n in any::<usize>(),
+        ) {
+            let mut speeds = Speeds::new(7);
+            for (seat, items, elapsed_ns, length) in measured {
+                speeds.learn(seat, items, elapsed_ns, length);
+            }
+            let begins = speeds.begins(n);
+            prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[7] == n);
+        }
+    }
+
+    /// Would miss: shares that are off while nothing is known, and a worker never seen that is left out.
+    #[test]
+    fn unknown_workers_are_like_the_others() {
+        let mut speeds = Speeds::new(3);
+        assert_eq!(speeds.begins(9), [0, 3, 6, 9]);
+        speeds.learn(0, 300, 1_000, 900);
+        speeds.learn(2, 100, 1_000, 900);
+        assert_eq!(speeds.begins(900), [0, 450, 750, 900]);
+    }
+
+    /// Would miss: data that wander for a measurement's noise, shares that stay wrong, and a sample of scraps that is believed.
+    #[test]
+    fn shares_move_only_when_they_are_wrong() {
+        let mut speeds = Speeds::new(2);
+        for (left, right) in [(500, 500), (505, 500), (495, 500)] {
+            speeds.learn(0, left, 1_000, 1_000);
+            speeds.learn(1, right, 1_000, 1_000);
+            assert_eq!(speeds.begins(1_000), [0, 500, 1_000]);
+        }
+        speeds.learn(0, 50, 1, 1_000);
+        assert_eq!(speeds.begins(1_000), [0, 500, 1_000]);
+        for _ in 0..20 {
+            speeds.learn(0, 750, 1_000, 1_000);
+            speeds.learn(1, 250, 1_000, 1_000);
+        }
+        assert!(speeds.begins(1_000)[1].abs_diff(750) <= 16);
+    }
+}

@@ -1,0 +1,226 @@
+//! Skeletons over two and three dimensions: blocks of index space, and tiles of mutable data.
+
+use crate::over::Over;
+use sinew_core::data::TilesMut;
+use sinew_core::loops::{self, Options};
+use sinew_core::source::LoopMemory;
+use sinew_policy::chunk::Schedule;
+use std::ops::Range;
+
+/// Begins a skeleton over all pairs of a row and a column.
+///
+/// By default the space is cut in halves across its longer side until there are a few pieces a worker
+/// ([`Schedule::Adaptive`]), so pieces are about square.
+///
+/// ```
+/// let sum = sinew::over2(0..3, 0..4).map_reduce(|[i, j]| i * j, || 0, |a, b| a + b);
+/// assert_eq!(sum, (0 + 1 + 2) * (0 + 1 + 2 + 3));
+/// ```
+#[inline]
+pub fn over2(rows: Range<usize>, columns: Range<usize>) -> OverBlocks<'static, 2> {
+    OverBlocks::new([rows, columns])
+}
+
+/// Begins a skeleton over all points of a box, the last dimension being the fastest; see [`over2`].
+///
+/// ```
+/// let volume = sinew::over3(0..2, 0..3, 0..4).map_reduce(|_| 1, || 0, |a, b| a + b);
+/// assert_eq!(volume, 24);
+/// ```
+#[inline]
+pub fn over3(planes: Range<usize>, rows: Range<usize>, columns: Range<usize>) -> OverBlocks<'static, 3> {
+    OverBlocks::new([planes, rows, columns])
+}
+
+/// Begins a skeleton over the tiles of `data`, which holds rows of `columns` elements: mutable blocks of `tile` = `[rows, columns]`, row by row
+/// of tiles. Those at the lower and right edges may be smaller.
+///
+/// A tile gives its rows as slices, so whatever is done inside a block needs no unsafe code.
+///
+/// # Panics
+///
+/// If the elements make no whole rows, or if a side of a tile is 0.
+///
+/// ```
+/// // The transpose of a matrix of 100 rows and 60 columns, tile by tile, so that neither side is read or written all over.
+/// let matrix: Vec<u32> = (0..6_000).collect();
+/// let mut transpose = vec![0; 6_000];
+/// sinew::over_tiles(&mut transpose, 100, [16, 16]).for_each(|mut tile| {
+///     let columns = tile.columns();
+///     for (i, row) in tile.rows_mut() {
+///         for (x, j) in row.iter_mut().zip(columns.clone()) {
+///             *x = matrix[j * 60 + i];
+///         }
+///     }
+/// });
+/// assert_eq!(transpose[100 * 7 + 42], matrix[60 * 42 + 7]);
+/// ```
+#[track_caller]
+pub fn over_tiles<T: Send>(
+    data: &mut [T],
+    columns: usize,
+    tile: [usize; 2],
+) -> Over<'static, TilesMut<'_, T>> {
+    Over::new(TilesMut::new(data, columns, tile))
+}
+
+/// A skeleton over `N` dimensions in the making.
+///
+/// The function of a skeleton is called exactly once per point, or per block, on any worker of the current pool, in any order.
+///
+/// # Panics
+///
+/// Every skeleton panics if its function does, with the payload of the first panic, once no worker runs the function any more; and if there are more
+/// blocks than `usize::MAX`.
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
+pub struct OverBlocks<'m, const N: usize> {
+    space: [Range<usize>; N],
+    grain: Option<[usize; N]>,
+    options: Options<'m>,
+}
+
+impl<const N: usize> OverBlocks<'static, N> {
+    fn new(space: [Range<usize>; N]) -> Self {
+        let options = Options { schedule: Schedule::Adaptive { grain: 1 }, ..Options::default() };
+        Self { space, grain: None, options }
+    }
+}
+
+impl<'m, const N: usize> OverBlocks<'m, N> {
+    /// The sides of a block. With [`Schedule::Simple`] no side is longer and most are longer than half of it, with
+    /// [`Schedule::Adaptive`] no shorter side is cut; other schedules hand out blocks of this size as they hand out iterations, row by row. By default
+    /// all sides are the grain of the schedule, or 1 if it has none.
+    ///
+    /// # Panics
+    ///
+    /// If a side is 0.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// sinew::over2(0..1_000, 0..1_000).grain([64, 256]).schedule(Schedule::Dynamic { chunk: 1 }).for_each_block(|[rows, columns]| {
+    ///     assert!(rows.len() <= 64 && columns.len() <= 256);
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn grain(mut self, grain: [usize; N]) -> Self {
+        assert!(!grain.contains(&0), "a grain of {grain:?} has a side of 0: use at least 1");
+        self.grain = Some(grain);
+        self
+    }
+
+    /// How the blocks are handed out; [`Schedule::Adaptive`] by default.
+    ///
+    /// # Panics
+    ///
+    /// If a chunk of the schedule is 0.
+    #[track_caller]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        match schedule.check() {
+            Ok(schedule) => self.options.schedule = schedule,
+            Err(error) => panic!("{error}"),
+        }
+        self
+    }
+
+    /// At most so many workers take part, the caller included; all of the pool by default.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` is 0.
+    #[track_caller]
+    pub fn threads(mut self, threads: usize) -> Self {
+        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
+        self.options.threads = threads;
+        self
+    }
+
+    /// What the runs of this loop remember; see [`Over::memory`].
+    pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N> {
+        let Options { schedule, threads, .. } = self.options;
+        let options = Options { schedule, threads, memory: Some(memory) };
+        OverBlocks { space: self.space, grain: self.grain, options }
+    }
+
+    /// Calls `f` with every block.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let area = AtomicUsize::new(0);
+    /// sinew::over2(0..300, 0..200).for_each_block(|[rows, columns]| {
+    ///     area.fetch_add(rows.len() * columns.len(), Ordering::Relaxed);
+    /// });
+    /// assert_eq!(area.into_inner(), 60_000);
+    /// ```
+    #[inline]
+    pub fn for_each_block<F>(self, f: F)
+    where
+        F: Fn([Range<usize>; N]) + Sync,
+    {
+        let (grain, Self { space, options, .. }) = (self.sides(), self);
+        crate::run(|w| loops::for_each_block(w, space, grain, &options, &f));
+    }
+
+    /// Calls `f` with every point, row by row within a block.
+    #[inline]
+    pub fn for_each<F>(self, f: F)
+    where
+        F: Fn([usize; N]) + Sync,
+    {
+        self.for_each_block(|block| points(&block, &f));
+    }
+
+    /// Combines `map` of all points; `identity()` if there are none.
+    ///
+    /// `op` must be associative and commutative, since blocks have no natural order, and `identity()` its neutral element.
+    #[inline]
+    pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> A
+    where
+        A: Send,
+        M: Fn([usize; N]) -> A + Sync,
+        Z: Fn() -> A + Sync,
+        F: Fn(A, A) -> A + Sync,
+    {
+        let (grain, Self { space, options, .. }) = (self.sides(), self);
+        let fold = |partial, block: [Range<usize>; N]| {
+            let mut partial = Some(partial);
+            points(&block, |point| {
+                // `None` only while `op` runs.
+                let before = partial.take().expect("put back by the point before");
+                partial = Some(op(before, map(point)));
+            });
+            partial.expect("put back by the last point")
+        };
+        crate::run(|w| loops::fold_blocks(w, space, grain, &options, &identity, fold, &op))
+    }
+
+    fn sides(&self) -> [usize; N] {
+        let side = match self.options.schedule {
+            Schedule::Simple { grain } | Schedule::Adaptive { grain } => grain,
+            _ => 1,
+        };
+        self.grain.unwrap_or([side; N])
+    }
+}
+
+/// Calls `f` with every point of a block, the last dimension being the fastest.
+#[inline]
+fn points<const N: usize>(block: &[Range<usize>; N], mut f: impl FnMut([usize; N])) {
+    let Some(fastest) = N.checked_sub(1) else { return f([0; N]) };
+    if block.iter().any(Range::is_empty) {
+        return;
+    }
+    let mut point: [usize; N] = std::array::from_fn(|side| block[side].start);
+    loop {
+        for last in block[fastest].clone() {
+            point[fastest] = last;
+            f(point);
+        }
+        // The next row: the slowest digits of a number with mixed bases.
+        let Some(side) = (0..fastest).rev().find(|&side| point[side] + 1 < block[side].end) else { return };
+        point[side] += 1;
+        (side + 1..fastest).for_each(|faster| point[faster] = block[faster].start);
+    }
+}
