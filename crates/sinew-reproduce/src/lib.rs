@@ -48,6 +48,7 @@ pub mod runner;
 mod session;
 mod setting;
 pub mod statistics;
+mod thesis;
 mod wool;
 
 pub use experiment::{About, Experiment};
@@ -58,7 +59,7 @@ pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 1] = [&wool::Speedup];
+static EXPERIMENTS: [&dyn Experiment; 2] = [&wool::Speedup, &thesis::Matrix];
 
 /// All experiments, in the order in which they are listed.
 pub fn all() -> &'static [&'static dyn Experiment] {

@@ -1,26 +1,59 @@
 //! The pool that a case runs in, made for one run and gone after it: the next case finds no thread of this one's.
 
+use std::time::Duration;
+
 use sinew::{Mapping, Pool, Victims};
 
 use crate::failure::Failure;
 
 /// How a pool is built.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Conditions {
-    pub(crate) workers: usize,
-    pub(crate) victims: Victims,
-    pub(crate) mapping: Mapping,
+    workers: usize,
+    victims: &'static str,
+    pinned: bool,
+    restless: bool,
 }
 
 impl Conditions {
-    /// A pool of so many workers, and defaults.
+    /// A pool of so many workers that steal from random victims, and defaults for the rest.
     pub(crate) fn workers(workers: usize) -> Self {
-        Self { workers, ..Self::default() }
+        Self { workers, victims: "random", pinned: false, restless: false }
     }
 
+    /// Whom thieves steal from, as [`Victims`] is written.
+    pub(crate) fn victims(mut self, victims: &'static str) -> Self {
+        self.victims = victims;
+        self
+    }
+
+    /// Every worker on a processor of its own, neighbours next to each other.
+    pub(crate) fn pinned(mut self) -> Self {
+        self.pinned = true;
+        self
+    }
+
+    /// Workers without work search without a pause.
+    pub(crate) fn restless(mut self) -> Self {
+        self.restless = true;
+        self
+    }
+
+    /// The pool.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such policy, or the system has no room for the threads.
     pub(crate) fn build(&self) -> Result<Pool, Failure> {
-        let builder =
-            Pool::builder().threads(self.workers).victims(self.victims).mapping(self.mapping.clone());
+        let victims: Victims = self.victims.parse().map_err(Failure::impossible)?;
+        let mut builder = Pool::builder().threads(self.workers).victims(victims);
+        if self.pinned {
+            // A guest is never pinned, so all seats have threads.
+            builder = builder.mapping(Mapping::Compact).guest_seat(false);
+        }
+        if self.restless {
+            builder = builder.spin(Duration::MAX);
+        }
         builder.build().map_err(Failure::impossible)
     }
 }

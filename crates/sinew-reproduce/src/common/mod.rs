@@ -9,4 +9,4 @@ mod conditions;
 mod subject;
 
 pub(crate) use conditions::Conditions;
-pub(crate) use subject::{Measured, Subject};
+pub(crate) use subject::Subject;

@@ -1,4 +1,4 @@
-//! The thesis on TBB's task scheduler by topology- and load-aware stealing: what its text says about each policy and application.
+//! Chasapis, "Optimization Techniques for Task-based Parallel Programming Models": what its text says about each policy and application.
 //!
 //! Its 200 figures are pictures without numbers. The text quotes some gains, always "up to", and otherwise speaks in words.
 //! Machines: Dunnington (4 packages of 6 cores, one memory), Termi (2 × 6 × 2 threads, NUMA), Sandman (4 × 8 × 2 threads, NUMA).

@@ -11,10 +11,12 @@
 
 mod model;
 mod speedup;
+mod strategies;
 mod workloads;
 
 pub(crate) use speedup::Speedup;
 
+use crate::common::Conditions;
 use crate::experiment::{Caveat, Need};
 
 /// What Figure 5 to 8 and Table 1 lose on a small machine.
@@ -30,3 +32,8 @@ const OTHER_PROCESSOR: Caveat = Caveat {
     words: "The publication's processor ran at 700 MHz, in order, with 64 KiB of second-level cache a core and a cheap test-and-set: cycles here are \
 others, and relate to memory differently.",
 };
+
+/// A pool whose idle workers search without a pause, as the publication's do.
+fn conditions(workers: usize) -> Conditions {
+    Conditions::workers(workers).restless()
+}

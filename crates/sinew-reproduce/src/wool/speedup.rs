@@ -1,13 +1,15 @@
 //! Figure 5: speed-up under four ways to choose a victim, against the model's bounds.
+//!
+//! Speed-up is relative to one worker of the same program, as there; what one worker costs over serial code is a column of its own.
 
-use sinew::Victims;
-
+use super::strategies::STRATEGIES;
 use super::workloads::{Workload, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR, model};
 use crate::common::{Conditions, Subject};
-use crate::experiment::{About, Block, Case, Experiment, Labels};
+use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
 use crate::failure::Failure;
-use crate::report::{Part, Table};
+use crate::paper;
+use crate::report::{Band, Cell, Form, Part, Plot, Series, Table};
 use crate::results::Results;
 use crate::setting::Setting;
 
@@ -22,8 +24,15 @@ static ABOUT: About = About {
     caveats: &[FEW_WORKERS, OTHER_PROCESSOR],
 };
 
-fn labels(workload: &Workload, strategy: &str, workers: usize) -> Labels {
-    vec![("workload", workload.name()), ("strategy", strategy.to_owned()), ("workers", workers.to_string())]
+const SERIAL: &str = "serial";
+const SPAN: &str = "span";
+
+fn labels(workload: &str, strategy: &str, workers: usize) -> Labels {
+    vec![
+        ("workload", workload.to_owned()),
+        ("strategy", strategy.to_owned()),
+        ("workers", workers.to_string()),
+    ]
 }
 
 impl Experiment for Speedup {
@@ -40,26 +49,164 @@ impl Experiment for Speedup {
         Ok(workloads(setting.scale).into_iter().map(block).collect())
     }
 
-    fn report(&self, _results: &Results, _setting: &Setting) -> Vec<Part> {
-        let _ = model::speed_ups(1.0, 1.0);
-        vec![Part::Table(Table::new("speedup", "Speed-up", &["workload"]))]
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, workloads: workloads(setting.scale), counts: setting.parallel_counts() };
+        let tables = [Part::Table(view.table()), Part::words(view.verdict())];
+        let plots = view.counts.iter().map(|&workers| view.plot(workers));
+        tables.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
     }
 }
 
 fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     let subject = Subject::prepare(workload.app, &workload.size)?;
-    let case = |strategy: &str, workers: usize| {
+    let name = workload.name();
+    let serial = subject.clone();
+    let serial = Case::new(labels(&name, SERIAL, 1), move || Ok(vec![("wall_s", serial.serial()?.wall_s)]));
+    let case = |strategy: &str, victims: &'static str, workers: usize| {
         let subject = subject.clone();
-        let conditions = Conditions { victims: Victims::Random, ..Conditions::workers(workers) };
-        Case::new(labels(workload, strategy, workers), move || {
-            let measured = subject.parallel(&conditions.build()?)?;
-            Ok(vec![
-                ("wall_s", measured.wall_s),
-                ("steals", measured.steals()),
-                ("failed_steals", measured.failed_steals()),
-            ])
-        })
+        let conditions = super::conditions(workers).victims(victims);
+        Case::new(labels(&name, strategy, workers), move || timed(&subject, &conditions))
     };
-    let alone = case("random", 1);
-    Ok([alone].into_iter().chain(counts.iter().map(|&workers| case("random", workers))).collect())
+    let mut cases = vec![serial, case("RAND", "random", 1)];
+    for &workers in counts {
+        cases.extend(STRATEGIES.iter().map(|(strategy, victims)| case(strategy, victims, workers)));
+    }
+    Ok(cases)
+}
+
+fn timed(subject: &Subject, conditions: &Conditions) -> Result<Metrics, Failure> {
+    let measured = subject.parallel(&conditions.build()?)?;
+    Ok(vec![
+        ("wall_s", measured.wall_s),
+        ("steals", measured.steals()),
+        ("failed_steals", measured.failed_steals()),
+    ])
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+    workloads: Vec<Workload>,
+    counts: Vec<usize>,
+}
+
+impl View<'_> {
+    fn speed_up(&self, workload: &str, strategy: &str, workers: usize) -> Option<f64> {
+        let workers = workers.to_string();
+        let alone = [("workload", workload), ("strategy", "RAND"), ("workers", "1")];
+        let together = [("workload", workload), ("strategy", strategy), ("workers", workers.as_str())];
+        self.results.ratio(&alone, &together, "wall_s")
+    }
+
+    fn parallelism(&self, workload: &str) -> Option<f64> {
+        self.results.median(&[("workload", workload), ("strategy", SPAN)], "parallelism_0")
+    }
+
+    /// The model's range for our work and span.
+    fn range(&self, workload: &str, workers: usize) -> Option<(f64, f64)> {
+        Some(model::speed_ups(self.parallelism(workload)?, workers as f64))
+    }
+
+    fn table(&self) -> Table {
+        let mut titles =
+            vec!["workload", "workers", "one worker / serial", "parallelism", "model from", "model to"];
+        titles.extend(STRATEGIES.iter().map(|(strategy, _)| *strategy));
+        titles.extend(["paper: parallelism", "paper: model at 63, from", "to"]);
+        let mut table =
+            Table::new("speedup", "Speed-up over one worker, and the model's range for it", &titles);
+        for workload in &self.workloads {
+            for &workers in &self.counts {
+                table.row(self.row(workload, workers));
+            }
+        }
+        table
+    }
+
+    fn row(&self, workload: &Workload, workers: usize) -> Vec<Cell> {
+        let name = workload.name();
+        let alone = [("workload", name.as_str()), ("strategy", "RAND"), ("workers", "1")];
+        let serial = [("workload", name.as_str()), ("strategy", SERIAL)];
+        let range = self.range(&name, workers);
+        let mut cells: Vec<Cell> = vec![
+            name.as_str().into(),
+            workers.into(),
+            self.results.ratio(&alone, &serial, "wall_s").into(),
+            self.parallelism(&name).into(),
+            range.map(|range| range.0).into(),
+            range.map(|range| range.1).into(),
+        ];
+        cells.extend(STRATEGIES.iter().map(|(strategy, _)| self.speed_up(&name, strategy, workers).into()));
+        let published = workload.published().map(|line| line.parallelism_0);
+        let model =
+            published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS.into()));
+        cells.extend([
+            published.into(),
+            model.map(|model| model.0).into(),
+            model.map(|model| model.1).into(),
+        ]);
+        cells
+    }
+
+    /// How the measured speed-ups relate to the model, in words.
+    fn verdict(&self) -> String {
+        let all = self
+            .workloads
+            .iter()
+            .flat_map(|workload| self.counts.iter().map(move |&count| (workload, count)));
+        let places: Vec<Place> =
+            all.filter_map(|(workload, workers)| self.place(&workload.name(), workers)).collect();
+        if places.is_empty() {
+            return "Nothing has been measured on several workers yet.".to_owned();
+        }
+        let inside = places.iter().filter(|place| place.below <= 0.0 && place.above <= 0.0).count();
+        let lowest =
+            places.iter().max_by(|a, b| a.below.total_cmp(&b.below)).filter(|place| place.below > 0.0);
+        let highest =
+            places.iter().max_by(|a, b| a.above.total_cmp(&b.above)).filter(|place| place.above > 0.0);
+        let mut words = format!(
+            "Under RAND, {inside} of {} workloads lie within the model's range, whose lower end holds for greedy scheduling at no cost only.",
+            places.len()
+        );
+        if let Some(place) = lowest {
+            words += &format!(" Farthest below it is {} ({:.0} %).", place.name, place.below * 100.0);
+        }
+        if let Some(place) = highest {
+            words += &format!(
+                " {} is {:.0} % above the upper end, which work and span do not allow: one worker took longer for the same work, by its caches or by noise.",
+                place.name,
+                place.above * 100.0
+            );
+        }
+        words
+    }
+
+    fn place(&self, workload: &str, workers: usize) -> Option<Place> {
+        let (speed_up, (low, high)) =
+            (self.speed_up(workload, "RAND", workers)?, self.range(workload, workers)?);
+        let name = format!("{workload} on {workers} workers");
+        Some(Place { name, below: 1.0 - speed_up / low, above: speed_up / high - 1.0 })
+    }
+
+    fn plot(&self, workers: usize) -> Plot {
+        let names: Vec<String> = self.workloads.iter().map(Workload::name).collect();
+        let ranges = names.iter().map(|name| self.range(name, workers)).collect();
+        let title = format!("Speed-up on {workers} workers");
+        let mut plot = Plot::new(&format!("speedup-{workers}"), title, Form::Dots)
+            .axes("workload", "speed-up over one worker")
+            .over(names.clone())
+            .before(Band { name: "model".into(), ranges })
+            .level(1.0);
+        for (strategy, _) in STRATEGIES {
+            let values = names.iter().map(|name| self.speed_up(name, strategy, workers)).collect();
+            plot = plot.with(Series::new(strategy, values));
+        }
+        plot
+    }
+}
+
+/// Where a speed-up lies beside the model's range: shares of its ends; negative where it does not reach them.
+struct Place {
+    name: String,
+    below: f64,
+    above: f64,
 }
