@@ -59,7 +59,8 @@ pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 2] = [&wool::Speedup, &thesis::Matrix];
+static EXPERIMENTS: [&dyn Experiment; 6] =
+    [&wool::Table1, &wool::Speedup, &wool::Breakdown, &wool::Sampling, &thesis::Profiles, &thesis::Matrix];
 
 /// All experiments, in the order in which they are listed.
 pub fn all() -> &'static [&'static dyn Experiment] {

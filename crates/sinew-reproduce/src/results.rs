@@ -91,6 +91,18 @@ impl Results {
 }
 
 #[cfg(test)]
+impl Results {
+    /// One round of cases.
+    pub(crate) fn of(cases: impl IntoIterator<Item = (Labels, Metrics)>) -> Self {
+        let mut results = Self::default();
+        for (labels, metrics) in cases {
+            results.push(Sample { round: 0, labels, metrics });
+        }
+        results
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -13,12 +13,13 @@ pub(crate) struct Conditions {
     victims: &'static str,
     pinned: bool,
     restless: bool,
+    delay_cycles: u32,
 }
 
 impl Conditions {
     /// A pool of so many workers that steal from random victims, and defaults for the rest.
     pub(crate) fn workers(workers: usize) -> Self {
-        Self { workers, victims: "random", pinned: false, restless: false }
+        Self { workers, victims: "random", pinned: false, restless: false, delay_cycles: 0 }
     }
 
     /// Whom thieves steal from, as [`Victims`] is written.
@@ -36,6 +37,12 @@ impl Conditions {
     /// Workers without work search without a pause.
     pub(crate) fn restless(mut self) -> Self {
         self.restless = true;
+        self
+    }
+
+    /// Every successful steal takes so many cycles more.
+    pub(crate) fn delayed(mut self, cycles: u32) -> Self {
+        self.delay_cycles = cycles;
         self
     }
 

@@ -160,6 +160,17 @@ impl Table {
     }
 }
 
+#[cfg(test)]
+impl Table {
+    /// The cells of the row that begins with `head`, as they are shown.
+    #[track_caller]
+    pub(crate) fn shown(&self, head: &[&str]) -> Vec<String> {
+        let rows = self.rows.iter().map(|row| row.iter().map(Cell::shown).collect::<Vec<_>>());
+        let found = rows.into_iter().find(|row| row.iter().zip(head).all(|(cell, head)| cell == head));
+        found.unwrap_or_else(|| panic!("no row {head:?} in {}", self.markdown()))
+    }
+}
+
 fn rule(width: usize, right: bool) -> String {
     if right { format!("{}:", "-".repeat(width - 1)) } else { "-".repeat(width) }
 }

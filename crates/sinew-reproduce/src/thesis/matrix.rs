@@ -257,3 +257,53 @@ impl View<'_> {
         plot
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::Scale;
+
+    fn report(policy_s: f64) -> Vec<Part> {
+        let wall = |policy, workers, wall| {
+            (labels("heat", policy, workers), vec![("wall_s", wall), ("steals", 2.0)])
+        };
+        let results = Results::of([
+            wall(BASELINE, 1, 1.8),
+            wall(BASELINE, 2, 1.0),
+            wall(AGAIN, 2, 0.98),
+            wall("nearest", 2, policy_s),
+        ]);
+        Matrix.report(&results, &Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) })
+    }
+
+    /// Would miss: a loss that looks like a gain, or a quotation beside another policy's figure.
+    #[test]
+    fn gains_stand_beside_what_the_thesis_says() {
+        let parts = report(0.9);
+        let [Part::Table(table), Part::Words(words), Part::Plot(nearest)] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        let cells = table.shown(&["heat", "nearest"]);
+        assert_eq!(cells[2..5], ["2", "2", "10.0"]);
+        assert!(cells[7].contains("Sandman: gains with many threads, up to 40 %"), "{cells:?}");
+        assert!(words.contains("heat under nearest on 2 workers (+10.0 %)"), "{words}");
+        assert_eq!(nearest.series.len(), 2);
+    }
+
+    /// Would miss: noise that is reported as a gain.
+    #[test]
+    fn a_gain_below_what_the_baseline_gains_over_itself_is_no_gain() {
+        let parts = report(0.99);
+        assert!(
+            matches!(&parts[1], Part::Words(words) if words.starts_with("None of 1 combinations")),
+            "{parts:?}"
+        );
+    }
+
+    /// Would miss: a policy left out of the matrix, or one too many.
+    #[test]
+    fn every_application_has_the_policies_it_was_measured_with() {
+        let counts = APPS.map(|app| policies(app).len());
+        assert_eq!(counts, [1, 1, 1, 9, 9, 1, 10, 8, 9, 8]);
+    }
+}

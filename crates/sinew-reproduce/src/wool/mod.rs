@@ -5,16 +5,25 @@
 //! | `workloads` | which programs are run, how large, how often |
 //! | `strategies` | whom their thieves steal from |
 //! | `model` | the bounds that work and span set |
+//! | `table1` | Table 1 |
 //! | `speedup` | Figure 5 |
+//! | `breakdown` | Figure 6 |
+//! | `sampling` | Figures 7 and 8 |
 //!
 //! Thieves never park, as theirs never back off, and workers that wait leapfrog.
 
+mod breakdown;
 mod model;
+mod sampling;
 mod speedup;
 mod strategies;
+mod table1;
 mod workloads;
 
+pub(crate) use breakdown::Breakdown;
+pub(crate) use sampling::Sampling;
 pub(crate) use speedup::Speedup;
+pub(crate) use table1::Table1;
 
 use crate::common::Conditions;
 use crate::experiment::{Caveat, Need};

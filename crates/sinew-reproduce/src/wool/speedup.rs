@@ -3,7 +3,7 @@
 //! Speed-up is relative to one worker of the same program, as there; what one worker costs over serial code is a column of its own.
 
 use super::strategies::STRATEGIES;
-use super::workloads::{Workload, workloads};
+use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR, model};
 use crate::common::{Conditions, Subject};
 use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
@@ -42,11 +42,7 @@ impl Experiment for Speedup {
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
         let counts = setting.parallel_counts();
-        let block = |workload: Workload| {
-            let counts = counts.clone();
-            Block::new(workload.name(), move || cases(&workload, &counts))
-        };
-        Ok(workloads(setting.scale).into_iter().map(block).collect())
+        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
@@ -209,4 +205,48 @@ struct Place {
     name: String,
     below: f64,
     above: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::Scale;
+
+    fn setting() -> Setting {
+        Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) }
+    }
+
+    fn results(together_s: f64) -> Results {
+        let wall = |strategy, workers, wall| (labels("stress 10", strategy, workers), vec![("wall_s", wall)]);
+        let spanned = (labels("stress 10", SPAN, 1), vec![("parallelism_0", 4.0)]);
+        Results::of([wall(SERIAL, 1, 0.8), wall("RAND", 1, 1.0), wall("RAND", 2, together_s), spanned])
+    }
+
+    fn report(results: &Results) -> (Table, String, usize) {
+        let mut parts = Speedup.report(results, &setting()).into_iter();
+        match (parts.next(), parts.next()) {
+            (Some(Part::Table(table)), Some(Part::Words(words))) => (table, words, parts.count()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Would miss: a speed-up turned round, or the model of another number of workers.
+    #[test]
+    fn a_speed_up_stands_beside_the_models_range_and_the_papers() {
+        let (table, words, plots) = report(&results(0.625));
+        let cells = table.shown(&["stress 10"]);
+        // Workers, one worker over serial, parallelism, from 1 / (1/4 + 1/2) to 2, speed-up.
+        assert_eq!(cells[1..7], ["2", "1.25", "4", "1.33", "2", "1.60"]);
+        assert_eq!(cells[10..], ["278.4", "51.4", "63"]);
+        assert!(words.contains("1 of 1 workloads lie within"), "{words}");
+        assert_eq!(plots, 1);
+    }
+
+    /// Would miss: a claim that all is well with a speed-up that the model does not allow.
+    #[test]
+    fn what_lies_outside_of_the_range_is_named() {
+        assert!(report(&results(0.4)).1.contains("stress 10 on 2 workers is 25 % above"));
+        assert!(report(&results(1.0)).1.contains("below it is stress 10 on 2 workers (25 %)"));
+        assert!(report(&Results::default()).1.contains("Nothing has been measured"));
+    }
 }

@@ -3,6 +3,8 @@
 //! A workload is a line of the publication's Table 1: an application and its parameter. Small kernels are repeated, as there; at
 //! the default size so often that one processor takes some tenths of a second, and the longest are left out.
 
+use crate::experiment::{Block, Case};
+use crate::failure::Failure;
 use crate::paper::wool::{TABLE_1, Workload as Published};
 use crate::setting::Scale;
 
@@ -52,6 +54,18 @@ impl Workload {
     pub(crate) fn published(&self) -> Option<&'static Published> {
         crate::paper::wool::find(self.app, self.parameter)
     }
+}
+
+/// A block for each workload of a scale.
+pub(crate) fn blocks(
+    scale: Scale,
+    cases: impl Fn(&Workload) -> Result<Vec<Case>, Failure> + Clone + 'static,
+) -> Vec<Block> {
+    let block = |workload: Workload| {
+        let cases = cases.clone();
+        Block::new(workload.name(), move || cases(&workload))
+    };
+    workloads(scale).into_iter().map(block).collect()
 }
 
 /// All workloads of a scale.
