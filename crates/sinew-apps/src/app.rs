@@ -2,7 +2,7 @@
 
 use crate::options::{Error, Options};
 use crate::problem::Problem;
-use crate::{fib, heat, nqueens, quicksort, uts, wordcount};
+use crate::{blackscholes, convex_hull, fib, heat, nqueens, numbercount, quicksort, uts, wordcount};
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
 #[derive(Debug)]
@@ -39,7 +39,17 @@ impl App {
     }
 }
 
-static APPS: [App; 6] = [fib::APP, nqueens::APP, uts::APP, quicksort::APP, heat::APP, wordcount::APP];
+static APPS: [App; 9] = [
+    fib::APP,
+    nqueens::APP,
+    uts::APP,
+    quicksort::APP,
+    heat::APP,
+    wordcount::APP,
+    convex_hull::APP,
+    blackscholes::APP,
+    numbercount::APP,
+];
 
 /// All applications, in the order in which they are shown.
 pub fn all() -> &'static [App] {

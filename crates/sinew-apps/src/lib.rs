@@ -27,17 +27,24 @@
 //! | `quicksort` | sorting in place | nested joins above a cutoff |
 //! | `heat` | a 5-point stencil on a square plate | a loop over rows, once a time step |
 //! | `wordcount`, `text` | words of all source files below a folder | a loop over pieces of text, maps merged |
-//! | `problem`, `options`, `gather` | what all of them have in common | |
+//! | `convex_hull` | the hull of points in the plane | loops over what is left, nested joins |
+//! | `blackscholes` | prices of European options | a loop over options, again and again |
+//! | `numbercount` | numbers in a matrix | a loop over rows, maps merged |
+//! | `problem`, `options`, `memory`, `gather` | what all of them have in common | |
 //!
 //! # Not handled
 //!
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
+mod blackscholes;
+mod convex_hull;
 mod fib;
 mod gather;
 mod heat;
+mod memory;
 mod nqueens;
+mod numbercount;
 mod options;
 mod problem;
 mod quicksort;
