@@ -2,7 +2,10 @@
 
 use crate::options::{Error, Options};
 use crate::problem::Problem;
-use crate::{blackscholes, convex_hull, fib, heat, nqueens, numbercount, quicksort, uts, wordcount};
+use crate::{
+    blackscholes, convex_hull, fib, fluidanimate, heat, nqueens, numbercount, quicksort, streamcluster,
+    swaptions, uts, wordcount,
+};
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
 #[derive(Debug)]
@@ -39,7 +42,7 @@ impl App {
     }
 }
 
-static APPS: [App; 9] = [
+static APPS: [App; 12] = [
     fib::APP,
     nqueens::APP,
     uts::APP,
@@ -48,6 +51,9 @@ static APPS: [App; 9] = [
     wordcount::APP,
     convex_hull::APP,
     blackscholes::APP,
+    swaptions::APP,
+    streamcluster::APP,
+    fluidanimate::APP,
     numbercount::APP,
 ];
 
