@@ -2,7 +2,10 @@
 
 use crate::options::{Error, Options};
 use crate::problem::Problem;
-use crate::{fib, heat, nqueens, quicksort, uts, wordcount};
+use crate::{
+    blackscholes, convex_hull, fib, fluidanimate, heat, nqueens, numbercount, quicksort, streamcluster,
+    swaptions, uts, wordcount,
+};
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
 #[derive(Debug)]
@@ -39,7 +42,20 @@ impl App {
     }
 }
 
-static APPS: [App; 6] = [fib::APP, nqueens::APP, uts::APP, quicksort::APP, heat::APP, wordcount::APP];
+static APPS: [App; 12] = [
+    fib::APP,
+    nqueens::APP,
+    uts::APP,
+    quicksort::APP,
+    heat::APP,
+    wordcount::APP,
+    convex_hull::APP,
+    blackscholes::APP,
+    swaptions::APP,
+    streamcluster::APP,
+    fluidanimate::APP,
+    numbercount::APP,
+];
 
 /// All applications, in the order in which they are shown.
 pub fn all() -> &'static [App] {

@@ -27,20 +27,34 @@
 //! | `quicksort` | sorting in place | nested joins above a cutoff |
 //! | `heat` | a 5-point stencil on a square plate | a loop over rows, once a time step |
 //! | `wordcount`, `text` | words of all source files below a folder | a loop over pieces of text, maps merged |
-//! | `problem`, `options`, `gather` | what all of them have in common | |
+//! | `convex_hull` | the hull of points in the plane | loops over what is left, nested joins |
+//! | `blackscholes` | prices of European options | a loop over options, again and again |
+//! | `swaptions` | prices of swaptions by simulation | a loop over blocks of trials |
+//! | `streamcluster` | clustering by local search | thousands of short loops over blocks of points |
+//! | `fluidanimate` | water made of particles | loops over particles, six a time step |
+//! | `numbercount` | numbers in a matrix | a loop over rows, maps merged |
+//! | `problem`, `options`, `loops`, `memory`, `gather` | what all of them have in common | |
 //!
 //! # Not handled
 //!
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
+mod blackscholes;
+mod convex_hull;
 mod fib;
+mod fluidanimate;
 mod gather;
 mod heat;
+mod loops;
+mod memory;
 mod nqueens;
+mod numbercount;
 mod options;
 mod problem;
 mod quicksort;
+mod streamcluster;
+mod swaptions;
 mod text;
 mod uts;
 mod wordcount;
