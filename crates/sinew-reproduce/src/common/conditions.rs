@@ -1,8 +1,7 @@
 //! The pool that a case runs in, made for one run and gone after it: the next case finds no thread of this one's.
 
-use std::time::Duration;
-
 use sinew::{Mapping, Pool, Victims};
+use sinew_core::StackKind;
 
 use crate::failure::Failure;
 
@@ -11,6 +10,7 @@ use crate::failure::Failure;
 pub(crate) struct Conditions {
     workers: usize,
     victims: &'static str,
+    stack: StackKind,
     pinned: bool,
     restless: bool,
     delay_cycles: u32,
@@ -19,12 +19,25 @@ pub(crate) struct Conditions {
 impl Conditions {
     /// A pool of so many workers that steal from random victims, and defaults for the rest.
     pub(crate) fn workers(workers: usize) -> Self {
-        Self { workers, victims: "random", pinned: false, restless: false, delay_cycles: 0 }
+        Self {
+            workers,
+            victims: "random",
+            stack: StackKind::default(),
+            pinned: false,
+            restless: false,
+            delay_cycles: 0,
+        }
     }
 
     /// Whom thieves steal from, as [`Victims`] is written.
     pub(crate) fn victims(mut self, victims: &'static str) -> Self {
         self.victims = victims;
+        self
+    }
+
+    /// Which task stacks workers have.
+    pub(crate) fn stack(mut self, stack: StackKind) -> Self {
+        self.stack = stack;
         self
     }
 
@@ -53,13 +66,15 @@ impl Conditions {
     /// If there is no such policy, or the system has no room for the threads.
     pub(crate) fn build(&self) -> Result<Pool, Failure> {
         let victims: Victims = self.victims.parse().map_err(Failure::impossible)?;
-        let mut builder = Pool::builder().threads(self.workers).victims(victims);
+        let mut builder = Pool::builder()
+            .threads(self.workers)
+            .victims(victims)
+            .stack(self.stack)
+            .never_park(self.restless)
+            .steal_delay(self.delay_cycles);
         if self.pinned {
             // A guest is never pinned, so all seats have threads.
             builder = builder.mapping(Mapping::Compact).guest_seat(false);
-        }
-        if self.restless {
-            builder = builder.spin(Duration::MAX);
         }
         builder.build().map_err(Failure::impossible)
     }

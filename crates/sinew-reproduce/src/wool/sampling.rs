@@ -3,7 +3,7 @@
 //! SAMP+SET is held against SET. Every steal can be delayed by 4000 cycles, between the commitment to it and the stolen task.
 //! Costs of steals are from profiled runs, times and numbers of steals from plain ones.
 
-use super::strategies::STRATEGIES;
+use super::strategies::{SAMP_SET, SET, Strategy};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR};
 use crate::common::{Subject, profiled};
@@ -35,13 +35,10 @@ hardly change; with steals delayed by 4000 cycles, stress and ssf gain a little,
 /// The delays, in cycles.
 const DELAYS: [u32; 2] = [0, 4000];
 
-const SET: (&str, &str) = STRATEGIES[1];
-const SAMPLED: (&str, &str) = STRATEGIES[3];
-
-fn labels(workload: &str, strategy: &str, delay: u32, mode: Mode, workers: usize) -> Labels {
+fn labels(workload: &str, strategy: Strategy, delay: u32, mode: Mode, workers: usize) -> Labels {
     vec![
         ("workload", workload.to_owned()),
-        ("strategy", strategy.to_owned()),
+        ("strategy", strategy.name.to_owned()),
         ("delay_cycles", delay.to_string()),
         ("mode", mode.name().to_owned()),
         ("workers", workers.to_string()),
@@ -87,11 +84,11 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     let subject = Subject::prepare(workload.app, &workload.size)?;
     let mut cases = Vec::new();
     for &workers in counts {
-        for (strategy, victims) in [SET, SAMPLED] {
+        for strategy in [SET, SAMP_SET] {
             for delay in DELAYS {
                 for mode in [Mode::Plain, Mode::Profiled] {
                     let subject = subject.clone();
-                    let conditions = super::conditions(workers).victims(victims).delayed(delay);
+                    let conditions = strategy.conditions(workers).delayed(delay);
                     cases.push(Case::new(
                         labels(&workload.name(), strategy, delay, mode, workers),
                         move || match mode {
@@ -126,16 +123,16 @@ impl View<'_> {
     /// SAMP+SET over SET.
     fn ratio(&self, workload: &str, delay: u32, mode: Mode, workers: usize, metric: &str) -> Option<f64> {
         let (delay, workers) = (delay.to_string(), workers.to_string());
-        let case = |strategy| {
+        let case = |strategy: Strategy| {
             [
                 ("workload", workload),
-                ("strategy", strategy),
+                ("strategy", strategy.name),
                 ("delay_cycles", delay.as_str()),
                 ("mode", mode.name()),
                 ("workers", workers.as_str()),
             ]
         };
-        self.results.ratio(&case(SAMPLED.0), &case(SET.0), metric)
+        self.results.ratio(&case(SAMP_SET), &case(SET), metric)
     }
 
     fn table(&self) -> Table {
@@ -201,14 +198,14 @@ mod tests {
     /// Would miss: a ratio turned round, or the delayed runs taken for the others.
     #[test]
     fn sampling_is_held_against_the_same_without_it() {
-        let case = |strategy: (&str, _), delay, steals, wall| {
-            (labels("fib 22", strategy.0, delay, Mode::Plain, 2), vec![("steals", steals), ("wall_s", wall)])
+        let case = |strategy, delay, steals, wall| {
+            (labels("fib 22", strategy, delay, Mode::Plain, 2), vec![("steals", steals), ("wall_s", wall)])
         };
         let results = Results::of([
             case(SET, 0, 100.0, 1.0),
-            case(SAMPLED, 0, 80.0, 1.1),
+            case(SAMP_SET, 0, 80.0, 1.1),
             case(SET, 4000, 50.0, 2.0),
-            case(SAMPLED, 4000, 20.0, 1.0),
+            case(SAMP_SET, 4000, 20.0, 1.0),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = Sampling.report(&results, &setting);

@@ -2,7 +2,7 @@
 //!
 //! Speed-up is relative to one worker of the same program, as there; what one worker costs over serial code is a column of its own.
 
-use super::strategies::STRATEGIES;
+use super::strategies::{RAND, STRATEGIES, Strategy, TWO_FIELD};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR, model};
 use crate::common::{Conditions, Subject};
@@ -58,14 +58,13 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     let name = workload.name();
     let serial = subject.clone();
     let serial = Case::new(labels(&name, SERIAL, 1), move || Ok(vec![("wall_s", serial.serial()?.wall_s)]));
-    let case = |strategy: &str, victims: &'static str, workers: usize| {
-        let subject = subject.clone();
-        let conditions = super::conditions(workers).victims(victims);
-        Case::new(labels(&name, strategy, workers), move || timed(&subject, &conditions))
+    let case = |strategy: Strategy, workers: usize| {
+        let (subject, conditions) = (subject.clone(), strategy.conditions(workers));
+        Case::new(labels(&name, strategy.name, workers), move || timed(&subject, &conditions))
     };
-    let mut cases = vec![serial, case("RAND", "random", 1)];
+    let mut cases = vec![serial, case(RAND, 1), case(TWO_FIELD, 1)];
     for &workers in counts {
-        cases.extend(STRATEGIES.iter().map(|(strategy, victims)| case(strategy, victims, workers)));
+        cases.extend(STRATEGIES.map(|strategy| case(strategy, workers)));
     }
     Ok(cases)
 }
@@ -87,10 +86,10 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn speed_up(&self, workload: &str, strategy: &str, workers: usize) -> Option<f64> {
+    fn speed_up(&self, workload: &str, strategy: Strategy, workers: usize) -> Option<f64> {
         let workers = workers.to_string();
-        let alone = [("workload", workload), ("strategy", "RAND"), ("workers", "1")];
-        let together = [("workload", workload), ("strategy", strategy), ("workers", workers.as_str())];
+        let alone = [("workload", workload), ("strategy", strategy.alone().name), ("workers", "1")];
+        let together = [("workload", workload), ("strategy", strategy.name), ("workers", workers.as_str())];
         self.results.ratio(&alone, &together, "wall_s")
     }
 
@@ -106,7 +105,7 @@ impl View<'_> {
     fn table(&self) -> Table {
         let mut titles =
             vec!["workload", "workers", "one worker / serial", "parallelism", "model from", "model to"];
-        titles.extend(STRATEGIES.iter().map(|(strategy, _)| *strategy));
+        titles.extend(STRATEGIES.map(|strategy| strategy.name));
         titles.extend(["paper: parallelism", "paper: model at 63, from", "to"]);
         let mut table =
             Table::new("speedup", "Speed-up over one worker, and the model's range for it", &titles);
@@ -120,7 +119,7 @@ impl View<'_> {
 
     fn row(&self, workload: &Workload, workers: usize) -> Vec<Cell> {
         let name = workload.name();
-        let alone = [("workload", name.as_str()), ("strategy", "RAND"), ("workers", "1")];
+        let alone = [("workload", name.as_str()), ("strategy", RAND.name), ("workers", "1")];
         let serial = [("workload", name.as_str()), ("strategy", SERIAL)];
         let range = self.range(&name, workers);
         let mut cells: Vec<Cell> = vec![
@@ -131,7 +130,7 @@ impl View<'_> {
             range.map(|range| range.0).into(),
             range.map(|range| range.1).into(),
         ];
-        cells.extend(STRATEGIES.iter().map(|(strategy, _)| self.speed_up(&name, strategy, workers).into()));
+        cells.extend(STRATEGIES.map(|strategy| self.speed_up(&name, strategy, workers).into()));
         let published = workload.published().map(|line| line.parallelism_0);
         let model =
             published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS.into()));
@@ -178,7 +177,7 @@ impl View<'_> {
 
     fn place(&self, workload: &str, workers: usize) -> Option<Place> {
         let (speed_up, (low, high)) =
-            (self.speed_up(workload, "RAND", workers)?, self.range(workload, workers)?);
+            (self.speed_up(workload, RAND, workers)?, self.range(workload, workers)?);
         let name = format!("{workload} on {workers} workers");
         Some(Place { name, below: 1.0 - speed_up / low, above: speed_up / high - 1.0 })
     }
@@ -192,9 +191,9 @@ impl View<'_> {
             .over(names.clone())
             .before(Band { name: "model".into(), ranges })
             .level(1.0);
-        for (strategy, _) in STRATEGIES {
+        for strategy in STRATEGIES {
             let values = names.iter().map(|name| self.speed_up(name, strategy, workers)).collect();
-            plot = plot.with(Series::new(strategy, values));
+            plot = plot.with(Series::new(strategy.name, values));
         }
         plot
     }
@@ -219,7 +218,7 @@ mod tests {
     fn results(together_s: f64) -> Results {
         let wall = |strategy, workers, wall| (labels("stress 10", strategy, workers), vec![("wall_s", wall)]);
         let spanned = (labels("stress 10", SPAN, 1), vec![("parallelism_0", 4.0)]);
-        Results::of([wall(SERIAL, 1, 0.8), wall("RAND", 1, 1.0), wall("RAND", 2, together_s), spanned])
+        Results::of([wall(SERIAL, 1, 0.8), wall(RAND.name, 1, 1.0), wall(RAND.name, 2, together_s), spanned])
     }
 
     fn report(results: &Results) -> (Table, String, usize) {
@@ -237,7 +236,7 @@ mod tests {
         let cells = table.shown(&["stress 10"]);
         // Workers, one worker over serial, parallelism, from 1 / (1/4 + 1/2) to 2, speed-up.
         assert_eq!(cells[1..7], ["2", "1.25", "4", "1.33", "2", "1.60"]);
-        assert_eq!(cells[10..], ["278.4", "51.4", "63"]);
+        assert_eq!(cells[11..], ["278.4", "51.4", "63"]);
         assert!(words.contains("1 of 1 workloads lie within"), "{words}");
         assert_eq!(plots, 1);
     }
