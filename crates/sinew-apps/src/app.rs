@@ -3,8 +3,8 @@
 use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
-    blackscholes, convex_hull, fib, fluidanimate, heat, nqueens, numbercount, quicksort, streamcluster,
-    swaptions, uts, wordcount,
+    blackscholes, convex_hull, fib, fluidanimate, heat, jacobi, nqueens, numbercount, quicksort,
+    streamcluster, swaptions, uts, wordcount,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -42,12 +42,13 @@ impl App {
     }
 }
 
-static APPS: [App; 12] = [
+static APPS: [App; 13] = [
     fib::APP,
     nqueens::APP,
     uts::APP,
     quicksort::APP,
     heat::APP,
+    jacobi::APP,
     wordcount::APP,
     convex_hull::APP,
     blackscholes::APP,

@@ -26,6 +26,7 @@
 //! | `uts` | the unbalanced tree search benchmark | nested joins, a task a tree node |
 //! | `quicksort` | sorting in place | nested joins above a cutoff |
 //! | `heat` | a 5-point stencil on a square plate | a loop over rows, once a time step |
+//! | [`jacobi`] | a six-point stencil on a cube | a task a block, in the queues of locality domains |
 //! | `wordcount`, `text` | words of all source files below a folder | a loop over pieces of text, maps merged |
 //! | `convex_hull` | the hull of points in the plane | loops over what is left, nested joins |
 //! | `blackscholes` | prices of European options | a loop over options, again and again |
@@ -46,6 +47,7 @@ mod fib;
 mod fluidanimate;
 mod gather;
 mod heat;
+pub mod jacobi;
 mod loops;
 mod memory;
 mod nqueens;
