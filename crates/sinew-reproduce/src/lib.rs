@@ -42,6 +42,7 @@ mod failure;
 mod folder;
 mod origin;
 pub mod paper;
+mod queues;
 pub mod report;
 mod results;
 pub mod runner;
@@ -59,8 +60,16 @@ pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 6] =
-    [&wool::Table1, &wool::Speedup, &wool::Breakdown, &wool::Sampling, &thesis::Profiles, &thesis::Matrix];
+static EXPERIMENTS: [&dyn Experiment; 8] = [
+    &wool::Table1,
+    &wool::Speedup,
+    &wool::Breakdown,
+    &wool::Sampling,
+    &thesis::Profiles,
+    &thesis::Matrix,
+    &queues::Table1,
+    &queues::Figures,
+];
 
 /// All experiments, in the order in which they are listed.
 pub fn all() -> &'static [&'static dyn Experiment] {

@@ -93,7 +93,7 @@ impl Layout {
 
 /// An estimate: the reader's font is not known here.
 fn text_width(text: &str) -> i32 {
-    text.chars().count() as i32 * FONT * 6 / 10
+    text.chars().count() as i32 * FONT * 5 / 10
 }
 
 fn entry_width(name: &str) -> i32 {
@@ -171,6 +171,7 @@ fn axes<'b>(
     let top = if highest > 0.0 { highest * 1.06 } else { 1.0 };
     let mut chart = ChartBuilder::on(area)
         .margin_top(layout.top())
+        .margin_left(MARGIN + 4)
         .margin_right(MARGIN)
         .margin_bottom(layout.below + FONT + 12)
         .y_label_area_size(64)
