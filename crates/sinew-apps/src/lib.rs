@@ -26,21 +26,45 @@
 //! | `uts` | the unbalanced tree search benchmark | nested joins, a task a tree node |
 //! | `quicksort` | sorting in place | nested joins above a cutoff |
 //! | `heat` | a 5-point stencil on a square plate | a loop over rows, once a time step |
+//! | `stress` | a balanced tree of leaves that count | nested joins, a task a node |
+//! | `ssf` | the longest substrings that occur twice | a loop over positions, once a repetition |
+//! | `multisort`, `sorted` | merge sort with parallel merges | nested joins above a cutoff |
+//! | `gauss` | a system of linear equations | a loop over rows, once an unknown |
+//! | `floyd` | shortest paths between all pairs | a loop over rows, once a block of stations |
+//! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
+//! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
+//! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
 //! | `wordcount`, `text` | words of all source files below a folder | a loop over pieces of text, maps merged |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
+//! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
+//! | `published` | the parameters of published experiments | |
 //!
 //! # Not handled
 //!
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
+mod cholesky;
+mod dense;
 mod fib;
+mod floyd;
+mod fork;
 mod gather;
+mod gauss;
 mod heat;
+mod matmul;
+mod memory;
+mod multisort;
 mod nqueens;
 mod options;
 mod problem;
+mod product;
+mod published;
 mod quicksort;
+mod sorted;
+mod ssf;
+mod strassen;
+mod stress;
 mod text;
 mod uts;
 mod wordcount;
@@ -48,3 +72,4 @@ mod wordcount;
 pub use app::{App, all, find};
 pub use options::{Error, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong};
+pub use published::{Published, published};
