@@ -3,8 +3,8 @@
 use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
-    blackscholes, convex_hull, fib, fluidanimate, heat, jacobi, nqueens, numbercount, quicksort,
-    streamcluster, swaptions, uts, wordcount,
+    blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, jacobi, matmul, multisort,
+    nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts, wordcount,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -17,7 +17,7 @@ pub struct App {
     pub about: &'static str,
     /// What [`Size::Exact`](crate::Size::Exact) may say, in words.
     pub sizes: &'static str,
-    /// The size that shows the application within a few seconds.
+    /// The size that shows the application within some tenths of a second: the demo runs all of them, several times.
     pub demo: &'static str,
     /// Whether it consists of loops, so that a schedule changes something.
     pub loops: bool,
@@ -42,12 +42,20 @@ impl App {
     }
 }
 
-static APPS: [App; 13] = [
+static APPS: &[App] = &[
     fib::APP,
     nqueens::APP,
     uts::APP,
+    stress::APP,
+    ssf::APP,
     quicksort::APP,
+    multisort::APP,
     heat::APP,
+    gauss::APP,
+    floyd::APP,
+    matmul::APP,
+    strassen::APP,
+    cholesky::APP,
     jacobi::APP,
     wordcount::APP,
     convex_hull::APP,
@@ -60,7 +68,7 @@ static APPS: [App; 13] = [
 
 /// All applications, in the order in which they are shown.
 pub fn all() -> &'static [App] {
-    &APPS
+    APPS
 }
 
 /// The application with exactly this name.

@@ -35,6 +35,17 @@
 //! | `fluidanimate` | water made of particles | loops over particles, six a time step |
 //! | `numbercount` | numbers in a matrix | a loop over rows, maps merged |
 //! | `problem`, `options`, `loops`, `memory`, `gather` | what all of them have in common | |
+//! | `stress` | a balanced tree of leaves that count | nested joins, a task a node |
+//! | `ssf` | the longest substrings that occur twice | a loop over positions, once a repetition |
+//! | `multisort`, `sorted` | merge sort with parallel merges | nested joins above a cutoff |
+//! | `gauss` | a system of linear equations | a loop over rows, once an unknown |
+//! | `floyd` | shortest paths between all pairs | a loop over rows, once a block of stations |
+//! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
+//! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
+//! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
+//! | `problem`, `options`, `gather` | what all of them have in common | |
+//! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
+//! | `published` | the parameters of published experiments | |
 //!
 //! # Not handled
 //!
@@ -42,20 +53,33 @@
 
 mod app;
 mod blackscholes;
+mod cholesky;
 mod convex_hull;
+mod dense;
 mod fib;
+mod floyd;
 mod fluidanimate;
+mod fork;
 mod gather;
+mod gauss;
 mod heat;
 pub mod jacobi;
 mod loops;
+mod matmul;
 mod memory;
+mod multisort;
 mod nqueens;
 mod numbercount;
 mod options;
 mod problem;
+mod product;
+mod published;
 mod quicksort;
+mod sorted;
+mod ssf;
+mod strassen;
 mod streamcluster;
+mod stress;
 mod swaptions;
 mod text;
 mod uts;
@@ -64,3 +88,4 @@ mod wordcount;
 pub use app::{App, all, find};
 pub use options::{Error, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong};
+pub use published::{Published, published};
