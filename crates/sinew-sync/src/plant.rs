@@ -53,6 +53,8 @@ pub enum Bug {
     StaleEpoch,
     /// A waiting worker does not look whether its task is finished before it claims a part of it.
     LateLook,
+    /// A reader of a ledger looks at the version again without a fence.
+    TornReading,
 }
 
 #[cfg(any(loom, shuttle))]
