@@ -18,7 +18,8 @@ fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(
     let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, Builder::wait);
     let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, Builder::victims);
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
-    set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin)
+    let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
+    set(builder, "SINEW_PROFILE", &read, &warn, parse_switch, Builder::profile)
 }
 
 fn set<T, E: Display>(
@@ -66,6 +67,14 @@ fn parse_micros(text: &str) -> Result<Duration, &'static str> {
     text.parse().map(Duration::from_micros).map_err(|_| "not a number of microseconds")
 }
 
+fn parse_switch(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "1" | "true" | "on" => Ok(true),
+        "0" | "false" | "off" | "" => Ok(false),
+        _ => Err("use `1` or `0`"),
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
@@ -89,10 +98,17 @@ mod tests {
             ("SINEW_VICTIMS", "random"),
             ("SINEW_FENCES", " full "),
             ("SINEW_SPIN_US", "7"),
+            ("SINEW_PROFILE", "1"),
         ]);
         assert_eq!(warnings, [""; 0]);
-        for part in ["threads: Some(3)", "mapping: Compact", "wait: Block", "fences: Full", "spin: Some(7µs)"]
-        {
+        for part in [
+            "threads: Some(3)",
+            "mapping: Compact",
+            "wait: Block",
+            "fences: Full",
+            "spin: Some(7µs)",
+            "profile: true",
+        ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
         }
     }
@@ -109,6 +125,7 @@ mod tests {
             ("SINEW_VICTIMS", "weakest"),
             ("SINEW_FENCES", "half"),
             ("SINEW_SPIN_US", "-1"),
+            ("SINEW_PROFILE", "perhaps"),
         ] {
             let (builder, warnings) = with(&[(name, value)]);
             assert_eq!(warnings.len(), 1);

@@ -23,6 +23,7 @@ use sinew_topology::Seating;
 use crate::fork;
 use crate::guest::GuestSeat;
 use crate::limit::Limit;
+use crate::profile::Profiling;
 use crate::queue::{Injector, Queued};
 use crate::sleep::Sleepers;
 use crate::steer::Steering;
@@ -94,6 +95,8 @@ pub(crate) struct Inner {
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,
+    /// Where the pool profiles.
+    pub(crate) profiling: Option<Box<Profiling>>,
 }
 
 impl Inner {

@@ -14,8 +14,20 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crate::profile::{Activity, Fork};
 use crate::stack::{At, Popped, Task, reason};
 use crate::worker::Worker;
+
+/// What came of an arm.
+type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+/// Both results, or the panic of an arm: of the first, if both panicked.
+fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {
+    match (ra, rb) {
+        (Ok(ra), Ok(rb)) => (ra, rb),
+        (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
+    }
+}
 
 /// The second arm, until it is run, and its result if a thief ran it.
 struct Frame<B, RB> {
@@ -215,6 +227,9 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn after_push_cold(&self, at: At) -> bool {
+        if self.is_profiled() {
+            self.turn(Activity::Spawn);
+        }
         self.look_up();
         self.stack.is_full(at) || self.stack.has_slow_joins()
     }
@@ -227,7 +242,42 @@ impl Worker {
         A: for<'w> FnOnce(&'w Self) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
     {
-        self.join_full(a, frame, at)
+        if self.stack.is_full(at) { self.join_full(a, frame, at) } else { self.join_profiled(a, frame, at) }
+    }
+
+    /// A join that the profile looks at.
+    fn join_profiled<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+    {
+        let depth = self.stack.depth();
+        let mut fork = self.fork();
+        self.stack.set_depth(depth + 1);
+        let ra = fork.first(|| a(self));
+        self.stack.set_depth(depth + 1);
+        // SAFETY: the slot is the newest: what the first arm pushed, it has joined.
+        let mine = unsafe { self.take_back(at) };
+        let rb = self.second_arm(frame, mine, &mut fork);
+        self.stack.set_depth(depth);
+        fork.joined();
+        both(ra, rb)
+    }
+
+    /// The second arm's outcome: from running it here, if it is `mine`, or else from its thief, which has finished.
+    fn second_arm<B, RB>(&self, frame: &Frame<B, RB>, mine: bool, fork: &mut Fork<'_>) -> Outcome<RB>
+    where
+        B: for<'w> FnOnce(&'w Self, bool) -> RB,
+    {
+        if mine {
+            // SAFETY: taken back, so it is nobody else's.
+            let arm = unsafe { frame.take() };
+            fork.second(|| arm(self, false))
+        } else {
+            fork.stolen(std::ptr::from_ref(frame).cast());
+            // SAFETY: whoever answered that the task was stolen has waited for the thief.
+            unsafe { frame.take_result() }
+        }
     }
 
     /// A join whose task took the last slot: the task is taken back (or waited for) first, so that the first arm finds a slot.
@@ -239,19 +289,11 @@ impl Worker {
         self.counters.overflows.add(1);
         // SAFETY: the slot is the newest.
         let mine = unsafe { self.take_back(at) };
-        let ra = catch_unwind(AssertUnwindSafe(|| a(self)));
-        let rb = if mine {
-            // SAFETY: taken back, so it is nobody else's.
-            let arm = unsafe { frame.take() };
-            catch_unwind(AssertUnwindSafe(|| arm(self, false)))
-        } else {
-            // SAFETY: `take_back` waited for the thief.
-            unsafe { frame.take_result() }
-        };
-        match (ra, rb) {
-            (Ok(ra), Ok(rb)) => (ra, rb),
-            (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
-        }
+        let mut fork = self.fork();
+        let ra = fork.first(|| a(self));
+        let rb = self.second_arm(frame, mine, &mut fork);
+        fork.joined();
+        both(ra, rb)
     }
 
     /// Takes the newest task back, or waits until its thief has finished it. True if it is this worker's to run.
@@ -272,8 +314,11 @@ impl Worker {
     #[cold]
     #[inline(never)]
     unsafe fn take_back_cold(&self, at: At) -> bool {
-        // SAFETY: as the caller says.
-        let mine = unsafe { self.stack.pop_cold(at) } == Popped::Mine;
+        let mine = {
+            let _queue = self.enter_queue();
+            // SAFETY: as the caller says.
+            unsafe { self.stack.pop_cold(at) == Popped::Mine }
+        };
         if !mine {
             // Somebody is about who takes tasks: the next push is to be published.
             self.stack.call_attention(reason::HUNGRY);

@@ -21,6 +21,7 @@ use sinew_sync::parker::Parker;
 
 use crate::counters::{Counters, SeatCounters};
 use crate::inner::Inner;
+use crate::profile::Books;
 use crate::queue::{Deque, Fifo, Injector};
 use crate::stack::TaskStack;
 use crate::steer::Bed;
@@ -61,6 +62,8 @@ pub struct Worker {
     pub(crate) own: Own,
     index: usize,
     pool: *const Inner,
+    /// Where the pool profiles.
+    pub(crate) books: Option<Box<Books>>,
     not_shared: PhantomData<*const ()>,
 }
 
@@ -96,11 +99,11 @@ impl Worker {
         pool: *const Inner,
         index: usize,
         fenced: bool,
-        slow_joins: bool,
+        books: Option<Box<Books>>,
         policy: Box<dyn VictimPolicy>,
     ) -> Self {
         Self {
-            stack: TaskStack::new(fenced, slow_joins),
+            stack: TaskStack::new(fenced, books.is_some()),
             deque: Deque::new(),
             fifo: Fifo::new(),
             inbox: Injector::new(),
@@ -123,6 +126,7 @@ impl Worker {
             },
             index,
             pool,
+            books,
             not_shared: PhantomData,
         }
     }
@@ -207,6 +211,7 @@ impl Worker {
 
     /// Somebody is hungry: publishes half of the private tasks and wakes a sleeper for them.
     fn feed(&self) {
+        let _queue = self.enter_queue();
         // SAFETY: the caller is the owner.
         match unsafe { self.stack.publish() } {
             Some(true) => self.counters.published.add(1),
