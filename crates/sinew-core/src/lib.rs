@@ -13,6 +13,7 @@
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
+//! | `profile` | where the time goes, and how parallel a program is |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -35,6 +36,7 @@ mod names;
 pub mod open;
 mod patience;
 mod pool;
+mod profile;
 mod queue;
 mod scope;
 mod search;
@@ -58,7 +60,9 @@ pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;
+pub use profile::{Attempts, BURDENS, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile};
 pub use scope::{Scope, ScopeBuilder, scope};
+pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
 pub use sinew_topology::Mapping;
 pub use spawn::{spawn, spawn_fifo};

@@ -10,7 +10,9 @@
 //! | [`victim`] | which worker a thief tries next |
 //! | [`chunk`] | how many iterations of a loop a worker takes at once |
 //! | [`idle`] | how long an idle worker spins before it parks |
+//! | [`span`] | nothing; it says what a schedule can be held against |
 
 pub mod chunk;
 pub mod idle;
+pub mod span;
 pub mod victim;

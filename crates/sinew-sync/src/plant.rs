@@ -63,6 +63,8 @@ pub enum Bug {
     OneLook,
     /// Who answers a call for the debts of its domain says so only after it has looked at them.
     LateAnswer,
+    /// A reader of a ledger looks at the version again without a fence.
+    TornReading,
 }
 
 #[cfg(any(loom, shuttle))]

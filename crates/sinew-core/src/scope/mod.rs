@@ -186,7 +186,7 @@ impl<'scope> Scope<'scope, '_> {
             tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
         }
         if self.state.pending() > self.max_pending {
-            let queued = Queued { task, depth: worker.depth() + 1 };
+            let queued = Queued { task: worker.trace(task), depth: worker.depth() + 1 };
             tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
         } else {
             // SAFETY: the task counts itself out.

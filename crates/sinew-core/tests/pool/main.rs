@@ -16,6 +16,7 @@
 //! | `workers` | a number of workers that changes |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
+//! | `profile` | pools that keep books |
 //! | `stress` | random trees of everything, with more workers than cores |
 //!
 //! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by [`support::ends`].
@@ -34,6 +35,7 @@ mod lifecycle;
 mod locality;
 mod open;
 mod overflow;
+mod profile;
 mod prompt;
 mod scope;
 mod seats;
