@@ -82,7 +82,8 @@ pub use sinew_core::data::{
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
 pub use sinew_core::{
-    BuildError, Builder, Counters, Pool, Scope, ScopeBuilder, Victims, Wait, Worker, join, run, scope, spawn,
+    BuildError, Builder, Counters, Pool, Profile, Scope, ScopeBuilder, StackKind, Victims, Wait, Worker,
+    join, run, scope, spawn,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_topology::{Mapping, Placement};

@@ -1,7 +1,6 @@
 //! The pool that a case runs in, made for one run and gone after it: the next case finds no thread of this one's.
 
-use sinew::{Mapping, Pool, Victims};
-use sinew_core::StackKind;
+use sinew::{Builder, Mapping, Pool, StackKind, Victims};
 
 use crate::failure::Failure;
 
@@ -65,17 +64,27 @@ impl Conditions {
     ///
     /// If there is no such policy, or the system has no room for the threads.
     pub(crate) fn build(&self) -> Result<Pool, Failure> {
+        self.builder()?.build().map_err(Failure::impossible)
+    }
+
+    /// The same pool, which accounts for the time of its workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub(crate) fn build_profiled(&self) -> Result<Pool, Failure> {
+        self.builder()?.profile(true).build().map_err(Failure::impossible)
+    }
+
+    fn builder(&self) -> Result<Builder, Failure> {
         let victims: Victims = self.victims.parse().map_err(Failure::impossible)?;
-        let mut builder = Pool::builder()
+        let builder = Pool::builder()
             .threads(self.workers)
             .victims(victims)
             .stack(self.stack)
             .never_park(self.restless)
             .steal_delay(self.delay_cycles);
-        if self.pinned {
-            // A guest is never pinned, so all seats have threads.
-            builder = builder.mapping(Mapping::Compact).guest_seat(false);
-        }
-        builder.build().map_err(Failure::impossible)
+        // A guest is never pinned, so all seats have threads.
+        Ok(if self.pinned { builder.mapping(Mapping::Compact).guest_seat(false) } else { builder })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sinew::{Counters, Pool};
+use sinew::{Counters, Pool, Profile};
 use sinew_apps::{Options, Problem, Run, Size};
 
 use crate::failure::Failure;
@@ -14,10 +14,12 @@ pub(crate) struct Subject {
 }
 
 /// What one run has shown; its answer was right.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) wall_s: f64,
-    pub(crate) counters: Counters,
+    /// Of a parallel run in a pool that profiles.
+    pub(crate) profile: Option<Profile>,
+    counters: Counters,
 }
 
 impl Subject {
@@ -36,17 +38,18 @@ impl Subject {
 
     /// Runs the serial version.
     pub(crate) fn serial(&self) -> Result<Measured, Failure> {
-        self.judge(&self.problem.serial())
+        self.judge(self.problem.serial())
     }
 
     /// Runs the parallel version.
     pub(crate) fn parallel(&self, pool: &Pool) -> Result<Measured, Failure> {
-        self.judge(&self.problem.parallel(pool))
+        self.judge(self.problem.parallel(pool))
     }
 
-    fn judge(&self, run: &Run) -> Result<Measured, Failure> {
+    fn judge(&self, run: Run) -> Result<Measured, Failure> {
         self.problem.check(&run.answer).map_err(|wrong| Failure::Wrong(wrong.to_string()))?;
-        Ok(Measured { wall_s: run.wall.as_secs_f64(), counters: run.counters })
+        let Run { wall, counters, profile, .. } = run;
+        Ok(Measured { wall_s: wall.as_secs_f64(), profile, counters })
     }
 }
 

@@ -4,7 +4,7 @@
 pub const WORKERS: [u32; 8] = [7, 15, 23, 31, 39, 47, 55, 63];
 
 /// The most workers of the publication.
-pub const MOST_WORKERS: u32 = 63;
+pub const MOST_WORKERS: usize = 63;
 
 /// A line of Table 1.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,7 @@
 use super::strategies::{RAND, STRATEGIES, Strategy, TWO_FIELD};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR, model};
-use crate::common::{Conditions, Subject};
+use crate::common::{Conditions, Subject, profiled};
 use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
 use crate::failure::Failure;
 use crate::paper;
@@ -62,7 +62,9 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
         let (subject, conditions) = (subject.clone(), strategy.conditions(workers));
         Case::new(labels(&name, strategy.name, workers), move || timed(&subject, &conditions))
     };
-    let mut cases = vec![serial, case(RAND, 1), case(TWO_FIELD, 1)];
+    let profiling = subject.clone();
+    let span = Case::new(labels(&name, SPAN, 1), move || profiled(&profiling, &RAND.conditions(1)));
+    let mut cases = vec![serial, span, case(RAND, 1), case(TWO_FIELD, 1)];
     for &workers in counts {
         cases.extend(STRATEGIES.map(|strategy| case(strategy, workers)));
     }
@@ -99,7 +101,7 @@ impl View<'_> {
 
     /// The model's range for our work and span.
     fn range(&self, workload: &str, workers: usize) -> Option<(f64, f64)> {
-        Some(model::speed_ups(self.parallelism(workload)?, workers as f64))
+        Some(model::speed_ups(self.parallelism(workload)?, workers))
     }
 
     fn table(&self) -> Table {
@@ -132,8 +134,7 @@ impl View<'_> {
         ];
         cells.extend(STRATEGIES.map(|strategy| self.speed_up(&name, strategy, workers).into()));
         let published = workload.published().map(|line| line.parallelism_0);
-        let model =
-            published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS.into()));
+        let model = published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS));
         cells.extend([
             published.into(),
             model.map(|model| model.0).into(),

@@ -1,6 +1,6 @@
 //! The ways to choose a victim that the publication compares, and its task stack.
 
-use sinew_core::StackKind;
+use sinew::StackKind;
 
 use crate::common::Conditions;
 
