@@ -2,7 +2,10 @@
 
 use crate::options::{Error, Options};
 use crate::problem::Problem;
-use crate::{fib, heat, nqueens, quicksort, uts, wordcount};
+use crate::{
+    blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, jacobi, matmul, multisort,
+    nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts, wordcount,
+};
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
 #[derive(Debug)]
@@ -14,7 +17,7 @@ pub struct App {
     pub about: &'static str,
     /// What [`Size::Exact`](crate::Size::Exact) may say, in words.
     pub sizes: &'static str,
-    /// The size that shows the application within a few seconds.
+    /// The size that shows the application within some tenths of a second: the demo runs all of them, several times.
     pub demo: &'static str,
     /// Whether it consists of loops, so that a schedule changes something.
     pub loops: bool,
@@ -39,11 +42,33 @@ impl App {
     }
 }
 
-static APPS: [App; 6] = [fib::APP, nqueens::APP, uts::APP, quicksort::APP, heat::APP, wordcount::APP];
+static APPS: &[App] = &[
+    fib::APP,
+    nqueens::APP,
+    uts::APP,
+    stress::APP,
+    ssf::APP,
+    quicksort::APP,
+    multisort::APP,
+    heat::APP,
+    gauss::APP,
+    floyd::APP,
+    matmul::APP,
+    strassen::APP,
+    cholesky::APP,
+    jacobi::APP,
+    wordcount::APP,
+    convex_hull::APP,
+    blackscholes::APP,
+    swaptions::APP,
+    streamcluster::APP,
+    fluidanimate::APP,
+    numbercount::APP,
+];
 
 /// All applications, in the order in which they are shown.
 pub fn all() -> &'static [App] {
-    &APPS
+    APPS
 }
 
 /// The application with exactly this name.

@@ -26,7 +26,7 @@ pub(crate) const APP: App = App {
     name: "fib",
     about: "a Fibonacci number by the definition: millions of tiny tasks",
     sizes: SIZES,
-    demo: "full",
+    demo: "40",
     loops: false,
     reads_files: false,
     prepare,

@@ -10,6 +10,7 @@ use std::mem;
 use sinew::{LoopMemory, Schedule, Worker};
 
 use crate::app::App;
+use crate::memory;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
 
@@ -25,7 +26,7 @@ pub(crate) const APP: App = App {
     name: "heat",
     about: "a 5-point stencil on a square plate: one loop a time step",
     sizes: SIZES,
-    demo: "full",
+    demo: "1024",
     loops: true,
     reads_files: false,
     prepare,
@@ -39,11 +40,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let side = NUMBERS.pick(&options.size)?;
     let steps = if side <= NUMBERS.tiny { TINY_STEPS } else { STEPS };
     // Two grids at a time, and the answers of both versions.
-    let bytes = 3 * side * side * size_of::<f64>() as u64;
-    let mut probe: Vec<u8> = Vec::new();
-    if !usize::try_from(bytes).is_ok_and(|all| probe.try_reserve_exact(all).is_ok()) {
-        return Err(Error::Memory { app: APP.name, bytes });
-    }
+    memory::room(APP.name, 3 * side * side * size_of::<f64>() as u64)?;
     let schedule = options.schedule.unwrap_or(Schedule::Static);
     Ok(problem(Heat { side: side as usize, steps, schedule }))
 }

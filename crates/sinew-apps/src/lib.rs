@@ -26,21 +26,61 @@
 //! | `uts` | the unbalanced tree search benchmark | nested joins, a task a tree node |
 //! | `quicksort` | sorting in place | nested joins above a cutoff |
 //! | `heat` | a 5-point stencil on a square plate | a loop over rows, once a time step |
+//! | [`jacobi`] | a six-point stencil on a cube | a task a block, in the queues of locality domains |
 //! | `wordcount`, `text` | words of all source files below a folder | a loop over pieces of text, maps merged |
+//! | `convex_hull` | the hull of points in the plane | loops over what is left, nested joins |
+//! | `blackscholes` | prices of European options | a loop over options, again and again |
+//! | `swaptions` | prices of swaptions by simulation | a loop over blocks of trials |
+//! | `streamcluster` | clustering by local search | thousands of short loops over blocks of points |
+//! | `fluidanimate` | water made of particles | loops over particles, six a time step |
+//! | `numbercount` | numbers in a matrix | a loop over rows, maps merged |
+//! | `problem`, `options`, `loops`, `memory`, `gather` | what all of them have in common | |
+//! | `stress` | a balanced tree of leaves that count | nested joins, a task a node |
+//! | `ssf` | the longest substrings that occur twice | a loop over positions, once a repetition |
+//! | `multisort`, `sorted` | merge sort with parallel merges | nested joins above a cutoff |
+//! | `gauss` | a system of linear equations | a loop over rows, once an unknown |
+//! | `floyd` | shortest paths between all pairs | a loop over rows, once a block of stations |
+//! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
+//! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
+//! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
+//! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
+//! | `published` | the parameters of published experiments | |
 //!
 //! # Not handled
 //!
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
+mod blackscholes;
+mod cholesky;
+mod convex_hull;
+mod dense;
 mod fib;
+mod floyd;
+mod fluidanimate;
+mod fork;
 mod gather;
+mod gauss;
 mod heat;
+pub mod jacobi;
+mod loops;
+mod matmul;
+mod memory;
+mod multisort;
 mod nqueens;
+mod numbercount;
 mod options;
 mod problem;
+mod product;
+mod published;
 mod quicksort;
+mod sorted;
+mod ssf;
+mod strassen;
+mod streamcluster;
+mod stress;
+mod swaptions;
 mod text;
 mod uts;
 mod wordcount;
@@ -48,3 +88,4 @@ mod wordcount;
 pub use app::{App, all, find};
 pub use options::{Error, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong};
+pub use published::{Published, published};

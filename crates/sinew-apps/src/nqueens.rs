@@ -27,7 +27,7 @@ pub(crate) const APP: App = App {
     name: "nqueens",
     about: "ways to place n queens that do not attack each other: small tasks, uneven tree",
     sizes: SIZES,
-    demo: "full",
+    demo: "12",
     loops: false,
     reads_files: false,
     prepare,

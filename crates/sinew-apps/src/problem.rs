@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use sinew::{Counters, Pool, Worker};
+use sinew::{Counters, Pool, Profile, Worker};
 
 use crate::gather::gather;
 
@@ -62,6 +62,8 @@ pub struct Run {
     pub wall: Duration,
     /// What the pool counted meanwhile; all zero for a serial run. Whoever else used the pool is counted, too.
     pub counters: Counters,
+    /// What the pool measured, if it was built to profile and this was a parallel run.
+    pub profile: Option<Profile>,
 }
 
 /// An answer of any application; its `Display` is a short form of it.
@@ -143,16 +145,18 @@ impl<S: Solve> Problem for Prepared<S> {
     fn serial(&self) -> Run {
         let input = self.0.input();
         let (value, wall) = timed(|| self.0.serial(input));
-        Run { answer: Answer::new(value), wall, counters: Counters::default() }
+        Run { answer: Answer::new(value), wall, counters: Counters::default(), profile: None }
     }
 
     fn parallel(&self, pool: &Pool) -> Run {
         let input = self.0.input();
         gather(pool);
         let before = pool.counters();
+        pool.take_profile();
         let (value, wall) = timed(|| pool.run(|worker| self.0.parallel(worker, input)));
+        let profile = pool.take_profile();
         let counters = count(pool, before);
-        Run { answer: Answer::new(value), wall, counters }
+        Run { answer: Answer::new(value), wall, counters, profile }
     }
 
     fn check(&self, answer: &Answer) -> Result<(), Wrong> {

@@ -30,7 +30,7 @@ pub(crate) const APP: App = App {
     name: "wordcount",
     about: "words of all source files below a folder: a loop that merges maps",
     sizes: SIZES,
-    demo: "full",
+    demo: "64_000_000",
     loops: true,
     reads_files: true,
     prepare,

@@ -90,8 +90,21 @@ fn twelve_queens_have_14200_solutions() {
 
 #[test]
 fn the_published_parameters_are_the_default() {
-    for (name, size) in [("fib", "43"), ("nqueens", "13"), ("uts", "T3"), ("heat", "2048 x 2048, 100 steps")]
-    {
+    let published = [
+        ("fib", "43"),
+        ("nqueens", "13"),
+        ("uts", "T3"),
+        ("stress", "height 10, 65536 times, leaves of 256"),
+        ("ssf", "12 (233 bytes), 16384 times"),
+        ("multisort", "4194304, 16 times"),
+        ("heat", "2048 x 2048, 100 steps"),
+        ("gauss", "1024 unknowns"),
+        ("floyd-warshall", "4096 vertices"),
+        ("matmul", "1500 x 1500"),
+        ("strassen", "256 x 256"),
+        ("cholesky", "2000 rows, 4 times"),
+    ];
+    for (name, size) in published {
         let app = find(name).unwrap();
         assert_eq!(app.prepare(&Options::default()).unwrap().size(), size);
         assert_eq!(prepare(app, "full", None).size(), size);

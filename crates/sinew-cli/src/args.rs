@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sinew::{Schedule, ScheduleError, Wait};
 use sinew_apps::Size;
+use sinew_reproduce::Scale;
 
 use crate::failure::Failure;
 use crate::output;
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     List,
     /// Show the machine, and what this process may use of it
     Topo(TopoArgs),
+    /// Repeat published experiments, and show the published values beside what is measured here
+    Reproduce(ReproduceArgs),
 }
 
 /// How a pool is built.
@@ -130,6 +133,52 @@ pub(crate) struct TopoArgs {
     pub(crate) synthetic: Option<String>,
 }
 
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// The experiment; see --list [default: all of them, one after the other]
+    pub(crate) experiment: Option<String>,
+    /// Say which experiments there are
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// How large
+    #[arg(long, value_enum, default_value = "default")]
+    pub(crate) size: NamedScale,
+    /// Where results go: a folder for each experiment, below this one
+    #[arg(long, value_name = "DIR", default_value = "reproduced")]
+    pub(crate) out: PathBuf,
+    /// Numbers of workers, such as 1,2,4; 1 is always among them [default: powers of two, up to as many as the process may use]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
+    pub(crate) threads: Vec<usize>,
+    /// How often everything is measured [default: 5, and 1 at size quick]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) repeat: Option<usize>,
+    /// Decides the order in which the cases of a round are run
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
+    pub(crate) seed: u64,
+}
+
+/// How large an experiment is.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum NamedScale {
+    /// Some seconds: shows that it works
+    Quick,
+    /// Some minutes on two cores
+    Default,
+    /// The published sizes, which may take hours
+    Full,
+}
+
+impl From<NamedScale> for Scale {
+    fn from(size: NamedScale) -> Self {
+        match size {
+            NamedScale::Quick => Self::Quick,
+            NamedScale::Default => Self::Default,
+            NamedScale::Full => Self::Full,
+        }
+    }
+}
+
 /// Reads the command line. Prints help and version itself, and ends the process then.
 pub(crate) fn parse() -> Result<Command, Failure> {
     match CommandLine::try_parse() {
@@ -139,7 +188,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
             std::process::exit(0)
         }
         Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Failure::usage("a command is needed: demo, run, list or topo (see sinew --help)"))
+            Err(Failure::usage("a command is needed: demo, run, list, topo or reproduce (see sinew --help)"))
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
     }
@@ -187,6 +236,9 @@ mod tests {
             &["sinew", "run", "fib", "--wait", "sleep"],
             &["sinew", "run", "fib", "--frobnicate"],
             &["sinew", "demo", "--size", "12"],
+            &["sinew", "reproduce", "--size", "tiny"],
+            &["sinew", "reproduce", "--threads", "1,0"],
+            &["sinew", "reproduce", "--seed", "-1"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Wrong(String),
     /// What was found could not be written.
     Output(io::Error),
+    /// A file of results could not be written; the text names it.
+    Unwritten(String),
 }
 
 impl Failure {
@@ -32,7 +34,7 @@ impl Failure {
                 output::complain(why);
                 ExitCode::from(2)
             }
-            Self::Wrong(why) => {
+            Self::Wrong(why) | Self::Unwritten(why) => {
                 output::complain(why);
                 ExitCode::FAILURE
             }

@@ -6,10 +6,10 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `args` | what may be written on the command line |
-//! | `demo`, `run`, `list`, `topo` | a subcommand each |
+//! | `demo`, `run`, `list`, `topo`, `reproduce` | a subcommand each |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `contention` | whether the workers had their cores to themselves |
-//! | `table`, `progress`, `output` | how things are printed |
+//! | `table`, `progress`, `output`, `suggest` | how things are printed |
 //! | `failure` | what may go wrong, and with which exit status |
 //!
 //! # Exit status
@@ -19,7 +19,7 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C: the system's default, which ends the process at once, is what users want here.
+//! Ctrl-C: the system's default, which ends the process at once, is what users want here. What `reproduce` has written by then is whole.
 
 mod args;
 mod contention;
@@ -29,7 +29,9 @@ mod list;
 mod measure;
 mod output;
 mod progress;
+mod reproduce;
 mod run;
+mod suggest;
 mod table;
 mod topo;
 
@@ -51,5 +53,6 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Run(args) => run::perform(args),
         Command::List => list::perform(),
         Command::Topo(args) => topo::perform(&args),
+        Command::Reproduce(args) => reproduce::perform(&args),
     }
 }

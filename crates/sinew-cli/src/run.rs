@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiting_share};
 use crate::output;
 use crate::progress::Progress;
+use crate::suggest::unknown;
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
@@ -55,26 +56,8 @@ pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
 }
 
 fn find(name: &str) -> Result<&'static App, Failure> {
-    sinew_apps::find(name).ok_or_else(|| Failure::Usage(unknown(name)))
-}
-
-/// Names what is not there, what comes close, and what there is.
-fn unknown(name: &str) -> String {
-    let names = || sinew_apps::all().iter().map(|app| app.name);
-    let all: Vec<&str> = names().collect();
-    let mut close: Vec<(usize, &str)> = names().map(|other| (distance(name, other), other)).collect();
-    close.sort_unstable();
-    close.retain(|(distance, other)| *distance <= 1 + other.len() / 4);
-    let close: Vec<String> = close.iter().map(|(_, other)| format!("`{other}`")).collect();
-    let guess =
-        if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
-    format!("there is no application `{name}`{guess} (there are {})", all.join(", "))
-}
-
-/// Letters to change, add, drop or swap; hyphens, underscores and case do not count.
-fn distance(name: &str, other: &str) -> usize {
-    let name: String = name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect();
-    strsim::osa_distance(&name, other)
+    let names: Vec<&str> = sinew_apps::all().iter().map(|app| app.name).collect();
+    sinew_apps::find(name).ok_or_else(|| Failure::Usage(unknown("application", name, &names)))
 }
 
 fn warn_of_useless_options(app: &App, args: &RunArgs) {
@@ -138,32 +121,4 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
     };
     let json = serde_json::to_string_pretty(&report).map_err(|error| Failure::Output(error.into()))?;
     Ok(json + "\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_that_comes_close_is_suggested() {
-        for (typo, name) in [
-            ("fibb", "fib"),
-            ("n-queens", "nqueens"),
-            ("WordCount", "wordcount"),
-            ("quiksrot", "quicksort"),
-            ("ust", "uts"),
-        ] {
-            let line = unknown(typo);
-            assert!(line.contains(&format!("did you mean `{name}`")), "{line}");
-        }
-    }
-
-    #[test]
-    fn a_name_like_no_other_is_answered_with_all_names() {
-        let line = unknown("mandelbrot");
-        assert!(
-            !line.contains("did you mean") && sinew_apps::all().iter().all(|app| line.contains(app.name)),
-            "{line}"
-        );
-    }
 }

@@ -21,6 +21,7 @@ use crate::inner::{FirstSeat, Inner, Living, PanicHandler, Seats};
 use crate::limit::Limit;
 use crate::patience::ENDLESS;
 use crate::pool::Pool;
+use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
 use crate::sleep::Sleepers;
 use crate::stack::StackKind;
@@ -66,6 +67,8 @@ pub struct Builder {
     first_seat: FirstSeat,
     oldest_first: bool,
     follow_limits: Option<bool>,
+    profile: bool,
+    burdens: Option<[u64; BURDENS]>,
     panic_handler: Option<PanicHandler>,
     settings: ThreadSettings,
 }
@@ -87,6 +90,7 @@ impl Builder {
     /// | `SINEW_VICTIMS` | `random` | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
+    /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
     /// afterwards beats the environment.
@@ -151,6 +155,23 @@ impl Builder {
     /// How long an idle worker spins before it parks. Default: 0 to 40 µs, by what its idle times have shown.
     pub fn spin(mut self, window: Duration) -> Self {
         self.spin = Some(window);
+        self
+    }
+
+    /// Whether the pool measures where its workers' time goes, and how parallel its programs are; see [`Pool::profile`]. Default: no.
+    ///
+    /// # Cost
+    ///
+    /// Some 100 ns a join or task, and what the compiler can no longer inline. Without it: nothing in a join.
+    pub fn profile(mut self, profile: bool) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// The burdens at which a pool that profiles measures the span: what moving a task to another worker is taken to cost, in ticks of the time-stamp counter.
+    /// The first is what [`Profile::bounds`](crate::Profile::bounds) goes by. Default: 0, 1000 and 2000.
+    pub fn burdens(mut self, ticks: [u64; BURDENS]) -> Self {
+        self.burdens = Some(ticks);
         self
     }
 
@@ -265,6 +286,9 @@ impl Builder {
             standby: Mutex::new(false),
             settings: Arc::clone(&settings),
         };
+        if let Some(profiling) = &pool.inner.profiling {
+            profiling.begin(&pool.inner);
+        }
         for index in pool.inner.threaded_seats() {
             start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
         }
@@ -277,12 +301,12 @@ impl Builder {
     fn seats(self, threads: usize, seating: Seating, limits: &Limits) -> Arc<Inner> {
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
+        let profiling = self.profile.then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS)));
         Arc::new_cyclic(|pool| Inner {
-            seats: Seats::new(
-                (0..threads).map(|index| {
-                    Worker::new(pool.as_ptr(), index, fenced, self.stack, self.victims.policy())
-                }),
-            ),
+            seats: Seats::new((0..threads).map(|index| {
+                let books = profiling.as_ref().map(|profiling| profiling.books());
+                Worker::new(pool.as_ptr(), index, fenced, self.stack, books, self.victims.policy())
+            })),
             sleepers: Sleepers::new(),
             injector: Injector::new(),
             last_taker: AtomicUsize::new(0),
@@ -302,6 +326,7 @@ impl Builder {
             ending: AtomicBool::new(false),
             serving: AtomicUsize::new(0),
             generation: fork::generation(),
+            profiling,
         })
     }
 }
@@ -390,6 +415,7 @@ impl fmt::Debug for Builder {
             .field("fences", &self.fences)
             .field("spin", &self.spin)
             .field("first_seat", &self.first_seat)
+            .field("profile", &self.profile)
             .finish_non_exhaustive()
     }
 }

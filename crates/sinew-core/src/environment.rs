@@ -19,7 +19,8 @@ fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(
     let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, Builder::victims);
     let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, Builder::stack);
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
-    set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin)
+    let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
+    set(builder, "SINEW_PROFILE", &read, &warn, parse_switch, Builder::profile)
 }
 
 fn set<T, E: Display>(
@@ -67,6 +68,14 @@ fn parse_micros(text: &str) -> Result<Duration, &'static str> {
     text.parse().map(Duration::from_micros).map_err(|_| "not a number of microseconds")
 }
 
+fn parse_switch(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "1" | "true" | "on" => Ok(true),
+        "0" | "false" | "off" | "" => Ok(false),
+        _ => Err("use `1` or `0`"),
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
@@ -91,6 +100,7 @@ mod tests {
             ("SINEW_STACK", "two-field"),
             ("SINEW_FENCES", " full "),
             ("SINEW_SPIN_US", "7"),
+            ("SINEW_PROFILE", "1"),
         ]);
         assert_eq!(warnings, [""; 0]);
         for part in [
@@ -100,6 +110,7 @@ mod tests {
             "stack: TwoField",
             "fences: Full",
             "spin: Some(7µs)",
+            "profile: true",
         ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
         }
@@ -118,6 +129,7 @@ mod tests {
             ("SINEW_STACK", "three-field"),
             ("SINEW_FENCES", "half"),
             ("SINEW_SPIN_US", "-1"),
+            ("SINEW_PROFILE", "perhaps"),
         ] {
             let (builder, warnings) = with(&[(name, value)]);
             assert_eq!(warnings.len(), 1);

@@ -35,6 +35,7 @@ where
             let work = (*(*task).work.get()).take();
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
             *(*task).result.get() = result;
+            worker.end_call();
             Latch::set(&raw const (*task).latch, worker);
         }
     }

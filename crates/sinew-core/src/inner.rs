@@ -24,6 +24,7 @@ use crate::fork;
 use crate::guest::GuestSeat;
 use crate::limit::Limit;
 use crate::patience::ENDLESS;
+use crate::profile::Profiling;
 use crate::queue::{Injector, Queued};
 use crate::sleep::Sleepers;
 use crate::steer::Steering;
@@ -97,6 +98,8 @@ pub(crate) struct Inner {
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,
+    /// Where the pool profiles.
+    pub(crate) profiling: Option<Box<Profiling>>,
 }
 
 impl Inner {

@@ -17,11 +17,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use sinew_sync::thread::yield_now;
 
 use crate::fork;
+use crate::profile::{Activity, Fork};
 use crate::stack::{At, Popped, Task, TwoField, reason};
 use crate::worker::Worker;
 
 /// What a panic carries.
 type Payload = Box<dyn Any + Send>;
+
+/// What came of an arm.
+type Outcome<R> = Result<R, Payload>;
 
 /// The second arm, until it is run, and its result if a thief ran it.
 struct Frame<B, RB> {
@@ -210,7 +214,7 @@ impl Worker {
         self.stack.set_depth(depth);
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked.
         let mine = unsafe { self.take_back(at) };
-        let result = self.second_arm(frame, mine);
+        let result = self.second_arm(frame, mine, &mut self.fork());
         // The first arm's panic wins. If the payload of the second panics when it is dropped, that is a panic while unwinding, and aborts.
         drop(result);
     }
@@ -227,6 +231,9 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn after_push_cold(&self, at: At) -> bool {
+        if self.is_profiled() {
+            self.turn(Activity::Spawn);
+        }
         self.look_up();
         self.stack.is_full(at) || self.stack.has_slow_joins()
     }
@@ -241,7 +248,8 @@ impl Worker {
     {
         match self.stack.two_field() {
             Some(stack) if !stack.is_full() => self.join_two_field(a, frame, at, stack),
-            _ => self.join_full(a, frame, at),
+            _ if self.stack.is_full(at) => self.join_full(a, frame, at),
+            _ => self.join_profiled(a, frame, at),
         }
     }
 
@@ -257,13 +265,15 @@ impl Worker {
         // SAFETY: this is the owner, and there is room; the task is popped or waited for below, before the frame ends.
         let at = unsafe { stack.push(frame.task(), depth + 1) };
         self.safe_point(); // T3 of `two_field`
+        let mut fork = self.fork();
         self.stack.set_depth(depth + 1);
-        let ra = catch_unwind(AssertUnwindSafe(|| a(self)));
+        let ra = fork.first(|| a(self));
         self.stack.set_depth(depth + 1);
         // SAFETY: the newest task, as the first arm has joined all it pushed.
         let mine = unsafe { self.take_back_two_field(at, stack) };
-        let rb = self.second_arm(frame, mine);
+        let rb = self.second_arm(frame, mine, &mut fork);
         self.stack.set_depth(depth);
+        fork.joined();
         both(ra, rb)
     }
 
@@ -293,6 +303,41 @@ impl Worker {
         false
     }
 
+    /// A join that the profile looks at.
+    fn join_profiled<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+    {
+        let depth = self.stack.depth();
+        let mut fork = self.fork();
+        self.stack.set_depth(depth + 1);
+        let ra = fork.first(|| a(self));
+        self.stack.set_depth(depth + 1);
+        // SAFETY: the slot is the newest: what the first arm pushed, it has joined.
+        let mine = unsafe { self.take_back(at) };
+        let rb = self.second_arm(frame, mine, &mut fork);
+        self.stack.set_depth(depth);
+        fork.joined();
+        both(ra, rb)
+    }
+
+    /// The second arm's outcome: from running it here, if it is `mine`, or else from its thief, which has finished.
+    fn second_arm<B, RB>(&self, frame: &Frame<B, RB>, mine: bool, fork: &mut Fork<'_>) -> Outcome<RB>
+    where
+        B: for<'w> FnOnce(&'w Self, bool) -> RB,
+    {
+        if mine {
+            // SAFETY: taken back, so it is nobody else's.
+            let arm = unsafe { frame.take() };
+            fork.second(|| arm(self, false))
+        } else {
+            fork.stolen(std::ptr::from_ref(frame).cast());
+            // SAFETY: whoever answered that the task was stolen has waited for the thief.
+            unsafe { frame.take_result() }
+        }
+    }
+
     /// A join whose task took the last slot: the task is taken back (or waited for) first, so that the first arm finds a slot.
     fn join_full<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
     where
@@ -302,23 +347,11 @@ impl Worker {
         self.counters.overflows.add(1);
         // SAFETY: the slot is the newest.
         let mine = unsafe { self.take_back(at) };
-        let ra = catch_unwind(AssertUnwindSafe(|| a(self)));
-        both(ra, self.second_arm(frame, mine))
-    }
-
-    /// Runs the second arm if it is this worker's; the result of its thief otherwise, which has been waited for.
-    fn second_arm<B, RB>(&self, frame: &Frame<B, RB>, mine: bool) -> Result<RB, Payload>
-    where
-        B: for<'w> FnOnce(&'w Self, bool) -> RB,
-    {
-        if mine {
-            // SAFETY: taken back, so it is nobody else's.
-            let arm = unsafe { frame.take() };
-            catch_unwind(AssertUnwindSafe(|| arm(self, false)))
-        } else {
-            // SAFETY: its thief has reported.
-            unsafe { frame.take_result() }
-        }
+        let mut fork = self.fork();
+        let ra = fork.first(|| a(self));
+        let rb = self.second_arm(frame, mine, &mut fork);
+        fork.joined();
+        both(ra, rb)
     }
 
     /// Takes the newest task back, or waits until its thief has finished it. True if it is this worker's to run.
@@ -339,8 +372,11 @@ impl Worker {
     #[cold]
     #[inline(never)]
     unsafe fn take_back_cold(&self, at: At) -> bool {
-        // SAFETY: as the caller says.
-        let mine = unsafe { self.stack.pop_cold(at) } == Popped::Mine;
+        let mine = {
+            let _queue = self.enter_queue();
+            // SAFETY: as the caller says.
+            unsafe { self.stack.pop_cold(at) == Popped::Mine }
+        };
         if !mine {
             // Somebody is about who takes tasks: the next push is to be published.
             self.stack.call_attention(reason::HUNGRY);

@@ -12,6 +12,8 @@
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
+//! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
+//! | `profile` | where the time goes, and how parallel a program is |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -28,11 +30,13 @@ mod inner;
 mod join;
 mod latch;
 mod limit;
+pub mod locality;
 pub mod loops;
 mod names;
 pub mod open;
 mod patience;
 mod pool;
+mod profile;
 mod queue;
 mod scope;
 mod search;
@@ -56,7 +60,9 @@ pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;
+pub use profile::{Attempts, BURDENS, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile};
 pub use scope::{Scope, ScopeBuilder, scope};
+pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
 pub use sinew_topology::Mapping;
 pub use spawn::{spawn, spawn_fifo};

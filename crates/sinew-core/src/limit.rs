@@ -109,6 +109,7 @@ impl Worker {
             self.wake_one();
         }
         self.deactivate();
+        let _parked = self.enter_park();
         self.counters.parks.add(1);
         while self.is_surplus() && self.inbox.is_empty() {
             self.parker.park();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::broadcast::BroadcastContext;
 use crate::inner::Inner;
 use crate::pool::Pool;
+use crate::profile::Activity;
 use crate::queue::{Fifo, Queued, TaskRef};
 use crate::scope::{ScopeRef, ScopeState, Share, WHOLE};
 use crate::spawn::HeapTask;
@@ -225,7 +226,8 @@ impl<'scope> ScopeFifo<'scope> {
             let task = task(self, spawner, move |scope, _worker| body(scope));
             match spawner {
                 Some(worker) if !state.keeps_its_tasks() => {
-                    let depth = worker.depth() + 1;
+                    let _spawn = worker.enter(Activity::Spawn);
+                    let (task, depth) = (worker.trace(task), worker.depth() + 1);
                     let token = self.view.frame().fifos[worker.index()].push(Queued { task, depth });
                     worker.queue(Queued { task: token, depth });
                 }

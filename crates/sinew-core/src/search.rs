@@ -152,8 +152,10 @@ impl Worker {
                     self.be_generous();
                 }
                 rest(self.pool().steal_delay);
+                let interrupted = self.begin_stolen(victim);
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
+                self.end_stolen(interrupted.as_ref(), victim, claim.task.data);
                 if self.pool().wait == Wait::Descendants && !planted(Bug::StaleEpoch) {
                     // SAFETY: this is the owner, and the task has joined what it pushed.
                     unsafe { self.stack.end_epoch() };
@@ -161,18 +163,24 @@ impl Worker {
                 if claim.finish() && !planted(Bug::ForgottenJoiner) {
                     self.pool().seats[victim].parker.unpark();
                 }
+                self.end_steal();
                 let took = ticks().saturating_sub(began);
                 self.own.tasks_are_long.set(took > SHORT);
                 self.count_scrap(took < SCRAP);
             }
-            Job::Queued(queued) => self.run_queued(queued),
+            Job::Queued(queued) => {
+                self.run_queued(queued);
+                self.end_steal();
+            }
             Job::Delivered(queued) => {
                 self.counters.queued_tasks.add(1);
+                self.count_mailed();
                 self.run_task(queued);
                 self.pool().resign();
             }
             Job::Injected(queued) => {
                 self.counters.injected.add(1);
+                self.count_injected();
                 self.be_generous();
                 self.run_task(queued);
             }
@@ -202,7 +210,8 @@ impl Worker {
         self.stack.set_depth(queued.depth);
         let header = queued.task.0;
         // SAFETY: whoever takes a task out of a queue runs it, once. Tasks catch their own panics.
-        unsafe { (header.as_ref().run)(header, self) };
+        let run = || unsafe { (header.as_ref().run)(header, self) };
+        if self.is_profiled() { self.run_profiled(run) } else { run() }
     }
 
     /// The next task for a worker with an empty stack; `None` when the pool ends.
@@ -230,6 +239,7 @@ impl Worker {
     /// Searches and sleeps in turns until something comes of it.
     fn search_and_sleep(&self) -> Search<'_> {
         let began = now_ns();
+        self.count_search();
         self.pool().follow_limits();
         let sleepers = &self.pool().sleepers;
         let mut searching = sleepers.try_search(self.pool().most_searchers());
@@ -277,6 +287,7 @@ impl Worker {
     /// Parks; answers for how long, or `None` when the pool is over. A worker that finds the pool ending resigns for the time; one that is `unsure` dozes
     /// first, and looks once more.
     fn sleep(&self, unsure: bool) -> Option<u64> {
+        let _parked = self.enter_park();
         let began = now_ns();
         self.deactivate();
         let resigns = self.pool().is_ending();
@@ -464,6 +475,10 @@ impl Worker {
 
     /// Tries to take one task from `victim`: of its stack, else of its queue.
     pub(crate) fn try_victim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
+        self.attempt(|| self.claim(victim, allowed, ask))
+    }
+
+    fn claim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
         let seat = &self.pool().seats[victim];
         let lost = match seat.stack.steal(self.index(), allowed.above()) {
             Steal::Task(claim) => return Ok(Job::Stolen { claim, victim }),

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::inner::Inner;
+use crate::profile::Activity;
 use crate::queue::{Header, Queued, TaskRef};
 use crate::tls;
 use crate::worker::Worker;
@@ -63,7 +64,8 @@ impl Worker {
     where
         F: for<'w> FnOnce(&'w Self) + Send + 'static,
     {
-        self.queue(Queued { task: detached(f), depth: self.depth() + 1 });
+        let _spawn = self.enter(Activity::Spawn);
+        self.queue(Queued { task: self.trace(detached(f)), depth: self.depth() + 1 });
     }
 
     /// Spawns a detached task that is begun after all that this worker has spawned so before; see [`spawn_fifo`].
@@ -75,9 +77,11 @@ impl Worker {
     where
         F: for<'w> FnOnce(&'w Self) + Send + 'static,
     {
+        let _spawn = self.enter(Activity::Spawn);
         let depth = self.depth() + 1;
+        let task = self.trace(detached(f));
         // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before it ends.
-        let token = unsafe { self.fifo.push(Queued { task: detached(f), depth }) };
+        let token = unsafe { self.fifo.push(Queued { task, depth }) };
         self.queue(Queued { task: token, depth });
     }
 }
@@ -91,6 +95,7 @@ where
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(worker))) {
             worker.pool().handle_panic(payload);
         }
+        worker.end_detached();
     };
     // SAFETY: run once; it borrows nothing. It does not unwind, as `handle_panic` does not.
     unsafe { HeapTask::on_heap(work) }

@@ -10,6 +10,7 @@ use sinew_topology::pin_current_thread;
 
 use crate::inner::Inner;
 use crate::pool::Pool;
+use crate::profile::Activity;
 use crate::tls;
 
 /// A hook that gets the number of the worker's seat.
@@ -80,11 +81,13 @@ impl SeatThread {
         let _pinned = pool.seating.pin_of(index).and_then(|cpus| pin_current_thread(&cpus).ok());
         pool.call_hook(self.settings.on_start.as_ref(), index);
         worker.bed.move_in();
+        worker.arrive(Activity::Search);
         worker.activate();
         while let Some(job) = worker.next_job() {
             worker.execute(job);
         }
         worker.deactivate();
+        worker.turn(Activity::Away);
         worker.bed.move_out();
         pool.call_hook(self.settings.on_exit.as_ref(), index);
     }

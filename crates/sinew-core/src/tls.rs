@@ -8,6 +8,7 @@ use std::ptr::null;
 use std::sync::Arc;
 
 use crate::inner::Inner;
+use crate::profile::Activity;
 use crate::worker::Worker;
 
 /// One entry of this thread into a pool.
@@ -96,6 +97,7 @@ pub(crate) fn settle(pool: &Arc<Inner>) {
         here.worker.set(worker);
         here.frame.set(frame);
     });
+    worker.arrive(Activity::Application);
     worker.activate();
 }
 

@@ -1,6 +1,7 @@
 //! A guest's stay at seat 0, from taking the seat to leaving it, also by a panic.
 
 use crate::inner::Inner;
+use crate::profile::Activity;
 use crate::search::{Allowed, Job};
 use crate::tls;
 use crate::worker::Worker;
@@ -17,6 +18,7 @@ impl Inner {
     /// As a guest, runs everything that waits.
     pub(crate) fn run_what_waits(&self) {
         self.as_guest(|worker| {
+            let _search = worker.enter(Activity::Search);
             while let Some(job) = worker.look_around(Allowed::Any, false) {
                 worker.execute(job);
             }
@@ -33,6 +35,7 @@ impl<'p> Visit<'p> {
     fn begin(pool: &'p Inner) -> Self {
         let worker = &pool.seats[0];
         worker.stack.set_depth(0);
+        worker.arrive(Activity::Application);
         worker.activate();
         Self { pool, worker }
     }
@@ -51,6 +54,7 @@ impl<'p> Visit<'p> {
             self.worker.wake_one();
             return;
         }
+        let _search = self.worker.enter(Activity::Search);
         while let Some(job) = self.worker.look_around(Allowed::Any, false) {
             self.worker.execute(job);
         }
@@ -60,10 +64,12 @@ impl<'p> Visit<'p> {
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
         debug_assert!(self.worker.stack.is_empty());
+        self.worker.end_call();
         if !self.worker.deque.is_empty() {
             self.leave_tasks_cold();
         }
         self.worker.deactivate();
+        self.worker.turn(Activity::Away);
         self.pool.guest.leave();
     }
 }

@@ -18,6 +18,7 @@ use sinew_sync::plant::{Bug, planted};
 use crate::fork;
 use crate::latch::Latch;
 use crate::patience::{Patience, micros};
+use crate::profile::Activity;
 use crate::queue::ScopeTasks;
 use crate::search::{Allowed, DOZE_NS, Job, Look, Silence};
 use crate::stack::{At, Descriptor, Slot, Steal};
@@ -196,6 +197,7 @@ impl Worker {
 
     /// Waits until `awaited` is done, running what `help` says meanwhile.
     pub(crate) fn wait(&self, awaited: &dyn Awaited, help: Help<'_>) {
+        let _blocked = self.block();
         if self.will_soon_be_done(awaited) {
             return;
         }
@@ -218,6 +220,7 @@ impl Worker {
 
     /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first, and without a look at the clock.
     pub(crate) fn wait_for_own(&self, awaited: &dyn Awaited, help: Help<'_>) {
+        let _get = self.enter(Activity::Get);
         while !awaited.is_done() {
             let own = match help {
                 Help::Tasks(allowed) => match self.pop_own(allowed) {
@@ -269,6 +272,7 @@ impl Worker {
 
     /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited, whether the core was lost meanwhile.
     fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
+        let _search = self.enter(Activity::Search);
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
         let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
@@ -333,7 +337,11 @@ impl Worker {
         let thief = awaited.thief().filter(|&thief| thief != self.index())?;
         let seat = &self.pool().seats[thief];
         let unfinished = || planted(Bug::LateLook) || !awaited.is_done();
-        if let Steal::Task(claim) = seat.stack.steal_while(self.index(), None, unfinished) {
+        let claim = || match seat.stack.steal_while(self.index(), None, unfinished) {
+            Steal::Task(claim) => Ok(claim),
+            Steal::Empty | Steal::Lost | Steal::BackedOut => Err(()),
+        };
+        if let Ok(claim) = self.attempt(claim) {
             self.counters.leapfrogged.add(1);
             return Some(Job::Stolen { claim, victim: thief });
         }
@@ -389,6 +397,7 @@ impl Worker {
     fn park_for(&self, awaited: &dyn Awaited) {
         if awaited.will_park() {
             self.counters.parks.add(1);
+            let _parked = self.enter_park();
             self.parker.park();
         }
     }
@@ -408,6 +417,7 @@ impl Worker {
     fn doze_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         if awaited.will_park() {
             self.counters.parks.add(1);
+            let _parked = self.enter_park();
             if !self.parker.park_for(DOZE_NS) && !self.last_look(allowed) {
                 self.park_for(awaited);
             }

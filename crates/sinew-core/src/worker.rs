@@ -21,6 +21,7 @@ use sinew_sync::parker::Parker;
 
 use crate::counters::{Counters, SeatCounters};
 use crate::inner::Inner;
+use crate::profile::Books;
 use crate::queue::{Deque, Fifo, Injector};
 use crate::stack::{StackKind, TaskStack};
 use crate::steer::Bed;
@@ -63,6 +64,8 @@ pub struct Worker {
     pub(crate) own: Own,
     index: usize,
     pool: *const Inner,
+    /// Where the pool profiles.
+    pub(crate) books: Option<Box<Books>>,
     not_shared: PhantomData<*const ()>,
 }
 
@@ -99,10 +102,11 @@ impl Worker {
         index: usize,
         fenced: bool,
         stack: StackKind,
+        books: Option<Box<Books>>,
         policy: Box<dyn VictimPolicy>,
     ) -> Self {
         Self {
-            stack: TaskStack::new(fenced, false, stack),
+            stack: TaskStack::new(fenced, books.is_some(), stack),
             deque: Deque::new(),
             fifo: Fifo::new(),
             inbox: Injector::new(),
@@ -126,6 +130,7 @@ impl Worker {
             },
             index,
             pool,
+            books,
             not_shared: PhantomData,
         }
     }
@@ -210,6 +215,7 @@ impl Worker {
 
     /// Somebody is hungry: publishes half of the private tasks and wakes a sleeper for them.
     fn feed(&self) {
+        let _queue = self.enter_queue();
         // SAFETY: the caller is the owner.
         match unsafe { self.stack.publish() } {
             Some(true) => self.counters.published.add(1),

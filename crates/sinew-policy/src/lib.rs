@@ -13,10 +13,12 @@
 //! | [`weighted`] | how long the shares of unequal workers are |
 //! | [`split`] | where a range of one or more dimensions is cut, and when no more |
 //! | [`idle`] | how long an idle worker spins before it parks |
+//! | [`span`] | nothing; it says what a schedule can be held against |
 
 pub mod affinity;
 pub mod chunk;
 pub mod idle;
+pub mod span;
 pub mod split;
 pub mod victim;
 pub mod weighted;

@@ -40,3 +40,60 @@ pub fn ticks() -> u64 {
     #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
     now_ns()
 }
+
+/// How many [`ticks`] a nanosecond has, measured against [`now_ns`].
+///
+/// The first call takes a millisecond, unless [`start_measuring`] was called at least that long before. Later calls answer the same.
+#[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
+pub fn ticks_a_ns() -> f64 {
+    use std::sync::OnceLock;
+    static RATE: OnceLock<f64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let (ns, began) = start_measuring();
+        let now = loop {
+            let now = now_ns();
+            if now - ns >= 1_000_000 {
+                break now;
+            }
+            std::hint::spin_loop();
+        };
+        ticks().saturating_sub(began) as f64 / (now - ns) as f64
+    })
+}
+
+/// Begins to measure what [`ticks_a_ns`] answers, once for the process. Answers the nanoseconds and the ticks of that moment.
+#[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
+pub fn start_measuring() -> (u64, u64) {
+    use std::sync::OnceLock;
+    static BEGAN: OnceLock<(u64, u64)> = OnceLock::new();
+    *BEGAN.get_or_init(|| (now_ns(), ticks()))
+}
+
+/// How many [`ticks`] a nanosecond has: one, where there is nothing better than the clock.
+#[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
+pub fn ticks_a_ns() -> f64 {
+    1.0
+}
+
+/// Nothing is measured where a tick is a nanosecond.
+#[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
+pub fn start_measuring() -> (u64, u64) {
+    (0, 0)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{TICKS_A_US, now_ns, start_measuring, ticks_a_ns};
+
+    /// Would miss: a rate of something else than the two clocks.
+    #[test]
+    fn the_rate_of_ticks_is_about_what_is_assumed() {
+        start_measuring();
+        let rate = ticks_a_ns();
+        let assumed = TICKS_A_US as f64 / 1_000.0;
+        let assumed = if cfg!(target_arch = "x86_64") { assumed } else { 1.0 };
+        assert!((0.2..5.0).contains(&(rate / assumed)), "{rate} ticks a nanosecond");
+        assert_eq!(rate, ticks_a_ns());
+        assert!(now_ns() <= now_ns());
+    }
+}

@@ -10,6 +10,7 @@
 //! | [`fence`] | the asymmetric pair of fences: free for the owner, dear for the thief |
 //! | [`parker`] | a thread that waits for a token |
 //! | [`padded`], [`counter`] | memory kept to one core |
+//! | [`ledger`] | numbers of one writer, read as of one moment |
 //! | [`clock`] | monotonic nanoseconds |
 //! | [`statics`] | atomics outside of the facade, for statics |
 //! | [`plant`] | planted bugs, by which the checkers are checked |
@@ -19,6 +20,7 @@ pub mod cell;
 pub mod clock;
 pub mod counter;
 pub mod fence;
+pub mod ledger;
 pub mod lock;
 pub mod padded;
 pub mod parker;

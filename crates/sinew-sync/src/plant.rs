@@ -61,6 +61,12 @@ pub enum Bug {
     HastyJoin,
     /// Two-field stack: a thief keeps its claim without looking whether the task is still the bottom one.
     StaleBottom,
+    /// A token for a domain's task is given up after one look at the queues.
+    OneLook,
+    /// Who answers a call for the debts of its domain says so only after it has looked at them.
+    LateAnswer,
+    /// A reader of a ledger looks at the version again without a fence.
+    TornReading,
 }
 
 #[cfg(any(loom, shuttle))]

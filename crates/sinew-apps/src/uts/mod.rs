@@ -189,23 +189,36 @@ impl Layer<'_> {
             );
             return a.and(b);
         }
-        let (mut found, mut inner, mut count) = (Found::default(), [*parent; FEW], 0);
-        for child in (from..to).map(|child| parent.child(child)) {
-            if self.tree.children(&child) == 0 {
-                found = found.and(Found::at(&child, 0));
-            } else if child.depth == self.end {
-                self.leave(child);
-            } else {
-                inner[count] = child;
-                count += 1;
-            }
+        // All hashes come before the first look at one: the processor computes two at a time, unless it has to guess from one
+        // where to go next.
+        let mut children = [*parent; FEW];
+        for (child, number) in children.iter_mut().zip(from..to) {
+            *child = parent.child(number);
         }
-        found.and(self.visit_each(worker, &inner[..count]))
+        let inner = self.keep_inner(&mut children[..(to - from) as usize]);
+        let leaves = u64::from(to - from) - inner.len() as u64;
+        let found = Found { nodes: leaves, leaves, depth: parent.depth + (to - from).min(1) };
+        if parent.depth + 1 == self.end {
+            self.leave(inner);
+            return found;
+        }
+        found.and(self.visit_each(worker, inner))
+    }
+
+    /// Those that have children themselves, without a branch that nobody could predict.
+    fn keep_inner<'n>(&self, nodes: &'n mut [Node]) -> &'n [Node] {
+        let mut count = 0;
+        for at in 0..nodes.len() {
+            let node = nodes[at];
+            nodes[count] = node;
+            count += usize::from(self.tree.children(&node) > 0);
+        }
+        &nodes[..count]
     }
 
     #[cold]
-    fn leave(&self, node: Node) {
-        self.below.lock().unwrap_or_else(PoisonError::into_inner).push(node);
+    fn leave(&self, nodes: &[Node]) {
+        self.below.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(nodes);
     }
 }
 

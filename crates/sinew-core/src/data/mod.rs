@@ -8,21 +8,27 @@
 //! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
 //! | `adapt` | chunks, zips and numbering of them |
 //! | `tiles` | the tiles of a grid that lies row by row in a slice |
+//! | `rows` | three-dimensional arrays in tiles of whole rows |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
+//! | `stream` | stores past the caches |
 //! | `sort`, `merge` | the stable parallel merge sort |
 
 mod adapt;
 mod items;
 mod merge;
 mod output;
+mod rows;
 mod sort;
+mod stream;
 mod tiles;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
+pub use rows::{Row, Shape, Tile, TileOrder, tiles};
 pub use sort::sort_by;
 pub use tiles::{TileMut, TilesMut, TilesPiece};
+pub use stream::{Streams, streaming};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -134,6 +134,7 @@ where
     let began = ticks();
     let mut local = enter();
     let (mut done, mut next) = (0, 1);
+    let mut pieces = w.pieces();
     while done < n {
         w.count_chunk();
         let range = done..(done + next).min(n);
@@ -141,6 +142,7 @@ where
         if piece(&mut local, range).is_break() {
             return n;
         }
+        pieces.ended();
         let elapsed = ticks().saturating_sub(began);
         let promised = elapsed.saturating_mul(n as u64) / done as u64;
         // One iteration is too short to be timed: what it promises counts only if it is itself long.
@@ -208,12 +210,14 @@ where
         let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else { return };
         let mut local = (self.enter)();
         let mut effort = Effort::new(self.source.is_timed());
+        let mut pieces = w.pieces();
         loop {
             w.count_chunk();
             effort.begins(range.len());
             if (self.piece)(&mut local, range).is_break() {
                 self.ending.stop();
             }
+            pieces.ended();
             w.safe_point();
             if self.ending.is_near() {
                 break;

@@ -16,8 +16,9 @@ use sinew_sync::lock::Mutex;
 
 use crate::inner::Inner;
 use crate::latch::Owner;
+use crate::profile::{Activity, Paths, ScopePaths};
 use crate::queue::{Queued, ScopeTasks, TaskRef};
-use crate::spawn::discard;
+use crate::spawn::{HeapTask, discard};
 use crate::tls;
 use crate::wait::{Awaited, Wait};
 use crate::waiter::{Waiter, wait_elsewhere};
@@ -33,6 +34,8 @@ pub(crate) struct ScopeState {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The tasks, where waiting workers run no others.
     tasks: Option<Arc<ScopeTasks>>,
+    /// Where the pool profiles.
+    paths: Option<Box<ScopePaths>>,
 }
 
 // SAFETY: the fields are atomics, locks, constants, and counted pointers to the like; the pool outlives the scope.
@@ -55,6 +58,7 @@ impl ScopeState {
             pending: CachePadded::new(AtomicU64::new(body.into())),
             panic: Mutex::new(None),
             tasks: (pool.wait == Wait::Descendants).then(|| ScopeTasks::new(oldest_first)),
+            paths: pool.profiling.as_ref().map(|_| Box::default()),
         }
     }
 
@@ -92,6 +96,28 @@ impl ScopeState {
         tls::current_in(self.pool())
     }
 
+    /// `f` as a task that is counted already: without unwinding, and counted out at its end.
+    ///
+    /// # Safety
+    ///
+    /// The task is run once; what `f` borrows outlives the scope.
+    pub(crate) unsafe fn task<F>(&self, f: F) -> TaskRef
+    where
+        F: for<'w> FnOnce(&'w Worker) + Send,
+    {
+        let scope = ScopeRef(NonNull::from(self));
+        let task = move |worker: &Worker| {
+            let scope = scope;
+            // SAFETY: C2: this task is still counted; the call that counts it out is the last access.
+            unsafe {
+                scope.0.as_ref().guard(|| f(worker));
+                Self::finish(scope.0.as_ptr(), 1, worker);
+            }
+        };
+        // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there (C2).
+        unsafe { HeapTask::on_heap(task) }
+    }
+
     /// Queues a counted task: with this thread's worker, which is `inside`, or from outside.
     ///
     /// # Safety
@@ -99,6 +125,8 @@ impl ScopeState {
     /// The task is run once, and ends with [`finish`](Self::finish).
     #[inline]
     pub(crate) unsafe fn queue(&self, task: TaskRef, inside: Option<&Worker>) {
+        let _spawn = inside.map(|worker| worker.enter(Activity::Spawn));
+        let task = inside.map_or(task, |worker| worker.trace(task));
         let depth = inside.map_or(self.depth, Worker::depth) + 1;
         let queued = Queued { task, depth };
         let Some(tasks) = &self.tasks else { return self.enqueue(inside, queued) };
@@ -152,6 +180,10 @@ impl ScopeState {
     #[inline]
     pub(crate) unsafe fn finish(scope: *const Self, share: u32, worker: &Worker) {
         let share = u64::from(share);
+        // SAFETY: counted, so the scope is valid.
+        if let Some(paths) = unsafe { &(*scope).paths } {
+            worker.end_scope_task(paths);
+        }
         // SAFETY: counted, so the scope is valid until the subtraction, which is the last access (C2). AcqRel: what the task did is visible to the owner
         // (Acquire in `is_done`), through the tasks that end later.
         unsafe {
@@ -169,11 +201,24 @@ impl ScopeState {
         if self.pending.fetch_sub(share, Ordering::AcqRel) > share {
             self.wait();
         }
+        if let Some(paths) = &self.paths {
+            self.end_paths(paths);
+        }
         let panic = self.panic.lock().take();
         match (result, panic) {
             (_, Some(payload)) => resume_unwind(payload),
             (Ok(result), None) => result,
             (Err(()), None) => unreachable!("the body's panic was kept"),
+        }
+    }
+
+    /// The profile of a scope that is over.
+    #[cold]
+    fn end_paths(&self, paths: &ScopePaths) {
+        match (self.inside(), &self.pool().profiling) {
+            (Some(worker), _) => worker.end_scope(paths),
+            (None, Some(profiling)) => profiling.end_scope(paths.end(Paths::default())),
+            (None, None) => {}
         }
     }
 

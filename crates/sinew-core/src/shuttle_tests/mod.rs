@@ -15,6 +15,7 @@
 
 mod bursts;
 mod drop_in;
+mod locality;
 mod locks;
 mod two_field;
 

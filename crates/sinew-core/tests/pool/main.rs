@@ -6,6 +6,7 @@
 //! | `prompt` | a task is taken while its owner blocks or computes |
 //! | `overflow` | recursion deeper than the task stack |
 //! | `scope`, `spawn` | tasks that are not strictly nested |
+//! | `locality` | scopes that spawn into domains |
 //! | `open` | scopes whose tasks get the scope, scopes in place, orders |
 //! | `yielding` | tasks that give way; chains of tasks |
 //! | `broadcast` | one closure on every thread |
@@ -15,6 +16,7 @@
 //! | `workers` | a number of workers that changes |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
+//! | `profile` | pools that keep books |
 //! | `stress` | random trees of everything, with more workers than cores |
 //!
 //! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by [`support::ends`].
@@ -30,8 +32,10 @@ mod fork;
 mod idle;
 mod join;
 mod lifecycle;
+mod locality;
 mod open;
 mod overflow;
+mod profile;
 mod prompt;
 mod scope;
 mod seats;

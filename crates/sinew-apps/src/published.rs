@@ -1,0 +1,94 @@
+//! The parameter sets of published experiments, so that they can be run again by name.
+//!
+//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), here `wool`: its Table 1
+//! lists 64K repetitions of 200 µs as well as single runs of minutes; and a thesis on stealing from the nearest and from the most loaded worker in Intel's
+//! Threading Building Blocks, here `tbb`.
+
+/// A problem of a published experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Published {
+    /// The experiment's short name: `wool` or `tbb`.
+    pub source: &'static str,
+    /// The [application](crate::find).
+    pub app: &'static str,
+    /// Its size, as given to `sinew run --size`.
+    pub size: &'static str,
+    /// What the source says about it, and where.
+    pub note: &'static str,
+}
+
+const fn wool(app: &'static str, size: &'static str, note: &'static str) -> Published {
+    Published { source: "wool", app, size, note }
+}
+
+const fn tbb(app: &'static str, size: &'static str, note: &'static str) -> Published {
+    Published { source: "tbb", app, size, note }
+}
+
+static PUBLISHED: &[Published] = &[
+    wool("cholesky", "125x1024", "125 rows, 4 nonzeros a row, 1K repetitions"),
+    wool("cholesky", "250x256", "250 rows, 4 nonzeros a row, 256 repetitions"),
+    wool("cholesky", "500x64", "500 rows, 4 nonzeros a row, 64 repetitions"),
+    wool("cholesky", "1000x16", "1k rows, 4 nonzeros a row, 16 repetitions"),
+    wool("cholesky", "2000x4", "2k rows, 4 nonzeros a row, 4 repetitions"),
+    wool("ssf", "12x16384", "12 concatenations, 16K repetitions"),
+    wool("ssf", "13x8192", "13 concatenations, 8K repetitions"),
+    wool("ssf", "14x4096", "14 concatenations, 4K repetitions"),
+    wool("ssf", "15x2048", "15 concatenations, 2K repetitions"),
+    wool("ssf", "16x1024", "16 concatenations, 1K repetitions"),
+    wool("stress", "10x65536", "height 10, leaves of 256 iterations, 64K repetitions"),
+    wool("stress", "11x32768", "height 11, leaves of 256 iterations, 32K repetitions"),
+    wool("stress", "12x16384", "height 12, leaves of 256 iterations, 16K repetitions"),
+    wool("stress", "13x8192", "height 13, leaves of 256 iterations, 8K repetitions"),
+    wool("stress", "14x4096", "height 14, leaves of 256 iterations, 4K repetitions"),
+    wool("multisort", "16_384x4096", "16K elements, 4K repetitions"),
+    wool("multisort", "65_536x1024", "64K elements, 1K repetitions"),
+    wool("multisort", "262_144x256", "256K elements, 256 repetitions"),
+    wool("multisort", "1_048_576x64", "1M elements, 64 repetitions"),
+    wool("multisort", "4_194_304x16", "4M elements, 16 repetitions"),
+    wool("fib", "43", "the number 43"),
+    wool("uts", "T3", "4112897 nodes, depth 1572"),
+    wool("uts", "T3L", "111345631 nodes, depth 17844"),
+    wool("nqueens", "13", "13 queens"),
+    tbb("matmul", "1500", "matrix multiply, 1500 x 1500: profile, nearest, sorted lists"),
+    tbb("quicksort", "100_000_000", "quicksort, 100M: profile, nearest, sorted lists"),
+    tbb("strassen", "256", "strassen, 256 x 256: profile, sorted lists"),
+    tbb("gauss", "1024", "Gauss elimination, 1024 x 1024: nearest"),
+    tbb("heat", "2048", "5-point heat, 2048 x 2048: nearest"),
+    tbb("floyd-warshall", "4096", "Floyd-Warshall, 4096 x 4096: nearest"),
+];
+
+/// All of them, by source and application, as the sources list them.
+pub fn published() -> &'static [Published] {
+    PUBLISHED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, find};
+
+    /// Inputs of gigabytes; the applications test that they take the size.
+    const LARGE: [&str; 1] = ["quicksort"];
+
+    /// Would miss: a row whose application or size does not exist.
+    #[test]
+    fn every_published_size_can_be_asked_for() {
+        for row in published().iter().filter(|row| !LARGE.contains(&row.app)) {
+            let app = find(row.app).unwrap_or_else(|| panic!("no application {}", row.app));
+            let options = Options { size: row.size.parse().unwrap(), ..Options::default() };
+            app.prepare(&options).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    /// Would miss: a row that is there twice.
+    #[test]
+    fn every_experiment_is_listed_once() {
+        for (at, row) in published().iter().enumerate() {
+            let same =
+                |other: &&Published| (row.source, row.app, row.size) == (other.source, other.app, other.size);
+            assert_eq!(published().iter().position(|other| same(&other)), Some(at), "{row:?}");
+        }
+    }
+}

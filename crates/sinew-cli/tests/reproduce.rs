@@ -1,0 +1,169 @@
+//! `sinew reproduce`, started as a user would: what it prints, what it leaves on disk, and with which exit status.
+//!
+//! What this would miss: wrong figures. Reports are tested where they are made; here every experiment is run once, as small as it gets.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn sinew(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
+    command.arg("reproduce").args(words).stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// One line on standard error, which is returned, and nothing on standard output.
+#[track_caller]
+fn refused(output: &Output, status: i32) -> String {
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{message}");
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    let complaints: Vec<&str> = message.lines().filter(|line| line.starts_with("sinew: ")).collect();
+    assert_eq!(complaints.len(), 1, "{message}");
+    complaints[0].to_owned()
+}
+
+fn meta(folder: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(folder.join("meta.json")).unwrap()).unwrap()
+}
+
+fn names() -> Vec<String> {
+    let list = text(&sinew(&["--list"]).output().unwrap().stdout);
+    list.lines().skip(2).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
+/// Would miss: an experiment that cannot be run at all, that gives a wrong answer, or that leaves something out without need.
+#[test]
+fn every_experiment_runs_once_and_leaves_a_whole_folder() {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().to_str().unwrap();
+    let output =
+        sinew(&["--size", "quick", "--threads", "2", "--repeat", "1", "--out", path]).output().unwrap();
+    let (report, progress) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{progress}");
+    assert!(!progress.contains('\x1b'), "plain lines where there is no terminal: {progress:?}");
+    for name in names() {
+        let folder = out.path().join(&name);
+        let page = fs::read_to_string(folder.join("README.md")).unwrap();
+        assert!(report.contains(&page) && page.starts_with(&format!("# {name}: ")), "{page}");
+        for absent in ["Unfinished", "Left out", "Wrong"] {
+            assert!(!page.contains(absent), "{page}");
+        }
+        assert!(page.contains("## What this run cannot show"), "{page}");
+        let meta = meta(&folder);
+        assert_eq!(
+            (meta["finished"].as_bool(), meta["threads"].to_string()),
+            (Some(true), "[1,2]".to_owned())
+        );
+        let files: Vec<&str> =
+            meta["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+        assert!(files.iter().any(|file| file.ends_with(".svg")), "{name} has a plot: {files:?}");
+        assert!(
+            files.iter().filter(|file| file.ends_with(".csv")).count() >= 2,
+            "{name} has a table: {files:?}"
+        );
+        assert!(files.iter().all(|file| folder.join(file).metadata().unwrap().len() > 0), "{files:?}");
+        assert!(progress.contains(&format!("{name}: results so far are in ")), "{progress}");
+    }
+}
+
+/// Would miss: a name that the list has and the command does not know.
+#[test]
+fn the_list_says_what_each_experiment_shows() {
+    assert!(names().len() >= 2);
+    for name in names() {
+        let output = sinew(&[&name, "--list"]).output().unwrap();
+        assert!(text(&output.stdout).contains(&name) && output.status.success());
+    }
+}
+
+/// Would miss: a typing error that runs everything.
+#[test]
+fn an_unknown_experiment_is_answered_with_what_comes_close() {
+    let message = refused(&sinew(&["wool-speedupp"]).output().unwrap(), 2);
+    assert!(
+        message.contains("`wool-speedupp`") && message.contains("did you mean `wool-speedup`?"),
+        "{message}"
+    );
+}
+
+/// Would miss: nonsense that is found out after an hour.
+#[test]
+fn impossible_settings_are_refused_before_anything_runs() {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().join("new");
+    for words in [
+        ["--threads", "0"],
+        ["--threads", "1,two"],
+        ["--threads", "1000000"],
+        ["--repeat", "0"],
+        ["--size", "tiny"],
+        ["--seed", "-1"],
+    ] {
+        let output = sinew(&["wool-speedup", "--out", path.to_str().unwrap()]).args(words).output().unwrap();
+        let message = refused(&output, 2);
+        assert!(message.contains(words[1].rsplit(',').next().unwrap()), "{message}");
+        assert!(!path.exists(), "{words:?}");
+    }
+}
+
+/// Would miss: somebody's file or folder overwritten, or a run whose results nobody can keep.
+#[test]
+fn a_place_that_cannot_hold_results_is_named() {
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    let try_out = |path: &Path| {
+        sinew(&["wool-speedup", "--size", "quick", "--out", path.to_str().unwrap()]).output().unwrap()
+    };
+    let message = refused(&try_out(&file), 1);
+    assert!(message.contains("file") && message.contains("--out"), "{message}");
+    fs::create_dir_all(out.path().join("wool-speedup")).unwrap();
+    fs::write(out.path().join("wool-speedup/precious"), "mine").unwrap();
+    let message = refused(&try_out(out.path()), 2);
+    assert!(message.contains("wool-speedup") && message.contains("something else"), "{message}");
+    assert_eq!(fs::read_to_string(out.path().join("wool-speedup/precious")).unwrap(), "mine");
+}
+
+/// Would miss: a full disk that ends in several lines, or in none. The link makes the first file go where there is no room.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_one_line() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().join("wool-speedup");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("meta.json"), r#"{"files": []}"#).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.join(".README.md.partial")).unwrap();
+    let output =
+        sinew(&["wool-speedup", "--size", "quick", "--out", out.path().to_str().unwrap()]).output().unwrap();
+    let message = refused(&output, 1);
+    assert!(message.contains("README.md") && message.contains("No space left"), "{message}");
+}
+
+/// The first line of progress about a block comes after the first report, so no waiting is needed before the signal.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_an_unfinished_report() {
+    use std::os::unix::process::ExitStatusExt;
+    const INTERRUPT: i32 = 2;
+    let out = tempfile::tempdir().unwrap();
+    let words = ["wool-speedup", "--size", "full", "--out", out.path().to_str().unwrap()];
+    let mut child = sinew(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(progress.next().unwrap().unwrap().contains("results so far"));
+    assert!(progress.next().unwrap().unwrap().contains("[1/"));
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(INTERRUPT));
+    let folder = out.path().join("wool-speedup");
+    assert!(fs::read_to_string(folder.join("README.md")).unwrap().contains("**Unfinished**"));
+    assert_eq!(meta(&folder)["finished"], false);
+}

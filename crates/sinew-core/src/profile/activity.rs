@@ -1,0 +1,74 @@
+//! What a worker can be doing: at each moment exactly one of these.
+
+/// What a worker does at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Activity {
+    /// Runs the program's code.
+    Application,
+    /// Makes a task.
+    Spawn,
+    /// Publishes tasks, while it makes one.
+    SpawnQueue,
+    /// Takes a task of its own back, or finds it stolen.
+    Get,
+    /// The same where that takes more than a look: the pop was warned.
+    GetQueue,
+    /// Claims another's task, with success.
+    Claim,
+    /// The rest of a successful steal: from the claim to the task, and from the task's end to the report.
+    Steal,
+    /// Claims another's task, in vain.
+    FailedClaim,
+    /// Looks for work, between two attempts to steal.
+    Search,
+    /// In the scheduler otherwise: watches a joined task without looking for another, begins and ends waits.
+    Wait,
+    /// Asleep, with nothing to do.
+    Parked,
+    /// Nobody is at the seat.
+    Away,
+}
+
+impl Activity {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Application,
+        Self::Spawn,
+        Self::SpawnQueue,
+        Self::Get,
+        Self::GetQueue,
+        Self::Claim,
+        Self::Steal,
+        Self::FailedClaim,
+        Self::Search,
+        Self::Wait,
+        Self::Parked,
+        Self::Away,
+    ];
+}
+
+/// How many kinds of time there are: each activity outside and inside of a join.
+pub(crate) const KINDS: usize = 2 * Activity::ALL.len();
+
+/// An activity, outside or inside of a join: a number below [`KINDS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind(usize);
+
+impl Kind {
+    pub(crate) fn new(activity: Activity, inside: bool) -> Self {
+        Self(2 * activity as usize + usize::from(inside))
+    }
+
+    /// The kind with this number.
+    pub(crate) fn of(number: u64) -> Self {
+        Self(usize::try_from(number).unwrap_or(0).min(KINDS - 1))
+    }
+
+    pub(crate) fn number(self) -> usize {
+        self.0
+    }
+
+    pub(crate) fn activity(self) -> Activity {
+        Activity::ALL[self.0 / 2]
+    }
+}

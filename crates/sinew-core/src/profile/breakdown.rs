@@ -1,0 +1,189 @@
+//! Where the time went, in the two ways of the papers.
+
+use super::activity::{Activity, Kind};
+use super::report::WorkerProfile;
+
+/// A time, outside of joins and inside of them: on top of a join, or the end of a scope, that waits. In ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Split {
+    /// While no join below waits.
+    pub outside: u64,
+    /// While at least one does.
+    pub inside: u64,
+}
+
+impl Split {
+    /// Both.
+    pub fn total(self) -> u64 {
+        self.outside + self.inside
+    }
+}
+
+/// The breakdown of execution time of Wool's authors. Its parts, `parked` aside, sum up to the time that passed.
+///
+/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 5.3. Difference: their thieves never sleep; ours do, which counts as
+/// search here and is said apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Breakdown {
+    /// In the application, making tasks and taking them back included. Inside of a join: leapfrogging.
+    pub application: Split,
+    /// In successful steals.
+    pub steals: Split,
+    /// Without work: unsuccessful attempts to steal, and all between them. Inside of a join: waiting.
+    pub search: Split,
+    /// The part of `search` spent asleep.
+    pub parked: Split,
+    /// Nobody was at the seat: a guest's, between two calls.
+    pub away: u64,
+}
+
+impl Breakdown {
+    /// All time that somebody was at the seat.
+    pub fn total(self) -> u64 {
+        self.application.total() + self.steals.total() + self.search.total()
+    }
+
+    /// Names and times, in the order from the bottom of the figure to its top.
+    pub fn iter(self) -> impl Iterator<Item = (&'static str, Split)> {
+        [("application", self.application), ("steals", self.steals), ("search", self.search)].into_iter()
+    }
+
+    /// The same in units of `one_processor`: the application time of one worker on the same problem, in ticks. The sum then is the processor time in units of
+    /// the sequential one, and the number of workers divided by it the speed-up. Each is (name, outside, inside).
+    pub fn normalised(self, one_processor: u64) -> impl Iterator<Item = (&'static str, f64, f64)> {
+        let unit = one_processor.max(1) as f64;
+        self.iter().map(move |(name, split)| (name, split.outside as f64 / unit, split.inside as f64 / unit))
+    }
+}
+
+/// One function of the scheduler: how often, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Function {
+    /// How often it was called.
+    pub calls: u64,
+    /// For how long, in ticks.
+    pub time: u64,
+}
+
+/// The breakdown of the library's time by its functions, in the terms of Intel's TBB.
+///
+/// `wait_for_all` = `spawn` + `get` + `lock` + `steal` + `steal_wait` + `lib_wait`. `acquire_queue` lies inside of `spawn` and `get`. What sleeps is in none.
+///
+/// Source: a thesis on the work stealing of TBB, its profiling of basic functionalities. Differences: what is a lock on the victim's task pool there is a claim by
+/// compare-and-swap here; `acquire_queue` is what an owner must arrange with thieves, which is seldom, and not the lock of every spawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Functions {
+    /// Making tasks.
+    pub spawn: Function,
+    /// Taking own tasks back.
+    pub get: Function,
+    /// The part of both in which the owner publishes tasks, or takes back published ones.
+    pub acquire_queue: Function,
+    /// Claims on others' tasks, successful or not.
+    pub lock: Function,
+    /// The rest of successful steals: from the claim to the task, and from the task's end to the report.
+    pub steal: Function,
+    /// Between attempts to steal: choosing victims, looking elsewhere, pausing.
+    pub steal_wait: Function,
+    /// All time in the scheduler: whatever is neither application nor sleep. Its calls are idle times and waits in joins.
+    pub wait_for_all: Function,
+    /// What is left of it: watching for the end of a stolen task, beginning and ending waits.
+    pub lib_wait: Function,
+    /// Asleep, which the scheduler of the thesis leaves to its caller.
+    pub parked: Function,
+    /// In the program.
+    pub application: u64,
+    /// Tasks that were sent to this worker alone.
+    pub mailed: u64,
+    /// Attempts to steal.
+    pub attempts: Attempts,
+}
+
+/// Attempts to steal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Attempts {
+    /// Those that brought a task.
+    pub successful: u64,
+    /// Those that found nothing, or came too late.
+    pub failed: u64,
+}
+
+impl Attempts {
+    /// Successful ones for each failed one; `None` if none failed.
+    pub fn ratio(self) -> Option<f64> {
+        sinew_policy::span::ratio(self.successful, self.failed)
+    }
+}
+
+impl Functions {
+    /// Names, calls and times, in the order of the documentation.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Function)> {
+        [
+            ("spawn", self.spawn),
+            ("get", self.get),
+            ("acquire_queue", self.acquire_queue),
+            ("lock", self.lock),
+            ("steal", self.steal),
+            ("steal_wait", self.steal_wait),
+            ("wait_for_all", self.wait_for_all),
+            ("lib_wait", self.lib_wait),
+            ("parked", self.parked),
+        ]
+        .into_iter()
+    }
+}
+
+impl WorkerProfile {
+    /// Time of some activities, by whether a join waited.
+    fn split(&self, activities: &[Activity]) -> Split {
+        let time = |inside| {
+            activities.iter().map(|&activity| self.times[Kind::new(activity, inside).number()]).sum()
+        };
+        Split { outside: time(false), inside: time(true) }
+    }
+
+    fn intervals(&self, activity: Activity) -> u64 {
+        [false, true].map(|inside| self.intervals[Kind::new(activity, inside).number()]).iter().sum()
+    }
+
+    /// Wool's breakdown of this worker's time.
+    pub fn breakdown(&self) -> Breakdown {
+        use Activity::{
+            Application, Away, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn, SpawnQueue, Steal,
+            Wait,
+        };
+        Breakdown {
+            application: self.split(&[Application, Spawn, SpawnQueue, Get, GetQueue]),
+            steals: self.split(&[Claim, Steal]),
+            search: self.split(&[FailedClaim, Search, Wait, Parked]),
+            parked: self.split(&[Parked]),
+            away: self.split(&[Away]).total(),
+        }
+    }
+
+    /// The breakdown of this worker's time by the scheduler's functions.
+    pub fn functions(&self) -> Functions {
+        use Activity::{
+            Application, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn, SpawnQueue, Steal, Wait,
+        };
+        let counts = &self.counts;
+        let attempts = Attempts { successful: counts.claims, failed: counts.failed_claims };
+        let function =
+            |calls, activities: &[Activity]| Function { calls, time: self.split(activities).total() };
+        let library = [Spawn, SpawnQueue, Get, GetQueue, Claim, FailedClaim, Steal, Search, Wait];
+        Functions {
+            spawn: function(counts.spawned, &[Spawn, SpawnQueue]),
+            get: function(counts.gets, &[Get, GetQueue]),
+            acquire_queue: function(counts.queues, &[SpawnQueue, GetQueue]),
+            lock: function(attempts.successful + attempts.failed, &[Claim, FailedClaim]),
+            steal: function(attempts.successful, &[Steal]),
+            steal_wait: function(self.intervals(Search), &[Search]),
+            wait_for_all: function(counts.searches + counts.waits, &library),
+            lib_wait: function(counts.waits, &[Wait]),
+            parked: function(counts.parks, &[Parked]),
+            application: self.split(&[Application]).total(),
+            mailed: counts.mailed,
+            attempts,
+        }
+    }
+}

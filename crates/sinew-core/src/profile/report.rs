@@ -1,0 +1,285 @@
+//! What a profile says.
+
+use std::ops::AddAssign;
+
+use sinew_policy::span::{Bounds, ratio};
+
+use super::activity::KINDS;
+use super::books::{Counts, Reading};
+use super::breakdown::{Breakdown, Functions};
+use super::paths::{BURDENS, Paths};
+
+/// What a pool that profiles has measured between two moments, by worker and in sum.
+///
+/// Times are in *ticks* of the processor's time-stamp counter, which the papers call cycles; [`seconds`](Self::seconds) converts them. (Where there is no
+/// such counter, a tick is a nanosecond.) To profile one computation, take the profile before it and after it:
+///
+/// ```
+/// use sinew_core::{Pool, Worker};
+///
+/// fn fib(w: &Worker, n: u64) -> u64 {
+///     if n < 2 { n } else { let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2)); a + b }
+/// }
+/// let pool = Pool::builder().threads(2).profile(true).build()?;
+/// pool.take_profile();
+/// pool.run(|w| fib(w, 12));
+/// let profile = pool.take_profile().unwrap();
+///
+/// let tasks = profile.tasks();
+/// assert_eq!((tasks.spawned, tasks.inlined + tasks.stolen), (232, 232));
+/// println!("parallelism {:.1}, {:.1} where a steal costs 1000 cycles", profile.parallelism(0), profile.parallelism(1));
+/// println!("{:.0} cycles a task, {:?} a steal", profile.task_granularity(), profile.steal_interval());
+/// let (on_two, taken) = (profile.bounds(2), profile.wall_seconds());
+/// println!("at least {:.6} s on two workers, at most {:.6} s and costs; it took {taken:.6} s", on_two.lower, on_two.upper);
+/// for (name, split) in profile.breakdown().iter() {
+///     println!("{name}: {:.6} s, {:.6} s of it in joins", profile.seconds(split.total()), profile.seconds(split.inside));
+/// }
+/// for (name, function) in profile.functions().iter() {
+///     println!("{name}: {} calls, {:.6} s", function.calls, profile.seconds(function.time));
+/// }
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
+///
+/// # Work and span
+///
+/// The *work* is the time in the application, and the *span* its longest chain of parts that wait for each other: joins take the longer of their arms, scopes end with
+/// the last of their tasks, loops are binary trees of the pieces that were claimed at once. Both leave out the scheduler, and what the clock is known to cost. At a
+/// *burden*, each task that runs beside its spawner begins so much later, unless running it in place takes less. Calls from outside are taken to follow one
+/// another; detached tasks count as begun with the first of them.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    pub(super) workers: Vec<WorkerProfile>,
+    pub(super) burdens: [u64; BURDENS],
+    pub(super) scopes: Paths,
+    pub(super) longest_detached: Paths,
+    pub(super) ticks_a_ns: f64,
+    pub(super) clock_cost: u64,
+}
+
+/// The profile of one worker, or of all in sum.
+#[derive(Debug, Clone)]
+pub struct WorkerProfile {
+    pub(super) elapsed: u64,
+    pub(super) times: [u64; KINDS],
+    pub(super) intervals: [u64; KINDS],
+    pub(super) counts: Counts,
+    pub(super) work: u64,
+    pub(super) spans: Paths,
+}
+
+/// Tasks, by how they came to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tasks {
+    /// Made by workers: second arms of joins, tasks of scopes, detached ones. Once all have run: `inlined` + `stolen`.
+    pub spawned: u64,
+    /// Run by the worker that made them.
+    pub inlined: u64,
+    /// Run by another one.
+    pub stolen: u64,
+    /// Came from outside the pool, calls included.
+    pub injected: u64,
+    /// Sent to one worker alone: parts of broadcasts.
+    pub mailed: u64,
+}
+
+impl WorkerProfile {
+    pub(super) fn between(before: &Reading, now: &Reading) -> Self {
+        let since =
+            |now: &[u64; KINDS], before: &[u64; KINDS]| std::array::from_fn(|at| now[at] - before[at]);
+        Self {
+            elapsed: now.times.at - before.times.at,
+            times: since(&now.times.times, &before.times.times),
+            intervals: since(&now.times.intervals, &before.times.intervals),
+            counts: now.counts.since(before.counts),
+            work: now.times.work.saturating_sub(before.times.work),
+            spans: now.spans.beyond(before.spans),
+        }
+    }
+
+    fn none() -> Self {
+        let (times, intervals) = ([0; KINDS], [0; KINDS]);
+        Self { elapsed: 0, times, intervals, counts: Counts::default(), work: 0, spans: Paths::default() }
+    }
+
+    /// Time between the two moments, in ticks; in sum, of all workers together. The times of [`breakdown`](Self::breakdown) and `away` sum up to it exactly.
+    pub fn elapsed(&self) -> u64 {
+        self.elapsed
+    }
+
+    /// Time in the application, less the clock's cost, in ticks.
+    pub fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Tasks that this worker made or ran.
+    pub fn tasks(&self) -> Tasks {
+        let Counts { spawned, inlined, stolen, injected, mailed, .. } = self.counts;
+        Tasks { spawned, inlined, stolen, injected, mailed }
+    }
+
+    /// How often the clock was read.
+    pub fn clock_reads(&self) -> u64 {
+        self.intervals.iter().sum()
+    }
+
+    /// Every time less `cost` for each of its intervals.
+    fn net(mut self, cost: u64) -> Self {
+        for (time, intervals) in self.times.iter_mut().zip(self.intervals) {
+            let less = (*time).min(intervals * cost);
+            *time -= less;
+            self.elapsed -= less;
+        }
+        self
+    }
+}
+
+impl AddAssign<&Self> for WorkerProfile {
+    fn add_assign(&mut self, other: &Self) {
+        self.elapsed += other.elapsed;
+        for at in 0..KINDS {
+            self.times[at] += other.times[at];
+            self.intervals[at] += other.intervals[at];
+        }
+        self.counts = self.counts.plus(other.counts);
+        self.work += other.work;
+        self.spans = self.spans.plus(other.spans);
+    }
+}
+
+impl Profile {
+    /// The workers, by seat.
+    pub fn workers(&self) -> &[WorkerProfile] {
+        &self.workers
+    }
+
+    /// All workers in sum.
+    pub fn total(&self) -> WorkerProfile {
+        let mut sum = WorkerProfile::none();
+        for worker in &self.workers {
+            sum += worker;
+        }
+        sum
+    }
+
+    /// Tasks of all workers.
+    pub fn tasks(&self) -> Tasks {
+        self.total().tasks()
+    }
+
+    /// Wool's breakdown, of all workers in sum.
+    pub fn breakdown(&self) -> Breakdown {
+        self.total().breakdown()
+    }
+
+    /// The breakdown by the scheduler's functions, of all workers in sum.
+    pub fn functions(&self) -> Functions {
+        self.total().functions()
+    }
+
+    /// Time in the application, of all workers, less the clock's cost, in ticks: the time on one worker without a scheduler.
+    pub fn work(&self) -> u64 {
+        self.total().work
+    }
+
+    /// The burdens that the span was measured at, in ticks; see [`Builder::burdens`](crate::Builder::burdens).
+    pub fn burdens(&self) -> [u64; BURDENS] {
+        self.burdens
+    }
+
+    /// The span at the burden with this number, in ticks, of the calls from outside that have ended.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such burden.
+    pub fn span(&self, burden: usize) -> u64 {
+        let calls = self.total().spans.plus(self.scopes);
+        calls.max(self.longest_detached).0[burden]
+    }
+
+    /// Work per span at the burden with this number: how many workers the computation could keep busy. 1 if there is no span.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such burden.
+    pub fn parallelism(&self, burden: usize) -> f64 {
+        ratio(self.work(), self.span(burden)).unwrap_or(1.0)
+    }
+
+    /// What the time on `workers` workers is held against, in seconds: `max(T∞, T1/p) ≤ Tp ≤ T∞ + T1/p`, by this profile's work and span without a burden.
+    pub fn bounds(&self, workers: usize) -> Bounds {
+        self.bounds_at(0, workers)
+    }
+
+    /// The same by the span at the burden with this number.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such burden.
+    pub fn bounds_at(&self, burden: usize, workers: usize) -> Bounds {
+        Bounds::new(self.seconds(self.work()), self.seconds(self.span(burden)), workers)
+    }
+
+    /// Mean size of a task, *S*_T: work per task, in ticks. A call from outside is a task.
+    pub fn task_granularity(&self) -> f64 {
+        let counts = self.total().counts;
+        ratio(self.work(), counts.spawned + counts.calls.max(1)).unwrap_or(0.0)
+    }
+
+    /// Mean interval between steals, *I*_S: work per stolen task, in ticks. `None` if nothing was stolen.
+    pub fn steal_interval(&self) -> Option<f64> {
+        ratio(self.work(), self.tasks().stolen)
+    }
+
+    /// Calls from outside that have ended.
+    pub fn calls(&self) -> u64 {
+        self.total().counts.calls
+    }
+
+    /// Time between the two moments of this profile, in seconds.
+    pub fn wall_seconds(&self) -> f64 {
+        self.seconds(self.total().elapsed) / self.workers.len().max(1) as f64
+    }
+
+    /// A time in ticks, in seconds.
+    pub fn seconds(&self, ticks: u64) -> f64 {
+        self.nanoseconds(ticks as f64) / 1e9
+    }
+
+    /// A time in ticks, in nanoseconds.
+    pub fn nanoseconds(&self, ticks: f64) -> f64 {
+        ticks / self.ticks_a_ns
+    }
+
+    /// Ticks a nanosecond, as measured against the clock.
+    pub fn ticks_a_ns(&self) -> f64 {
+        self.ticks_a_ns
+    }
+
+    /// What one look at the clock adds to an interval, as measured when the pool was built, in ticks.
+    pub fn clock_cost(&self) -> u64 {
+        self.clock_cost
+    }
+
+    /// This profile without the clock's own cost: every time is shorter by that of its intervals. Work and span are as they are, since they never had it.
+    #[must_use]
+    pub fn net(mut self) -> Self {
+        let cost = self.clock_cost;
+        self.workers = self.workers.into_iter().map(|worker| worker.net(cost)).collect();
+        self
+    }
+}
+
+/// Profiles of one pool, one after another.
+impl AddAssign<&Self> for Profile {
+    /// # Panics
+    ///
+    /// If the profiles are of different numbers of workers.
+    fn add_assign(&mut self, other: &Self) {
+        assert_eq!(self.workers.len(), other.workers.len(), "profiles of different pools");
+        for (sum, more) in self.workers.iter_mut().zip(&other.workers) {
+            *sum += more;
+        }
+        self.scopes = self.scopes.plus(other.scopes);
+        self.longest_detached = self.longest_detached.plus(other.longest_detached);
+    }
+}

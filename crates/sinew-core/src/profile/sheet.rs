@@ -1,0 +1,140 @@
+//! A worker's time sheet: how long it has been doing what.
+//!
+//! A small state machine: one present activity, and since when. Every turn to another ends the present interval where the next begins, so that the times
+//! of all activities sum up to the time since the sheet was begun, to the tick, whenever it is read.
+//!
+//! # Invariants
+//!
+//! - S1: the sum of all times, the present interval included, is the time since the sheet was begun.
+//! - S2: the work is the time in the application, less the clock's own cost for each of its intervals.
+//!
+//! # Cost
+//!
+//! A turn reads the clock once and makes eight stores in the owner's cache. Reading a sheet costs its owner nothing.
+
+use sinew_sync::clock::ticks;
+use sinew_sync::ledger::Ledger;
+
+use super::activity::{Activity, KINDS, Kind};
+
+/// Where times are read.
+pub(crate) trait Clock {
+    fn now(&self) -> u64;
+}
+
+/// The processor's time-stamp counter.
+#[derive(Debug, Default)]
+pub(crate) struct Ticks;
+
+impl Clock for Ticks {
+    #[inline]
+    fn now(&self) -> u64 {
+        ticks()
+    }
+}
+
+const TIMES: usize = 0;
+const INTERVALS: usize = KINDS;
+const SINCE: usize = 2 * KINDS;
+const PRESENT: usize = SINCE + 1;
+const WORK: usize = PRESENT + 1;
+const WORDS: usize = WORK + 1;
+
+/// A time sheet. Written by its worker, read by anybody.
+#[derive(Debug)]
+pub(crate) struct Sheet<C> {
+    pub(super) clock: C,
+    ledger: Ledger<WORDS>,
+    /// What an interval contains of the clock itself.
+    cost: u64,
+}
+
+/// A sheet as of one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Times {
+    /// When it was read.
+    pub(crate) at: u64,
+    /// By [`Kind`].
+    pub(crate) times: [u64; KINDS],
+    pub(crate) intervals: [u64; KINDS],
+    pub(crate) work: u64,
+}
+
+impl<C: Clock> Sheet<C> {
+    /// A sheet that begins now, of a seat where nobody is.
+    pub(crate) fn new(clock: C, cost: u64) -> Self {
+        let sheet = Self { clock, ledger: Ledger::new(), cost };
+        sheet.ledger.write(|row| {
+            row.set(SINCE, sheet.clock.now());
+            row.set(PRESENT, Kind::new(Activity::Away, false).number() as u64);
+        });
+        sheet
+    }
+
+    /// What its worker is doing. For the owner.
+    #[inline]
+    pub(crate) fn present(&self) -> Kind {
+        Kind::of(self.ledger.get(PRESENT))
+    }
+
+    /// The work so far, the present interval aside. For the owner.
+    #[inline]
+    pub(crate) fn work(&self) -> u64 {
+        self.ledger.get(WORK)
+    }
+
+    /// From now on its worker does `next`.
+    #[inline]
+    pub(crate) fn turn(&self, next: Kind) {
+        self.turn_from(self.present(), next);
+    }
+
+    /// The same for a worker that has been doing `present`, as it now knows.
+    #[inline]
+    pub(crate) fn turn_from(&self, present: Kind, next: Kind) {
+        let now = self.clock.now();
+        self.ledger.write(|row| {
+            let since = row.get(SINCE);
+            // A thread that moves between processors may find the clock of the other a little behind.
+            let now = now.max(since);
+            row.add(TIMES + present.number(), now - since);
+            row.add(INTERVALS + present.number(), 1);
+            if present.activity() == Activity::Application {
+                row.add(WORK, (now - since).saturating_sub(self.cost));
+            }
+            row.set(SINCE, now);
+            row.set(PRESENT, next.number() as u64);
+        });
+    }
+
+    /// The sheet as of now. From any thread.
+    pub(crate) fn read(&self) -> Times {
+        let words = self.ledger.read();
+        let at = self.clock.now().max(words[SINCE]);
+        let mut times: [u64; KINDS] = std::array::from_fn(|kind| words[TIMES + kind]);
+        let intervals = std::array::from_fn(|kind| words[INTERVALS + kind]);
+        let (present, since) = (Kind::of(words[PRESENT]), at - words[SINCE]);
+        times[present.number()] += since;
+        let in_application = present.activity() == Activity::Application;
+        let more = if in_application { since.saturating_sub(self.cost) } else { 0 };
+        Times { at, times, intervals, work: words[WORK] + more }
+    }
+}
+
+/// What an interval contains of the clock itself, in ticks: the least that one without any content is seen to take.
+pub(crate) fn clock_cost() -> u64 {
+    if cfg!(any(loom, shuttle)) {
+        return 0;
+    }
+    let sheet = Sheet::new(Ticks, 0);
+    let (application, spawn) = (Kind::new(Activity::Application, false), Kind::new(Activity::Spawn, false));
+    let empty = || {
+        sheet.turn(application);
+        let before = sheet.work();
+        sheet.turn(spawn);
+        sheet.work() - before
+    };
+    let mut costs: [u64; 33] = std::array::from_fn(|_| empty());
+    costs.sort_unstable();
+    costs[costs.len() / 4]
+}

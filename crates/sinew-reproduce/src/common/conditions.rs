@@ -1,0 +1,90 @@
+//! The pool that a case runs in, made for one run and gone after it: the next case finds no thread of this one's.
+
+use sinew::{Builder, Mapping, Pool, StackKind, Victims};
+
+use crate::failure::Failure;
+
+/// How a pool is built.
+#[derive(Debug, Clone)]
+pub(crate) struct Conditions {
+    workers: usize,
+    victims: &'static str,
+    stack: StackKind,
+    pinned: bool,
+    restless: bool,
+    delay_cycles: u32,
+}
+
+impl Conditions {
+    /// A pool of so many workers that steal from random victims, and defaults for the rest.
+    pub(crate) fn workers(workers: usize) -> Self {
+        Self {
+            workers,
+            victims: "random",
+            stack: StackKind::default(),
+            pinned: false,
+            restless: false,
+            delay_cycles: 0,
+        }
+    }
+
+    /// Whom thieves steal from, as [`Victims`] is written.
+    pub(crate) fn victims(mut self, victims: &'static str) -> Self {
+        self.victims = victims;
+        self
+    }
+
+    /// Which task stacks workers have.
+    pub(crate) fn stack(mut self, stack: StackKind) -> Self {
+        self.stack = stack;
+        self
+    }
+
+    /// Every worker on a processor of its own, neighbours next to each other.
+    pub(crate) fn pinned(mut self) -> Self {
+        self.pinned = true;
+        self
+    }
+
+    /// Workers without work search without a pause.
+    pub(crate) fn restless(mut self) -> Self {
+        self.restless = true;
+        self
+    }
+
+    /// Every successful steal takes so many cycles more.
+    pub(crate) fn delayed(mut self, cycles: u32) -> Self {
+        self.delay_cycles = cycles;
+        self
+    }
+
+    /// The pool.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such policy, or the system has no room for the threads.
+    pub(crate) fn build(&self) -> Result<Pool, Failure> {
+        self.builder()?.build().map_err(Failure::impossible)
+    }
+
+    /// The same pool, which accounts for the time of its workers.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub(crate) fn build_profiled(&self) -> Result<Pool, Failure> {
+        self.builder()?.profile(true).build().map_err(Failure::impossible)
+    }
+
+    fn builder(&self) -> Result<Builder, Failure> {
+        let victims: Victims = self.victims.parse().map_err(Failure::impossible)?;
+        let builder = Pool::builder()
+            .threads(self.workers)
+            .victims(victims)
+            .stack(self.stack)
+            .never_park(self.restless)
+            .steal_delay(self.delay_cycles);
+        // A guest is never pinned, so all seats have threads.
+        Ok(if self.pinned { builder.mapping(Mapping::Compact).guest_seat(false) } else { builder })
+    }
+}

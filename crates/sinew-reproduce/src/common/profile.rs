@@ -1,0 +1,92 @@
+//! A run whose time is accounted for, and what its profile says, as metrics.
+//!
+//! Times are of all workers together, in seconds, less what the clock itself is known to cost.
+
+use sinew::Profile;
+
+use super::{Conditions, Subject};
+use crate::experiment::Metrics;
+use crate::failure::Failure;
+
+/// Runs the parallel version once in a pool that profiles.
+///
+/// # Errors
+///
+/// If there is no such pool, or the answer is wrong.
+pub(crate) fn profiled(subject: &Subject, conditions: &Conditions) -> Result<Metrics, Failure> {
+    let measured = subject.parallel(&conditions.build_profiled()?)?;
+    let profile = measured.profile.as_ref().expect("a pool that profiles has a profile");
+    let profile = profile.clone().net();
+    let wall = vec![("wall_s", measured.wall_s), ("cycles_a_s", profile.ticks_a_ns() * 1e9)];
+    Ok([wall, character(&profile), breakdown(&profile), functions(&profile)].concat())
+}
+
+/// How parallel and how fine-grained the program is, at the burdens of 0, 1000 and 2000 cycles.
+fn character(profile: &Profile) -> Metrics {
+    vec![
+        ("work_s", profile.seconds(profile.work())),
+        ("parallelism_0", profile.parallelism(0)),
+        ("parallelism_1000", profile.parallelism(1)),
+        ("parallelism_2000", profile.parallelism(2)),
+        ("tasks", profile.tasks().spawned as f64),
+    ]
+}
+
+/// The breakdown of Faxén and Ardelius.
+fn breakdown(profile: &Profile) -> Metrics {
+    let parts = profile.breakdown();
+    let seconds = |ticks| profile.seconds(ticks);
+    let steals = profile.functions().attempts.successful;
+    vec![
+        ("application_s", seconds(parts.application.outside)),
+        ("application_in_join_s", seconds(parts.application.inside)),
+        ("steals_s", seconds(parts.steals.outside)),
+        ("steals_in_join_s", seconds(parts.steals.inside)),
+        ("search_s", seconds(parts.search.outside)),
+        ("search_in_join_s", seconds(parts.search.inside)),
+        ("a_steal_s", seconds(parts.steals.total()) / steals as f64),
+    ]
+}
+
+/// The breakdown of the thesis on TBB.
+fn functions(profile: &Profile) -> Metrics {
+    let functions = profile.functions();
+    let seconds = |ticks| profile.seconds(ticks);
+    vec![
+        ("user_s", seconds(functions.application)),
+        ("library_s", seconds(functions.wait_for_all.time)),
+        ("spawn_s", seconds(functions.spawn.time)),
+        ("get_s", seconds(functions.get.time)),
+        ("acquire_queue_s", seconds(functions.acquire_queue.time)),
+        ("lock_s", seconds(functions.lock.time)),
+        ("stealing_s", seconds(functions.steal.time)),
+        ("steal_wait_s", seconds(functions.steal_wait.time)),
+        ("lib_wait_s", seconds(functions.lib_wait.time)),
+        ("claims", functions.attempts.successful as f64),
+        ("failed_claims", functions.attempts.failed as f64),
+        ("mailed", functions.mailed as f64),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metric(metrics: &Metrics, name: &str) -> f64 {
+        metrics.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("no {name}")).1
+    }
+
+    /// Would miss: ticks taken for seconds, a function that is counted twice, or a profile of something else than the run.
+    #[test]
+    fn a_profile_accounts_for_the_time_of_all_workers() {
+        let subject = Subject::prepare("nqueens", "8").unwrap();
+        let metrics = profiled(&subject, &Conditions::workers(2)).unwrap();
+        let all = |names: &[&str]| names.iter().map(|name| metric(&metrics, name)).sum::<f64>();
+        let functions = all(&["spawn_s", "get_s", "lock_s", "stealing_s", "steal_wait_s", "lib_wait_s"]);
+        assert!((functions - metric(&metrics, "library_s")).abs() < 1e-6, "{metrics:?}");
+        let application = all(&["application_s", "application_in_join_s"]);
+        assert!(application > 0.0 && application <= 2.0 * metric(&metrics, "wall_s") + 1e-3, "{metrics:?}");
+        assert!(metric(&metrics, "parallelism_0") >= metric(&metrics, "parallelism_1000"), "{metrics:?}");
+        assert!(metric(&metrics, "tasks") > 100.0, "{metrics:?}");
+    }
+}

@@ -1,0 +1,88 @@
+//! An application, prepared, run serially or in a pool, and judged.
+
+use std::rc::Rc;
+
+use sinew::{Counters, Pool, Profile};
+use sinew_apps::{Options, Problem, Run, Size};
+
+use crate::failure::Failure;
+
+/// What a case works on. Cheap to clone: the input is shared.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    problem: Rc<dyn Problem>,
+}
+
+/// What one run has shown; its answer was right.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) wall_s: f64,
+    /// Of a parallel run in a pool that profiles.
+    pub(crate) profile: Option<Profile>,
+    counters: Counters,
+}
+
+impl Subject {
+    /// Makes the input of an application.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such application or size, or not enough memory.
+    pub(crate) fn prepare(app: &str, size: &str) -> Result<Self, Failure> {
+        let found = sinew_apps::find(app);
+        let app = found.ok_or_else(|| Failure::Impossible(format!("there is no application `{app}`")))?;
+        let size: Size = size.parse().unwrap_or_default();
+        let problem = app.prepare(&Options { size, ..Options::default() }).map_err(Failure::impossible)?;
+        Ok(Self { problem: problem.into() })
+    }
+
+    /// Runs the serial version.
+    pub(crate) fn serial(&self) -> Result<Measured, Failure> {
+        self.judge(self.problem.serial())
+    }
+
+    /// Runs the parallel version.
+    pub(crate) fn parallel(&self, pool: &Pool) -> Result<Measured, Failure> {
+        self.judge(self.problem.parallel(pool))
+    }
+
+    fn judge(&self, run: Run) -> Result<Measured, Failure> {
+        self.problem.check(&run.answer).map_err(|wrong| Failure::Wrong(wrong.to_string()))?;
+        let Run { wall, counters, profile, .. } = run;
+        Ok(Measured { wall_s: wall.as_secs_f64(), profile, counters })
+    }
+}
+
+impl Measured {
+    /// Tasks that ran elsewhere than where they were made.
+    pub(crate) fn steals(&self) -> f64 {
+        let Counters { stolen, leapfrogged, stolen_waiting, .. } = self.counters;
+        (stolen + leapfrogged + stolen_waiting) as f64
+    }
+
+    /// Attempts that brought nothing.
+    pub(crate) fn failed_steals(&self) -> f64 {
+        self.counters.failed_steals as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: an application that an experiment names and nobody has.
+    #[test]
+    fn what_is_not_there_is_named() {
+        let message = |app, size| Subject::prepare(app, size).err().unwrap().to_string();
+        assert!(message("fibb", "tiny").contains("`fibb`"));
+        assert!(message("fib", "1000").contains("`1000`"));
+    }
+
+    #[test]
+    fn serial_and_parallel_runs_are_judged_and_timed() {
+        let subject = Subject::prepare("nqueens", "8").unwrap();
+        let pool = Pool::builder().threads(2).build().unwrap();
+        assert!(subject.serial().unwrap().wall_s > 0.0);
+        assert!(subject.parallel(&pool).unwrap().wall_s > 0.0);
+    }
+}

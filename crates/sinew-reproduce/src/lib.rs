@@ -1,0 +1,82 @@
+#![forbid(unsafe_code)]
+//! The published experiments that Sinew repeats, and the reports about them: what `sinew reproduce` runs.
+//!
+//! An experiment is a table or a figure of a publication. It lists what is to be run ([`Experiment::blocks`]) and says what came out
+//! ([`Experiment::report`]); everything else is the same for all of them: the [`runner`] takes all cases in turn, [`reproduce`] keeps a
+//! folder of results up to date, and a [`report`] has tables, plots and words, with the publication's value beside ours where there is one,
+//! and what this machine cannot show.
+//!
+//! ```
+//! use sinew_reproduce::{Origin, Scale, Setting, find, reproduce};
+//!
+//! let experiment = find("wool-speedup").unwrap();
+//! let setting = Setting { repeat: 1, ..Setting::new(Scale::Quick, 1) };
+//! let origin = Origin::here("an example".into());
+//! let out = std::env::temp_dir().join(format!("sinew-example-{}", std::process::id()));
+//! let outcome = reproduce(experiment, &setting, &origin, &out, |_| ())?;
+//! assert!(outcome.wrong.is_empty() && out.join("wool-speedup/README.md").exists());
+//! # std::fs::remove_dir_all(&out)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The rooms
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `experiment` | what an experiment is |
+//! | `setting`, `origin` | under which conditions it is run, and on which machine |
+//! | `runner`, `results`, `statistics` | how it is run, and what may be asked about what came out |
+//! | `report/` | tables, plots, and the whole as text |
+//! | `folder`, `session` | what lies on disk, and when it is written |
+//! | `paper/` | the publications' values |
+//! | `common/` | what experiments share: applications and pools |
+//! | `wool/`, `thesis/`, `queues/` | the experiments, a folder a publication |
+//!
+//! # Not handled
+//!
+//! Printing, and the command line: that is the command's part.
+
+mod common;
+pub mod experiment;
+mod failure;
+mod folder;
+mod origin;
+pub mod paper;
+mod queues;
+pub mod report;
+mod results;
+pub mod runner;
+mod session;
+mod setting;
+pub mod statistics;
+mod thesis;
+mod wool;
+
+pub use experiment::{About, Experiment};
+pub use failure::Failure;
+pub use origin::Origin;
+pub use results::{Results, Sample, Which};
+pub use session::{Outcome, reproduce};
+pub use setting::{Scale, Setting};
+
+/// All experiments, publication by publication.
+static EXPERIMENTS: [&dyn Experiment; 8] = [
+    &wool::Table1,
+    &wool::Speedup,
+    &wool::Breakdown,
+    &wool::Sampling,
+    &thesis::Profiles,
+    &thesis::Matrix,
+    &queues::Table1,
+    &queues::Figures,
+];
+
+/// All experiments, in the order in which they are listed.
+pub fn all() -> &'static [&'static dyn Experiment] {
+    &EXPERIMENTS
+}
+
+/// The experiment with exactly this name.
+pub fn find(name: &str) -> Option<&'static dyn Experiment> {
+    EXPERIMENTS.iter().copied().find(|experiment| experiment.about().name == name)
+}

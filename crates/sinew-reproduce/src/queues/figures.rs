@@ -1,0 +1,176 @@
+//! Figures 1 and 2: static and dynamic loops, and all pages on one node, on more and more workers: speed and parallel efficiency.
+//!
+//! As there, a dynamic loop works on blocks that are dealt in turn, a static one on neighbouring ones.
+
+use sinew::locality::Deal;
+use sinew::{Placement, Schedule, TileOrder};
+use sinew_apps::jacobi::Form;
+
+use super::bench::{Bench, Shape};
+use super::{FIGURES_IN_WORDS, ONE_MEMORY, OTHER_MEMORY};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::failure::Failure;
+use crate::report::{Form as Drawn, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::Setting;
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Figures;
+
+static ABOUT: About = About {
+    name: "jacobi-figures",
+    title: "a Jacobi solver with static and dynamic loops, and with all pages on one node",
+    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task Parallelism by Locality Queues\", Figures 1 and 2",
+    caveats: &[
+        ONE_MEMORY,
+        Caveat {
+            unless: Need::Packages(4),
+            words: "The publication goes from one socket to four, two threads on each, which is what a socket's memory bus can feed. Here workers are added within \
+what there is: where one of them takes most of the bandwidth, efficiency falls for that reason alone.",
+        },
+        FIGURES_IN_WORDS,
+        OTHER_MEMORY,
+    ],
+};
+
+/// A line of the figures.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    name: &'static str,
+    deal: Deal,
+    placement: Placement,
+    schedule: Schedule,
+}
+
+const WAYS: [Way; 3] = [
+    Way { name: "static", deal: Deal::Static, placement: Placement::FirstTouch, schedule: Schedule::Static },
+    Way {
+        name: "dynamic",
+        deal: Deal::Cyclic,
+        placement: Placement::FirstTouch,
+        schedule: Schedule::Dynamic { chunk: 1 },
+    },
+    Way {
+        name: "static, one node",
+        deal: Deal::Static,
+        placement: Placement::OneNode,
+        schedule: Schedule::Static,
+    },
+];
+
+const COPY: &str = "copy";
+
+fn labels(way: &str, workers: usize) -> Labels {
+    vec![("way", way.to_owned()), ("workers", workers.to_string())]
+}
+
+impl Experiment for Figures {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let scale = setting.scale;
+        let pairs =
+            WAYS.into_iter().flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
+        let block = |(way, workers): (Way, usize)| {
+            let shape = Shape { scale, workers, deal: way.deal, placement: way.placement };
+            Block::new(format!("{}, {workers} workers", way.name), move || cases(way, shape))
+        };
+        Ok(pairs.map(block).collect())
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, counts: &setting.threads };
+        let plots = [
+            view.plot("figure1", "Speed", "million updates a second", View::speed),
+            view.plot("figure2", "Parallel efficiency", "speed-up / workers", View::efficiency),
+        ];
+        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
+        [Part::Table(view.table())].into_iter().chain(plots).collect()
+    }
+}
+
+fn cases(way: Way, shape: Shape) -> Result<Vec<Case>, Failure> {
+    let bench = Bench::prepare(shape)?;
+    let copying = bench.clone();
+    let sweep = move || bench.sweep(Form::Loop(way.schedule), TileOrder::LayersOutside);
+    let mut cases = vec![Case::new(labels(way.name, shape.workers), sweep)];
+    if way.name == WAYS[0].name {
+        cases.push(Case::new(labels(COPY, shape.workers), move || copying.copy()));
+    }
+    Ok(cases)
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+    counts: &'a [usize],
+}
+
+impl View<'_> {
+    fn speed(&self, way: &str, workers: usize) -> Option<f64> {
+        self.results.median(&[("way", way), ("workers", &workers.to_string())], "mlups")
+    }
+
+    fn efficiency(&self, way: &str, workers: usize) -> Option<f64> {
+        Some(self.speed(way, workers)? / self.speed(way, 1)? / workers as f64)
+    }
+
+    fn table(&self) -> Table {
+        let titles = ["way", "workers", "MLUP/s", "±", "efficiency", "of the copy bandwidth, %"];
+        let mut table =
+            Table::new("figures", "Million lattice site updates a second, and parallel efficiency", &titles);
+        for way in WAYS.map(|way| way.name) {
+            for &workers in self.counts {
+                let count = workers.to_string();
+                let which = [("way", way), ("workers", count.as_str())];
+                let (speed, copy) = (self.speed(way, workers), self.speed(COPY, workers));
+                table.row(vec![
+                    way.into(),
+                    workers.into(),
+                    speed.into(),
+                    self.results.spread(&which, "mlups").into(),
+                    self.efficiency(way, workers).into(),
+                    speed.zip(copy).map(|(speed, copy)| speed / copy * 100.0).into(),
+                ]);
+            }
+        }
+        table
+    }
+
+    fn plot(&self, name: &str, title: &str, y: &str, value: fn(&Self, &str, usize) -> Option<f64>) -> Plot {
+        let counts = self.counts.iter().map(usize::to_string).collect();
+        let mut plot = Plot::new(name, title, Drawn::Bars).axes("workers", y).over(counts);
+        for way in WAYS.map(|way| way.name) {
+            let values = self.counts.iter().map(|&workers| value(self, way, workers)).collect();
+            plot = plot.with(Series::new(way, values));
+        }
+        plot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::Scale;
+
+    /// Would miss: an efficiency over another way's single worker, or a speed-up that is not divided.
+    #[test]
+    fn efficiency_is_speed_up_a_worker() {
+        let speed = |way, workers, mlups| (labels(way, workers), vec![("mlups", mlups)]);
+        let results = Results::of([
+            speed("static", 1, 100.0),
+            speed("static", 2, 150.0),
+            speed("dynamic", 1, 90.0),
+            speed(COPY, 2, 200.0),
+        ]);
+        let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
+        let parts = Figures.report(&results, &setting);
+        let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&["static", "2"])[2..], ["150", "-", "0.75", "75"]);
+        assert_eq!(table.shown(&["dynamic", "1"])[2..], ["90", "-", "1", "-"]);
+        assert_eq!(parts.len(), 3, "both figures");
+    }
+}

@@ -1,0 +1,220 @@
+//! Table 1: plain tasks and locality queues, over both orders of submission and both placements.
+
+use sinew::locality::{Deal, Order};
+use sinew::{Placement, TileOrder};
+use sinew_apps::jacobi::Form;
+
+use super::bench::{Bench, Shape};
+use super::routes;
+use super::{ONE_MEMORY, OTHER_MEMORY};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::failure::Failure;
+use crate::paper::queues::find;
+use crate::report::{Cell, Form as Drawn, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::Setting;
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Table1;
+
+static ABOUT: About = About {
+    name: "jacobi-table1",
+    title: "a Jacobi solver with tasks and with locality queues, by order of submission and placement",
+    source: "Markus Wittmann and Georg Hager, \"A Proof of Concept for Optimizing Task Parallelism by Locality Queues\", Table 1",
+    caveats: &[
+        ONE_MEMORY,
+        Caveat {
+            unless: Need::Workers(8),
+            words: "The publication had 8 threads, two in each of 4 domains. With fewer workers than domains, a worker has several domains of its own.",
+        },
+        OTHER_MEMORY,
+    ],
+};
+
+/// Names as in the publication.
+const ORDERS: [(&str, TileOrder); 2] = [("kji", TileOrder::LayersOutside), ("jki", TileOrder::RowsOutside)];
+const PLACEMENTS: [(&str, Deal); 2] = [("static", Deal::Static), ("static,1", Deal::Cyclic)];
+const WAYS: [(&str, Order); 2] = [("tasking", Order::Together), ("tasking + queues", Order::Ring)];
+
+const COPY: &str = "copy";
+const ROUTES: &str = "routes of ";
+
+fn labels(placement: &str, order: &str, way: &str) -> Labels {
+    vec![("placement", placement.to_owned()), ("order", order.to_owned()), ("way", way.to_owned())]
+}
+
+impl Experiment for Table1 {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let (scale, workers) = (setting.scale, setting.most_workers());
+        let block = |(name, deal): (&'static str, Deal)| {
+            let shape = Shape { scale, workers, deal, placement: Placement::FirstTouch };
+            Block::new(format!("{name} placement"), move || cases(name, shape))
+        };
+        Ok(PLACEMENTS.into_iter().map(block).collect())
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results };
+        let words = format!(
+            "Million updates a second on {} workers. The columns `own domain` tell which share of the blocks was run by a worker of their domain, with the \
+publication's 8 workers, 4 domains and at most 257 pending tasks, whatever this machine is: where it is small, most accesses are remote on a machine that has \
+remote memory.",
+            setting.most_workers()
+        );
+        let plots = [view.plot(), view.routes()];
+        let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
+        [Part::words(words), Part::Table(view.table())].into_iter().chain(plots).collect()
+    }
+}
+
+fn cases(placement: &'static str, shape: Shape) -> Result<Vec<Case>, Failure> {
+    let bench = Bench::prepare(shape)?;
+    let copying = bench.clone();
+    let mut cases = vec![Case::new(labels(placement, "", COPY), move || copying.copy())];
+    for (order_name, order) in ORDERS {
+        for (way, queues) in WAYS {
+            let bench = bench.clone();
+            cases.push(Case::new(labels(placement, order_name, way), move || {
+                bench.sweep(Form::Tasks(queues), order)
+            }));
+            let routes = labels(placement, order_name, &format!("{ROUTES}{way}"));
+            cases.push(Case::new(routes, move || routes::own_share(shape.deal, order, queues)));
+        }
+    }
+    Ok(cases)
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+}
+
+impl View<'_> {
+    fn of(&self, placement: &str, order: &str, way: &str, metric: &str) -> Option<f64> {
+        self.results.median(&[("placement", placement), ("order", order), ("way", way)], metric)
+    }
+
+    fn share(&self, placement: &str, order: &str, way: &str) -> Option<f64> {
+        self.of(placement, order, &format!("{ROUTES}{way}"), "own_share").map(|share| share * 100.0)
+    }
+
+    fn table(&self) -> Table {
+        let titles = [
+            "placement",
+            "order",
+            "way",
+            "MLUP/s",
+            "±",
+            "of the copy bandwidth, %",
+            "own domain, %",
+            "paper: MLUP/s",
+            "paper: ±",
+        ];
+        let title = "Million lattice site updates a second";
+        let mut table = Table::new("table1", title, &titles);
+        for (placement, _) in PLACEMENTS {
+            for (order, _) in ORDERS {
+                for (way, _) in WAYS {
+                    table.row(self.row(placement, order, way));
+                }
+            }
+        }
+        table
+    }
+
+    fn row(&self, placement: &str, order: &str, way: &str) -> Vec<Cell> {
+        let which = [("placement", placement), ("order", order), ("way", way)];
+        let copy = [("placement", placement), ("way", COPY)];
+        let published = find(order, placement, way == WAYS[1].0);
+        vec![
+            placement.into(),
+            order.into(),
+            way.into(),
+            self.of(placement, order, way, "mlups").into(),
+            self.results.spread(&which, "mlups").into(),
+            self.results.ratio(&which, &copy, "mlups").map(|share| share * 100.0).into(),
+            self.share(placement, order, way).into(),
+            published.map(|speed| speed.mlups).into(),
+            published.map(|speed| speed.deviation).into(),
+        ]
+    }
+
+    /// A value for each combination, those of both ways side by side.
+    fn series(&self, name: &str, value: impl Fn(&str, &str) -> Option<f64>) -> Series {
+        let pairs = PLACEMENTS.iter().flat_map(|(placement, _)| ORDERS.map(|(order, _)| (*placement, order)));
+        Series::new(name, pairs.map(|(placement, order)| value(placement, order)).collect())
+    }
+
+    fn frame(name: &str, title: &str, y: &str) -> Plot {
+        let pairs = PLACEMENTS
+            .iter()
+            .flat_map(|(placement, _)| ORDERS.map(|(order, _)| format!("{placement}, {order}")));
+        Plot::new(name, title, Drawn::Bars).axes("placement, order of submission", y).over(pairs.collect())
+    }
+
+    /// Each value over the largest of its machine, so that both machines fit into one picture.
+    fn plot(&self) -> Plot {
+        let ours = |placement: &str, order: &str, way: &str| self.of(placement, order, way, "mlups");
+        let theirs = |placement: &str, order: &str, way: &str| {
+            find(order, placement, way == WAYS[1].0).map(|speed| speed.mlups)
+        };
+        let best = |value: &dyn Fn(&str, &str, &str) -> Option<f64>| {
+            let all = PLACEMENTS.iter().flat_map(|(placement, _)| {
+                ORDERS
+                    .iter()
+                    .flat_map(|(order, _)| WAYS.iter().filter_map(|(way, _)| value(placement, order, way)))
+            });
+            all.fold(0.0, f64::max)
+        };
+        let (ours_best, theirs_best) = (best(&ours), best(&theirs));
+        let mut plot = Self::frame("table1", "Speed over the best of the same machine", "speed / best");
+        for (way, _) in WAYS {
+            let relative = |placement: &str, order: &str| Some(ours(placement, order, way)? / ours_best);
+            plot = plot.with(self.series(&format!("{way}, here"), relative));
+        }
+        if plot.is_empty() {
+            return plot;
+        }
+        for (way, _) in WAYS {
+            let relative = |placement: &str, order: &str| Some(theirs(placement, order, way)? / theirs_best);
+            plot = plot.with(self.series(&format!("{way}, paper"), relative));
+        }
+        plot
+    }
+
+    fn routes(&self) -> Plot {
+        let mut plot =
+            Self::frame("routes", "Blocks run in their own domain, 8 workers in 4 domains", "share, %");
+        for (way, _) in WAYS {
+            plot = plot.with(self.series(way, |placement, order| self.share(placement, order, way)));
+        }
+        plot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::Scale;
+
+    /// Would miss: our value beside another entry of the publication.
+    #[test]
+    fn every_value_stands_beside_its_counterpart() {
+        let queues = WAYS[1].0;
+        let results = Results::of([
+            (labels("static,1", "", COPY), vec![("mlups", 500.0)]),
+            (labels("static,1", "kji", queues), vec![("mlups", 400.0)]),
+            (labels("static,1", "kji", &format!("{ROUTES}{queues}")), vec![("own_share", 0.97)]),
+        ]);
+        let parts = Table1.report(&results, &Setting::new(Scale::Quick, 2));
+        let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&["static,1", "kji", queues])[3..], ["400", "-", "80", "97", "588.4", "3.10"]);
+        assert_eq!(table.shown(&["static", "jki", "tasking"])[3..], ["-", "-", "-", "-", "247.9", "0.60"]);
+        assert_eq!(parts.len(), 4, "two plots");
+    }
+}

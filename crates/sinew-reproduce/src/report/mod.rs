@@ -1,0 +1,36 @@
+//! What a report consists of, apart from how it is written.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `table` | tables, and how they become text and CSV |
+//! | `plot` | plots: what is shown |
+//! | `svg` | plots as SVG |
+//! | `page` | the whole report as text |
+
+mod page;
+mod plot;
+mod svg;
+mod table;
+
+pub use page::{Page, Progress};
+pub use plot::{Band, Form, Plot, Series};
+pub use svg::svg;
+pub use table::{Cell, Table, number};
+
+/// A piece of a report.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// A paragraph.
+    Words(String),
+    /// A table, which is a CSV file as well.
+    Table(Table),
+    /// A plot, which is an SVG file.
+    Plot(Plot),
+}
+
+impl Part {
+    /// A paragraph.
+    pub fn words(words: impl Into<String>) -> Self {
+        Self::Words(words.into())
+    }
+}

@@ -1,0 +1,173 @@
+//! A whole report as text: what it repeats, what was found, what this machine cannot show, and where it was measured.
+
+use std::fmt::Write as _;
+
+use super::{Part, Table};
+use crate::experiment::{About, Caveat, Need};
+use crate::origin::Origin;
+use crate::results::Results;
+use crate::setting::Setting;
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// More is coming, unless the run was broken off.
+    Unfinished,
+    /// This is all.
+    Finished,
+}
+
+/// What a report is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    /// The experiment.
+    pub about: &'a About,
+    /// The conditions.
+    pub setting: &'a Setting,
+    /// The machine, and what ran on it.
+    pub origin: &'a Origin,
+    /// What was measured.
+    pub results: &'a Results,
+    /// What the experiment says about it.
+    pub parts: &'a [Part],
+    /// Whether all of it is here.
+    pub progress: Progress,
+}
+
+impl Page<'_> {
+    /// As Markdown. Plots are named with the files they lie in, beside this one.
+    pub fn markdown(&self) -> String {
+        let mut text =
+            format!("# {}: {}\n\nRepeats {}.\n", self.about.name, self.about.title, self.about.source);
+        self.state(&mut text);
+        for part in self.parts {
+            let _ = write!(text, "\n{}", part_text(part));
+        }
+        section(&mut text, "Left out", &self.results.left_out);
+        section(&mut text, "Wrong answers", &self.results.wrong);
+        section(&mut text, "What this run cannot show", &self.caveats());
+        section(&mut text, "Where and how it was measured", &self.conditions());
+        text
+    }
+
+    fn state(&self, text: &mut String) {
+        if self.progress == Progress::Unfinished {
+            let runs = self.results.samples().len();
+            let _ = write!(
+                text,
+                "\n**Unfinished**: what {runs} runs have shown. The experiment was still running, or was broken off.\n"
+            );
+        }
+        if !self.results.wrong.is_empty() {
+            text.push_str("\n**Some answers were wrong**; see below.\n");
+        }
+    }
+
+    /// The sentences that hold here, and what every report must admit.
+    fn caveats(&self) -> Vec<String> {
+        let holds = |caveat: &&Caveat| !self.meets(caveat.unless);
+        let mut sentences: Vec<String> =
+            self.about.caveats.iter().filter(holds).map(|caveat| caveat.words.to_owned()).collect();
+        let (workers, cores) = (self.setting.most_workers(), self.origin.processors);
+        if workers > cores {
+            sentences.push(format!(
+                "{workers} workers shared {cores} processors: times say how well they take turns, not how well they share work."
+            ));
+        }
+        if !self.origin.optimised() {
+            sentences
+                .push("The program was built without full optimisation: its times mean nothing.".to_owned());
+        }
+        sentences
+    }
+
+    fn meets(&self, need: Need) -> bool {
+        match need {
+            Need::Workers(workers) => {
+                self.setting.most_workers() >= workers && self.origin.processors >= workers
+            }
+            Need::Nodes(nodes) => self.origin.nodes >= nodes,
+            Need::Packages(packages) => self.origin.packages >= packages,
+            Need::Nothing => false,
+        }
+    }
+
+    fn conditions(&self) -> Vec<String> {
+        let Setting { scale, threads, repeat, seed } = self.setting;
+        let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
+        let mut lines = self.origin.lines();
+        lines.push(format!(
+            "size {scale}, workers {}, repetitions {repeat} (figures are medians; all cases in turn, shuffled with seed {seed})",
+            threads.join(", ")
+        ));
+        lines
+    }
+}
+
+fn part_text(part: &Part) -> String {
+    match part {
+        Part::Words(words) => format!("{words}\n"),
+        Part::Table(table) => format!("{}\n(in full: `{}`)\n", Table::markdown(table), table.file()),
+        Part::Plot(plot) => format!("![{}]({})\n", plot.title, plot.file()),
+    }
+}
+
+fn section(text: &mut String, title: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n## {title}\n\n");
+    for line in lines {
+        let _ = writeln!(text, "- {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::Scale;
+
+    static ABOUT: About = About {
+        name: "x-table1",
+        title: "How fast it is",
+        source: "Somebody, \"Something\", Table 1",
+        caveats: &[
+            Caveat { unless: Need::Nodes(4), words: "One node has nothing remote." },
+            Caveat { unless: Need::Workers(63), words: "Few workers steal little." },
+            Caveat { unless: Need::Nothing, words: "Another processor." },
+        ],
+    };
+
+    fn page(nodes: usize, processors: usize, progress: Progress) -> String {
+        let origin = Origin { nodes, processors, ..Origin::for_tests() };
+        let setting = Setting { threads: vec![1, 64], ..Setting::new(Scale::Quick, 1) };
+        let mut results = Results::default();
+        results.left_out.push("uts: no room".into());
+        let parts = [Part::words("It is fast.")];
+        Page { about: &ABOUT, setting: &setting, origin: &origin, results: &results, parts: &parts, progress }
+            .markdown()
+    }
+
+    /// Would miss: a report that claims what the machine cannot show, or excuses itself on one that can.
+    #[test]
+    fn a_caveat_stands_unless_the_run_had_what_it_needs() {
+        let small = page(1, 2, Progress::Finished);
+        for words in ["One node", "Few workers", "Another processor", "64 workers shared 2 processors"] {
+            assert!(small.contains(words), "{small}");
+        }
+        let large = page(4, 64, Progress::Finished);
+        for words in ["One node", "Few workers", "shared"] {
+            assert!(!large.contains(words), "{large}");
+        }
+        assert!(large.contains("Another processor"));
+    }
+
+    /// Would miss: a broken-off run that looks like a whole one.
+    #[test]
+    fn an_unfinished_report_says_so_first() {
+        let page_now = page(1, 2, Progress::Unfinished);
+        assert!(page_now.find("Unfinished") < page_now.find("It is fast."), "{page_now}");
+        assert!(page_now.contains("uts: no room") && page_now.contains("Repeats Somebody"), "{page_now}");
+        assert!(!page(1, 2, Progress::Finished).contains("Unfinished"));
+    }
+}

@@ -1,0 +1,171 @@
+//! Plots: values over categories, in series, perhaps before a band of what was expected.
+
+/// A plot with a name, which its file gets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// The name of its file, without the ending.
+    pub name: String,
+    /// What stands above it.
+    pub title: String,
+    /// What the categories are.
+    pub x: String,
+    /// What the values are, and their unit.
+    pub y: String,
+    /// How they are drawn.
+    pub form: Form,
+    /// From left to right.
+    pub categories: Vec<String>,
+    /// What is drawn, a colour each.
+    pub series: Vec<Series>,
+    /// What was expected, behind the values.
+    pub band: Option<Band>,
+    /// A level worth a line of its own: 1 for ratios.
+    pub level: Option<f64>,
+}
+
+/// How values are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The bars of a category side by side.
+    Bars,
+    /// The bars of a category on top of each other.
+    Stacked,
+    /// A dot each.
+    Dots,
+    /// A dot each, those of a series joined by lines: for categories that are numbers.
+    Lines,
+}
+
+/// A value for each category; gaps stay empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What it is.
+    pub name: String,
+    /// As many as there are categories.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A range for each category.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// What it is.
+    pub name: String,
+    /// From the lower to the upper end; as many as there are categories.
+    pub ranges: Vec<Option<(f64, f64)>>,
+}
+
+impl Series {
+    /// A series of this name.
+    pub fn new(name: impl Into<String>, values: Vec<Option<f64>>) -> Self {
+        Self { name: name.into(), values }
+    }
+}
+
+impl Plot {
+    /// A plot without series.
+    pub fn new(name: &str, title: impl Into<String>, form: Form) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.into(),
+            x: String::new(),
+            y: String::new(),
+            form,
+            categories: Vec::new(),
+            series: Vec::new(),
+            band: None,
+            level: None,
+        }
+    }
+
+    /// What stands along the axes.
+    pub fn axes(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
+        (self.x, self.y) = (x.into(), y.into());
+        self
+    }
+
+    /// The categories, from left to right.
+    pub fn over(mut self, categories: Vec<String>) -> Self {
+        self.categories = categories;
+        self
+    }
+
+    /// Adds a series, unless it has no value at all.
+    pub fn with(mut self, series: Series) -> Self {
+        if series.values.iter().any(Option::is_some) {
+            self.series.push(series);
+        }
+        self
+    }
+
+    /// Draws a band behind the values.
+    pub fn before(mut self, band: Band) -> Self {
+        self.band = Some(band);
+        self
+    }
+
+    /// Draws a line across, at a level that values are held against.
+    pub fn level(mut self, level: f64) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// The name of its file.
+    pub fn file(&self) -> String {
+        format!("{}.svg", self.name)
+    }
+
+    /// Whether there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// The largest value that must be seen.
+    pub(super) fn highest(&self) -> f64 {
+        let sums = (0..self.categories.len()).map(|at| self.values_at(at).sum::<f64>());
+        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
+        let tops: Vec<f64> = if self.form == Form::Stacked { sums.collect() } else { values.collect() };
+        let ranges = self.band.iter().flat_map(|band| band.ranges.iter().flatten().map(|range| range.1));
+        tops.into_iter().chain(ranges).chain(self.level).fold(0.0, f64::max)
+    }
+
+    /// The smallest value that must be seen, not above 0.
+    pub(super) fn lowest(&self) -> f64 {
+        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
+        values.fold(0.0, f64::min)
+    }
+
+    /// The values of a category, in the order of the series; gaps count as 0.
+    pub(super) fn values_at(&self, at: usize) -> impl Iterator<Item = f64> {
+        self.series.iter().map(move |series| series.values.get(at).copied().flatten().unwrap_or(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(form: Form) -> Plot {
+        Plot::new("p", "t", form)
+            .over(vec!["a".into(), "b".into()])
+            .with(Series::new("s", vec![Some(1.0), None]))
+            .with(Series::new("t", vec![Some(2.0), Some(-0.5)]))
+            .with(Series::new("empty", vec![None, None]))
+    }
+
+    /// Would miss: bars that leave the plot at its top or bottom.
+    #[test]
+    fn the_scale_holds_every_value_and_every_stack() {
+        assert_eq!((plot(Form::Bars).highest(), plot(Form::Bars).lowest()), (2.0, -0.5));
+        assert_eq!(plot(Form::Stacked).highest(), 3.0);
+        let band = Band { name: "model".into(), ranges: vec![None, Some((1.0, 7.0))] };
+        assert_eq!(plot(Form::Dots).before(band).highest(), 7.0);
+        assert_eq!(plot(Form::Bars).level(9.0).highest(), 9.0);
+    }
+
+    /// Would miss: a legend full of series that were never measured.
+    #[test]
+    fn a_series_without_values_is_not_drawn() {
+        assert_eq!(plot(Form::Bars).series.len(), 2);
+        assert!(Plot::new("p", "t", Form::Bars).with(Series::new("empty", vec![None])).is_empty());
+    }
+}

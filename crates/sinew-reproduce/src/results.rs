@@ -1,0 +1,137 @@
+//! What has been measured so far, and the questions that reports ask about it.
+//!
+//! A report asks for a metric of *a case*, named by some of its labels: `results.median(&[("workload", "fib 43"), ("workers", "2")], "wall_s")`.
+//! Where several cases fit, their values are taken together; where none does, the answer is `None`, which becomes a gap in the report.
+//!
+//! Ratios are taken within rounds: what the machine does meanwhile to the one is done to the other as well.
+
+use crate::experiment::{Labels, Metrics};
+use crate::statistics;
+
+/// Some labels of a case.
+pub type Which<'a> = [(&'a str, &'a str)];
+
+/// All samples of a run, in the order in which they were taken.
+#[derive(Debug, Clone, Default)]
+pub struct Results {
+    samples: Vec<Sample>,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
+    /// Answers that were wrong.
+    pub wrong: Vec<String>,
+}
+
+/// One run of one case.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Counted from 0.
+    pub round: usize,
+    /// The case.
+    pub labels: Labels,
+    /// What was measured.
+    pub metrics: Metrics,
+}
+
+impl Sample {
+    fn is(&self, which: &Which<'_>) -> bool {
+        which.iter().all(|wanted| self.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted))
+    }
+
+    fn metric(&self, metric: &str) -> Option<f64> {
+        self.metrics.iter().find(|(name, _)| *name == metric).map(|(_, value)| *value)
+    }
+}
+
+impl Results {
+    /// Adds a sample.
+    pub fn push(&mut self, sample: Sample) {
+        self.samples.push(sample);
+    }
+
+    /// All samples, oldest first.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// A metric in all rounds of a case.
+    pub fn values(&self, which: &Which<'_>, metric: &str) -> Vec<f64> {
+        let samples = self.samples.iter().filter(|sample| sample.is(which));
+        samples.filter_map(|sample| sample.metric(metric)).collect()
+    }
+
+    /// The median of a metric over the rounds of a case.
+    pub fn median(&self, which: &Which<'_>, metric: &str) -> Option<f64> {
+        statistics::median(&self.values(which, metric))
+    }
+
+    /// Half the distance between the quartiles of a metric; see [`statistics::spread`].
+    pub fn spread(&self, which: &Which<'_>, metric: &str) -> Option<f64> {
+        statistics::spread(&self.values(which, metric))
+    }
+
+    /// The median, over the rounds that both have, of a metric of one case divided by that of another.
+    pub fn ratio(&self, of: &Which<'_>, to: &Which<'_>, metric: &str) -> Option<f64> {
+        statistics::median(&self.ratios(of, to, metric))
+    }
+
+    /// The same of every round.
+    pub fn ratios(&self, of: &Which<'_>, to: &Which<'_>, metric: &str) -> Vec<f64> {
+        let ratio = |round| {
+            let (of, to) = (self.in_round(of, metric, round)?, self.in_round(to, metric, round)?);
+            (to != 0.0).then_some(of / to)
+        };
+        let rounds = self.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+        (0..rounds).filter_map(ratio).collect()
+    }
+
+    fn in_round(&self, which: &Which<'_>, metric: &str, round: usize) -> Option<f64> {
+        let mut samples = self.samples.iter().filter(|sample| sample.round == round && sample.is(which));
+        samples.find_map(|sample| sample.metric(metric))
+    }
+}
+
+#[cfg(test)]
+impl Results {
+    /// One round of cases.
+    pub(crate) fn of(cases: impl IntoIterator<Item = (Labels, Metrics)>) -> Self {
+        let mut results = Self::default();
+        for (labels, metrics) in cases {
+            results.push(Sample { round: 0, labels, metrics });
+        }
+        results
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(samples: &[(usize, &str, f64)]) -> Results {
+        let mut results = Results::default();
+        for &(round, policy, wall) in samples {
+            let labels = vec![("app", "fib".to_owned()), ("policy", policy.to_owned())];
+            results.push(Sample { round, labels, metrics: vec![("wall_s", wall)] });
+        }
+        results
+    }
+
+    /// Would miss: samples of other cases among those of the one asked for.
+    #[test]
+    fn a_case_is_named_by_some_of_its_labels() {
+        let results = results(&[(0, "random", 2.0), (0, "set", 9.0), (1, "random", 4.0)]);
+        assert_eq!(results.median(&[("policy", "random")], "wall_s"), Some(3.0));
+        assert_eq!(results.median(&[("app", "fib"), ("policy", "set")], "wall_s"), Some(9.0));
+        assert_eq!(results.median(&[("app", "uts")], "wall_s"), None);
+        assert_eq!(results.median(&[("app", "fib")], "steals"), None);
+    }
+
+    /// Would miss: a ratio of medians, which a machine that slows down between two rounds would spoil.
+    #[test]
+    fn ratios_are_taken_within_rounds() {
+        let slower_and_slower =
+            [(0, "a", 1.0), (0, "b", 2.0), (1, "b", 200.0), (1, "a", 100.0), (2, "a", 7.0)];
+        let results = results(&slower_and_slower);
+        assert_eq!(results.ratios(&[("policy", "b")], &[("policy", "a")], "wall_s"), [2.0, 2.0]);
+        assert_eq!(results.ratio(&[("policy", "b")], &[("policy", "c")], "wall_s"), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Medians and spreads of a few measured values.
+
+/// The middle value, or the mean of both middle ones; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// Half the distance between the lower and the upper quartile: half of all values lie that close to the middle.
+/// `None` of less than two values.
+pub fn spread(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    Some((quantile(values, 0.75)? - quantile(values, 0.25)?) / 2.0)
+}
+
+/// The value below which the share `at` of all values lies, between neighbours by straight lines.
+fn quantile(values: &[f64], at: f64) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    let position = at * last as f64;
+    let below = position.floor() as usize;
+    let above = (below + 1).min(last);
+    Some(values[below] + (values[above] - values[below]) * position.fract())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a median of unsorted values, or one of an even number that takes a side.
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_both_middles() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[1.0, 4.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median(&[]), None);
+    }
+
+    /// Would miss: a spread that one stray value decides.
+    #[test]
+    fn the_spread_is_half_the_distance_of_the_quartiles() {
+        assert_eq!(spread(&[1.0, 2.0, 3.0, 4.0, 1000.0]), Some(1.0));
+        assert_eq!(spread(&[2.0, 2.0]), Some(0.0));
+        assert_eq!(spread(&[2.0]), None);
+    }
+}

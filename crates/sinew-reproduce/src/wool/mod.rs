@@ -1,0 +1,48 @@
+//! Faxén and Ardelius, "Manycore Work Stealing": Table 1 and Figures 5 to 8.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `workloads` | which programs are run, how large, how often |
+//! | `strategies` | whom their thieves steal from |
+//! | `model` | the bounds that work and span set |
+//! | `table1` | Table 1 |
+//! | `speedup` | Figure 5 |
+//! | `breakdown` | Figure 6 |
+//! | `sampling` | Figures 7 and 8 |
+//!
+//! Thieves never park, as theirs never back off, and workers that wait leapfrog.
+
+mod breakdown;
+mod model;
+mod sampling;
+mod speedup;
+mod strategies;
+mod table1;
+mod workloads;
+
+pub(crate) use breakdown::Breakdown;
+pub(crate) use sampling::Sampling;
+pub(crate) use speedup::Speedup;
+pub(crate) use table1::Table1;
+
+use crate::common::Conditions;
+use crate::experiment::{Caveat, Need};
+
+/// What Figure 5 to 8 and Table 1 lose on a small machine.
+const FEW_WORKERS: Caveat = Caveat {
+    unless: Need::Workers(32),
+    words: "The publication had 63 workers. With few of them hardly anything is stolen, a victim set holds everybody, and sampling has nobody to \
+choose from: differences between the strategies are noise here, and where speed-up falls away from the model is not seen.",
+};
+
+/// The same for all of them.
+const OTHER_PROCESSOR: Caveat = Caveat {
+    unless: Need::Nothing,
+    words: "The publication's processor ran at 700 MHz, in order, with 64 KiB of second-level cache a core and a cheap test-and-set: cycles here are \
+others, and relate to memory differently.",
+};
+
+/// A pool whose idle workers search without a pause, as the publication's do.
+fn conditions(workers: usize) -> Conditions {
+    Conditions::workers(workers).restless()
+}

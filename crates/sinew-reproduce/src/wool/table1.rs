@@ -1,0 +1,232 @@
+//! Table 1: how parallel the workloads are, how large their tasks, and how often one is stolen.
+//!
+//! Work and span are measured on one worker, with every join timed; the time of a repetition without that. Steals are counted
+//! on several workers. A steal interval is the work between two steals: all of it divided by their number.
+
+use super::workloads::{Workload, blocks, workloads};
+use super::{FEW_WORKERS, OTHER_PROCESSOR};
+use crate::common::{Subject, profiled};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::failure::Failure;
+use crate::paper::wool::{WORKERS, Workload as Published};
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::Setting;
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Table1;
+
+static ABOUT: About = About {
+    name: "wool-table1",
+    title: "parallelism, granularity and steal intervals of the workloads",
+    source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Table 1",
+    caveats: &[
+        Caveat {
+            unless: Need::Workers(7),
+            words: "The publication's steal intervals are for 7 to 63 workers. Fewer workers steal less often, so that ours are longer, and cannot be \
+held against any of its columns.",
+        },
+        FEW_WORKERS,
+        OTHER_PROCESSOR,
+        Caveat {
+            unless: Need::Nothing,
+            words: "fib makes no tasks below fib(9) here, and a task of every call there, so that its tasks are larger and fewer.",
+        },
+    ],
+};
+
+const ALONE: &str = "alone";
+const PROFILED: &str = "profiled";
+const STEALING: &str = "stealing";
+
+fn labels(workload: &str, what: &str, workers: usize) -> Labels {
+    vec![("workload", workload.to_owned()), ("what", what.to_owned()), ("workers", workers.to_string())]
+}
+
+impl Experiment for Table1 {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let counts = setting.parallel_counts();
+        Ok(blocks(setting.scale, move |workload| cases(workload, &counts)))
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, workloads: workloads(setting.scale), counts: setting.parallel_counts() };
+        let plot = view.plot();
+        let tables = [Part::Table(view.characteristics()), Part::Table(view.intervals())];
+        tables.into_iter().chain((!plot.is_empty()).then_some(Part::Plot(plot))).collect()
+    }
+}
+
+fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+    let subject = Subject::prepare(workload.app, &workload.size)?;
+    let name = workload.name();
+    let (alone, spanned) = (subject.clone(), subject.clone());
+    let mut cases = vec![
+        Case::new(labels(&name, ALONE, 1), move || {
+            let measured = alone.parallel(&super::conditions(1).build()?)?;
+            Ok(vec![("wall_s", measured.wall_s)])
+        }),
+        Case::new(labels(&name, PROFILED, 1), move || profiled(&spanned, &super::conditions(1))),
+    ];
+    for &workers in counts {
+        let subject = subject.clone();
+        cases.push(Case::new(labels(&name, STEALING, workers), move || {
+            let measured = subject.parallel(&super::conditions(workers).build()?)?;
+            Ok(vec![("wall_s", measured.wall_s), ("steals", measured.steals())])
+        }));
+    }
+    Ok(cases)
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+    workloads: Vec<Workload>,
+    counts: Vec<usize>,
+}
+
+/// What one worker has shown about a workload.
+struct Character {
+    parallelism: [Option<f64>; 3],
+    /// Thousands of cycles.
+    repetition: Option<f64>,
+    /// Cycles.
+    granularity: Option<f64>,
+}
+
+impl View<'_> {
+    fn character(&self, workload: &Workload) -> Character {
+        let name = workload.name();
+        let of =
+            |what: &str, metric: &str| self.results.median(&[("workload", &name), ("what", what)], metric);
+        let profile = |metric: &str| of(PROFILED, metric);
+        let cycles_a_s = profile("cycles_a_s");
+        let repetition = cycles_a_s.zip(of(ALONE, "wall_s"));
+        let work = profile("work_s").zip(cycles_a_s).map(|(work, rate)| work * rate);
+        Character {
+            parallelism: ["parallelism_0", "parallelism_1000", "parallelism_2000"].map(profile),
+            repetition: repetition.map(|(rate, wall)| rate * wall / 1000.0 / f64::from(workload.repetitions)),
+            granularity: work
+                .zip(profile("tasks"))
+                .filter(|(_, tasks)| *tasks > 0.0)
+                .map(|(work, tasks)| work / tasks),
+        }
+    }
+
+    fn characteristics(&self) -> Table {
+        let titles = [
+            "workload",
+            "repetitions",
+            "parallelism at 0",
+            "paper",
+            "at 1000",
+            "paper",
+            "at 2000 cycles a steal",
+            "kilocycles a repetition",
+            "paper",
+            "cycles a task",
+            "paper",
+        ];
+        let title = "Work over span where a steal costs so many cycles, size of a repetition on one worker, and mean size of a task";
+        let mut table = Table::new("characteristics", title, &titles);
+        for workload in &self.workloads {
+            let Character { parallelism: [free, cheap, dear], repetition, granularity } =
+                self.character(workload);
+            let paper = |value: fn(&Published) -> f64| Cell::from(workload.published().map(value));
+            table.row(vec![
+                workload.name().into(),
+                workload.repetitions.into(),
+                free.into(),
+                paper(|line| line.parallelism_0),
+                cheap.into(),
+                paper(|line| line.parallelism_1000),
+                dear.into(),
+                repetition.into(),
+                paper(|line| line.kilocycles.into()),
+                granularity.into(),
+                paper(|line| line.granularity.into()),
+            ]);
+        }
+        table
+    }
+
+    /// Thousands of cycles of work between two steals.
+    fn interval(&self, workload: &Workload, workers: usize) -> Option<f64> {
+        let (name, count) = (workload.name(), workers.to_string());
+        let which = [("workload", name.as_str()), ("what", STEALING), ("workers", count.as_str())];
+        let steals = self.results.median(&which, "steals")?;
+        let work = self.character(workload).repetition? * f64::from(workload.repetitions);
+        (steals > 0.0).then_some(work / steals)
+    }
+
+    fn intervals(&self) -> Table {
+        let ours = self.counts.iter().map(|workers| format!("{workers} workers"));
+        let theirs = WORKERS.iter().map(|workers| format!("paper: {workers}"));
+        let titles: Vec<String> = ["workload".to_owned()].into_iter().chain(ours).chain(theirs).collect();
+        let mut table = Table::new("intervals", "Thousands of cycles of work between two steals", &titles);
+        for workload in &self.workloads {
+            let ours = self.counts.iter().map(|&workers| self.interval(workload, workers).into());
+            let published = workload.published();
+            let theirs = (0..WORKERS.len()).map(|at| published.map(|line| line.steal_interval[at]).into());
+            table.row([workload.name().into()].into_iter().chain(ours).chain(theirs).collect());
+        }
+        table
+    }
+
+    fn plot(&self) -> Plot {
+        let names = self.workloads.iter().map(Workload::name).collect();
+        let ratios = |name: &str, ours: fn(&Character) -> Option<f64>, theirs: fn(&Published) -> f64| {
+            let ratio =
+                |workload: &Workload| Some(ours(&self.character(workload))? / theirs(workload.published()?));
+            Series::new(name, self.workloads.iter().map(ratio).collect())
+        };
+        Plot::new("characteristics", "Ours over the publication's", Form::Dots)
+            .axes("workload", "ours / paper's")
+            .over(names)
+            .level(1.0)
+            .with(ratios("parallelism at 0", |ours| ours.parallelism[0], |line| line.parallelism_0))
+            .with(ratios("parallelism at 1000", |ours| ours.parallelism[1], |line| line.parallelism_1000))
+            .with(ratios("cycles a repetition", |ours| ours.repetition, |line| line.kilocycles.into()))
+            .with(ratios("cycles a task", |ours| ours.granularity, |line| line.granularity.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::Scale;
+
+    /// Would miss: cycles and thousands of them exchanged, or repetitions forgotten.
+    #[test]
+    fn characters_are_in_the_publications_units() {
+        let profile = vec![
+            ("parallelism_0", 250.0),
+            ("parallelism_1000", 60.0),
+            ("parallelism_2000", 40.0),
+            ("cycles_a_s", 2e9),
+            ("work_s", 0.001),
+            ("tasks", 4000.0),
+        ];
+        let results = Results::of([
+            (labels("stress 10", ALONE, 1), vec![("wall_s", 0.0012)]),
+            (labels("stress 10", PROFILED, 1), profile),
+            (labels("stress 10", STEALING, 2), vec![("steals", 6.0)]),
+        ]);
+        let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
+        let parts = Table1.report(&results, &setting);
+        let [Part::Table(characteristics), Part::Table(intervals), Part::Plot(plot)] = &parts[..] else {
+            panic!("{parts:?}");
+        };
+        // 4 repetitions take 2.4 million cycles, 4000 tasks 2 million.
+        let cells = ["4", "250", "278.4", "60", "59.7", "40", "600", "601", "500", "587"];
+        assert_eq!(characteristics.shown(&["stress 10"])[1..], cells);
+        // 2400 thousand cycles, 6 steals.
+        assert_eq!(intervals.shown(&["stress 10"])[1], "400");
+        assert_eq!(plot.series.len(), 4);
+    }
+}

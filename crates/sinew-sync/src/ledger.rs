@@ -1,0 +1,168 @@
+//! A row of numbers that one thread writes and any thread reads as they were at one moment.
+//!
+//! A sequence lock: the writer makes the version odd, writes, and makes it even again; a reader that finds it odd, or changed meanwhile, reads once more.
+//! The writer never waits and executes no locked instruction. Source: H.-J. Boehm, "Can seqlocks get along with programming language memory models?" (2012).
+//!
+//! # Orderings
+//!
+//! - L1: the version turns odd, *release fence*, words are written ↔ words are read, *acquire fence*, the version is read: who has read a word of a
+//!   change under way sees the odd version.
+//! - L2: words are written, the version turns even (Release) ↔ the version is read (Acquire), words are read: who begins with the even version sees the
+//!   whole change.
+//!
+//! # Cost
+//!
+//! A change: two stores beside its own. A reading: two loads beside its own, and again as often as the writer comes in between.
+//!
+//! # Tests
+//!
+//! `models` lets loom look for a torn reading, and plants the bug that makes one. Shuttle, whose threads take turns, sees a change as one step.
+
+#[cfg(loom)]
+use crate::atomic::{AtomicU64, Ordering, fence};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crate::atomic::spin_loop;
+use crate::plant::{Bug, planted};
+
+/// `N` numbers, all zero at first.
+#[derive(Debug)]
+pub struct Ledger<const N: usize> {
+    version: AtomicU64,
+    words: [AtomicU64; N],
+}
+
+/// The numbers of a [`Ledger`] while they are changed.
+#[derive(Debug)]
+pub struct Row<'a, const N: usize>(&'a [AtomicU64; N]);
+
+impl<const N: usize> Default for Ledger<N> {
+    fn default() -> Self {
+        Self { version: AtomicU64::new(0), words: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+}
+
+impl<const N: usize> Ledger<N> {
+    /// A ledger of zeros.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Changes the numbers; readers see all of it or nothing. One thread at a time, and not from within `change`.
+    #[inline]
+    pub fn write<R>(&self, change: impl FnOnce(&Row<'_, N>) -> R) -> R {
+        // Relaxed: there is one writer.
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        fence(Ordering::Release); // L1
+        let result = change(&Row(&self.words));
+        // Release: L2.
+        self.version.store(version + 2, Ordering::Release);
+        result
+    }
+
+    /// The number at `at`. For the writer.
+    #[inline]
+    pub fn get(&self, at: usize) -> u64 {
+        // Relaxed: the writer's own.
+        self.words[at].load(Ordering::Relaxed)
+    }
+
+    /// All numbers as of one moment. From any thread.
+    pub fn read(&self) -> [u64; N] {
+        loop {
+            // Acquire: L2.
+            let before = self.version.load(Ordering::Acquire);
+            // Relaxed: believed only if the version shows that nobody wrote meanwhile.
+            let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
+            if !planted(Bug::TornReading) {
+                fence(Ordering::Acquire); // L1
+            }
+            // Relaxed: the fence has ordered it.
+            if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
+                return words;
+            }
+            spin_loop();
+        }
+    }
+}
+
+impl<const N: usize> Row<'_, N> {
+    /// The number at `at`.
+    #[inline]
+    pub fn get(&self, at: usize) -> u64 {
+        // Relaxed: the writer's own.
+        self.0[at].load(Ordering::Relaxed)
+    }
+
+    /// Sets the number at `at`.
+    #[inline]
+    pub fn set(&self, at: usize, value: u64) {
+        // Relaxed: published by the version (L1, L2).
+        self.0[at].store(value, Ordering::Relaxed);
+    }
+
+    /// Adds to the number at `at`.
+    #[inline]
+    pub fn add(&self, at: usize, more: u64) {
+        self.set(at, self.get(at).wrapping_add(more));
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::Ledger;
+
+    /// Would miss: a reading made of two states.
+    #[test]
+    fn readers_see_whole_changes() {
+        let ledger = Ledger::<8>::new();
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                for _ in 0..20_000 {
+                    ledger.write(|row| (0..8).for_each(|at| row.add(at, 1)));
+                }
+            });
+            let mut last = 0;
+            while last < 20_000 {
+                let words = ledger.read();
+                assert!(words.iter().all(|&word| word == words[0]) && words[0] >= last, "{words:?}");
+                last = words[0];
+            }
+        });
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::Ledger;
+    use crate::plant::{Bug, plant};
+    use std::sync::Arc;
+
+    fn check() {
+        loom::model(|| {
+            let ledger = Arc::new(Ledger::<2>::new());
+            let theirs = Arc::clone(&ledger);
+            let reader = loom::thread::spawn(move || {
+                let [a, b] = theirs.read();
+                assert_eq!(a, b);
+            });
+            ledger.write(|row| (0..2).for_each(|at| row.add(at, 1)));
+            reader.join().unwrap();
+        });
+    }
+
+    /// Would miss: a change that is seen in part.
+    #[test]
+    fn loom_readers_see_whole_changes() {
+        check();
+    }
+
+    #[test]
+    #[should_panic]
+    fn loom_finds_a_torn_reading() {
+        plant(&[Bug::TornReading]);
+        check();
+    }
+}
