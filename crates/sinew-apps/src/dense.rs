@@ -4,7 +4,7 @@
 //! compared bit by bit, and judged without a tolerance.
 //!
 //! The product keeps 4 × 4 results in registers while it runs along a row of four and a column of four, the latter packed
-//! so that memory is read in order: some three quarters of what the processor can do without instructions that not every one has.
+//! so that memory is read in order.
 
 use std::fmt;
 

@@ -1,8 +1,7 @@
 //! The parameter sets of published experiments, so that they can be run again by name.
 //!
-//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), here `wool`: its Table 1
-//! lists 64K repetitions of 200 µs as well as single runs of minutes; and a thesis on stealing from the nearest and from the most loaded worker in Intel's
-//! Threading Building Blocks, here `tbb`.
+//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), Table 1, here `wool`; and a
+//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`.
 
 /// A problem of a published experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
