@@ -17,7 +17,7 @@ pub struct App {
     pub about: &'static str,
     /// What [`Size::Exact`](crate::Size::Exact) may say, in words.
     pub sizes: &'static str,
-    /// The size that shows the application within a few seconds.
+    /// The size that shows the application within some tenths of a second: the demo runs all of them, several times.
     pub demo: &'static str,
     /// Whether it consists of loops, so that a schedule changes something.
     pub loops: bool,
@@ -42,7 +42,7 @@ impl App {
     }
 }
 
-static APPS: [App; 12] = [
+static APPS: &[App] = &[
     fib::APP,
     nqueens::APP,
     uts::APP,
@@ -59,7 +59,7 @@ static APPS: [App; 12] = [
 
 /// All applications, in the order in which they are shown.
 pub fn all() -> &'static [App] {
-    &APPS
+    APPS
 }
 
 /// The application with exactly this name.

@@ -80,8 +80,16 @@ fn twelve_queens_have_14200_solutions() {
 
 #[test]
 fn the_published_parameters_are_the_default() {
-    for (name, size) in [("fib", "43"), ("nqueens", "13"), ("uts", "T3"), ("heat", "2048 x 2048, 100 steps")]
-    {
+    for (name, size) in [
+        ("fib", "43"),
+        ("nqueens", "13"),
+        ("uts", "T3"),
+        ("heat", "2048 x 2048, 100 steps"),
+        ("blackscholes", "65536 options, 100 times"),
+        ("swaptions", "64 swaptions, 20000 trials each"),
+        ("streamcluster", "16384 points, 128 dimensions"),
+        ("fluidanimate", "500000 particles, 5 frames"),
+    ] {
         let app = find(name).unwrap();
         assert_eq!(app.prepare(&Options::default()).unwrap().size(), size);
         assert_eq!(prepare(app, "full", None).size(), size);

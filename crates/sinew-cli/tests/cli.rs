@@ -8,7 +8,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-const APPS: [&str; 6] = ["fib", "nqueens", "uts", "quicksort", "heat", "wordcount"];
+/// The names of all applications.
+fn apps() -> Vec<&'static str> {
+    sinew_apps::all().iter().map(|app| app.name).collect()
+}
 
 fn sinew(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
@@ -56,10 +59,11 @@ fn the_demo_shows_every_application_and_says_that_all_answers_are_right() {
     let (table, progress) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{progress}");
     assert!(table.starts_with("machine: "), "{table}");
-    assert!(table.ends_with("All 6 answers are right.\n"), "{table}");
-    for (at, name) in APPS.iter().enumerate() {
+    let count = apps().len();
+    assert!(table.ends_with(&format!("All {count} answers are right.\n")), "{table}");
+    for (at, name) in apps().into_iter().enumerate() {
         assert!(table.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {table}");
-        assert!(progress.contains(&format!("[{}/6] {name} ", at + 1)), "{name}: {progress}");
+        assert!(progress.contains(&format!("[{}/{count}] {name} ", at + 1)), "{name}: {progress}");
     }
     assert!(!progress.contains('\x1b'), "plain lines where there is no terminal: {progress:?}");
 }
@@ -67,7 +71,7 @@ fn the_demo_shows_every_application_and_says_that_all_answers_are_right() {
 #[test]
 fn every_application_runs_under_every_wait_policy() {
     for wait in ["leapfrog", "block"] {
-        for name in APPS {
+        for name in apps() {
             let words =
                 ["run", name, "--size", "tiny", "--threads", "3", "--wait", wait, "--path", sources()];
             let report = good(&words);
@@ -118,7 +122,7 @@ fn an_option_that_changes_nothing_is_mentioned() {
 #[test]
 fn the_list_names_every_application_and_its_sizes() {
     let list = good(&["list"]);
-    assert!(APPS.iter().all(|name| list.lines().any(|line| line.starts_with(name))), "{list}");
+    assert!(apps().iter().all(|name| list.lines().any(|line| line.starts_with(name))), "{list}");
     assert!(list.contains("T3L"), "{list}");
 }
 
@@ -144,7 +148,7 @@ fn help_and_version_go_to_standard_output() {
 fn an_unknown_application_is_answered_with_what_comes_close() {
     let message = bad(&["run", "fibb"]);
     assert!(message.contains("`fibb`") && message.contains("did you mean `fib`?"), "{message}");
-    assert!(APPS.iter().all(|name| message.contains(name)), "{message}");
+    assert!(apps().iter().all(|name| message.contains(name)), "{message}");
 }
 
 #[test]
@@ -278,7 +282,8 @@ fn a_reader_that_leaves_early_is_no_error() {
 fn the_demo_finishes_its_checks_for_a_reader_that_leaves_early() {
     let output = with_impatient_reader(&["demo", "--size", "tiny", "--path", sources()], 1);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("[6/6]"), "{}", text(&output.stderr));
+    let last = format!("[{0}/{0}]", apps().len());
+    assert!(text(&output.stderr).contains(&last), "{}", text(&output.stderr));
 }
 
 #[cfg(target_os = "linux")]
