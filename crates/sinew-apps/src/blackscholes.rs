@@ -226,6 +226,7 @@ mod tests {
         assert_eq!(format!("{:.2} {:.2}", call.price(), put.price()), "4.76 0.81");
     }
 
+    /// Would miss: values between hundredths.
     #[test]
     fn the_polynomial_is_as_precise_as_its_source_says() {
         for step in -800..=800 {

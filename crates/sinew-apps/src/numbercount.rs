@@ -23,7 +23,7 @@ pub(crate) const APP: App = App {
     name: "numbercount",
     about: "occurrences of numbers in a matrix: a parallel reduce that merges maps",
     sizes: SIZES,
-    demo: "4_000",
+    demo: "5_000",
     loops: true,
     reads_files: false,
     prepare,
@@ -151,6 +151,7 @@ impl Solve for NumberCount {
 mod tests {
     use super::*;
 
+    /// Would miss: maps that have to grow.
     #[test]
     fn a_small_matrix_is_counted_right() {
         let matrix = vec![3, 1, 4, 1, 5, 9, 2, 6, 5];
@@ -160,6 +161,7 @@ mod tests {
         assert_eq!(counts.to_string(), "9 numbers, 7 different, 0 0 times");
     }
 
+    /// Would miss: what needs more than five parts.
     #[test]
     fn parts_may_be_put_together_in_any_grouping() {
         let part = || [Part::Row(&[1, 2]), Part::Row(&[2]), Part::nothing(), Part::Row(&[1, 1])];

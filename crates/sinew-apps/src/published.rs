@@ -56,6 +56,12 @@ static PUBLISHED: &[Published] = &[
     tbb("gauss", "1024", "Gauss elimination, 1024 x 1024: nearest"),
     tbb("heat", "2048", "5-point heat, 2048 x 2048: nearest"),
     tbb("floyd-warshall", "4096", "Floyd-Warshall, 4096 x 4096: nearest"),
+    tbb("convex-hull", "40000000", "convex hull, 40M points: profile"),
+    tbb("blackscholes", "65536", "blackscholes, 64K options: most loaded, sorted lists"),
+    tbb("swaptions", "20000", "swaptions, 64 of 20,000 trials each: sorted lists"),
+    tbb("streamcluster", "16384", "streamcluster, 16,384 points: most loaded, sorted lists"),
+    tbb("fluidanimate", "500000", "fluidanimate, 500K particles: profile"),
+    tbb("numbercount", "12000", "word count, 12,000 x 12,000 numbers: nearest"),
 ];
 
 /// All of them, by source and application, as the sources list them.
@@ -69,7 +75,7 @@ mod tests {
     use crate::{Options, find};
 
     /// Inputs of gigabytes; the applications test that they take the size.
-    const LARGE: [&str; 1] = ["quicksort"];
+    const LARGE: [&str; 3] = ["quicksort", "convex-hull", "numbercount"];
 
     /// Would miss: a row whose application or size does not exist.
     #[test]

@@ -103,6 +103,10 @@ fn the_published_parameters_are_the_default() {
         ("matmul", "1500 x 1500"),
         ("strassen", "256 x 256"),
         ("cholesky", "2000 rows, 4 times"),
+        ("blackscholes", "65536 options, 100 times"),
+        ("swaptions", "64 swaptions, 20000 trials each"),
+        ("streamcluster", "16384 points, 128 dimensions"),
+        ("fluidanimate", "500000 particles, 5 frames"),
     ];
     for (name, size) in published {
         let app = find(name).unwrap();

@@ -79,12 +79,13 @@ mod sort;
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
-pub use sinew_core::source::LoopMemory;
 pub use sinew_core::data::{
-    Chunk, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut, streaming, tiles,
+    Chunk, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut, streaming,
+    tiles,
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
+pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Counters, Pool, Profile, Scope, ScopeBuilder, StackKind, Victims, Wait, Worker,
     join, run, scope, spawn,
@@ -95,7 +96,7 @@ pub use sinew_topology::{Mapping, Placement};
 /// What most programs need: `use sinew::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement, Pool, Schedule, Scope, Step,
-        Victims, Wait, Worker, divide_and_conquer, domain_scope, over,
+        DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement, Pool, Schedule,
+        Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, over,
     };
 }

@@ -40,7 +40,7 @@ pub(crate) const APP: App = App {
     name: "convex-hull",
     about: "the hull of random points in a disc: loops that leave less each time, then nested joins",
     sizes: SIZES,
-    demo: "3_000_000",
+    demo: "5_000_000",
     loops: true,
     reads_files: false,
     prepare,
@@ -122,10 +122,25 @@ mod tests {
         assert_eq!(hull(&[(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)]), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]);
     }
 
+    /// Would miss: points that leave an edge by less than rounding; the next test sees those.
     #[test]
     fn points_on_an_edge_are_no_corners() {
         let grid: Vec<(f64, f64)> = (0..49).map(|at| (f64::from(at % 7), f64::from(at / 7))).collect();
         assert_eq!(hull(&grid), [(0.0, 0.0), (6.0, 0.0), (6.0, 6.0), (0.0, 6.0)]);
+    }
+
+    /// Hardly any of these points are in general position, and many are there twice.
+    /// Would miss: what the exact checks, which are the oracle here, do not look at.
+    #[test]
+    fn hulls_of_small_grids_are_right() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for length in (1..200).map(|round| 1 + round % 20) {
+            let mut coordinate = || f64::from(rng.u8(..5));
+            let problem = prepared((0..length).map(|_| Point { x: coordinate(), y: coordinate() }).collect());
+            problem
+                .check(&problem.serial(()))
+                .unwrap_or_else(|wrong| panic!("{:?}: {wrong}", problem.points));
+        }
     }
 
     /// Nearly collinear points, whose sides a determinant in plain floating-point arithmetic gets wrong.

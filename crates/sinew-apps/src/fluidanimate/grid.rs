@@ -107,12 +107,14 @@ mod tests {
         }
     }
 
+    /// Would miss: other places on a border.
     #[test]
     fn the_upper_corner_belongs_to_the_last_cell() {
         let grid = Grid::new([1.0; 3], 0.3);
         assert_eq!((grid.cell([0.0; 3]), grid.cell([1.0; 3])), (0, 26));
     }
 
+    /// Would miss: a box that is small in one direction only.
     #[test]
     fn a_box_smaller_than_the_reach_is_one_cell() {
         assert_eq!(Grid::new([0.1; 3], 0.3).cell([0.05; 3]), 0);

@@ -1,7 +1,7 @@
 //! A column of water that collapses, made of particles, after the program fluidanimate of the PARSEC suite.
 //!
 //! A time step sorts the particles into cells and is a sequence of loops over them; nearly all of the time goes into two:
-//! densities, and forces. Sorting is serial, about a hundredth of the work.
+//! densities, and forces. Only the sorting is serial.
 //! Differences from PARSEC: a generated column instead of a file, and what is said in `fluid`.
 
 mod fluid;
@@ -175,6 +175,7 @@ mod tests {
         assert!(particles.positions.iter().all(|position| position[0] >= 0.0 && position[1] >= 0.0));
     }
 
+    /// Would miss: how far it falls; the balance of momentum, which is checked, sees that.
     #[test]
     fn a_single_particle_falls() {
         let problem = FluidAnimate { count: 1, schedule: Schedule::Static };

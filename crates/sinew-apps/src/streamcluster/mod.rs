@@ -38,7 +38,7 @@ pub(crate) const APP: App = App {
     name: "streamcluster",
     about: "clustering points in many dimensions by local search: thousands of short loops",
     sizes: SIZES,
-    demo: "small",
+    demo: "full",
     loops: true,
     reads_files: false,
     prepare,
@@ -168,6 +168,7 @@ mod tests {
         }
     }
 
+    /// Would miss: a better clustering that was not found.
     #[test]
     fn a_wrong_centre_member_or_cost_is_noticed() {
         let problem = problem(points::random(200));

@@ -139,6 +139,7 @@ mod tests {
         }
     }
 
+    /// Would miss: the drift, which vanishes.
     #[test]
     fn a_curve_without_volatility_only_moves_up() {
         let model = Model::new(0.0);

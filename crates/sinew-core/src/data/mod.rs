@@ -27,8 +27,8 @@ pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};
 pub use sort::sort_by;
-pub use tiles::{TileMut, TilesMut, TilesPiece};
 pub use stream::{Streams, streaming};
+pub use tiles::{TileMut, TilesMut, TilesPiece};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
