@@ -37,6 +37,7 @@ impl<'p> Visit<'p> {
         worker.stack.set_depth(0);
         worker.arrive(Activity::Application);
         worker.activate();
+        pool.root_begins(0);
         Self { pool, worker }
     }
 
@@ -68,6 +69,7 @@ impl Drop for Visit<'_> {
         if !self.worker.deque.is_empty() {
             self.leave_tasks_cold();
         }
+        self.pool.root_ends();
         self.worker.deactivate();
         self.worker.turn(Activity::Away);
         self.pool.guest.leave();

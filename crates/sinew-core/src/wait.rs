@@ -201,6 +201,7 @@ impl Worker {
         if self.will_soon_be_done(awaited) {
             return;
         }
+        let waited = self.set_waits(true);
         while !awaited.is_done() {
             if self.pool().is_of_another_process() {
                 self.go_on_alone(help);
@@ -216,6 +217,7 @@ impl Worker {
                 self.own.waiting_window.set(window);
             }
         }
+        self.set_waits(waited);
     }
 
     /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first, and without a look at the clock.
@@ -395,6 +397,7 @@ impl Worker {
     }
 
     fn park_for(&self, awaited: &dyn Awaited) {
+        self.resign_mastership();
         if awaited.will_park() {
             self.counters.parks.add(1);
             let _parked = self.enter_park();
@@ -406,7 +409,7 @@ impl Worker {
     fn lie_down_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         self.pool().sleepers.lie_down(self.index());
         match self.first_look(allowed) {
-            Look::Work => {}
+            Look::Work => self.search_was_in_vain(),
             Look::Nothing => self.park_for(awaited),
             Look::Unsure => self.doze_for(awaited, allowed),
         }

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use sinew_policy::idle::SpinWindow;
-use sinew_policy::victim::VictimPolicy;
+use sinew_policy::victim::{VictimPolicy, Victims};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::parker::Parker;
@@ -60,6 +60,8 @@ pub struct Worker {
     pub(crate) searching: AtomicBool,
     /// One more than the thief of the task its owner waits for in a join, under [`Wait::Transitive`](crate::Wait::Transitive); 0: nobody. A hint.
     pub(crate) blocked_on: AtomicUsize,
+    /// Its owner is blocked in a join or a scope, though it may run something meanwhile; a hint.
+    pub(crate) waits: AtomicBool,
     pub(crate) counters: CachePadded<SeatCounters>,
     pub(crate) own: Own,
     index: usize,
@@ -72,6 +74,12 @@ pub struct Worker {
 /// What only the owner touches.
 pub(crate) struct Own {
     pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
+    /// Of which choice the policy is; see `stealing`.
+    pub(crate) victims_version: Cell<u32>,
+    /// Whether that is one of those for which packages have masters.
+    pub(crate) has_masters: Cell<bool>,
+    /// Since when this worker searches in vain with work in sight, in nanoseconds; 0 if it does not.
+    pub(crate) in_vain_since: Cell<u64>,
     pub(crate) random: RefCell<fastrand::Rng>,
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
@@ -103,7 +111,7 @@ impl Worker {
         fenced: bool,
         stack: StackKind,
         books: Option<Box<Books>>,
-        policy: Box<dyn VictimPolicy>,
+        victims: Victims,
     ) -> Self {
         Self {
             stack: TaskStack::new(fenced, books.is_some(), stack),
@@ -115,9 +123,13 @@ impl Worker {
             active: AtomicBool::new(false),
             searching: AtomicBool::new(false),
             blocked_on: AtomicUsize::new(0),
+            waits: AtomicBool::new(false),
             counters: CachePadded::new(SeatCounters::default()),
             own: Own {
-                policy: RefCell::new(policy),
+                policy: RefCell::new(victims.policy()),
+                victims_version: Cell::new(0),
+                has_masters: Cell::new(victims.has_masters()),
+                in_vain_since: Cell::new(0),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
@@ -197,7 +209,18 @@ impl Worker {
 
     /// Owner: the seat is nobody's, or its owner sleeps.
     pub(crate) fn deactivate(&self) {
+        self.resign_mastership();
+        self.own.in_vain_since.set(0);
         self.active.store(false, Ordering::Relaxed);
+    }
+
+    /// Owner: says whether it is blocked; answers whether it was.
+    pub(crate) fn set_waits(&self, waits: bool) -> bool {
+        // Relaxed: a hint, and the owner's alone to write.
+        let waited = self.waits.load(Ordering::Relaxed);
+        self.waits.store(waits, Ordering::Relaxed);
+        self.own.in_vain_since.set(0);
+        waited
     }
 
     /// Answers what the attention word asks for.

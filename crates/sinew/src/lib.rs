@@ -88,7 +88,7 @@ pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Doma
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Counters, Pool, Profile, Scope, ScopeBuilder, StackKind, Victims, Wait, Worker,
-    join, run, scope, spawn,
+    join, run, scope, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_topology::{Mapping, Placement};
