@@ -16,6 +16,7 @@
 mod bursts;
 mod drop_in;
 mod locks;
+mod profile;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
