@@ -17,6 +17,7 @@ mod bursts;
 mod drop_in;
 mod locality;
 mod locks;
+mod profile;
 mod two_field;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

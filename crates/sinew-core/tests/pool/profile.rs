@@ -42,7 +42,7 @@ fn comes_true(mut what: impl FnMut() -> bool) {
 }
 
 /// What was measured of a call, whose counts must agree with each other.
-fn profile_of(pool: &Pool, call: impl for<'w> FnOnce(&'w Worker) + Send) -> Profile {
+fn profile_of<R: Send>(pool: &Pool, call: impl for<'w> FnOnce(&'w Worker) -> R + Send) -> Profile {
     pool.take_profile();
     pool.run(call);
     let profile = pool.take_profile().unwrap();
@@ -91,8 +91,8 @@ fn an_arm_that_must_be_stolen_is_counted_as_stolen() {
     ends(|| {
         with_each_profiling_pool(|pool| {
             let barrier = Barrier::new(2);
-            let meet = || drop(barrier.wait());
-            let profile = profile_of(pool, |w| drop(w.join(|_| meet(), |_| meet())));
+            let meet = || barrier.wait().is_leader();
+            let profile = profile_of(pool, |w| w.join(|_| meet(), |_| meet()));
             let (tasks, functions) = (profile.tasks(), profile.functions());
             assert_eq!((tasks.spawned, tasks.inlined, tasks.stolen), (1, 0, 1));
             assert!(functions.attempts.successful >= 1 && functions.steal.calls >= 1);
@@ -108,7 +108,14 @@ fn every_task_of_a_scope_is_counted_once_under_every_policy() {
         with_each_profiling_pool(|pool| {
             let ran = AtomicUsize::new(0);
             let profile = profile_of(pool, |w| {
-                w.scope(|s| (0..20).for_each(|_| s.spawn(|w| drop((fib(w, 3), add(&ran))))));
+                w.scope(|s| {
+                    (0..20).for_each(|_| {
+                        s.spawn(|w| {
+                            fib(w, 3);
+                            add(&ran);
+                        });
+                    });
+                });
                 w.open_scope(|s| (0..10).for_each(|_| s.spawn(|s| s.spawn(|_| add(&ran)))));
                 w.open_scope_fifo(|s| (0..10).for_each(|_| s.spawn_fifo(|_| add(&ran))));
                 ScopeBuilder::new().max_pending(2).run(|s| (0..10).for_each(|_| s.spawn(|_| add(&ran))));
@@ -145,10 +152,16 @@ fn tasks_from_outside_and_parts_of_broadcasts_are_counted_apart() {
 fn a_loop_of_many_pieces_has_a_span_of_its_longest() {
     let pool = profiling(1);
     let spin = |i: usize| (0..2_000).fold(i as u64, |x, i| std::hint::black_box(x.wrapping_mul(31) ^ i));
-    let alone = || profile_of(&pool, |w| drop((w.index()..256).map(spin).max()));
+    let alone = || profile_of(&pool, |w| (w.index()..256).map(spin).max());
     comes_true(|| alone().span(0) * 10 > alone().work() * 9);
     let two = profiling(2);
-    let parallel = || profile_of(&two, |w| each(w, 256, |i| drop(spin(i))));
+    let parallel = || {
+        profile_of(&two, |w| {
+            each(w, 256, |i| {
+                spin(i);
+            });
+        })
+    };
     comes_true(|| parallel().parallelism(0) > 3.0);
 }
 
@@ -164,31 +177,53 @@ fn a_panic_leaves_the_books_in_order() {
                 let after = profile_of(pool, |w| assert_eq!(fib(w, 8), 21));
                 check_tasks(after.tasks(), 33);
             };
-            let fall = || resume_unwind(Box::new("fallen"));
-            let fell = |w: &Worker| -> u64 { fall_after(fib(w, 6)) };
-            caught(&|w| drop(w.join(|w| fell(w), |w| fib(w, 6))));
-            caught(&|w| drop(w.join(|w| fib(w, 6), |w| fell(w))));
-            caught(&|w| drop(w.join(|w| fell(w), |w| fell(w))));
-            caught(&|w| w.scope(|s| (0..5).for_each(|_| s.spawn(|w| drop(fell(w))))));
+            let join = |w: &Worker, first: u64, second: u64| {
+                w.join(|w| fib_or_fall(w, first), |w| fib_or_fall(w, second));
+            };
+            caught(&|w| join(w, 0, 6));
+            caught(&|w| join(w, 6, 0));
+            caught(&|w| join(w, 0, 0));
+            caught(&|w| {
+                w.scope(|s| {
+                    (0..5).for_each(|_| {
+                        s.spawn(|w| {
+                            fib_or_fall(w, 0);
+                        });
+                    });
+                });
+            });
             caught(&|w| {
                 each(w, 100, |i| {
                     if i == 50 {
-                        fall()
+                        fall();
                     }
-                })
+                });
             });
             let barrier = Barrier::new(2);
-            let meet_and_fall = || {
-                barrier.wait();
-                fall()
-            };
-            caught(&|w| drop(w.join(|_| drop(barrier.wait()), |_| meet_and_fall())));
+            caught(&|w| {
+                w.join(
+                    |_| barrier.wait().is_leader(),
+                    |_| {
+                        barrier.wait();
+                        fall();
+                    },
+                );
+            });
         });
     });
 }
 
-fn fall_after(_: u64) -> u64 {
-    resume_unwind(Box::new("fallen"))
+fn fall() {
+    resume_unwind(Box::new("fallen"));
+}
+
+/// Fib; or some joins, and a panic, for 0.
+fn fib_or_fall(w: &Worker, n: u64) -> u64 {
+    if n == 0 {
+        fib(w, 6);
+        fall();
+    }
+    fib(w, n)
 }
 
 /// Would miss: a stack that is full, where joins go another way.
@@ -214,11 +249,11 @@ fn joins_beyond_the_stack_are_counted_as_well() {
 #[test]
 fn a_profile_that_is_taken_begins_anew() {
     let pool = profiling(2);
-    pool.run(|w| drop(fib(w, 10)));
+    pool.run(|w| fib(w, 10));
     assert_eq!(pool.profile().unwrap().tasks().spawned, 88);
     let mut first = pool.take_profile().unwrap();
     assert_eq!(pool.profile().unwrap().tasks().spawned, 0);
-    pool.run(|w| drop(fib(w, 8)));
+    pool.run(|w| fib(w, 8));
     let second = pool.take_profile().unwrap();
     check_tasks(first.tasks(), 88);
     check_tasks(second.tasks(), 33);
@@ -236,7 +271,7 @@ fn profiles_can_be_read_while_workers_work() {
     ends(|| {
         let pool = profiling(3);
         std::thread::scope(|s| {
-            let running = s.spawn(|| (0..20).for_each(|_| pool.run(|w| drop(fib(w, 14)))));
+            let running = s.spawn(|| (0..20).for_each(|_| assert_eq!(pool.run(|w| fib(w, 14)), 377)));
             while !running.is_finished() {
                 for worker in pool.profile().unwrap().workers() {
                     let breakdown = worker.breakdown();
@@ -252,7 +287,7 @@ fn profiles_can_be_read_while_workers_work() {
 #[test]
 fn the_span_is_measured_at_the_burdens_that_were_asked_for() {
     let pool = Pool::builder().threads(1).profile(true).burdens([0, 0, u64::MAX]).build().unwrap();
-    let profile = profile_of(&pool, |w| drop(fib(w, 10)));
+    let profile = profile_of(&pool, |w| fib(w, 10));
     assert_eq!(profile.burdens(), [0, 0, u64::MAX]);
     assert_eq!(profile.span(0), profile.span(1));
     assert!(profile.span(2) > 2 * profile.span(1), "at that price everything runs in place");
@@ -262,6 +297,6 @@ fn the_span_is_measured_at_the_burdens_that_were_asked_for() {
 #[test]
 fn a_pool_that_does_not_profile_has_no_profile() {
     let pool = pool(2);
-    pool.run(|w| drop(fib(w, 5)));
+    pool.run(|w| fib(w, 5));
     assert!(pool.profile().is_none() && pool.take_profile().is_none());
 }

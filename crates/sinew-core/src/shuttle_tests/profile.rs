@@ -1,0 +1,101 @@
+//! Pools that profile, under random schedules: joins off the fast path, traced tasks, and books that agree with each other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use shuttle::sync::Barrier;
+use sinew_sync::plant::Bug;
+
+use super::{add, explore, fib, hunt, meet};
+use crate::{Pool, Wait, Worker};
+use shuttle::sync::atomic::AtomicUsize;
+
+fn pool(wait: Wait) -> Pool {
+    Pool::builder().threads(3).wait(wait).profile(true).build().unwrap()
+}
+
+/// Every task was run once, by its maker or another, and every tick is somewhere.
+fn check(pool: &Pool, spawned: u64) {
+    let profile = pool.take_profile().unwrap();
+    let tasks = profile.tasks();
+    assert_eq!((tasks.spawned, tasks.inlined + tasks.stolen), (spawned, spawned), "{tasks:?}");
+    for worker in profile.workers() {
+        let breakdown = worker.breakdown();
+        assert_eq!(breakdown.total() + breakdown.away, worker.elapsed());
+    }
+    assert!(profile.span(0) <= profile.work());
+}
+
+/// Would miss: joins that lose or repeat arms once the profile carries them out, also where the stack is full; reports that come too late or to the wrong join.
+#[test]
+fn shuttle_profiled_joins_are_counted_once() {
+    explore(|| {
+        let pool = pool(Wait::Leapfrog);
+        assert_eq!(pool.run(|w| fib(w, 5)), 5);
+        check(&pool, 7);
+    });
+}
+
+/// Would miss: the same under the policies whose waiting workers run only some tasks.
+#[test]
+fn shuttle_profiled_joins_are_counted_once_whatever_waits() {
+    for wait in [Wait::Any, Wait::Descendants, Wait::Block] {
+        // A type of its own for each would be needed to hand it to the explorer.
+        match wait {
+            Wait::Any => explore(|| joins_and_tasks(Wait::Any)),
+            Wait::Descendants => explore(|| joins_and_tasks(Wait::Descendants)),
+            _ => explore(|| joins_and_tasks(Wait::Block)),
+        }
+    }
+}
+
+fn joins_and_tasks(wait: Wait) {
+    let (pool, ran) = (pool(wait), AtomicUsize::new(0));
+    pool.run(|w| {
+        w.open_scope(|s| s.spawn(|s| s.spawn(|_| add(&ran))));
+        w.scope(|s| s.spawn(|w| drop(w.join(|_| (), |_| add(&ran)))));
+    });
+    assert_eq!(ran.into_inner(), 2);
+    check(&pool, 4);
+}
+
+/// Would miss: a panic that leaves a join's books open, or an arm of it behind.
+#[test]
+fn shuttle_profiled_panics_leave_the_books_in_order() {
+    explore(|| {
+        let pool = pool(Wait::Leapfrog);
+        let fall = |_: &Worker| resume_unwind(Box::new("fallen"));
+        let fell: Result<(), _> =
+            catch_unwind(AssertUnwindSafe(|| pool.run(|w| drop(w.join(fall_after_join, |w| fib(w, 3))))));
+        assert!(fell.is_err());
+        let fell: Result<((), ()), _> = catch_unwind(AssertUnwindSafe(|| pool.run(|w| w.join(|_| (), fall))));
+        assert!(fell.is_err());
+        check(&pool, 5);
+    });
+}
+
+fn fall_after_join(w: &Worker) {
+    w.join(|_| (), |_| ());
+    resume_unwind(Box::new("fallen"));
+}
+
+fn blocked_owner() {
+    let (pool, barrier) = (Pool::builder().threads(2).profile(true).build().unwrap(), Barrier::new(2));
+    pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
+    let tasks = pool.take_profile().unwrap().tasks();
+    assert_eq!((tasks.spawned, tasks.inlined, tasks.stolen), (1, 0, 1));
+}
+
+/// Would miss: a stolen arm that is taken for an inlined one, and a private task beside a worker that sleeps.
+#[test]
+fn shuttle_a_profiled_task_is_taken_while_its_owner_is_blocked() {
+    explore(blocked_owner);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_forgotten_joiner_in_a_profiled_pool() {
+    hunt(Bug::ForgottenJoiner, || {
+        let pool = Pool::builder().threads(2).profile(true).build().unwrap();
+        pool.run(|w| fib(w, 4));
+    });
+}
