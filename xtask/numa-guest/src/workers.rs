@@ -1,0 +1,58 @@
+//! Asking all workers of a pool, and the kernel about threads.
+
+use std::sync::Mutex;
+
+use rustix::thread;
+use sinew_core::{Mapping, Pool};
+use sinew_topology::CpuSet;
+
+/// How often a worker looks where it runs: a pin that does not hold shows soon, as all others want CPUs meanwhile.
+const LOOKS: usize = 200;
+
+/// Where a thread has been seen, and what the kernel would allow it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) seat: usize,
+    pub(crate) on: CpuSet,
+    pub(crate) mask: CpuSet,
+}
+
+/// The calling thread's mask, asked of the kernel past Sinew.
+pub(crate) fn mask() -> CpuSet {
+    let mask = thread::sched_getaffinity(None).expect("the kernel tells a thread its own mask");
+    (0..thread::CpuSet::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect()
+}
+
+/// Restricts the calling thread past Sinew, as `taskset` would.
+pub(crate) fn set_mask(cpus: &CpuSet) -> Result<(), String> {
+    let mut mask = thread::CpuSet::new();
+    cpus.iter().for_each(|cpu| mask.set(cpu));
+    thread::sched_setaffinity(None, &mask).map_err(|error| format!("cannot run on {cpus}: {error}"))
+}
+
+/// The CPUs on which the calling thread finds itself, looked at repeatedly.
+pub(crate) fn watch() -> CpuSet {
+    let look = |_| {
+        std::thread::yield_now();
+        thread::sched_getcpu()
+    };
+    (0..LOOKS).map(look).collect()
+}
+
+/// A pool whose every seat has a thread of its own.
+pub(crate) fn pool(threads: usize, mapping: &Mapping) -> Result<Pool, String> {
+    let builder = Pool::builder().threads(threads).mapping(mapping.clone()).guest_seat(false);
+    builder.build().map_err(|error| format!("{mapping}: {error}"))
+}
+
+/// What each worker of a pool without a guest seat sees, all at the same time, by seat.
+pub(crate) fn survey(pool: &Pool) -> Vec<Seen> {
+    let seen = Mutex::new(Vec::new());
+    pool.broadcast(|context| {
+        let here = Seen { seat: context.index(), on: watch(), mask: mask() };
+        seen.lock().expect("no worker panics").push(here);
+    });
+    let mut seen = seen.into_inner().expect("no worker panics");
+    seen.sort_by_key(|worker| worker.seat);
+    seen
+}
