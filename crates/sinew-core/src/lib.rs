@@ -12,6 +12,7 @@
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
+//! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -28,6 +29,7 @@ mod inner;
 mod join;
 mod latch;
 mod limit;
+pub mod locality;
 pub mod loops;
 pub mod open;
 mod patience;

@@ -53,6 +53,10 @@ pub enum Bug {
     StaleEpoch,
     /// A waiting worker does not look whether its task is finished before it claims a part of it.
     LateLook,
+    /// A token for a domain's task is given up after one look at the queues.
+    OneLook,
+    /// Who answers a call for the debts of its domain says so only after it has looked at them.
+    LateAnswer,
 }
 
 #[cfg(any(loom, shuttle))]

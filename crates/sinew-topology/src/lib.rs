@@ -10,6 +10,8 @@
 //! 3. *Who sits where?* [`Mapping`] and [`Seating`]: a PU for each seat of a pool, and how far apart the seats are.
 //!    [`pin_current_thread`] carries it out.
 //!
+//! And a fourth, beside them: *where do pages lie?* [`Placement`] says where they should, [`Memory`] carries it out, and [`where_is`] asks the kernel.
+//!
 //! [`render`] shows all of it to people, and, with the feature `json`, `to_json` to programs.
 //!
 //! ```
@@ -32,12 +34,14 @@
 //! | `sysfs`, `kinds`, `synthetic` | where the facts come from |
 //! | `limits`, `cgroup` | what the process may use |
 //! | `mapping`, `seating` | seats on PUs |
-//! | `pin`, `sys` | threads onto CPUs; `sys` is the only file with `unsafe` |
+//! | `pin` | threads onto CPUs |
+//! | `sys` | the system calls of `pin` and `pages`; the only file with `unsafe` |
+//! | `pages`, `memory` | pages on nodes |
 //! | `render` | the tree for people and for programs |
 //!
 //! # Not handled
 //!
-//! Page placement. Dies, core clusters and level-4 caches: no machine was at hand on which they tell apart PUs that
+//! Moving pages that have been touched. Dies, core clusters and level-4 caches: no machine was at hand on which they tell apart PUs that
 //! packages, nodes and the other caches do not.
 
 mod assemble;
@@ -50,6 +54,8 @@ mod kinds;
 mod limits;
 mod machine;
 mod mapping;
+mod memory;
+mod pages;
 mod pin;
 mod render;
 mod seating;
@@ -65,6 +71,11 @@ pub use json::to_json;
 pub use limits::Limits;
 pub use machine::{CoreKind, Level, Machine, Node, Object, Pu, PuId, Source};
 pub use mapping::{Mapping, MappingError, place};
+pub use memory::Memory;
+pub use pages::{
+    ParsePlacementError, PlacedThread, Placement, PlacementError, memory_nodes,
+    place_pages_of_current_thread, where_is,
+};
 pub use pin::{PinError, Pinned, ThreadRef, current_cpu, pin_current_thread};
 pub use render::render;
 pub use seating::Seating;

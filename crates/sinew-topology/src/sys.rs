@@ -1,21 +1,45 @@
 #![allow(unsafe_code)]
-//! The system calls: affinity of threads. The only file of this crate with `unsafe`.
+//! The system calls: affinity of threads, and on which NUMA node a page lies. The only file of this crate with `unsafe`.
 //!
-//! Elsewhere than on Linux every function says [`ErrorKind::Unsupported`](std::io::ErrorKind::Unsupported).
+//! Elsewhere than on Linux every function but [`Area::new`] says [`ErrorKind::Unsupported`](std::io::ErrorKind::Unsupported).
 
-pub(crate) use imp::{affinity_of, current_cpu, current_thread, set_affinity_of};
+pub(crate) use imp::{
+    Area, affinity_of, allowed_nodes, bind_pages, current_cpu, current_node, current_thread, nodes_of_pages,
+    page_bytes, set_affinity_of, set_thread_policy, thread_policy,
+};
 
 /// The calling thread, to the calls that take a thread.
 pub(crate) const CALLING_THREAD: i32 = 0;
 
+/// Which nodes the kernel may take for pages that are not there yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// That of the CPU which touches the page, and others when it is full.
+    Default,
+    /// These and no others.
+    Bind(CpuSet),
+    /// These in turn.
+    Interleave(CpuSet),
+}
+
+use crate::cpuset::CpuSet;
+
 #[cfg(target_os = "linux")]
 mod imp {
-    use std::ffi::c_ulong;
+    use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
     use std::io;
+    use std::ptr::{NonNull, null, null_mut};
 
+    use super::Policy;
     use crate::cpuset::{CpuSet, MAX_CPUS};
 
     const BITS: usize = c_ulong::BITS as usize;
+
+    /// The number of nodes that masks have room for; the kernel's own limit.
+    const MAX_NODES: usize = 1024;
+    /// `get_mempolicy` is to tell which nodes the thread may use.
+    const MEMS_ALLOWED: c_ulong = 1 << 2;
+
     /// The CPUs a thread may run on.
     pub(crate) fn affinity_of(thread: i32) -> io::Result<CpuSet> {
         // The kernel refuses a mask shorter than its own, whose length it does not tell.
@@ -61,6 +85,145 @@ mod imp {
         usize::try_from(cpu).map_err(|_| io::Error::last_os_error())
     }
 
+    /// Whole pages of zeroes, not there before they are touched.
+    #[derive(Debug)]
+    pub(crate) struct Area {
+        start: NonNull<u8>,
+        bytes: usize,
+    }
+
+    // SAFETY: it owns its memory as a boxed slice does.
+    unsafe impl Send for Area {}
+    // SAFETY: as above; shared access only reads.
+    unsafe impl Sync for Area {}
+
+    impl Area {
+        /// An area of `bytes`, which is not 0.
+        pub(crate) fn new(bytes: usize) -> io::Result<Self> {
+            let (access, kind) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            );
+            // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists.
+            let start = unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) };
+            if start == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+            Ok(Self { start, bytes })
+        }
+
+        /// Asks for large pages, where the system has them. They are placed as a whole.
+        pub(crate) fn advise_large_pages(&self) {
+            // SAFETY: the range is this area's; the advice changes no contents. A kernel without large pages refuses, and nothing is lost.
+            let _ = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_HUGEPAGE) };
+        }
+
+        pub(crate) fn start(&self) -> NonNull<u8> {
+            self.start
+        }
+    }
+
+    impl Drop for Area {
+        fn drop(&mut self) {
+            // SAFETY: the mapping is this area's, and nobody has a reference into it any more.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        }
+    }
+
+    /// The size of a page.
+    pub(crate) fn page_bytes() -> usize {
+        // SAFETY: takes a number and touches no memory of ours.
+        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(bytes).unwrap_or(4096)
+    }
+
+    /// Gives the pages of `[start, start + bytes)` a policy, which holds when they are first touched. `start` is the start of a page.
+    pub(crate) fn bind_pages(start: *const u8, bytes: usize, policy: &Policy) -> io::Result<()> {
+        let (mode, words) = mask_of(policy);
+        let (mask, bits) = pointer_to(&words);
+        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which are there, and changes no contents of any page.
+        check(unsafe { libc::syscall(libc::SYS_mbind, start, bytes, mode, mask, bits, 0 as c_uint) })
+    }
+
+    /// Gives the calling thread a policy for all pages that it will be the first to touch, and that have none of their own.
+    pub(crate) fn set_thread_policy(policy: &Policy) -> io::Result<()> {
+        let (mode, words) = mask_of(policy);
+        let (mask, bits) = pointer_to(&words);
+        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which are there.
+        check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
+    }
+
+    /// The calling thread's policy; one that this crate does not know counts as the default.
+    pub(crate) fn thread_policy() -> io::Result<Policy> {
+        let (mode, nodes) = get_policy(0)?;
+        Ok(match mode {
+            libc::MPOL_BIND => Policy::Bind(nodes),
+            libc::MPOL_INTERLEAVE => Policy::Interleave(nodes),
+            _ => Policy::Default,
+        })
+    }
+
+    /// The nodes on which the calling thread may have memory.
+    pub(crate) fn allowed_nodes() -> io::Result<CpuSet> {
+        get_policy(MEMS_ALLOWED).map(|(_, nodes)| nodes)
+    }
+
+    fn get_policy(flags: c_ulong) -> io::Result<(c_int, CpuSet)> {
+        let mut mode: c_int = 0;
+        let mut words: Vec<c_ulong> = vec![0; MAX_NODES / BITS];
+        // SAFETY: the kernel writes an integer to `mode` and at most `MAX_NODES` bits to `words`; both are there and writable.
+        check(unsafe {
+            let (mode, words) = (&raw mut mode, words.as_mut_ptr());
+            libc::syscall(libc::SYS_get_mempolicy, mode, words, MAX_NODES as c_ulong, null::<c_void>(), flags)
+        })?;
+        Ok((mode, from_words(&words)))
+    }
+
+    /// For each address the node that holds its page, or a negative error number.
+    pub(crate) fn nodes_of_pages(pages: &[*const u8]) -> io::Result<Vec<c_int>> {
+        let mut status: Vec<c_int> = vec![-libc::ENOENT; pages.len()];
+        // SAFETY: the kernel reads as many addresses and writes as many integers as there are; without target nodes it moves nothing.
+        check(unsafe {
+            let (count, nodes) = (pages.len() as c_ulong, null::<c_int>());
+            libc::syscall(
+                libc::SYS_move_pages,
+                0 as c_int,
+                count,
+                pages.as_ptr(),
+                nodes,
+                status.as_mut_ptr(),
+                0 as c_int,
+            )
+        })?;
+        Ok(status)
+    }
+
+    /// The node of the CPU that the calling thread runs on at this moment.
+    pub(crate) fn current_node() -> io::Result<usize> {
+        let (mut cpu, mut node): (c_uint, c_uint) = (0, 0);
+        // SAFETY: the kernel writes two integers, which are there.
+        check(unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, null::<c_void>()) })?;
+        Ok(node as usize)
+    }
+
+    fn check(result: c_long) -> io::Result<()> {
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn mask_of(policy: &Policy) -> (c_int, Vec<c_ulong>) {
+        match policy {
+            Policy::Default => (libc::MPOL_DEFAULT, Vec::new()),
+            Policy::Bind(nodes) => (libc::MPOL_BIND, to_words(nodes)),
+            Policy::Interleave(nodes) => (libc::MPOL_INTERLEAVE, to_words(nodes)),
+        }
+    }
+
+    /// A mask as the kernel wants it: with the number of its bits and one.
+    fn pointer_to(words: &[c_ulong]) -> (*const c_ulong, c_ulong) {
+        if words.is_empty() { (null(), 0) } else { (words.as_ptr(), (words.len() * BITS + 1) as c_ulong) }
+    }
+
     fn from_words(words: &[c_ulong]) -> CpuSet {
         let bit = |cpu: &usize| words[cpu / BITS] >> (cpu % BITS) & 1 == 1;
         (0..words.len() * BITS).filter(bit).collect()
@@ -86,14 +249,132 @@ mod imp {
                 assert_eq!(from_words(&to_words(&set)), set);
             }
         }
+
+        /// Would miss: a kernel that accepts a policy and does not follow it, on a machine of one node.
+        #[test]
+        fn the_kernel_takes_every_policy_for_an_area_and_says_where_touched_pages_are() {
+            let Ok(allowed) = allowed_nodes() else {
+                println!("skipped: this kernel, or what confines this process, knows no memory policies");
+                return;
+            };
+            let one: CpuSet = allowed.iter().take(1).collect();
+            for policy in [Policy::Default, Policy::Bind(one), Policy::Interleave(allowed.clone())] {
+                let area = Area::new(3 * page_bytes()).unwrap();
+                let start = area.start().as_ptr();
+                bind_pages(start, 3 * page_bytes(), &policy).unwrap();
+                let pages = [0, 1, 2].map(|page| start.wrapping_add(page * page_bytes()).cast_const());
+                // SAFETY: within the area.
+                unsafe { start.write_volatile(1) };
+                let found = nodes_of_pages(&pages).unwrap();
+                assert!(usize::try_from(found[0]).is_ok_and(|node| allowed.contains(node)), "{found:?}");
+                assert_eq!(found[1..], [-libc::ENOENT; 2]);
+            }
+        }
+
+        /// Would miss: a node that the kernel takes though it does not exist.
+        #[test]
+        fn the_kernel_refuses_a_node_that_does_not_exist() {
+            if allowed_nodes().is_err() {
+                println!("skipped: this kernel, or what confines this process, knows no memory policies");
+                return;
+            }
+            let area = Area::new(1).unwrap();
+            let nowhere = Policy::Bind(CpuSet::from_iter([1023]));
+            assert!(bind_pages(area.start().as_ptr(), page_bytes(), &nowhere).is_err());
+        }
+
+        /// Would miss: nothing; the thread is the test's own.
+        #[test]
+        fn a_threads_policy_is_what_was_set() {
+            let Ok(allowed) = allowed_nodes() else {
+                println!("skipped: this kernel, or what confines this process, knows no memory policies");
+                return;
+            };
+            for policy in [Policy::Bind(allowed.clone()), Policy::Interleave(allowed), Policy::Default] {
+                set_thread_policy(&policy).unwrap();
+                assert_eq!(thread_policy().unwrap(), policy);
+            }
+            assert!(current_node().is_ok());
+        }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
     use std::io;
+    use std::ptr::NonNull;
 
+    use super::Policy;
     use crate::cpuset::CpuSet;
+
+    /// What most systems have.
+    const PAGE: usize = 4096;
+
+    /// Memory that starts at a page's start and begins as zeroes.
+    #[derive(Debug)]
+    pub(crate) struct Area {
+        start: NonNull<u8>,
+        layout: Layout,
+    }
+
+    // SAFETY: it owns its memory as a boxed slice does.
+    unsafe impl Send for Area {}
+    // SAFETY: as above; shared access only reads.
+    unsafe impl Sync for Area {}
+
+    impl Area {
+        /// An area of `bytes`, which is not 0.
+        pub(crate) fn new(bytes: usize) -> io::Result<Self> {
+            let layout = Layout::from_size_align(bytes, PAGE)
+                .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            // SAFETY: the layout has a size that is not 0.
+            let start = unsafe { alloc_zeroed(layout) };
+            let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+            Ok(Self { start, layout })
+        }
+
+        pub(crate) fn advise_large_pages(&self) {}
+
+        pub(crate) fn start(&self) -> NonNull<u8> {
+            self.start
+        }
+    }
+
+    impl Drop for Area {
+        fn drop(&mut self) {
+            // SAFETY: allocated with this layout, and nobody has a reference into it any more.
+            unsafe { dealloc(self.start.as_ptr(), self.layout) };
+        }
+    }
+
+    pub(crate) fn page_bytes() -> usize {
+        PAGE
+    }
+
+    pub(crate) fn bind_pages(_: *const u8, _: usize, _: &Policy) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn set_thread_policy(_: &Policy) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn thread_policy() -> io::Result<Policy> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn allowed_nodes() -> io::Result<CpuSet> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn nodes_of_pages(_: &[*const u8]) -> io::Result<Vec<i32>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn current_node() -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     pub(crate) fn affinity_of(_: i32) -> io::Result<CpuSet> {
         Err(io::ErrorKind::Unsupported.into())

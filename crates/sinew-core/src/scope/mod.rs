@@ -4,12 +4,10 @@ mod state;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 
 use crate::global;
-use crate::queue::{Queued, TaskRef};
+use crate::queue::Queued;
 use crate::search::{Allowed, Job};
-use crate::spawn::HeapTask;
 use crate::tls;
 use crate::worker::Worker;
 
@@ -167,26 +165,8 @@ impl<'scope> Scope<'scope, '_> {
         if self.state.count_in(1) >= self.max_pending {
             return self.spawn_beyond_bound(f);
         }
-        // SAFETY: the task counts itself out.
-        unsafe { self.state.queue(self.task(f), self.state.inside()) };
-    }
-
-    /// `f` as a task: without unwinding, and counted out at its end.
-    fn task<F>(&'scope self, f: F) -> TaskRef
-    where
-        F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
-    {
-        let scope = ScopeRef(NonNull::from(&self.state));
-        let task = move |worker: &Worker| {
-            let scope = scope;
-            // SAFETY: C2: this task is still counted; the call that counts it out is the last access.
-            unsafe {
-                scope.0.as_ref().guard(|| f(worker));
-                ScopeState::finish(scope.0.as_ptr(), 1, worker);
-            }
-        };
-        // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there (C2).
-        unsafe { HeapTask::on_heap(task) }
+        // SAFETY: the task counts itself out, and what it borrows outlives the scope.
+        unsafe { self.state.queue(self.state.task(f), self.state.inside()) };
     }
 
     #[cold]
@@ -194,7 +174,8 @@ impl<'scope> Scope<'scope, '_> {
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
-        let task = self.task(f);
+        // SAFETY: run once, below; what it borrows outlives the scope.
+        let task = unsafe { self.state.task(f) };
         let Some(worker) = self.state.inside() else {
             // SAFETY: the task counts itself out.
             return unsafe { self.state.queue(task, None) };

@@ -17,7 +17,7 @@ use sinew_sync::lock::Mutex;
 use crate::inner::Inner;
 use crate::latch::Owner;
 use crate::queue::{Queued, ScopeTasks, TaskRef};
-use crate::spawn::discard;
+use crate::spawn::{HeapTask, discard};
 use crate::tls;
 use crate::wait::{Awaited, Wait};
 use crate::waiter::{Waiter, wait_elsewhere};
@@ -90,6 +90,28 @@ impl ScopeState {
     #[inline]
     pub(crate) fn inside<'a>(&self) -> Option<&'a Worker> {
         tls::current_in(self.pool())
+    }
+
+    /// `f` as a task that is counted already: without unwinding, and counted out at its end.
+    ///
+    /// # Safety
+    ///
+    /// The task is run once; what `f` borrows outlives the scope.
+    pub(crate) unsafe fn task<F>(&self, f: F) -> TaskRef
+    where
+        F: for<'w> FnOnce(&'w Worker) + Send,
+    {
+        let scope = ScopeRef(NonNull::from(self));
+        let task = move |worker: &Worker| {
+            let scope = scope;
+            // SAFETY: C2: this task is still counted; the call that counts it out is the last access.
+            unsafe {
+                scope.0.as_ref().guard(|| f(worker));
+                Self::finish(scope.0.as_ptr(), 1, worker);
+            }
+        };
+        // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there (C2).
+        unsafe { HeapTask::on_heap(task) }
     }
 
     /// Queues a counted task: with this thread's worker, which is `inside`, or from outside.

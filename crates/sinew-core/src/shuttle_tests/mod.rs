@@ -15,6 +15,7 @@
 
 mod bursts;
 mod drop_in;
+mod locality;
 mod locks;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -6,6 +6,7 @@
 //! | `prompt` | a task is taken while its owner blocks or computes |
 //! | `overflow` | recursion deeper than the task stack |
 //! | `scope`, `spawn` | tasks that are not strictly nested |
+//! | `locality` | scopes that spawn into domains |
 //! | `open` | scopes whose tasks get the scope, scopes in place, orders |
 //! | `yielding` | tasks that give way; chains of tasks |
 //! | `broadcast` | one closure on every thread |
@@ -29,6 +30,7 @@ mod fork;
 mod idle;
 mod join;
 mod lifecycle;
+mod locality;
 mod open;
 mod overflow;
 mod prompt;

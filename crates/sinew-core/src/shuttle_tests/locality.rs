@@ -1,0 +1,117 @@
+//! Scopes with domains: tokens without a task of their own domain, debts and calls, with every kind of wait.
+
+use super::*;
+use crate::locality::{DomainKind, DomainScopeBuilder, Domains, Order};
+
+fn full(threads: usize) -> Pool {
+    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+}
+
+/// Two domains, tasks in both, the second half from tasks; by `order`.
+fn tasks_in_domains(order: Order) {
+    let pool = full(2);
+    let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
+    pool.run(|w| {
+        DomainScopeBuilder::new(&domains).order(order).max_pending(3).run_on(w, |s| {
+            for task in 0..3 {
+                let (s, ran) = (&s, &ran);
+                s.spawn_into(task % 2, move |_| {
+                    add(ran);
+                    s.spawn_into(1, move |_| add(ran));
+                });
+            }
+        });
+    });
+    assert_eq!(ran.into_inner(), 6);
+}
+
+/// Would miss: a task that is lost or run twice, and a token that finds nothing, with two thieves and a bound.
+#[test]
+fn shuttle_every_task_of_a_domain_is_run_once() {
+    explore(|| tasks_in_domains(Order::Ring));
+}
+
+/// Would miss: a debt that nobody pays, and a call that outlives its scope.
+#[test]
+fn shuttle_strict_tasks_are_run_in_their_domain() {
+    explore(|| tasks_in_domains(Order::Strict));
+}
+
+fn rows() {
+    let pool = full(3);
+    let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(3)).unwrap(), AtomicUsize::new(0));
+    pool.run(|w| {
+        DomainScopeBuilder::new(&domains).run_on(w, |s| {
+            for domain in [0, 2, 1, 0] {
+                s.spawn_into(domain, |_| add(&ran));
+            }
+        });
+    });
+    assert_eq!(ran.into_inner(), 4);
+}
+
+/// Would miss: a token whose task moved on while its holder looked elsewhere.
+#[test]
+fn shuttle_a_token_finds_a_task_wherever_it_is() {
+    explore(rows);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_token_that_is_given_up() {
+    hunt(Bug::OneLook, rows);
+}
+
+/// Tasks for the one domain in which the submitter is not.
+fn debts() {
+    let pool = full(2);
+    let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
+    pool.run(|w| {
+        let (here, elsewhere) = (domains.of(w), 1 - domains.of(w));
+        DomainScopeBuilder::new(&domains).order(Order::Strict).run_on(w, |s| {
+            for domain in [elsewhere, here, elsewhere, elsewhere] {
+                let ran = &ran;
+                s.spawn_into(domain, move |w| {
+                    add(ran);
+                    assert_eq!(w.index(), domain);
+                });
+            }
+        });
+    });
+    assert_eq!(ran.into_inner(), 4);
+}
+
+/// Would miss: a worker that sleeps beside a debt of its domain.
+#[test]
+fn shuttle_every_debt_is_paid() {
+    explore(debts);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_call_that_is_answered_too_late() {
+    hunt(Bug::LateAnswer, debts);
+}
+
+/// Would miss: a blocked joiner that does not run the strict task which it waits for, whatever it may run otherwise.
+#[test]
+fn shuttle_a_blocked_worker_runs_the_strict_tasks_that_it_waits_for() {
+    explore(|| {
+        for wait in [Wait::Leapfrog, Wait::Descendants, Wait::Block] {
+            let pool = Pool::builder().threads(2).guest_seat(false).wait(wait).build().unwrap();
+            let domains = Domains::new(&pool, DomainKind::Parts(2)).unwrap();
+            let met = Barrier::new(2);
+            pool.run(|w| {
+                let here = domains.of(w);
+                w.join(
+                    |_| meet(&met),
+                    |w| {
+                        meet(&met);
+                        let scope = DomainScopeBuilder::new(&domains).order(Order::Strict);
+                        scope.run_on(w, |s| s.spawn_into(here, |_| ()));
+                    },
+                )
+            });
+        }
+    });
+}

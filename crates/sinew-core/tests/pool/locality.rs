@@ -1,0 +1,308 @@
+//! Scopes with domains: who runs what, in which order, how many wait, and what happens when nobody of a domain is there.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use sinew_core::locality::{
+    DomainKind, DomainScope, DomainScopeBuilder, Domains, DomainsError, Order, domain_scope,
+};
+use sinew_core::{Pool, Worker};
+use sinew_topology::Mapping;
+
+use crate::support::{WAITS, add, ends, full_pool, meet, message_of, pool, with_each_full_pool};
+
+const ORDERS: [Order; 4] = [Order::Ring, Order::Nearest, Order::Strict, Order::Together];
+
+fn parts(pool: &Pool, parts: usize) -> Domains {
+    Domains::new(pool, DomainKind::Parts(parts)).unwrap()
+}
+
+/// Would miss: a task that is lost, run twice, or waited for in vain, in any order, with any number of domains and any way of waiting.
+#[test]
+fn every_task_of_every_domain_runs_once() {
+    ends(|| {
+        for threads in [1, 2, 5] {
+            with_each_full_pool(threads, |pool| {
+                for (count, order) in [1, 2, 3, 7].into_iter().flat_map(|n| ORDERS.map(|order| (n, order))) {
+                    let domains = parts(pool, count);
+                    let ran: Vec<_> = (0..200).map(|_| AtomicUsize::new(0)).collect();
+                    pool.run(|_| {
+                        DomainScopeBuilder::new(&domains).order(order).run(|s| {
+                            for (task, ran) in ran.iter().enumerate() {
+                                s.spawn_into(task % count, move |_| add(ran));
+                            }
+                        });
+                    });
+                    assert!(
+                        ran.iter().all(|ran| ran.load(Ordering::SeqCst) == 1),
+                        "{count} domains, {order}"
+                    );
+                }
+            });
+        }
+    });
+}
+
+/// Would miss: a worker that serves another domain in a strict scope, also where it finds the tokens itself and where its own tasks are over.
+#[test]
+fn strict_tasks_run_in_their_domain_only() {
+    ends(|| {
+        for (threads, count) in [(2, 2), (4, 2), (3, 3), (2, 4)] {
+            let pool = full_pool(threads);
+            let domains = parts(&pool, count);
+            for round in 0..20 {
+                let strays = AtomicUsize::new(0);
+                pool.run(|_| {
+                    DomainScopeBuilder::new(&domains).order(Order::Strict).run(|s| {
+                        for task in 0..64 {
+                            // Whole domains without tasks, and unequal numbers, in some rounds.
+                            let domain = task * (round % 3) % count;
+                            let (strays, s_domains) = (&strays, s.domains());
+                            s.spawn_into(domain, move |w| {
+                                if !s_domains.seats_of(domain).contains(&w.index()) {
+                                    add(strays);
+                                }
+                            });
+                        }
+                    });
+                });
+                assert_eq!(strays.into_inner(), 0, "{threads} workers, {count} domains");
+            }
+        }
+    });
+}
+
+/// Would miss: a worker that takes a stranger's task while its own domain has one. Both workers hold a task; behind them each domain has a row, and who comes first
+/// takes from its own.
+#[test]
+fn own_tasks_come_first_and_the_oldest_of_them() {
+    ends(|| {
+        let pool = full_pool(2);
+        let domains = parts(&pool, 2);
+        let orders = [Mutex::new(Vec::new()), Mutex::new(Vec::new())];
+        let (begun, all_there) = (Barrier::new(2), Barrier::new(2));
+        pool.run(|_| {
+            domain_scope(&domains, |s| {
+                let (begun, all_there, orders) = (&begun, &all_there, &orders);
+                s.spawn_into(1, move |_| {
+                    meet(begun);
+                    meet(all_there);
+                });
+                meet(begun);
+                for (task, domain) in (0..20).flat_map(|task| [(task, 0), (task, 1)]) {
+                    s.spawn_into(domain, move |w: &Worker| {
+                        orders[w.index()].lock().unwrap().push((domain, task));
+                    });
+                }
+                meet(all_there);
+            });
+        });
+        for (seat, order) in orders.into_iter().enumerate() {
+            let order = order.into_inner().unwrap();
+            let own: Vec<_> = order.iter().filter(|(domain, _)| *domain == domains.of_seat(seat)).collect();
+            assert!(own.is_sorted_by_key(|(_, task)| *task), "{order:?}");
+            let first_stranger = order.iter().position(|(domain, _)| *domain != domains.of_seat(seat));
+            let after = &order[first_stranger.unwrap_or(order.len())..];
+            assert!(after.iter().all(|(domain, _)| *domain != domains.of_seat(seat)), "{order:?}");
+        }
+    });
+}
+
+/// Would miss: one queue that is not first in, first out.
+#[test]
+fn together_is_one_queue_in_order() {
+    ends(|| {
+        let pool = full_pool(1);
+        let domains = parts(&pool, 4);
+        let order = Mutex::new(Vec::new());
+        pool.run(|_| {
+            DomainScopeBuilder::new(&domains).order(Order::Together).run(|s| {
+                for task in 0..20 {
+                    let order = &order;
+                    s.spawn_into(3 - task % 4, move |_| order.lock().unwrap().push(task));
+                }
+            });
+        });
+        assert!(order.into_inner().unwrap().into_iter().eq(0..20));
+    });
+}
+
+/// Would miss: a bound per domain, or one that lets more wait; the submitter is the only worker, so what is spawned and not begun is what waits.
+#[test]
+fn no_more_than_the_bound_are_pending_over_all_domains() {
+    ends(|| {
+        for (bound, order) in [0, 1, 5, 257].into_iter().flat_map(|bound| ORDERS.map(|order| (bound, order)))
+        {
+            let pool = full_pool(1);
+            let domains = parts(&pool, 4);
+            let (spawned, over, most) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+            pool.run(|_| {
+                DomainScopeBuilder::new(&domains).order(order).max_pending(bound).run(|s| {
+                    for task in 0..600 {
+                        add(&spawned);
+                        let over = &over;
+                        s.spawn_into(task % 4, move |_| add(over));
+                        let pending = spawned.load(Ordering::SeqCst) - over.load(Ordering::SeqCst);
+                        most.fetch_max(pending, Ordering::SeqCst);
+                    }
+                });
+            });
+            assert_eq!((most.into_inner(), over.into_inner()), (bound, 600), "{order}");
+        }
+    });
+}
+
+fn grow<'scope>(s: &'scope DomainScope<'scope, '_>, work: usize, leaves: &'scope AtomicUsize) {
+    if work == 0 {
+        return add(leaves);
+    }
+    for child in 0..3 {
+        s.spawn_into((work + child) % s.domains().len(), move |_| grow(s, work - 1, leaves));
+    }
+}
+
+/// Would miss: a parallel while that ends too early, or whose spawns hold each other up until the stack is full.
+#[test]
+fn tasks_may_spawn_into_domains_as_well() {
+    ends(|| {
+        for (wait, order) in WAITS.into_iter().flat_map(|wait| ORDERS.map(|order| (wait, order))) {
+            let pool = Pool::builder().threads(3).guest_seat(false).wait(wait).build().unwrap();
+            let (domains, leaves) = (parts(&pool, 3), AtomicUsize::new(0));
+            pool.run(|_| {
+                let scope = DomainScopeBuilder::new(&domains).order(order).max_pending(4);
+                scope.run(|s| grow(s, 6, &leaves));
+            });
+            assert_eq!(leaves.into_inner(), 729);
+        }
+        // A chain in which every spawn is one too many: held up inside each other they would need 100,000 frames.
+        fn chain<'scope>(s: &'scope DomainScope<'scope, '_>, left: u32) {
+            if left > 0 {
+                s.spawn_into(0, move |_| chain(s, left - 1));
+            }
+        }
+        let pool = full_pool(1);
+        let domains = parts(&pool, 1);
+        pool.run(|_| DomainScopeBuilder::new(&domains).max_pending(0).run(|s| chain(s, 100_000)));
+    });
+}
+
+/// Would miss: tasks that lie where nobody finds them while the submitter is busy.
+#[test]
+fn tasks_are_taken_while_the_submitter_computes() {
+    ends(|| {
+        for order in ORDERS {
+            let pool = full_pool(2);
+            let (domains, met) = (parts(&pool, 2), Barrier::new(2));
+            for _ in 0..50 {
+                pool.run(|w| {
+                    let other = 1 - domains.of(w);
+                    DomainScopeBuilder::new(&domains).order(order).run_on(w, |s| {
+                        s.spawn_into(other, |_| meet(&met));
+                        meet(&met);
+                    });
+                });
+            }
+        }
+    });
+}
+
+/// Would miss: strict tasks of a domain that only a guest serves, who may be elsewhere, or whose workers stand down.
+#[test]
+fn a_domain_without_threads_is_everybodys() {
+    ends(|| {
+        let guests = pool(2);
+        let domains = parts(&guests, 2);
+        let ran = AtomicUsize::new(0);
+        let strict = || DomainScopeBuilder::new(&domains).order(Order::Strict);
+        guests.install(|_| strict().run(|s| (0..8).for_each(|_| s.spawn_into(0, |_| add(&ran)))));
+        let full = full_pool(4);
+        full.set_workers(1);
+        let domains = parts(&full, 4);
+        let scope = DomainScopeBuilder::new(&domains).order(Order::Strict);
+        full.run(|_| scope.run(|s| (0..8).for_each(|task| s.spawn_into(task % 4, |_| add(&ran)))));
+        assert_eq!(ran.into_inner(), 16);
+    });
+}
+
+/// Would miss: a panic that is lost, or comes before the other tasks are over.
+#[test]
+fn a_panic_comes_out_when_all_tasks_are_over() {
+    ends(|| {
+        for order in ORDERS {
+            let pool = full_pool(2);
+            let (domains, ran) = (parts(&pool, 2), AtomicUsize::new(0));
+            let message = message_of(|| {
+                pool.run(|_| {
+                    DomainScopeBuilder::new(&domains).order(order).run(|s| {
+                        for task in 0..40 {
+                            let ran = &ran;
+                            s.spawn_into(task % 2, move |_| {
+                                add(ran);
+                                assert!(task != 11, "one of forty");
+                            });
+                        }
+                    });
+                });
+            });
+            assert_eq!((message, ran.into_inner()), ("one of forty", 40));
+        }
+    });
+}
+
+/// Would miss: a number that is found out when tasks run already, or a message that does not name it.
+#[test]
+fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
+    let (small, large) = (full_pool(2), full_pool(3));
+    let domains = parts(&small, 2);
+    let text = |f: &(dyn Fn() + Sync)| -> String {
+        let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+        *payload.downcast::<String>().unwrap()
+    };
+    let none = text(&|| small.run(|_| domain_scope(&domains, |s| s.spawn_into(2, |_| unreachable!()))));
+    assert!(none.contains("no locality domain 2") && none.contains("0 to 1"), "{none}");
+    let other = text(&|| large.run(|_| domain_scope(&domains, |_| unreachable!())));
+    assert!(other.contains("2 workers") && other.contains('3'), "{other}");
+    for parts in [0, usize::MAX] {
+        let error = Domains::new(&small, DomainKind::Parts(parts)).unwrap_err();
+        assert_eq!(error, DomainsError::Parts(parts));
+        assert!(error.to_string().contains(&parts.to_string()));
+    }
+}
+
+/// Would miss: domains of the machine at hand that leave a worker out; what they are on several nodes needs the guest machine.
+#[test]
+fn the_machine_at_hand_has_domains_of_every_kind() {
+    let pool = Pool::builder().threads(2).mapping(Mapping::Compact).build().unwrap();
+    for text in ["node", "cache", "package", "machine", "l3", "l2", "core", "pu"] {
+        let domains = Domains::new(&pool, text.parse().unwrap()).unwrap();
+        assert!((1..=2).contains(&domains.len()), "{text}");
+        assert!((0..2).all(|seat| domains.seats_of(domains.of_seat(seat)).contains(&seat)), "{text}");
+        if let Some(node) = domains.node(0) {
+            assert!(domains.on_node(node).is_some(), "{text}");
+        }
+    }
+}
+
+/// Would miss: threads outside the pool that cannot spawn, or are held up.
+#[test]
+fn foreign_threads_may_spawn_into_domains() {
+    ends(|| {
+        for order in ORDERS {
+            let pool = full_pool(2);
+            let (domains, ran) = (parts(&pool, 2), AtomicUsize::new(0));
+            let ran = &ran;
+            pool.run(|_| {
+                DomainScopeBuilder::new(&domains).order(order).max_pending(3).run(|s| {
+                    thread::scope(|foreign| {
+                        for _ in 0..3 {
+                            foreign
+                                .spawn(|| (0..50).for_each(|task| s.spawn_into(task % 2, move |_| add(ran))));
+                        }
+                    });
+                });
+            });
+            assert_eq!(ran.load(Ordering::SeqCst), 150);
+        }
+    });
+}
