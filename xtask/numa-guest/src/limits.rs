@@ -22,11 +22,11 @@ pub(crate) const CHECKS: &[Check] = &[
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// A control group, removed when dropped. Its processes go back to the root first.
-struct Group(PathBuf);
+pub(crate) struct Group(PathBuf);
 
 impl Group {
     /// A group below the root, or below another; the controllers are handed down to where it is.
-    fn new(name: &str, settings: &[(&str, &str)]) -> Result<Self, String> {
+    pub(crate) fn new(name: &str, settings: &[(&str, &str)]) -> Result<Self, String> {
         let folder = Path::new(ROOT).join(name);
         let parent = folder.parent().unwrap_or(Path::new(ROOT));
         write(&parent.join("cgroup.subtree_control"), "+cpu +cpuset")?;
@@ -39,7 +39,7 @@ impl Group {
     }
 
     /// Runs `check` with this process, all its threads, in the group.
-    fn with<R>(&self, check: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
+    pub(crate) fn with<R>(&self, check: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
         write(&self.0.join("cgroup.procs"), "0")?;
         let found = check();
         leave()?;

@@ -9,7 +9,7 @@ use sinew_core::{Mapping, Pool};
 use sinew_topology::{CpuSet, Machine, Seating};
 
 use crate::checks::{Check, Verdict, ensure, same};
-use crate::workers::{mask, pool, set_mask, survey, watch};
+use crate::workers::{mask, pool, restricted, survey, watch};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check { name: "pin/compact-fills-a-package-before-the-next", run: compact },
@@ -108,14 +108,6 @@ fn guests(shape: &Shape) -> Verdict {
     same("mask of a guest", &inside, &before)?;
     same("mask after the visit", &mask(), &before)?;
     Ok(Outcome::Passed)
-}
-
-/// Runs `check` on a thread that may use only these CPUs.
-fn restricted<R: Send>(cpus: &CpuSet, check: impl FnOnce() -> Result<R, String> + Send) -> Result<R, String> {
-    let thread = || set_mask(cpus).and_then(|()| check());
-    std::thread::scope(|scope| {
-        scope.spawn(thread).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 /// Some CPUs of a machine: all odd ones.

@@ -39,6 +39,17 @@ pub(crate) fn watch() -> CpuSet {
     (0..LOOKS).map(look).collect()
 }
 
+/// Runs `check` on a thread that may use only these CPUs.
+pub(crate) fn restricted<R: Send>(
+    cpus: &CpuSet,
+    check: impl FnOnce() -> Result<R, String> + Send,
+) -> Result<R, String> {
+    let thread = || set_mask(cpus).and_then(|()| check());
+    std::thread::scope(|scope| {
+        scope.spawn(thread).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// A pool whose every seat has a thread of its own.
 pub(crate) fn pool(threads: usize, mapping: &Mapping) -> Result<Pool, String> {
     let builder = Pool::builder().threads(threads).mapping(mapping.clone()).guest_seat(false);
