@@ -11,7 +11,7 @@
 //! | `checks` | the table of all checks, and how one is run |
 //! | `tree`, `hwloc` | the tree and distances, beside the shape and beside hwloc |
 //! | `pin` | workers and guests on CPUs |
-//! | `pages` | pages on nodes |
+//! | `pages`, `locality` | pages on nodes; queues of locality domains |
 //! | `limits`, `hotplug` | control groups; CPUs that are switched off |
 //! | `workers` | asking all workers of a pool, and the kernel about threads |
 //!
@@ -29,6 +29,8 @@ mod hwloc;
 mod init;
 #[cfg(target_os = "linux")]
 mod limits;
+#[cfg(target_os = "linux")]
+mod locality;
 #[cfg(target_os = "linux")]
 mod pages;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! Asking all workers of a pool, and the kernel about threads.
 
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use rustix::thread;
 use sinew_core::{Mapping, Pool};
@@ -30,11 +31,16 @@ pub(crate) fn set_mask(cpus: &CpuSet) -> Result<(), String> {
     thread::sched_setaffinity(None, &mask).map_err(|error| format!("cannot run on {cpus}: {error}"))
 }
 
+/// The CPU on which the calling thread runs.
+pub(crate) fn here() -> usize {
+    thread::sched_getcpu()
+}
+
 /// The CPUs on which the calling thread finds itself, looked at repeatedly.
 pub(crate) fn watch() -> CpuSet {
     let look = |_| {
         std::thread::yield_now();
-        thread::sched_getcpu()
+        here()
     };
     (0..LOOKS).map(look).collect()
 }
@@ -66,4 +72,33 @@ pub(crate) fn survey(pool: &Pool) -> Vec<Seen> {
     let mut seen = seen.into_inner().expect("no worker panics");
     seen.sort_by_key(|worker| worker.seat);
     seen
+}
+
+/// Holds threads up until it is opened.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+/// Long beside everything that happens here, so that what waits for longer waits in vain.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        *self.open.lock().expect("nobody panics with the lock") = true;
+        self.opened.notify_all();
+    }
+
+    /// Waits until it is open.
+    ///
+    /// # Panics
+    ///
+    /// If that is never.
+    pub(crate) fn wait(&self) {
+        let open = self.open.lock().expect("nobody panics with the lock");
+        let waited = self.opened.wait_timeout_while(open, PATIENCE, |open| !*open);
+        let opened = *waited.expect("nobody panics with the lock").0;
+        assert!(opened, "what should have happened first did not, within {PATIENCE:?}");
+    }
 }
