@@ -11,7 +11,7 @@
 //! | `checks` | the table of all checks, and how one is run |
 //! | `tree`, `hwloc` | the tree and distances, beside the shape and beside hwloc |
 //! | `pin` | workers and guests on CPUs |
-//! | `pages`, `locality` | pages on nodes; queues of locality domains |
+//! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
 //! | `limits`, `hotplug` | control groups; CPUs that are switched off |
 //! | `workers` | asking all workers of a pool, and the kernel about threads |
 //!
@@ -35,6 +35,8 @@ mod locality;
 mod pages;
 #[cfg(target_os = "linux")]
 mod pin;
+#[cfg(target_os = "linux")]
+mod placed;
 #[cfg(target_os = "linux")]
 mod tree;
 #[cfg(target_os = "linux")]

@@ -28,7 +28,7 @@ const PAGE: usize = 4096;
 const PAGES: usize = 60;
 
 /// Fresh memory. The kernel's large pages would come to lie as a whole, and are not what is asked about.
-pub(crate) fn fresh(pages: usize) -> Result<MmapMut, String> {
+fn fresh(pages: usize) -> Result<MmapMut, String> {
     let memory = MmapMut::map_anon(pages * PAGE).map_err(|error| format!("{pages} pages: {error}"))?;
     memory.advise(Advice::NoHugePage).map_err(|error| format!("large pages: {error}"))?;
     Ok(memory)
@@ -72,12 +72,17 @@ fn placed_from(cpu: usize, placement: Placement) -> Result<Vec<usize>, String> {
     })
 }
 
+/// Fails unless all of [`PAGES`] pages lie on `node`.
+fn all_on(what: &str, nodes: &[usize], node: usize) -> Result<(), String> {
+    same(&format!("{what}: nodes with their pages"), &counts(nodes), &vec![(node, PAGES)])
+}
+
 fn with_memory(shape: &Shape) -> impl Iterator<Item = usize> {
     (0..shape.nodes.len()).filter(|&node| shape.nodes[node].memory_mib > 0)
 }
 
 /// The node that the kernel serves a CPU from: its own, or the nearest with memory.
-fn nearest_memory(shape: &Shape, cpu: usize) -> Result<usize, String> {
+pub(crate) fn nearest_memory(shape: &Shape, cpu: usize) -> Result<usize, String> {
     let own = shape.node_of(cpu).ok_or_else(|| format!("CPU {cpu} has no node"))?;
     let nearest = with_memory(shape).min_by_key(|&node| expected_distance(shape, own, node));
     nearest.ok_or_else(|| "no node has memory".into())
@@ -98,7 +103,7 @@ fn untouched(_: &Shape) -> Verdict {
 fn first_touch(shape: &Shape) -> Verdict {
     for cpu in 0..shape.cpus() {
         let nodes = placed_from(cpu, Placement::FirstTouch)?;
-        same(&format!("pages touched on CPU {cpu}"), &nodes, &vec![nearest_memory(shape, cpu)?; PAGES])?;
+        all_on(&format!("touched on CPU {cpu}"), &nodes, nearest_memory(shape, cpu)?)?;
     }
     Ok(Outcome::Passed)
 }
@@ -107,7 +112,7 @@ fn bound(shape: &Shape) -> Verdict {
     for node in with_memory(shape) {
         for cpu in [0, shape.cpus() / 2, shape.cpus() - 1] {
             let nodes = placed_from(cpu, Placement::Bind(node))?;
-            same(&format!("pages bound to node {node}, touched on CPU {cpu}"), &nodes, &vec![node; PAGES])?;
+            all_on(&format!("bound to node {node}, touched on CPU {cpu}"), &nodes, node)?;
         }
     }
     Ok(Outcome::Passed)
@@ -123,7 +128,7 @@ fn bound_locally(shape: &Shape) -> Verdict {
         crate::workers::set_mask(&[to].into_iter().collect())?;
         touch(&mut fresh(PAGES)?)
     })?;
-    same("pages bound on CPU 0 and touched on the last", &nodes, &vec![own; PAGES])?;
+    all_on("bound on CPU 0 and touched on the last", &nodes, own)?;
     Ok(Outcome::Passed)
 }
 
@@ -143,7 +148,7 @@ fn cyclic(shape: &Shape) -> Verdict {
 fn one_node(shape: &Shape) -> Verdict {
     let first = with_memory(shape).next().ok_or("no node has memory")?;
     let nodes = placed_from(shape.cpus() - 1, Placement::OneNode)?;
-    same("pages on one node", &nodes, &vec![first; PAGES])?;
+    all_on("on one node", &nodes, first)?;
     Ok(Outcome::Passed)
 }
 
@@ -173,9 +178,9 @@ fn for_a_time(shape: &Shape) -> Verdict {
         let placed = place_pages_of_current_thread(Placement::Bind(last)).map_err(told)?;
         let inner = place_pages_of_current_thread(Placement::Cyclic).map_err(told)?;
         drop(inner);
-        same("after the inner one", &touch(&mut fresh(PAGES)?)?, &vec![last; PAGES])?;
+        all_on("after the inner one", &touch(&mut fresh(PAGES)?)?, last)?;
         drop(placed);
-        same("after both", &touch(&mut fresh(PAGES)?)?, &vec![own; PAGES])
+        all_on("after both", &touch(&mut fresh(PAGES)?)?, own)
     })?;
     Ok(Outcome::Passed)
 }
@@ -185,8 +190,8 @@ fn cpuset(shape: &Shape) -> Verdict {
     let group = Group::new("mems", &[("cpuset.mems", &last.to_string())])?;
     group.with(|| {
         same("nodes", &memory_nodes(), &[last].into_iter().collect())?;
-        same("one node", &placed_from(0, Placement::OneNode)?, &vec![last; PAGES])?;
-        same("cyclic", &placed_from(0, Placement::Cyclic)?, &vec![last; PAGES])?;
+        all_on("one node", &placed_from(0, Placement::OneNode)?, last)?;
+        all_on("cyclic", &placed_from(0, Placement::Cyclic)?, last)?;
         let refusal = Placement::Bind(0).check().err().map(|error| error.to_string());
         ensure(refusal.as_ref().is_some_and(|why| why.ends_with(&format!("only on {last}"))), || {
             format!("bound to node 0, outside the cpuset: {refusal:?}")

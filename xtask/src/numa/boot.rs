@@ -117,12 +117,14 @@ fn hear(transcript: &mut Transcript, text: &str) {
     }
 }
 
-/// Prints the kernel's last words.
+/// Prints the kernel's last words: from where it gave up, if it did.
 fn show_tail(console: &Path) {
     const LINES: usize = 20;
     let text = fs::read(console).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    println!("the end of {}:", console.display());
-    lines.iter().skip(lines.len().saturating_sub(LINES)).for_each(|line| println!("    {line}"));
+    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+    let first = panic.unwrap_or(lines.len().saturating_sub(LINES));
+    println!("from {}:", console.display());
+    lines.iter().skip(first).take(LINES).for_each(|line| println!("    {line}"));
 }
