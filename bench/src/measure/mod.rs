@@ -1,6 +1,7 @@
-//! What the tables cannot show: latencies, idling, memory. Measured on request, by name.
+//! What the tables cannot show: latencies, idling, memory, bandwidth. Measured on request, by name.
 
 mod idle;
+mod jacobi;
 mod latency;
 mod memory;
 
@@ -18,13 +19,18 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 3] = [
+pub(crate) const ALL: [Measure; 4] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
         run: latency::run,
     },
     Measure { name: "idle", about: "processor time of idle pools", run: idle::run },
+    Measure {
+        name: "jacobi",
+        about: "a six-point stencil beside a copy of the same memory, by form, store and block",
+        run: jacobi::run,
+    },
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
 ];
 
@@ -50,6 +56,7 @@ pub(crate) struct Line {
 enum Unit {
     Ns,
     Bytes,
+    Number,
 }
 
 impl Measure {
@@ -111,6 +118,8 @@ impl Unit {
         match self {
             Self::Ns => duration_of(value),
             Self::Bytes => format!("{:.1} KiB", value / 1024.0),
+            Self::Number if value < 10.0 => format!("{value:.3}"),
+            Self::Number => format!("{value:.1}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::options::{Error, Options};
 use crate::problem::Problem;
-use crate::{fib, heat, nqueens, quicksort, uts, wordcount};
+use crate::{fib, heat, jacobi, nqueens, quicksort, uts, wordcount};
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
 #[derive(Debug)]
@@ -39,7 +39,8 @@ impl App {
     }
 }
 
-static APPS: [App; 6] = [fib::APP, nqueens::APP, uts::APP, quicksort::APP, heat::APP, wordcount::APP];
+static APPS: [App; 7] =
+    [fib::APP, nqueens::APP, uts::APP, quicksort::APP, heat::APP, jacobi::APP, wordcount::APP];
 
 /// All applications, in the order in which they are shown.
 pub fn all() -> &'static [App] {

@@ -26,6 +26,7 @@
 //! | `uts` | the unbalanced tree search benchmark | nested joins, a task a tree node |
 //! | `quicksort` | sorting in place | nested joins above a cutoff |
 //! | `heat` | a 5-point stencil on a square plate | a loop over rows, once a time step |
+//! | [`jacobi`] | a six-point stencil on a cube | a task a block, in the queues of locality domains |
 //! | `wordcount`, `text` | words of all source files below a folder | a loop over pieces of text, maps merged |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
 //!
@@ -37,6 +38,7 @@ mod app;
 mod fib;
 mod gather;
 mod heat;
+pub mod jacobi;
 mod nqueens;
 mod options;
 mod problem;

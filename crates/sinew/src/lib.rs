@@ -22,6 +22,37 @@
 //! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
 //! ```
 //!
+//! Where memory is nearer to some cores than to others, data has a *locality domain*, and tasks are spawned into it. Jacobi's method on a field of layers,
+//! each of which stays with the workers that first touched it:
+//!
+//! ```
+//! use sinew::prelude::*;
+//!
+//! let pool = Pool::builder().threads(2).mapping(Mapping::Compact).build()?;
+//! let domains = Domains::new(&pool, DomainKind::Node)?;
+//! let (side, layer) = (8, 64);
+//! pool.run(|_| {
+//!     let field = || Placed::options(&domains).fill(side * layer, layer, |i| f64::from(i % layer == 0));
+//!     let (mut now, mut next) = (field()?, field()?);
+//!     for _ in 0..3 {
+//!         domain_scope(&domains, |s| {
+//!             for (k, (domain, layer_k)) in next.blocks_mut().enumerate().skip(1).take(side - 2) {
+//!                 let [below, here, above] = [k - 1, k, k + 1].map(|k| &now[k * layer..][..layer]);
+//!                 s.spawn_into(domain, move |_| {
+//!                     for i in side + 1..layer - side - 1 {
+//!                         let around = here[i - 1] + here[i + 1] + here[i - side] + here[i + side];
+//!                         layer_k[i] = (around + below[i] + above[i]) / 6.0;
+//!                     }
+//!                 });
+//!             }
+//!         });
+//!         std::mem::swap(&mut now, &mut next);
+//!     }
+//!     Ok::<(), sinew::locality::PlacementError>(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Where it runs
 //!
 //! Everything runs in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool, otherwise one for the whole
@@ -36,7 +67,7 @@
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //!
-//! The mechanism below them is the crate `sinew-core`.
+//! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is the crate `sinew-core`.
 
 mod divide;
 mod fold;
@@ -45,16 +76,21 @@ mod sort;
 
 pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
-pub use sinew_core::data::{Chunk, IntoItems, Items, ReadItems};
+pub use sinew_core::data::{
+    Chunk, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileOrder, streaming, tiles,
+};
+pub use sinew_core::locality;
+pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
 pub use sinew_core::{
     BuildError, Builder, Counters, Pool, Scope, ScopeBuilder, Victims, Wait, Worker, join, run, scope, spawn,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
-pub use sinew_topology::Mapping;
+pub use sinew_topology::{Mapping, Placement};
 
 /// What most programs need: `use sinew::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Mapping, Over, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, over,
+        DomainKind, DomainScope, Domains, Mapping, Over, Placed, Placement, Pool, Schedule, Scope, Step,
+        Victims, Wait, Worker, divide_and_conquer, domain_scope, over,
     };
 }

@@ -8,6 +8,8 @@
 //! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
 //! | `adapt` | chunks, zips and numbering of them |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
+//! | `stream` | stores past the caches |
+//! | `tiles` | three-dimensional arrays in pieces |
 //! | `sort`, `merge` | the stable parallel merge sort |
 
 mod adapt;
@@ -15,11 +17,15 @@ mod items;
 mod merge;
 mod output;
 mod sort;
+mod stream;
+mod tiles;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use sort::sort_by;
+pub use stream::{Streams, streaming};
+pub use tiles::{Row, Shape, Tile, TileOrder, tiles};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -1,6 +1,6 @@
 //! Items, outputs and sorting, with values that count their drops and functions that panic.
 
-use super::{Chunk, Enumerate, IntoItems, Items, Output, Zip, sort_by};
+use super::{Chunk, Enumerate, IntoItems, Items, Output, Shape, TileOrder, Zip, sort_by, streaming, tiles};
 use crate::source::Source;
 use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
@@ -200,4 +200,60 @@ fn filling_ends_at_the_first_error() {
     assert_eq!(unsafe { writer.try_fill(0..4, values.into_iter()) }, ControlFlow::Break("two"));
     drop(writer);
     assert_eq!(output.finish(), None::<Vec<i32>>);
+}
+
+/// Would miss: a value that is not written, or written beyond a line's end, at any alignment of either end.
+#[test]
+fn a_streamed_line_is_what_it_was_filled_with_and_nothing_beside_it() {
+    for (start, length) in (0..10).flat_map(|start| [0, 1, 7, 8, 9, 250, 600, 1021].map(|len| (start, len))) {
+        let mut array = vec![-1.0; 1100];
+        streaming(|streams| {
+            streams.write(&mut array[start..start + length], |piece, first| {
+                piece.iter_mut().enumerate().for_each(|(i, value)| *value = (first + i) as f64);
+            });
+        });
+        let right = |(i, value): (usize, &f64)| {
+            let inside = (start..start + length).contains(&i);
+            *value == if inside { (i - start) as f64 } else { -1.0 }
+        };
+        assert!(array.iter().enumerate().all(right), "{length} from {start}");
+    }
+}
+
+/// Would miss: a row in two tiles or in none, where tiles do not divide the array.
+#[test]
+fn every_row_is_in_one_tile() {
+    for shape in [(1, 1, 1), (3, 5, 7), (2, 10, 10), (4, 0, 3)] {
+        let shape = Shape { row: shape.0, rows: shape.1, layers: shape.2 };
+        for (size, order) in [(1, 1), (2, 3), (5, 7), (99, 2)]
+            .into_iter()
+            .flat_map(|size| [TileOrder::LayersOutside, TileOrder::RowsOutside].map(|order| (size, order)))
+        {
+            let mut array = vec![0; shape.len().unwrap()];
+            for tile in tiles(&mut array, shape, size, order) {
+                let (rows, layers) = (tile.rows(), tile.layers());
+                for row in tile.into_rows() {
+                    assert!(rows.contains(&row.row) && layers.contains(&row.layer));
+                    row.values.iter_mut().for_each(|value| *value += row.layer * shape.rows + row.row + 1);
+                }
+            }
+            let row_of = |i: usize| i / shape.row + 1;
+            assert!(array.iter().enumerate().all(|(i, value)| *value == row_of(i)), "{shape:?} in {size:?}");
+        }
+    }
+}
+
+/// Would miss: an order that is the same in both cases.
+#[test]
+fn tiles_come_in_the_order_asked_for() {
+    let shape = Shape { row: 1, rows: 4, layers: 4 };
+    let first = |order| {
+        let mut array = [0; 16];
+        let firsts: Vec<_> = tiles(&mut array, shape, (2, 2), order)
+            .map(|tile| (tile.rows().start, tile.layers().start))
+            .collect();
+        firsts
+    };
+    assert_eq!(first(TileOrder::LayersOutside), [(0, 0), (2, 0), (0, 2), (2, 2)]);
+    assert_eq!(first(TileOrder::RowsOutside), [(0, 0), (0, 2), (2, 0), (2, 2)]);
 }

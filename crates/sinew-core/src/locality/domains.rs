@@ -164,7 +164,20 @@ impl Domains {
     /// [`DomainsError::NotPlaced`] if the pool has no mapping and the machine more than one object of the kind; [`DomainsError::Parts`] for 0 parts, or
     /// more than a pool may have workers.
     pub fn new(pool: &Pool, kind: DomainKind) -> Result<Self, DomainsError> {
-        let (inner, machine) = (&*pool.inner, machine().0);
+        Self::in_pool(&pool.inner, kind)
+    }
+
+    /// Divides the pool of a worker.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn around(worker: &Worker, kind: DomainKind) -> Result<Self, DomainsError> {
+        Self::in_pool(worker.pool(), kind)
+    }
+
+    fn in_pool(inner: &Inner, kind: DomainKind) -> Result<Self, DomainsError> {
+        let machine = machine().0;
         let seats = inner.seats.len();
         let Some(level) = kind.level(machine) else {
             let DomainKind::Parts(parts) = kind else { unreachable!("only parts have no level") };

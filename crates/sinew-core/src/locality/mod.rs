@@ -12,11 +12,15 @@
 //! | `domains` | which worker belongs to which domain |
 //! | `queues` | the queues, and the tokens that stand for their tasks |
 //! | `scope` | scopes that spawn into domains |
+//! | `placed` | arrays whose blocks know their domain |
 
 mod domains;
+mod placed;
 mod queues;
 mod scope;
 
 pub use domains::{DomainKind, Domains, DomainsError, ParseDomainKindError};
+pub use placed::{Deal, Placed, PlacedOptions};
 pub use queues::Order;
 pub use scope::{DomainScope, DomainScopeBuilder, domain_scope};
+pub use sinew_topology::{Placement, PlacementError, where_is};

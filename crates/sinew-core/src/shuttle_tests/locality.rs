@@ -11,10 +11,10 @@ fn full(threads: usize) -> Pool {
 fn tasks_in_domains(order: Order) {
     let pool = full(2);
     let (domains, ran) = (Domains::new(&pool, DomainKind::Parts(2)).unwrap(), AtomicUsize::new(0));
+    let ran = &ran;
     pool.run(|w| {
         DomainScopeBuilder::new(&domains).order(order).max_pending(3).run_on(w, |s| {
             for task in 0..3 {
-                let (s, ran) = (&s, &ran);
                 s.spawn_into(task % 2, move |_| {
                     add(ran);
                     s.spawn_into(1, move |_| add(ran));
@@ -22,7 +22,7 @@ fn tasks_in_domains(order: Order) {
             }
         });
     });
-    assert_eq!(ran.into_inner(), 6);
+    assert_eq!(ran.load(Ordering::SeqCst), 6);
 }
 
 /// Would miss: a task that is lost or run twice, and a token that finds nothing, with two thieves and a bound.

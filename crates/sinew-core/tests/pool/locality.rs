@@ -5,7 +5,8 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use sinew_core::locality::{
-    DomainKind, DomainScope, DomainScopeBuilder, Domains, DomainsError, Order, domain_scope,
+    Deal, DomainKind, DomainScope, DomainScopeBuilder, Domains, DomainsError, Order, Placed, Placement,
+    domain_scope,
 };
 use sinew_core::{Pool, Worker};
 use sinew_topology::Mapping;
@@ -305,4 +306,68 @@ fn foreign_threads_may_spawn_into_domains() {
             assert_eq!(ran.load(Ordering::SeqCst), 150);
         }
     });
+}
+
+/// Would miss: a value that is not there or not its own, a block that is touched elsewhere than where it belongs, with any placement, at the uneven end, too.
+#[test]
+fn placed_blocks_hold_their_values_and_know_who_touched_them() {
+    ends(|| {
+        let pool = full_pool(3);
+        let domains = parts(&pool, 3);
+        let placements =
+            ["first-touch", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
+        for (placement, deal) in
+            placements.into_iter().flat_map(|p| [Deal::Static, Deal::Cyclic, Deal::One(2)].map(|d| (p, d)))
+        {
+            let placed = pool.run(|_| {
+                let options = Placed::options(&domains).deal(deal).placement(placement);
+                options.fill(10_001, 1_000, |i| i as u64)
+            });
+            let mut placed = match placed {
+                Ok(placed) => placed,
+                Err(error) => {
+                    println!("skipped: {error}");
+                    continue;
+                }
+            };
+            assert!(placed.iter().copied().eq(0..10_001) && placed.blocks() == 11);
+            let dealt: Vec<_> = (0..11).map(|block| deal.domain(block, 11, 3)).collect();
+            assert!(dealt.iter().enumerate().all(|(block, domain)| placed.domain_of(block) == *domain));
+            placed.ask_kernel().unwrap_or_else(|error| println!("skipped: {error}"));
+            let owners: Vec<_> = placed.blocks_mut().map(|(domain, block)| (domain, block.len())).collect();
+            assert!(owners.iter().map(|(domain, _)| *domain).eq(dealt), "parts lie on no node, so they stay");
+            assert_eq!((owners[9].1, owners[10].1), (1_000, 1));
+        }
+    });
+}
+
+/// Would miss: blocks that are said to be a guest's, though a thread touched them.
+#[test]
+fn a_block_belongs_to_who_touched_it() {
+    ends(|| {
+        let pool = pool(2);
+        let domains = parts(&pool, 2);
+        let placed =
+            pool.install(|w| Placed::options(&domains).fill(64, 8, |_| domains.of(w)).map(|p| p.to_vec()));
+        assert!(placed.is_ok());
+        let placed = pool.install(|_| Placed::options(&domains).fill(64, 8, |i| i)).unwrap();
+        assert!((0..8).all(|block| placed.domain_of(block) == 1), "only seat 1 has a thread here");
+    });
+}
+
+/// Would miss: arrays of nothing, and of nothing's size; errors after the fact.
+#[test]
+fn odd_arrays_are_arrays_and_impossible_ones_are_errors() {
+    let pool = full_pool(2);
+    let domains = parts(&pool, 2);
+    let empty = pool.run(|_| Placed::options(&domains).fill(0, 5, |i| i)).unwrap();
+    assert_eq!((empty.len(), empty.blocks()), (0, 0));
+    let units = pool.run(|_| Placed::options(&domains).fill(9, 5, |_| ())).unwrap();
+    assert_eq!((units.len(), units.blocks()), (9, 2));
+    let touched = AtomicUsize::new(0);
+    let nowhere = Placed::options(&domains).placement(Placement::Bind(999_999));
+    let error = pool.run(|_| nowhere.fill(9, 5, |_| add(&touched))).unwrap_err();
+    assert!(error.to_string().contains("`bind:999999`") && touched.into_inner() == 0, "{error}");
+    let error = pool.run(|_| Placed::options(&domains).fill(usize::MAX, 1 << 40, |i| i)).unwrap_err();
+    assert!(error.to_string().contains("no room"), "{error}");
 }

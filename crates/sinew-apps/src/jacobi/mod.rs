@@ -1,0 +1,130 @@
+//! Jacobi's method in three dimensions: a six-point stencil on a cube, in blocks, as loops, tasks, and tasks in the queues of locality domains.
+//!
+//! Source: the toy model of M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues" (2009), whose published size is a
+//! cube of 600 sites in blocks of 600 x 10 x 10. It shows where data lies: nearly all of its time goes into moving it.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `kernel` | one row, with ordinary stores and past the caches; the field that is only scaled |
+//! | `lattice` | the cube, its blocks, and one sweep in every form |
+
+mod kernel;
+mod lattice;
+
+use std::fmt;
+use std::mem;
+
+use sinew::locality::{Deal, Order};
+use sinew::{DomainKind, Domains, Worker};
+
+pub use kernel::Stores;
+pub use lattice::{Form, Lattice, Plan};
+
+use crate::app::App;
+use crate::options::{Error, Numbers, Options};
+use crate::problem::{Problem, Solve, Wrong, problem};
+use kernel::Wave;
+use lattice::sweep;
+
+const SIZES: &str = "a side of 3 to 1200 sites";
+
+const NUMBERS: Numbers =
+    Numbers { app: "jacobi", sizes: SIZES, tiny: 24, small: 120, full: 600, range: 3..=1200 };
+
+pub(crate) const APP: App = App {
+    name: "jacobi",
+    about: "a six-point stencil on a cube: a task a block, a queue a locality domain",
+    sizes: SIZES,
+    demo: "small",
+    loops: false,
+    reads_files: false,
+    prepare,
+};
+
+/// Sweeps.
+const STEPS: usize = 10;
+
+/// The domains of the published machine, where there are no NUMA nodes.
+const PARTS: usize = 4;
+
+/// The largest error a site may have after `STEPS` sweeps, as a share of the largest site.
+const TOLERANCE: f64 = 1e-13;
+
+fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
+    let side = NUMBERS.pick(&options.size)? as usize;
+    // Two fields at a time, and the answers of both versions.
+    let bytes = 4 * side.pow(3) * size_of::<f64>();
+    let mut probe: Vec<u8> = Vec::new();
+    if probe.try_reserve_exact(bytes).is_err() {
+        return Err(Error::Memory { app: APP.name, bytes: bytes as u64 });
+    }
+    Ok(problem(Jacobi { plan: Plan::published(side) }))
+}
+
+struct Jacobi {
+    plan: Plan,
+}
+
+/// The cube after all sweeps.
+#[derive(Debug, Clone, PartialEq)]
+struct Cube(Vec<f64>);
+
+impl fmt::Display for Cube {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9} at most", self.0.iter().copied().fold(0.0, f64::max))
+    }
+}
+
+impl Jacobi {
+    fn run(&self, [mut now, mut next]: [Vec<f64>; 2], form: Form, domains: &Domains) -> Cube {
+        let slabs = self.plan.side.div_ceil(self.plan.block.1);
+        let owners = |slab| Deal::Static.domain(slab, slabs, domains.len());
+        for _ in 0..STEPS {
+            sweep(&self.plan, form, domains, owners, &now, &mut next);
+            mem::swap(&mut now, &mut next);
+        }
+        Cube(now)
+    }
+}
+
+/// NUMA nodes where there are several, else as many parts as the published machine has.
+fn domains(worker: &Worker) -> Domains {
+    let nodes = Domains::around(worker, DomainKind::Node).ok().filter(|nodes| nodes.len() > 1);
+    let parts = || Domains::around(worker, DomainKind::Parts(PARTS)).expect("any pool has parts");
+    nodes.unwrap_or_else(parts)
+}
+
+impl Solve for Jacobi {
+    type Input = [Vec<f64>; 2];
+    type Answer = Cube;
+
+    fn size(&self) -> String {
+        let (side, (rows, layers)) = (self.plan.side, self.plan.block);
+        format!("{side} x {side} x {side}, blocks of {side} x {rows} x {layers}, {STEPS} sweeps")
+    }
+
+    fn input(&self) -> [Vec<f64>; 2] {
+        let wave = Wave::new(self.plan.side);
+        let field: Vec<f64> = (0..self.plan.side.pow(3)).map(|at| wave.site(at)).collect();
+        [field.clone(), field]
+    }
+
+    fn serial(&self, [mut now, mut next]: [Vec<f64>; 2]) -> Cube {
+        for _ in 0..STEPS {
+            lattice::sweep_serial(&self.plan, &now, &mut next);
+            mem::swap(&mut now, &mut next);
+        }
+        Cube(now)
+    }
+
+    fn parallel(&self, worker: &Worker, fields: [Vec<f64>; 2]) -> Cube {
+        self.run(fields, Form::Tasks(Order::Ring), &domains(worker))
+    }
+
+    /// The stencil scales the field it begins with, and changes nothing else about it.
+    fn check(&self, Cube(sites): &Cube) -> Result<(), Wrong> {
+        Wrong::unless(sites.len() == self.plan.side.pow(3), || "the cube has another size".to_owned())?;
+        let error = Wave::new(self.plan.side).error(sites, STEPS);
+        Wrong::unless(error <= TOLERANCE, || format!("a site is wrong by {error:e} of the largest"))
+    }
+}

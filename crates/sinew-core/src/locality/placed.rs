@@ -1,0 +1,305 @@
+//! Arrays whose blocks know their domain.
+//!
+//! A page lies where it is first touched. So the array is filled by the workers of the domains: each block by those of the domain it is dealt to, in a
+//! strict scope. What domain a block belongs to is who touched it, or, asked for, where the kernel says that its pages are.
+//!
+//! # Invariants
+//!
+//! - P1: when a `Placed` can be seen, its memory holds `len` values of `T`.
+//! - P2: blocks are disjoint and cover the array.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+use sinew_sync::lock::Mutex;
+use sinew_topology::{Memory, Placement, PlacementError, where_is};
+
+use super::domains::Domains;
+use super::queues::Order;
+use super::scope::DomainScopeBuilder;
+use crate::worker::Worker;
+
+/// How blocks are dealt to domains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Deal {
+    /// Each domain gets neighbouring blocks: OpenMP's `static`.
+    #[default]
+    Static,
+    /// In turn: OpenMP's `static,1`.
+    Cyclic,
+    /// All to one domain.
+    One(usize),
+}
+
+impl Deal {
+    /// The domain of `block`, one of `blocks`, among `domains`.
+    ///
+    /// ```
+    /// use sinew_core::locality::Deal;
+    ///
+    /// assert_eq!([0, 1, 2, 3, 4, 5].map(|block| Deal::Static.domain(block, 6, 3)), [0, 0, 1, 1, 2, 2]);
+    /// assert_eq!([0, 1, 2, 3, 4, 5].map(|block| Deal::Cyclic.domain(block, 6, 3)), [0, 1, 2, 0, 1, 2]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If all go to a domain that does not exist.
+    pub fn domain(self, block: usize, blocks: usize, domains: usize) -> usize {
+        match self {
+            Self::Static => block * domains / blocks.max(1),
+            Self::Cyclic => block % domains,
+            Self::One(domain) => {
+                assert!(domain < domains, "there is no locality domain {domain}: there are {domains}");
+                domain
+            }
+        }
+    }
+}
+
+/// The options of an array whose blocks know their domain.
+#[derive(Debug, Clone)]
+#[must_use = "nothing is allocated before `fill`"]
+pub struct PlacedOptions {
+    domains: Domains,
+    deal: Deal,
+    placement: Placement,
+    large_pages: bool,
+}
+
+/// An array in blocks, each of which knows its locality domain. It is a slice for the rest.
+///
+/// ```
+/// use sinew_core::Pool;
+/// use sinew_core::locality::{Deal, DomainKind, Domains, Placed};
+///
+/// let pool = Pool::builder().threads(2).guest_seat(false).build()?;
+/// let domains = Domains::new(&pool, DomainKind::Parts(2))?;
+/// let squares = pool.run(|_| Placed::options(&domains).deal(Deal::Cyclic).fill(1000, 250, |i| i * i))?;
+/// assert_eq!((squares.len(), squares[30]), (1000, 900));
+/// assert_eq!([0, 1, 2, 3].map(|block| squares.domain_of(block)), [0, 1, 0, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Placed<T> {
+    memory: Memory,
+    len: usize,
+    block: usize,
+    owners: Vec<usize>,
+    domains: Domains,
+    values: PhantomData<T>,
+}
+
+impl PlacedOptions {
+    /// To which domain each block belongs; [`Deal::Static`] by default.
+    pub fn deal(mut self, deal: Deal) -> Self {
+        self.deal = deal;
+        self
+    }
+
+    /// Where the pages lie; where they are first touched by default. [`Placement::BindLocal`] is strict about that. Whatever the placement, the blocks are filled
+    /// by their domains' workers.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// Asks for large pages, of some megabytes, which are quicker to use and coarser to place.
+    pub fn large_pages(mut self, large: bool) -> Self {
+        self.large_pages = large;
+        self
+    }
+
+    /// An array of `len` values in blocks of `block`, the last of which may be shorter; value number `i` is `value(i)`.
+    ///
+    /// Workers of a domain fill its blocks, in the current pool. A domain without a thread of its own, as that of a guest, has its blocks filled by others,
+    /// and then they belong to those.
+    ///
+    /// # Errors
+    ///
+    /// As [`Memory::new`].
+    ///
+    /// # Panics
+    ///
+    /// If `block` is 0, or `value` panics; or the pool is not that of the domains.
+    pub fn fill<T, F>(self, len: usize, block: usize, value: F) -> Result<Placed<T>, PlacementError>
+    where
+        T: Copy + Send + Sync,
+        F: Fn(usize) -> T + Sync,
+    {
+        assert!(block > 0, "blocks of 0 values never fill an array: use at least 1");
+        let bytes = len.checked_mul(size_of::<T>()).filter(|_| align_of::<T>() <= Memory::page_bytes());
+        // Local binding is each worker's affair.
+        let of_all =
+            if self.placement == Placement::BindLocal { Placement::FirstTouch } else { self.placement };
+        self.placement.check()?;
+        let memory = Memory::new(bytes.unwrap_or(usize::MAX), of_all)?;
+        let memory = if self.large_pages { memory.with_large_pages() } else { memory };
+        let mut owners = vec![0; len.div_ceil(block)];
+        let failure = Mutex::new(None);
+        let filling = Filling { options: &self, memory: &memory, len, block, failure: &failure };
+        filling.run(&mut owners, &value);
+        match failure.lock().take() {
+            Some(error) => Err(error),
+            None => Ok(Placed { memory, len, block, owners, domains: self.domains, values: PhantomData }),
+        }
+    }
+}
+
+/// An array that is being filled.
+struct Filling<'a> {
+    options: &'a PlacedOptions,
+    memory: &'a Memory,
+    len: usize,
+    block: usize,
+    failure: &'a Mutex<Option<PlacementError>>,
+}
+
+impl Filling<'_> {
+    fn run<T, F>(&self, owners: &mut [usize], value: &F)
+    where
+        T: Copy + Send + Sync,
+        F: Fn(usize) -> T + Sync,
+    {
+        let domains = &self.options.domains;
+        let blocks = owners.len();
+        DomainScopeBuilder::new(domains).order(Order::Strict).run(|s| {
+            for (block, owner) in owners.iter_mut().enumerate() {
+                let domain = self.options.deal.domain(block, blocks, domains.len());
+                s.spawn_into(domain, move |worker| {
+                    *owner = self.owner(domain, worker);
+                    self.fill(block, value);
+                });
+            }
+        });
+    }
+
+    /// Whose a block is that was dealt to `domain` and is filled by `worker`.
+    fn owner(&self, domain: usize, worker: &Worker) -> usize {
+        let domains = &self.options.domains;
+        if domains.seats_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
+    }
+
+    fn fill<T: Copy>(&self, block: usize, value: &impl Fn(usize) -> T) {
+        let range = block * self.block..(block + 1).saturating_mul(self.block).min(self.len);
+        if self.options.placement == Placement::BindLocal {
+            let bytes = range.start * size_of::<T>()..range.end * size_of::<T>();
+            if let Err(error) = self.memory.place(bytes, Placement::BindLocal) {
+                *self.failure.lock() = Some(error);
+            }
+        }
+        let start = self.memory.start().cast::<T>();
+        for i in range {
+            let value = value(i);
+            // SAFETY: the memory has room for `len` values, aligned as pages are; the place is this block's, and so this task's alone (P2).
+            unsafe { start.add(i).write(value) };
+        }
+    }
+}
+
+// For the type that nobody needs to name.
+impl Placed<()> {
+    /// Begins an array with these domains: dealt statically, placed by first touch.
+    pub fn options(domains: &Domains) -> PlacedOptions {
+        let (deal, placement) = (Deal::default(), Placement::default());
+        PlacedOptions { domains: domains.clone(), deal, placement, large_pages: false }
+    }
+}
+
+impl<T: Copy + Send + Sync> Placed<T> {
+    /// The number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Which values a block has.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such block.
+    pub fn range_of(&self, block: usize) -> Range<usize> {
+        assert!(block < self.blocks(), "there is no block {block}: there are {}", self.blocks());
+        block * self.block..((block + 1) * self.block).min(self.len)
+    }
+
+    /// The domain of a block.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such block.
+    pub fn domain_of(&self, block: usize) -> usize {
+        self.owners[block]
+    }
+
+    /// The domains that the blocks belong to.
+    pub fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
+    /// All blocks, each with its domain.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = (usize, &mut [T])> {
+        let block = self.block;
+        let owners = self.owners.clone();
+        owners.into_iter().zip(self.chunks_mut(block))
+    }
+
+    /// Asks the kernel where the blocks lie, and gives each to the domain on the node that holds most of its pages. A block whose domain lies on that node
+    /// keeps it; so do all where domains are mere parts.
+    ///
+    /// # Errors
+    ///
+    /// As [`where_is`].
+    pub fn ask_kernel(&mut self) -> Result<(), PlacementError> {
+        for block in 0..self.blocks() {
+            let node = most_frequent(&where_is(&self[self.range_of(block)])?);
+            let stays = node.is_none() || self.domains.node(self.owners[block]) == node;
+            if let Some(domain) = node.filter(|_| !stays).and_then(|node| self.domains.on_node(node)) {
+                self.owners[block] = domain;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The node that occurs most often, the lowest of several.
+fn most_frequent(nodes: &[Option<usize>]) -> Option<usize> {
+    let mut known: Vec<usize> = nodes.iter().flatten().copied().collect();
+    known.sort_unstable();
+    let runs = known.chunk_by(|a, b| a == b);
+    runs.rev().max_by_key(|run| run.len()).map(|run| run[0])
+}
+
+impl<T> Deref for Placed<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: P1.
+        unsafe { from_raw_parts(self.memory.start().cast().as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for Placed<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: P1; borrowed mutably as long as the slice.
+        unsafe { from_raw_parts_mut(self.memory.start().cast().as_ptr(), self.len) }
+    }
+}
+
+impl<T> fmt::Debug for Placed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Placed").field("len", &self.len).field("owners", &self.owners).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Would miss: a tie that depends on the order of the pages.
+    #[test]
+    fn the_node_of_most_pages_counts() {
+        assert_eq!(most_frequent(&[Some(2), None, Some(1), Some(2)]), Some(2));
+        assert_eq!(most_frequent(&[Some(3), Some(1)]), Some(1));
+        assert_eq!(most_frequent(&[None, None]), None);
+    }
+}
