@@ -3,6 +3,7 @@
 mod idle;
 mod latency;
 mod memory;
+mod victims;
 
 use crate::bars::Verdict;
 use crate::problem::Scale;
@@ -18,7 +19,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 3] = [
+pub(crate) const ALL: [Measure; 4] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
@@ -26,6 +27,11 @@ pub(crate) const ALL: [Measure; 3] = [
     },
     Measure { name: "idle", about: "processor time of idle pools", run: idle::run },
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
+    Measure {
+        name: "victims",
+        about: "a failed attempt to steal, and fib, under each victim policy",
+        run: victims::run,
+    },
 ];
 
 /// What one measurement found.

@@ -48,6 +48,7 @@ pub use over::{Over, over};
 pub use sinew_core::data::{Chunk, IntoItems, Items, ReadItems};
 pub use sinew_core::{
     BuildError, Builder, Counters, Pool, Scope, ScopeBuilder, Victims, Wait, Worker, join, run, scope, spawn,
+    victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_topology::Mapping;
