@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on this machine prints
 //! `skipped: reason`.
 
-use crate::{checkers, command, rayon, tidy};
+use crate::{checkers, command, numa, rayon, tidy};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ struct Step {
 }
 
 /// In order: what fails fast first.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&command::root()).map(|()| Passed) },
     Step { name: "clippy", run: clippy },
@@ -35,6 +35,7 @@ const STEPS: [Step; 14] = [
     Step { name: "shuttle", run: || checkers::shuttle(checkers::Depth::default()).map(|()| Passed) },
     Step { name: "aarch64", run: || check_for("aarch64-unknown-linux-gnu") },
     Step { name: "windows", run: || check_for("x86_64-pc-windows-msvc") },
+    Step { name: "numa-guest", run: numa_guest },
     Step { name: "bench", run: || bench(&["--tiny"]) },
     Step { name: "programs", run: || bench(&["programs", "--tiny"]) },
     Step { name: "measure", run: measure },
@@ -133,6 +134,11 @@ fn installed_targets() -> Vec<String> {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "list", "--installed"]);
     command::output(&mut rustup).map_or_else(|_| Vec::new(), |list| list.lines().map(str::to_owned).collect())
+}
+
+/// Needs an emulator and a kernel, which few machines have installed.
+fn numa_guest() -> Result<Outcome, String> {
+    numa::in_ci().map(|missing| missing.map_or(Passed, Skipped))
 }
 
 /// The measuring commands, each at its smallest.

@@ -7,11 +7,13 @@
 //! | `tidy` | house rules that no compiler checks | [`tidy`] |
 //! | `loom`, `shuttle`, `stress` | the concurrency checkers | [`checkers`] |
 //! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
+//! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
 //! | `bench` | the side-by-side benchmarks | `bench/` |
 
 mod checkers;
 mod ci;
 mod command;
+mod numa;
 mod rayon;
 mod tidy;
 
@@ -48,6 +50,8 @@ enum Chore {
     },
     /// Hold the drop-in for rayon-core to rayon's own tests, and to programs that use rayon.
     Rayon(rayon::Options),
+    /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
+    NumaGuest(numa::Options),
     /// Compare with other runtimes; the arguments are those of the bench program (`-- --help` lists them).
     Bench {
         /// Arguments for the bench program.
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         Chore::Shuttle(depth) => checkers::shuttle(depth),
         Chore::Stress { seconds } => checkers::stress(seconds),
         Chore::Rayon(options) => rayon::run(&options),
+        Chore::NumaGuest(options) => numa::run(&options),
         Chore::Bench { arguments } => bench(&arguments),
     };
     match done {

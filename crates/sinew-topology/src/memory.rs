@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use crate::pages::{Placement, PlacementError};
+use crate::pages::{Placement, PlacementError, memory_nodes};
 use crate::sys::{self, Area, Policy};
 
 /// Zeroed memory that starts at the start of a page, and of which no page is there before it is touched.
@@ -46,10 +46,15 @@ impl Memory {
         let area = Area::new(whole).map_err(|source| PlacementError::Memory { bytes, source })?;
         let memory = Self { area, bytes };
         memory.place(0..bytes, placement)?;
+        // Some systems make large pages unasked; one touch then places them as a whole.
+        let by_page = matches!(placement, Placement::FirstTouch | Placement::BindLocal | Placement::Cyclic);
+        if by_page && memory_nodes().len() > 1 {
+            memory.area.refuse_large_pages();
+        }
         Ok(memory)
     }
 
-    /// Asks for large pages, where the system has them. Large pages are placed as a whole: those of `Cyclic` go to the nodes in large steps.
+    /// Asks for large pages, where the system has them; without that there are none on machines of several nodes, unless all pages go to one. Large pages are placed as a whole: those of `Cyclic` go to the nodes in large steps.
     #[must_use]
     pub fn with_large_pages(self) -> Self {
         self.area.advise_large_pages();

@@ -119,6 +119,12 @@ mod imp {
             let _ = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_HUGEPAGE) };
         }
 
+        /// Keeps the system from making large pages, as some do unasked.
+        pub(crate) fn refuse_large_pages(&self) {
+            // SAFETY: as for `advise_large_pages`. A kernel without large pages refuses, and makes none.
+            let _ = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_NOHUGEPAGE) };
+        }
+
         pub(crate) fn start(&self) -> NonNull<u8> {
             self.start
         }
@@ -335,6 +341,8 @@ mod imp {
         }
 
         pub(crate) fn advise_large_pages(&self) {}
+
+        pub(crate) fn refuse_large_pages(&self) {}
 
         pub(crate) fn start(&self) -> NonNull<u8> {
             self.start

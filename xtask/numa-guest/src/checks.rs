@@ -1,0 +1,110 @@
+//! The table of all checks, and how one is run.
+//!
+//! A group of checks is a file with a `CHECKS` of its own; a new group is one more line in [`groups`]. Checks run one after the other in the order of the table, and
+//! leave the machine as they found it.
+
+use std::fs::File;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use numa_protocol::{Line, Order, Outcome, Shape};
+
+use crate::{hotplug, hwloc, limits, locality, pages, pin, placed, tree};
+
+/// What a check finds: that all is as it should be, or that it cannot be looked at here; an error says what is wrong.
+pub(crate) type Verdict = Result<Outcome, String>;
+
+/// Something that should hold on any machine of a known shape.
+pub(crate) struct Check {
+    /// Group, slash, what should hold.
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(&Shape) -> Verdict,
+}
+
+/// In the order in which they run: what others rely on first, what changes the machine last.
+fn groups() -> [&'static [Check]; 8] {
+    [
+        tree::CHECKS,
+        hwloc::CHECKS,
+        pin::CHECKS,
+        pages::CHECKS,
+        locality::CHECKS,
+        placed::CHECKS,
+        limits::CHECKS,
+        hotplug::CHECKS,
+    ]
+}
+
+/// Runs what was ordered and writes the answer.
+///
+/// # Errors
+///
+/// The answer cannot be written. What checks find is no error here.
+pub(crate) fn run(order: &Order, answer: &mut File) -> Result<(), String> {
+    let wanted = |check: &&Check| {
+        order.only.is_empty() || order.only.iter().any(|start| check.name.starts_with(start.as_str()))
+    };
+    let checks: Vec<&Check> = groups().into_iter().flatten().filter(wanted).collect();
+    say(answer, &Line::Plan(checks.iter().map(|check| check.name.to_owned()).collect()))?;
+    for check in checks {
+        let outcome = outcome(check, &order.shape);
+        say(answer, &Line::Check { name: check.name.to_owned(), outcome })?;
+    }
+    say(answer, &Line::End)
+}
+
+fn say(answer: &mut File, line: &Line) -> Result<(), String> {
+    writeln!(answer, "{line}").map_err(|error| format!("cannot answer: {error}"))
+}
+
+fn outcome(check: &Check, shape: &Shape) -> Outcome {
+    let verdict = catch_unwind(AssertUnwindSafe(|| (check.run)(shape)));
+    verdict.unwrap_or_else(|panic| Err(message(&*panic))).unwrap_or_else(Outcome::Failed)
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("without a message"))
+}
+
+/// Fails with both values if they differ.
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    found: &T,
+    expected: &T,
+) -> Result<(), String> {
+    ensure(found == expected, || format!("{what}: found {found:?}, expected {expected:?}"))
+}
+
+/// Fails with a reason unless `holds`.
+pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: what the checks themselves look at, which only the emulated machine shows.
+
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_check_has_a_name_of_its_own_without_blanks() {
+        let names: Vec<&str> = groups().into_iter().flatten().map(|check| check.name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        assert!(names.iter().all(|name| name.contains('/') && !name.contains(char::is_whitespace)));
+    }
+
+    #[test]
+    fn a_check_that_panics_fails_with_its_message() {
+        let shape = serde_json::from_str(
+            r#"{"name":"x","packages":1,"cores":1,"threads":1,"nodes":[],"distances":[]}"#,
+        );
+        let shape: Shape = shape.expect("a shape");
+        let check = Check { name: "a/b", run: |shape| panic!("no {}", shape.name) };
+        assert_eq!(outcome(&check, &shape), Outcome::Failed("panicked: no x".into()));
+        let check = Check { name: "a/b", run: |_| same("cpus", &1, &2).map(|()| Outcome::Passed) };
+        assert_eq!(outcome(&check, &shape), Outcome::Failed("cpus: found 1, expected 2".into()));
+    }
+}

@@ -1,0 +1,72 @@
+#![forbid(unsafe_code)]
+//! The first process of a machine with several NUMA nodes: checks Sinew from inside, answers, switches the machine off.
+//!
+//! `cargo xtask numa-guest` boots it in an emulator, of which [`numa_protocol`] says what both must agree on. No machine at hand has several
+//! nodes, but the kernel cannot tell: what is checked here is what that kernel says and does, on a machine whose shape is known from the
+//! command line it was made by.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `init` | what the first process must do for itself: mounts, the serial line, power off |
+//! | `checks` | the table of all checks, and how one is run |
+//! | `tree`, `hwloc` | the tree and distances, beside the shape and beside hwloc |
+//! | `pin` | workers and guests on CPUs |
+//! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
+//! | `limits`, `hotplug` | control groups; CPUs that are switched off |
+//! | `workers` | asking all workers of a pool, and the kernel about threads |
+//!
+//! # Not handled
+//!
+//! Time: an emulated machine has no near and far memory, so that nothing here is measured.
+
+#[cfg(target_os = "linux")]
+mod checks;
+#[cfg(target_os = "linux")]
+mod hotplug;
+#[cfg(target_os = "linux")]
+mod hwloc;
+#[cfg(target_os = "linux")]
+mod init;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod locality;
+#[cfg(target_os = "linux")]
+mod pages;
+#[cfg(target_os = "linux")]
+mod pin;
+#[cfg(target_os = "linux")]
+mod placed;
+#[cfg(target_os = "linux")]
+mod tree;
+#[cfg(target_os = "linux")]
+mod workers;
+
+use std::process::ExitCode;
+
+/// What anybody is told who starts this by hand.
+const NOT_HERE: &str =
+    "numa-guest: this is the first process of an emulated machine: `cargo xtask numa-guest` boots it";
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    if !init::is_first_process() {
+        eprintln!("{NOT_HERE}");
+        return ExitCode::from(2);
+    }
+    let done = init::prepare().and_then(|mut answer| {
+        let order = init::order()?;
+        checks::run(&order, &mut answer)
+    });
+    if let Err(why) = done {
+        // To the kernel's console: the answer may be what is broken.
+        eprintln!("numa-guest: {why}");
+    }
+    init::power_off()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    eprintln!("{NOT_HERE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,31 @@
+#![forbid(unsafe_code)]
+//! What the NUMA guest and the program that boots it must agree on.
+//!
+//! `cargo xtask numa-guest` describes a machine to the emulator and puts an [`Order`] into the guest's initial RAM disk: that same
+//! machine, as the guest should find it. The guest answers over a serial line, one [`Line`] at a time.
+
+mod line;
+mod shape;
+
+pub use line::{Line, Outcome};
+pub use shape::{Node, Shape};
+
+use serde::{Deserialize, Serialize};
+
+/// Where the guest finds its [`Order`], as JSON.
+pub const ORDER_PATH: &str = "/order.json";
+
+/// Where the guest finds hwloc's `lstopo-no-graphics`, if the host has one.
+pub const LSTOPO_PATH: &str = "/hwloc/lstopo";
+
+/// The serial line that [`Line`]s are written to; the kernel has the first one for itself.
+pub const ANSWER_PATH: &str = "/dev/ttyS1";
+
+/// What the guest is to check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The machine that it should find.
+    pub shape: Shape,
+    /// Beginnings of the names of the checks to run; none for all.
+    pub only: Vec<String>,
+}
