@@ -1,0 +1,62 @@
+//! The unbalanced tree search finds the same nodes whoever steals from whom, on either task stack, and however workers wait.
+//!
+//! Small trees in every run. `SINEW_DEEP=1` searches the published ones, whose nodes, leaves and depth the application checks: T3 under every
+//! combination, T3L under every policy.
+
+use sinew::{Mapping, Pool, StackKind, Victims, Wait};
+use sinew_apps::{Options, Problem, Size, find};
+
+const STACKS: [StackKind; 2] = [StackKind::Split, StackKind::TwoField];
+const WAITS: [Wait; 5] = [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
+
+fn tree(name: &str) -> Box<dyn Problem> {
+    let options = Options { size: name.parse::<Size>().unwrap(), ..Options::default() };
+    find("uts").unwrap().prepare(&options).unwrap()
+}
+
+/// A pool of four packages, so that the policies which know the machine have something to know.
+fn pool(threads: usize, stack: StackKind, wait: Wait, victims: Victims) -> Pool {
+    let machine = "package:4 l3:1 core:2 pu:1".parse().unwrap();
+    let builder = Pool::builder().threads(threads).stack(stack).wait(wait).victims(victims);
+    builder.machine(machine).mapping(Mapping::Compact).build().unwrap()
+}
+
+fn search(tree: &dyn Problem, pool: &Pool, what: &str) {
+    let found = tree.parallel(pool).answer;
+    tree.check(&found).unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
+    tree.agree(&tree.serial().answer, &found).unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
+}
+
+fn under_every_combination(tree: &dyn Problem, threads: usize) {
+    for stack in STACKS {
+        for wait in WAITS {
+            let pool = pool(threads, stack, wait, Victims::Random);
+            for &victims in Victims::all() {
+                pool.set_victims(victims);
+                search(tree, &pool, &format!("{stack}, {wait}, {victims}"));
+            }
+        }
+    }
+}
+
+/// Would miss: a combination under which a task is lost or run twice.
+#[test]
+fn a_small_tree_is_searched_whole_under_every_combination() {
+    under_every_combination(&*tree("tiny"), 8);
+}
+
+/// Would miss: what only shows in millions of tasks, or in recursions thousands of levels deep.
+#[test]
+fn the_published_trees_are_searched_whole_under_every_combination() {
+    if std::env::var_os("SINEW_DEEP").is_none() {
+        println!("skipped: minutes of work; SINEW_DEEP=1 asks for it");
+        return;
+    }
+    under_every_combination(&*tree("T3"), 2);
+    for stack in STACKS {
+        for &victims in Victims::all() {
+            let pool = pool(2, stack, Wait::default(), victims);
+            search(&*tree("T3L"), &pool, &format!("T3L, {stack}, {victims}"));
+        }
+    }
+}
