@@ -10,6 +10,7 @@
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
 //! | `stream` | stores past the caches |
 //! | `tiles` | three-dimensional arrays in pieces |
+//! | `wide` | code for the vector units there are |
 //! | `sort`, `merge` | the stable parallel merge sort |
 
 mod adapt;
@@ -19,6 +20,7 @@ mod output;
 mod sort;
 mod stream;
 mod tiles;
+mod wide;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
@@ -26,6 +28,7 @@ pub(crate) use output::{Output, Writer};
 pub use sort::sort_by;
 pub use stream::{Streams, streaming};
 pub use tiles::{Row, Shape, Tile, TileOrder, tiles};
+pub use wide::wide;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
