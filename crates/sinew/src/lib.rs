@@ -81,7 +81,7 @@ pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
 pub use sinew_core::data::{
     Chunk, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut, streaming,
-    tiles,
+    tiles, wide,
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};

@@ -11,6 +11,7 @@
 //! | `rows` | three-dimensional arrays in tiles of whole rows |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
 //! | `stream` | stores past the caches |
+//! | `wide` | code for the vector units there are |
 //! | `sort`, `merge` | the stable parallel merge sort |
 
 mod adapt;
@@ -21,6 +22,7 @@ mod rows;
 mod sort;
 mod stream;
 mod tiles;
+mod wide;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
@@ -29,6 +31,7 @@ pub use rows::{Row, Shape, Tile, TileOrder, tiles};
 pub use sort::sort_by;
 pub use stream::{Streams, streaming};
 pub use tiles::{TileMut, TilesMut, TilesPiece};
+pub use wide::wide;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

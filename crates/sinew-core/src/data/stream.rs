@@ -50,6 +50,7 @@ pub struct Streams<'a> {
 ///     line[0] = 2.0;
 /// });
 /// ```
+#[inline]
 pub fn streaming<'a, R>(f: impl FnOnce(&mut Streams<'a>) -> R) -> R {
     let _fence = Fence;
     f(&mut Streams { written: PhantomData, of_this_thread: PhantomData })
@@ -60,7 +61,7 @@ impl<'a> Streams<'a> {
     /// cache are written in part, at the ends, stores are ordinary.
     ///
     /// `fill` gets pieces with arbitrary values.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, line: &'a mut [f64], mut fill: impl FnMut(&mut [f64], usize)) {
         let mut piece = Piece([0.0; PIECE]);
         let mut at = 0;
@@ -93,7 +94,7 @@ struct Piece([f64; PIECE]);
 
 /// Copies, past the caches where `line` begins with a line of the cache.
 #[cfg(target_arch = "x86_64")]
-#[inline]
+#[inline(always)]
 fn store(line: &mut [f64], values: &[f64]) {
     use std::arch::x86_64::{_mm_loadu_pd, _mm_stream_pd};
     const LINE: usize = 8;

@@ -347,9 +347,6 @@ fn a_block_belongs_to_who_touched_it() {
     ends(|| {
         let pool = pool(2);
         let domains = parts(&pool, 2);
-        let placed =
-            pool.install(|w| Placed::options(&domains).fill(64, 8, |_| domains.of(w)).map(|p| p.to_vec()));
-        assert!(placed.is_ok());
         let placed = pool.install(|_| Placed::options(&domains).fill(64, 8, |i| i)).unwrap();
         assert!((0..8).all(|block| placed.domain_of(block) == 1), "only seat 1 has a thread here");
     });
