@@ -105,6 +105,9 @@ pub(crate) struct RunArgs {
     /// Number of runs; times are medians
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: usize,
+    /// Also say where the workers' time went, by both breakdowns, and how parallel the application is; tasks cost some 100 ns more
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,

@@ -8,6 +8,7 @@
 //! | `args` | what may be written on the command line |
 //! | `demo`, `run`, `list`, `topo`, `reproduce` | a subcommand each |
 //! | `measure` | serial and parallel runs side by side, judged |
+//! | `profile` | what `--profile` prints |
 //! | `contention` | whether the workers had their cores to themselves |
 //! | `table`, `progress`, `output`, `suggest` | how things are printed |
 //! | `failure` | what may go wrong, and with which exit status |
@@ -28,6 +29,7 @@ mod failure;
 mod list;
 mod measure;
 mod output;
+mod profile;
 mod progress;
 mod reproduce;
 mod run;

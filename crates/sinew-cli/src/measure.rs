@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sinew::{Counters, Pool};
+use sinew::{Counters, Pool, Profile};
 use sinew_apps::{Answer, Problem, Wrong};
 
 use crate::contention;
@@ -38,6 +38,8 @@ pub(crate) struct Measurement {
     pub(crate) parallel: Vec<Duration>,
     /// Of all parallel runs together.
     pub(crate) counters: Counters,
+    /// Of all parallel runs together, where the pool profiles.
+    pub(crate) profile: Option<Profile>,
     pub(crate) workers: usize,
     /// How long threads were ready during parallel runs and had no core, where the system says so.
     pub(crate) waited: Option<Duration>,
@@ -69,6 +71,7 @@ pub(crate) fn measure(
         result.serial.push(serial.wall);
         result.parallel.push(parallel.wall);
         result.counters += parallel.counters;
+        result.add_profile(parallel.profile);
         result.judge(problem, &serial.answer, &parallel.answer);
     }
     result
@@ -80,10 +83,18 @@ impl Measurement {
             serial: Vec::new(),
             parallel: Vec::new(),
             counters: Counters::default(),
+            profile: None,
             workers,
             waited: Some(Duration::ZERO),
             answer: String::new(),
             verdict: Ok(()),
+        }
+    }
+
+    fn add_profile(&mut self, profile: Option<Profile>) {
+        match (&mut self.profile, profile) {
+            (Some(sum), Some(profile)) => *sum += &profile,
+            (sum, profile) => *sum = sum.take().or(profile),
         }
     }
 

@@ -12,13 +12,14 @@ use crate::contention;
 use crate::failure::Failure;
 use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiting_share};
 use crate::output;
+use crate::profile;
 use crate::progress::Progress;
 use crate::suggest::unknown;
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
     warn_of_useless_options(app, &args);
-    let pool = build(&args.pool)?;
+    let pool = build_profiling(&args.pool, args.profile)?;
     let size: Size = args.size.parse().unwrap_or_default();
     let options = Options { size, schedule: args.schedule, path: args.path };
     let problem = app.prepare(&options).map_err(Failure::usage)?;
@@ -45,7 +46,15 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
 
 /// The pool that the arguments describe; what they leave open, the environment may say.
 pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
+    build_profiling(args, false)
+}
+
+/// The same; with `profile` it profiles, otherwise if the environment says so.
+fn build_profiling(args: &PoolArgs, profile: bool) -> Result<Pool, Failure> {
     let mut builder = Builder::from_env();
+    if profile {
+        builder = builder.profile(true);
+    }
     if let Some(threads) = args.threads {
         builder = builder.threads(threads);
     }
@@ -85,7 +94,11 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
         format!("  answer    {} ({})", result.answer, if result.verdict.is_ok() { "right" } else { "WRONG" }),
     ];
     let remark = contention::remark(waiting_share(slice::from_ref(result)));
-    lines.into_iter().chain(remark).map(|line| line + "\n").collect()
+    let mut text: String = lines.into_iter().chain(remark).map(|line| line + "\n").collect();
+    if let Some(measured) = &result.profile {
+        text += &profile::text(measured, result.parallel.len(), result.serial_s(), result.parallel_s());
+    }
+    text
 }
 
 /// What `--json` prints. Times are in seconds, counters of all runs together.
@@ -102,6 +115,8 @@ struct Report<'a> {
     shares: Shares,
     waited_for_cores_s: Option<f64>,
     counters: serde_json::Map<String, serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<profile::Report>,
     answer: &'a str,
     right: bool,
 }
@@ -119,6 +134,7 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
         shares: result.shares(),
         waited_for_cores_s: result.waited.map(|waited| waited.as_secs_f64()),
         counters: result.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect(),
+        profile: result.profile.as_ref().map(|measured| profile::json(measured, result.parallel.len())),
         answer: &result.answer,
         right: result.verdict.is_ok(),
     };

@@ -16,9 +16,15 @@ fn apps() -> Vec<&'static str> {
 fn sinew(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
     command.args(words).stdin(Stdio::null());
-    for name in
-        ["SINEW_THREADS", "SINEW_MAPPING", "SINEW_WAIT", "SINEW_VICTIMS", "SINEW_FENCES", "SINEW_SPIN_US"]
-    {
+    for name in [
+        "SINEW_THREADS",
+        "SINEW_MAPPING",
+        "SINEW_WAIT",
+        "SINEW_VICTIMS",
+        "SINEW_FENCES",
+        "SINEW_SPIN_US",
+        "SINEW_PROFILE",
+    ] {
         command.env_remove(name);
     }
     command
@@ -356,4 +362,42 @@ fn the_environment_describes_the_pool_and_the_command_line_beats_it() {
     };
     assert_eq!(workers(&["run", "fib", "--size", "tiny", "--json"]), 3);
     assert_eq!(workers(&["run", "fib", "--size", "tiny", "--json", "--threads", "2"]), 2);
+}
+
+/// Would miss: a profile that is not printed, says nothing of tasks, or does not add up; and one that nobody asked for.
+#[test]
+fn a_profile_is_printed_where_it_is_asked_for() {
+    let words = ["run", "fib", "--size", "12", "--threads", "2", "--repeat", "2"];
+    let printed = good(&[&words[..], &["--profile"]].concat());
+    for part in
+        ["464 spawned", "parallelism", "bounds", "application", "steal_wait", "lib_wait", "attempts to steal"]
+    {
+        assert!(printed.contains(part), "{part} is not in {printed}");
+    }
+    assert!(!good(&words).contains("parallelism"));
+    let json = |output: &str| serde_json::from_str::<Value>(output).unwrap();
+    assert!(json(&good(&[&words[..], &["--json"]].concat())).get("profile").is_none());
+    let profile = json(&good(&[&words[..], &["--profile", "--json"]].concat()))["profile"].clone();
+    let total = &profile["total"];
+    let count = |name: &str| total[name].as_u64().unwrap();
+    assert_eq!((count("spawned"), count("inlined") + count("stolen")), (464, 464));
+    let sum = |parts: &[&str]| -> f64 {
+        let part = |name: &&str| total["breakdown"][*name].clone();
+        parts
+            .iter()
+            .map(part)
+            .map(|part| part["outside_s"].as_f64().unwrap() + part["inside_s"].as_f64().unwrap())
+            .sum()
+    };
+    let (elapsed, away) =
+        (total["elapsed_s"].as_f64().unwrap(), total["breakdown"]["away_s"].as_f64().unwrap());
+    assert!((sum(&["application", "steals", "search"]) + away - elapsed).abs() < 1e-6, "{total}");
+    assert_eq!(profile["workers"].as_array().unwrap().len(), 2);
+}
+
+/// Would miss: a variable that the command does not pass on.
+#[test]
+fn the_environment_can_ask_for_a_profile() {
+    let output = sinew(&["run", "fib", "--size", "10"]).env("SINEW_PROFILE", "1").output().unwrap();
+    assert!(text(&output.stdout).contains("parallelism"), "{}", text(&output.stdout));
 }

@@ -93,6 +93,13 @@ pub use sinew_core::{
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_topology::{Mapping, Placement};
 
+/// What [`Pool::profile`] answers, in parts.
+pub mod profile {
+    pub use sinew_core::{
+        Attempts, BURDENS, Bounds, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile,
+    };
+}
+
 /// What most programs need: `use sinew::prelude::*;`.
 pub mod prelude {
     pub use crate::{
