@@ -4,6 +4,7 @@ mod idle;
 mod jacobi;
 mod latency;
 mod memory;
+mod victims;
 
 use crate::bars::Verdict;
 use crate::problem::Scale;
@@ -32,6 +33,11 @@ pub(crate) const ALL: [Measure; 4] = [
         run: jacobi::run,
     },
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
+    Measure {
+        name: "victims",
+        about: "a failed attempt to steal, and fib, under each victim policy",
+        run: victims::run,
+    },
 ];
 
 /// What one measurement found.

@@ -97,6 +97,9 @@ pub trait ThreadPoolExt {
     /// How many threads may work now.
     fn active_threads(&self) -> usize;
 
+    /// Changes how thieves choose their victims, from their next search on.
+    fn set_victims(&self, victims: Victims);
+
     /// What the threads have counted: steals, parks, waits.
     fn counters(&self) -> Counters;
 
@@ -117,6 +120,10 @@ impl ThreadPoolExt for ThreadPool {
         self.pool().workers()
     }
 
+    fn set_victims(&self, victims: Victims) {
+        self.pool().set_victims(victims);
+    }
+
     fn counters(&self) -> Counters {
         self.pool().counters()
     }
@@ -134,6 +141,11 @@ pub fn set_active_threads(threads: usize) -> usize {
 /// [`ThreadPoolExt::active_threads`] of the global pool.
 pub fn active_threads() -> usize {
     global().active_threads()
+}
+
+/// [`ThreadPoolExt::set_victims`] of the global pool.
+pub fn set_victims(victims: Victims) {
+    global().set_victims(victims);
 }
 
 /// [`ThreadPoolExt::counters`] of the global pool.

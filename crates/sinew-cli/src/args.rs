@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use sinew::{Schedule, ScheduleError, Wait};
+use sinew::{Schedule, ScheduleError, Victims, Wait};
 use sinew_apps::Size;
 
 use crate::failure::Failure;
@@ -42,6 +42,10 @@ pub(crate) struct PoolArgs {
     /// What a worker does while a task it joins is elsewhere: leapfrog or block
     #[arg(long, value_name = "POLICY")]
     pub(crate) wait: Option<Wait>,
+    /// Whom thieves try: random, set:12,4, sample:sqrt, sample-set:sqrt,12,4, nearest, nearest-random:4, most-loaded:5, sorted:5,machine,stay, distance,
+    /// cats:200 or dealt
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) victims: Option<Victims>,
 }
 
 /// Arguments of `demo`.
@@ -184,6 +188,8 @@ mod tests {
             &["sinew", "run", "fib", "--threads", "-1"],
             &["sinew", "run", "fib", "--schedule", "guided,"],
             &["sinew", "run", "fib", "--wait", "sleep"],
+            &["sinew", "run", "fib", "--victims", "weakest"],
+            &["sinew", "demo", "--victims", "set:none"],
             &["sinew", "run", "fib", "--frobnicate"],
             &["sinew", "demo", "--size", "12"],
         ] {

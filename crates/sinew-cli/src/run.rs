@@ -51,6 +51,9 @@ pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
     if let Some(wait) = args.wait {
         builder = builder.wait(wait);
     }
+    if let Some(victims) = args.victims {
+        builder = builder.victims(victims);
+    }
     builder.build().map_err(Failure::usage)
 }
 

@@ -77,6 +77,27 @@ fn every_application_runs_under_every_wait_policy() {
 }
 
 #[test]
+fn uts_runs_under_every_victim_policy() {
+    for victims in [
+        "random",
+        "set:12,4",
+        "sample:sqrt",
+        "sample:2,past-empty,after-failure",
+        "sample-set",
+        "nearest",
+        "nearest-random:4",
+        "most-loaded:1",
+        "sorted:10,package,restart",
+        "distance",
+        "cats",
+        "dealt",
+    ] {
+        let report = good(&["run", "uts", "--size", "tiny", "--threads", "3", "--victims", victims]);
+        assert!(report.contains("(right)"), "{victims}: {report}");
+    }
+}
+
+#[test]
 fn loops_run_under_every_schedule() {
     for schedule in ["static", "dynamic:4", "dynamic,4", "tapered:2", "factoring:2", "stealing"] {
         let report = good(&["run", "heat", "--size", "tiny", "--threads", "2", "--schedule", schedule]);
@@ -178,13 +199,15 @@ fn impossible_numbers_of_threads_and_runs_are_refused() {
 }
 
 #[test]
-fn a_schedule_or_wait_policy_that_does_not_parse_is_refused() {
+fn a_policy_that_does_not_parse_is_refused() {
     for schedule in ["guided", "dynamic:x", "dynamic:0", "static:4", ""] {
         let message = bad(&["run", "heat", "--size", "tiny", "--schedule", schedule]);
         assert!(message.contains("--schedule"), "{message}");
     }
     let message = bad(&["run", "fib", "--wait", "sleep"]);
     assert!(message.contains("sleep") && message.contains("leapfrog"), "{message}");
+    let message = bad(&["run", "fib", "--victims", "weakest"]);
+    assert!(message.contains("weakest") && message.contains("most-loaded"), "{message}");
 }
 
 #[test]

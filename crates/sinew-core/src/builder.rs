@@ -22,6 +22,7 @@ use crate::limit::Limit;
 use crate::pool::Pool;
 use crate::queue::Injector;
 use crate::sleep::Sleepers;
+use crate::stealing::Stealing;
 use crate::steer::Steering;
 use crate::threads::{SeatThread, ThreadSettings};
 use crate::tls;
@@ -57,6 +58,7 @@ pub struct Builder {
     mapping: Mapping,
     wait: Wait,
     victims: Victims,
+    machine: Option<Machine>,
     fences: Fences,
     spin: Option<Duration>,
     first_seat: FirstSeat,
@@ -79,7 +81,7 @@ impl Builder {
     /// | `SINEW_THREADS` | number of workers, at least 1 | the processors this process may use |
     /// | `SINEW_MAPPING` | `none`, `compact`, `scatter`, or a list of processors such as `0,2,4-7` | `none` |
     /// | `SINEW_WAIT` | `leapfrog`, `any`, `descendants` or `block` | `leapfrog` |
-    /// | `SINEW_VICTIMS` | `random` | `random` |
+    /// | `SINEW_VICTIMS` | a victim policy such as `nearest`, `set:12,4` or `sorted:5,package,stay`; see [`Victims`] | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
     ///
@@ -112,9 +114,25 @@ impl Builder {
         self
     }
 
-    /// How thieves choose their victims. Default: [`Victims::Random`].
+    /// How thieves choose their victims. Default: [`Victims::Random`]. [`Pool::set_victims`] changes it later.
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = victims;
+        self
+    }
+
+    /// Seats the workers on `machine` instead of the machine at hand, for experiments and tests: distances and packages are that machine's, and no thread
+    /// is pinned, as its processors need not exist. Without a [`mapping`](Self::mapping) nobody has a place on it. Default for the number of
+    /// workers: its processors.
+    ///
+    /// ```
+    /// use sinew_core::{Mapping, Pool, Victims};
+    ///
+    /// let machine = "package:4 l3:1 l2:3 core:2".parse()?;
+    /// let pool = Pool::builder().machine(machine).mapping(Mapping::Compact).victims(Victims::Nearest).threads(8).build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn machine(mut self, machine: Machine) -> Self {
+        self.machine = Some(machine);
         self
     }
 
@@ -217,12 +235,16 @@ impl Builder {
     /// # Errors
     ///
     /// As [`build`](Self::build), with what `start` answered as the cause of [`BuildError::Spawn`].
-    pub fn build_with(self, mut start: impl FnMut(SeatThread) -> io::Result<()>) -> Result<Pool, BuildError> {
-        // Reading the limits takes longer than all the rest: a pool that needs none of them takes the last ones read.
-        let (machine, limits) = if self.threads.is_some() && self.mapping == Mapping::None {
-            machine_as_known()
-        } else {
-            machine()
+    pub fn build_with(
+        mut self,
+        mut start: impl FnMut(SeatThread) -> io::Result<()>,
+    ) -> Result<Pool, BuildError> {
+        let described = self.machine.take();
+        let (machine, limits) = match &described {
+            Some(described) => (described, Limits::unlimited(described)),
+            // Reading the limits takes longer than all the rest: a pool that needs none of them takes the last ones read.
+            None if self.threads.is_some() && self.mapping == Mapping::None => machine_as_known(),
+            None => machine(),
         };
         let threads = self.threads.unwrap_or_else(|| limits.effective_threads());
         if threads == 0 || threads > MAX_WORKERS {
@@ -234,7 +256,8 @@ impl Builder {
         let seating =
             Seating::new(machine, limits.allowed(), &self.mapping, threads).map_err(BuildError::Mapping)?;
         let settings = Arc::new(self.settings.clone());
-        let inner = self.seats(threads, seating, &limits);
+        let place = Place { seating, machine, limits: &limits, is_real: described.is_none() };
+        let inner = self.seats(threads, place);
         let pool = Pool {
             inner,
             threads: Mutex::new(Vec::new()),
@@ -250,12 +273,13 @@ impl Builder {
         Ok(pool)
     }
 
-    fn seats(self, threads: usize, seating: Seating, limits: &Limits) -> Arc<Inner> {
+    fn seats(self, threads: usize, place: Place<'_>) -> Arc<Inner> {
+        let Place { seating, machine, limits, is_real } = place;
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
         Arc::new_cyclic(|pool| Inner {
             seats: Seats::new(
-                (0..threads).map(|index| Worker::new(pool.as_ptr(), index, fenced, self.victims.policy())),
+                (0..threads).map(|index| Worker::new(pool.as_ptr(), index, fenced, self.victims)),
             ),
             sleepers: Sleepers::new(),
             injector: Injector::new(),
@@ -264,11 +288,15 @@ impl Builder {
             standby: Parker::new(),
             first_seat: self.first_seat,
             oldest_first: self.oldest_first,
-            limit: Limit::new(self.follow_limits.unwrap_or(self.threads.is_none())),
+            limit: Limit::new(self.follow_limits.unwrap_or(is_real && self.threads.is_none())),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)),
             panic_handler: self.panic_handler,
-            steering: Steering::new(self.mapping == Mapping::None && threads <= limits.allowed().len()),
+            steering: Steering::new(
+                is_real && self.mapping == Mapping::None && threads <= limits.allowed().len(),
+            ),
+            stealing: Stealing::new(self.victims, machine, &seating),
+            pins: is_real,
             seating,
             heavy_fences,
             threads: Living::default(),
@@ -277,6 +305,15 @@ impl Builder {
             generation: fork::generation(),
         })
     }
+}
+
+/// Where the seats of a pool are.
+struct Place<'m> {
+    seating: Seating,
+    machine: &'m Machine,
+    limits: &'m Limits,
+    /// It is the machine at hand.
+    is_real: bool,
 }
 
 /// The machine, and what this process may use of it now.

@@ -55,6 +55,10 @@ counters! {
     leapfrogged,
     /// Other tasks stolen while blocked: deeper ones than the joined task.
     stolen_waiting,
+    /// Tasks stolen from another package, on the victim policy's advice: all but the leapfrogged ones.
+    left_package,
+    /// Times this worker became the master of its package.
+    masterships,
     /// Attempts to steal that found nothing, or came too late.
     failed_steals,
     /// Joins that found their task stolen and not finished yet.

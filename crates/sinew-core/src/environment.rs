@@ -86,13 +86,19 @@ mod tests {
             ("SINEW_THREADS", "3"),
             ("SINEW_MAPPING", "compact"),
             ("SINEW_WAIT", "block"),
-            ("SINEW_VICTIMS", "random"),
+            ("SINEW_VICTIMS", "most-loaded:3"),
             ("SINEW_FENCES", " full "),
             ("SINEW_SPIN_US", "7"),
         ]);
         assert_eq!(warnings, [""; 0]);
-        for part in ["threads: Some(3)", "mapping: Compact", "wait: Block", "fences: Full", "spin: Some(7µs)"]
-        {
+        for part in [
+            "threads: Some(3)",
+            "mapping: Compact",
+            "wait: Block",
+            "victims: MostLoaded { every: 3 }",
+            "fences: Full",
+            "spin: Some(7µs)",
+        ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
         }
     }
@@ -107,6 +113,7 @@ mod tests {
             ("SINEW_MAPPING", "123456"),
             ("SINEW_WAIT", "forever"),
             ("SINEW_VICTIMS", "weakest"),
+            ("SINEW_VICTIMS", "sorted:5,socket"),
             ("SINEW_FENCES", "half"),
             ("SINEW_SPIN_US", "-1"),
         ] {

@@ -25,6 +25,7 @@ use crate::guest::GuestSeat;
 use crate::limit::Limit;
 use crate::queue::{Injector, Queued};
 use crate::sleep::Sleepers;
+use crate::stealing::Stealing;
 use crate::steer::Steering;
 use crate::tls;
 use crate::wait::Wait;
@@ -87,6 +88,9 @@ pub(crate) struct Inner {
     /// Wakes the standby thread of a pool of one.
     pub(crate) standby: Parker,
     pub(crate) seating: Seating,
+    /// Threads are pinned where the seating says.
+    pub(crate) pins: bool,
+    pub(crate) stealing: Stealing,
     pub(crate) steering: Steering,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,

@@ -9,6 +9,7 @@
 //! | `stack` | the task stack: push, pop, steal, expose |
 //! | `queue` | the second queues: deque and injector |
 //! | `join`, `scope`, `spawn`, `inject` | the ways to make tasks |
+//! | `stealing`, [`victims`] | whom thieves ask |
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
@@ -43,9 +44,11 @@ mod sleep;
 pub mod source;
 mod spawn;
 mod stack;
+mod stealing;
 mod steer;
 mod threads;
 mod tls;
+pub mod victims;
 mod visit;
 mod wait;
 mod waiter;

@@ -10,14 +10,13 @@
 //! A round reads two lines a victim. An exposure takes 5 to 10 µs, from its victims too.
 
 use sinew_policy::idle::Idle;
-use sinew_policy::victim::{Outcome, View};
+use sinew_policy::victim::Outcome;
 use sinew_sync::atomic::{Ordering, fence, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicBool;
 
-use crate::inner::Inner;
 use crate::patience::{Patience, micros};
 use crate::queue::{Queued, Taken};
 use crate::stack::{Claim, Exposure, Steal, reason};
@@ -104,46 +103,14 @@ impl Allowed {
     }
 }
 
-/// The pool as a victim policy sees it.
-struct PoolView<'a> {
-    pool: &'a Inner,
-    me: usize,
-}
-
-impl View for PoolView<'_> {
-    fn workers(&self) -> usize {
-        self.pool.seats.len()
-    }
-
-    fn me(&self) -> usize {
-        self.me
-    }
-
-    fn is_active(&self, worker: usize) -> bool {
-        self.pool.seats[worker].active.load(Ordering::Relaxed)
-    }
-
-    fn load(&self, worker: usize) -> usize {
-        let worker = &self.pool.seats[worker];
-        worker.stack.load() + usize::from(!worker.deque.is_empty())
-    }
-
-    fn oldest_depth(&self, worker: usize) -> Option<u32> {
-        self.pool.seats[worker].stack.oldest_depth()
-    }
-
-    fn distance(&self, worker: usize) -> u8 {
-        self.pool.distance(self.me, worker)
-    }
-}
-
 impl Worker {
     /// Runs what was found.
     pub(crate) fn execute(&self, job: Job<'_>) {
         let depth = self.stack.depth();
         match job {
             Job::Stolen { claim, victim } => {
-                self.stack.set_depth(claim.slot.depth());
+                let task_depth = claim.slot.depth();
+                self.stack.set_depth(task_depth);
                 let began = ticks();
                 if self.own.tasks_are_long.get() {
                     self.pool().seats[victim].stack.ask();
@@ -159,6 +126,7 @@ impl Worker {
                     self.pool().seats[victim].parker.unpark();
                 }
                 let took = ticks().saturating_sub(began);
+                self.stolen_task_took(task_depth, took);
                 self.own.tasks_are_long.set(took > SHORT);
                 self.count_scrap(took < SCRAP);
             }
@@ -171,7 +139,9 @@ impl Worker {
             Job::Injected(queued) => {
                 self.counters.injected.add(1);
                 self.be_generous();
+                self.pool().root_begins(self.index());
                 self.run_task(queued);
+                self.pool().root_ends();
             }
         }
         self.stack.set_depth(depth);
@@ -254,6 +224,7 @@ impl Worker {
                 if sleepers.fall_asleep(self.index()) {
                     match self.first_look(Allowed::Any) {
                         Look::Work => {
+                            self.search_was_in_vain();
                             sleepers.get_up(self.index());
                             continue;
                         }
@@ -297,6 +268,7 @@ impl Worker {
 
     /// A search has been successful: passes the search on, and learns from how long it took.
     fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
+        self.own.in_vain_since.set(0);
         let alone = self.pool().sleepers.found_work();
         if alone && !planted(Bug::LonelySearcher) && self.pool().rouse() {
             self.counters.wakes.add(1);
@@ -333,12 +305,6 @@ impl Worker {
         }
     }
 
-    pub(crate) fn start_policy(&self) {
-        let view = PoolView { pool: self.pool(), me: self.index() };
-        let mut random = self.own.random.borrow_mut();
-        self.own.policy.borrow_mut().start(&view, &mut || random.u64(..));
-    }
-
     /// How long to spin for new work, by what was learned of idle times.
     fn window_ns(&self) -> u64 {
         let mut window = self.own.window.get();
@@ -355,12 +321,8 @@ impl Worker {
         if let Some(queued) = self.take_injected(allowed) {
             return Some(Job::Injected(queued));
         }
-        let view = PoolView { pool: self.pool(), me: self.index() };
         loop {
-            let victim = {
-                let mut random = self.own.random.borrow_mut();
-                self.own.policy.borrow_mut().next(&view, &mut || random.u64(..))?
-            };
+            let victim = self.next_victim(allowed)?;
             let job = self.try_victim(victim, allowed, ask);
             let outcome = match job {
                 Ok(_) => Outcome::Stolen,
@@ -368,8 +330,7 @@ impl Worker {
             };
             self.own.policy.borrow_mut().outcome(victim, outcome);
             if let Ok(job) = job {
-                self.counters.stolen.add(u64::from(allowed == Allowed::Any));
-                self.counters.stolen_waiting.add(u64::from(allowed != Allowed::Any));
+                self.has_stolen(victim, allowed);
                 return Some(job);
             }
             self.counters.failed_steals.add(1);
@@ -475,14 +436,22 @@ impl Worker {
         if ask {
             seat.stack.ask();
         }
-        Err(if lost { Outcome::Lost } else { Outcome::Empty })
+        // Relaxed: a hint.
+        Err(match lost {
+            true => Outcome::Lost,
+            false if seat.searching.load(Ordering::Relaxed) => Outcome::Thief,
+            false => Outcome::Empty,
+        })
     }
 
     /// Looks at the owners that have been silent for long enough, and exposes tasks of one.
     pub(crate) fn break_silence(&self, allowed: Allowed, patience: &Patience<'_>) -> Silence<'_> {
         let victims = self.pool().seats.iter().filter(|seat| seat.index() != self.index());
-        let mut victims =
-            victims.filter(|seat| seat.stack.has_private() && self.may_take_from(seat, allowed));
+        let mut victims = victims.filter(|seat| {
+            seat.stack.has_private()
+                && self.may_take_from(seat, allowed)
+                && self.policy_allows(seat.index(), allowed)
+        });
         let Some(victim) = victims.next() else { return Silence::Empty };
         // Relaxed, here and below: the flag limits a rate and protects nothing.
         if patience.silence_ns() < self.own.silence_ns.get() || EXPOSING.swap(true, Ordering::Relaxed) {
@@ -505,8 +474,7 @@ impl Worker {
         self.own.silence_ns.set(silence);
         match self.try_victim(victim.index(), allowed, true) {
             Ok(job) => {
-                self.counters.stolen.add(u64::from(allowed == Allowed::Any));
-                self.counters.stolen_waiting.add(u64::from(allowed != Allowed::Any));
+                self.has_stolen(victim.index(), allowed);
                 Silence::Broken(job)
             }
             Err(_) => Silence::Lasts,

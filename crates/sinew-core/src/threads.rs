@@ -77,7 +77,11 @@ impl SeatThread {
         let (pool, index) = (&*self.inner, self.index);
         let worker = &pool.seats[index];
         // A thread that cannot be pinned (a mask that shrank since the pool was built) works unpinned.
-        let _pinned = pool.seating.pin_of(index).and_then(|cpus| pin_current_thread(&cpus).ok());
+        let _pinned = pool
+            .pins
+            .then(|| pool.seating.pin_of(index))
+            .flatten()
+            .and_then(|cpus| pin_current_thread(&cpus).ok());
         pool.call_hook(self.settings.on_start.as_ref(), index);
         worker.bed.move_in();
         worker.activate();

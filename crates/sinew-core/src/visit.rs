@@ -34,6 +34,7 @@ impl<'p> Visit<'p> {
         let worker = &pool.seats[0];
         worker.stack.set_depth(0);
         worker.activate();
+        pool.root_begins(0);
         Self { pool, worker }
     }
 
@@ -63,6 +64,7 @@ impl Drop for Visit<'_> {
         if !self.worker.deque.is_empty() {
             self.leave_tasks_cold();
         }
+        self.pool.root_ends();
         self.worker.deactivate();
         self.pool.guest.leave();
     }

@@ -196,6 +196,7 @@ impl Worker {
         if self.will_soon_be_done(awaited) {
             return;
         }
+        let waited = self.set_waits(true);
         while !awaited.is_done() {
             if self.pool().is_of_another_process() {
                 self.go_on_alone(help);
@@ -211,6 +212,7 @@ impl Worker {
                 self.own.waiting_window.set(window);
             }
         }
+        self.set_waits(waited);
     }
 
     /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first, and without a look at the clock.
@@ -357,6 +359,7 @@ impl Worker {
     }
 
     fn park_for(&self, awaited: &dyn Awaited) {
+        self.resign_mastership();
         if awaited.will_park() {
             self.counters.parks.add(1);
             self.parker.park();
@@ -367,7 +370,7 @@ impl Worker {
     fn lie_down_for(&self, awaited: &dyn Awaited, allowed: Allowed) {
         self.pool().sleepers.lie_down(self.index());
         match self.first_look(allowed) {
-            Look::Work => {}
+            Look::Work => self.search_was_in_vain(),
             Look::Nothing => self.park_for(awaited),
             Look::Unsure => self.doze_for(awaited, allowed),
         }

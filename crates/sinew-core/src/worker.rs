@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use sinew_policy::idle::SpinWindow;
-use sinew_policy::victim::VictimPolicy;
+use sinew_policy::victim::{VictimPolicy, Victims};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::parker::Parker;
@@ -57,6 +57,8 @@ pub struct Worker {
     pub(crate) active: AtomicBool,
     /// Its owner is without work and looks for some; a hint.
     pub(crate) searching: AtomicBool,
+    /// Its owner is blocked in a join or a scope, though it may run something meanwhile; a hint.
+    pub(crate) waits: AtomicBool,
     pub(crate) counters: CachePadded<SeatCounters>,
     pub(crate) own: Own,
     index: usize,
@@ -67,6 +69,12 @@ pub struct Worker {
 /// What only the owner touches.
 pub(crate) struct Own {
     pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
+    /// Of which choice the policy is; see `stealing`.
+    pub(crate) victims_version: Cell<u32>,
+    /// Whether that is one of those for which packages have masters.
+    pub(crate) has_masters: Cell<bool>,
+    /// Since when this worker searches in vain with work in sight, in nanoseconds; 0 if it does not.
+    pub(crate) in_vain_since: Cell<u64>,
     pub(crate) random: RefCell<fastrand::Rng>,
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
@@ -92,7 +100,7 @@ const GENEROUS: u32 = 3;
 pub(crate) const SILENCE_NS: u64 = 50_000;
 
 impl Worker {
-    pub(crate) fn new(pool: *const Inner, index: usize, fenced: bool, policy: Box<dyn VictimPolicy>) -> Self {
+    pub(crate) fn new(pool: *const Inner, index: usize, fenced: bool, victims: Victims) -> Self {
         Self {
             stack: TaskStack::new(fenced),
             deque: Deque::new(),
@@ -102,9 +110,13 @@ impl Worker {
             bed: Bed::default(),
             active: AtomicBool::new(false),
             searching: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
             counters: CachePadded::new(SeatCounters::default()),
             own: Own {
-                policy: RefCell::new(policy),
+                policy: RefCell::new(victims.policy()),
+                victims_version: Cell::new(0),
+                has_masters: Cell::new(victims.has_masters()),
+                in_vain_since: Cell::new(0),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
@@ -183,7 +195,18 @@ impl Worker {
 
     /// Owner: the seat is nobody's, or its owner sleeps.
     pub(crate) fn deactivate(&self) {
+        self.resign_mastership();
+        self.own.in_vain_since.set(0);
         self.active.store(false, Ordering::Relaxed);
+    }
+
+    /// Owner: says whether it is blocked; answers whether it was.
+    pub(crate) fn set_waits(&self, waits: bool) -> bool {
+        // Relaxed: a hint, and the owner's alone to write.
+        let waited = self.waits.load(Ordering::Relaxed);
+        self.waits.store(waits, Ordering::Relaxed);
+        self.own.in_vain_since.set(0);
+        waited
     }
 
     /// Answers what the attention word asks for.

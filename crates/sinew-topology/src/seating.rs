@@ -87,6 +87,31 @@ impl Seating {
     pub fn objects(&self, machine: &Machine, level: Level) -> Vec<Option<usize>> {
         self.pus.iter().map(|pu| pu.and_then(|pu| machine.ancestor(pu, level))).collect()
     }
+
+    /// For each seat the number of its package, counted from 0 in the order of the seats, without gaps. Seats that are in no package share one.
+    pub fn packages(&self, machine: &Machine) -> Vec<usize> {
+        let mut known = Vec::new();
+        let number = |package| {
+            let place = known.iter().position(|&other| other == package);
+            place.unwrap_or_else(|| {
+                known.push(package);
+                known.len() - 1
+            })
+        };
+        self.objects(machine, Level::Package).into_iter().map(number).collect()
+    }
+
+    /// The distance of two PUs that share a last-level cache and nothing closer, around the first seat that is placed: seats that are nearer
+    /// share more than that cache. 1 where no cache is known, or no seat placed.
+    pub fn last_level_distance(&self, machine: &Machine) -> u8 {
+        let around = |seat: PuId| {
+            let cache = machine.ancestor(seat, machine.last_level_cache()?)?;
+            let sharers = machine.pu_ids().skip(machine.objects()[cache].pus.start);
+            sharers.take(machine.objects()[cache].pus.len()).map(|pu| machine.distance(seat, pu)).max()
+        };
+        let first = self.pus.iter().copied().flatten().next();
+        first.and_then(around).unwrap_or(1).max(1)
+    }
 }
 
 fn seat_distance(machine: &Machine, pus: &[Option<PuId>], a: usize, b: usize) -> u8 {

@@ -198,3 +198,38 @@ proptest! {
         prop_assert_eq!(mapping.to_string().parse::<Mapping>().unwrap(), mapping);
     }
 }
+
+/// Would miss: packages numbered with gaps or by the machine's own order, or seats without a place that are left out.
+#[test]
+fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
+    let machine: Machine = "package:4 l3:1 core:2".parse().unwrap();
+    let packages = |mapping: &Mapping, seats| {
+        Seating::new(&machine, &machine.cpus(), mapping, seats).unwrap().packages(&machine)
+    };
+    assert_eq!(packages(&Mapping::Compact, 5), [0, 0, 1, 1, 2]);
+    assert_eq!(packages(&Mapping::Scatter, 5), [0, 1, 2, 3, 0]);
+    assert_eq!(packages(&Mapping::Explicit(vec![7, 2, 6]), 3), [0, 1, 0]);
+    assert_eq!(packages(&Mapping::None, 3), [0, 0, 0]);
+}
+
+/// Would miss: the distance of those who share more than the last-level cache, or of those who share less.
+#[test]
+fn who_is_nearer_than_the_last_level_shares_more_than_that_cache() {
+    for (machine, from, to) in [
+        ("package:4 l3:1 l2:3 core:2", [0, 1], [0, 2]),
+        ("package:2 l3:2 core:2 pu:2", [0, 1], [0, 2]),
+        ("package:2 l2:1 core:4 pu:2", [0, 1], [0, 2]),
+    ] {
+        let machine: Machine = machine.parse().unwrap();
+        let seats = machine.pus().len();
+        let every_cpu = Mapping::Explicit((0..seats).collect());
+        let seating = Seating::new(&machine, &machine.cpus(), &every_cpu, seats).unwrap();
+        let level = seating.last_level_distance(&machine);
+        assert!(seating.distance(from[0], from[1]) < level);
+        assert_eq!(seating.distance(to[0], to[1]), level);
+        assert!(seating.distance(0, seats - 1) > level);
+    }
+    let flat = Machine::flat(4);
+    let seating = Seating::new(&flat, &flat.cpus(), &Mapping::None, 4).unwrap();
+    assert_eq!(seating.last_level_distance(&flat), 1);
+}

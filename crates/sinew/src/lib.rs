@@ -83,6 +83,7 @@ pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
 pub use sinew_core::{
     BuildError, Builder, Counters, Pool, Scope, ScopeBuilder, Victims, Wait, Worker, join, run, scope, spawn,
+    victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_topology::{Mapping, Placement};

@@ -192,6 +192,20 @@ impl Deque {
         self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0 && above.is_none_or(deep)
     }
 
+    /// How many tasks there seem to be; a hint.
+    pub(crate) fn len(&self) -> usize {
+        let top = self.top.load(Ordering::Relaxed);
+        usize::try_from(self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed()).unwrap_or(0)
+    }
+
+    /// Depth of the oldest task; a hint.
+    pub(crate) fn oldest_depth(&self) -> Option<u32> {
+        let top = self.top.load(Ordering::Acquire);
+        let has_tasks = self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0; // Q1
+        let oldest = has_tasks.then(|| self.buffer().get(top)).flatten();
+        oldest.map(|queued| queued.depth)
+    }
+
     fn claim(&self, top: usize) -> bool {
         self.top.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }

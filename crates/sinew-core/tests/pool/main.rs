@@ -13,6 +13,7 @@
 //! | `enter` | the ways into a pool, and from one pool into another |
 //! | `seats` | pools without guests, of the building thread, of threads of the user's |
 //! | `closing` | the ways to end a pool, and what its hooks may do |
+//! | `victims` | every victim policy, changed meanwhile, across packages |
 //! | `workers` | a number of workers that changes |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
@@ -39,5 +40,6 @@ mod seats;
 mod spawn;
 mod stress;
 mod support;
+mod victims;
 mod workers;
 mod yielding;

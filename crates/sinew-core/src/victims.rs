@@ -1,0 +1,11 @@
+//! The parameters of victim policies; see [`Victims`](crate::Victims) for the policies themselves.
+//!
+//! ```
+//! use sinew_core::Victims;
+//! use sinew_core::victims::{AfterSuccess, Loads, Scope};
+//!
+//! let loads = Loads { refresh: 10, scope: Scope::Package, after_success: AfterSuccess::Stay };
+//! assert_eq!("sorted:10,package,stay".parse(), Ok(Victims::SortedLoads(loads)));
+//! ```
+
+pub use sinew_policy::victim::{AfterSuccess, Loads, ParseVictimsError, Samples, Sampling, Scope};

@@ -1,0 +1,219 @@
+//! Victim policies in a real pool, on machines with several packages that are only described.
+//!
+//! What each rule says is tested where it is written, in `sinew-policy`; here it is shown that the pool obeys it, tells it the truth, and loses nothing by it.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use sinew_core::victims::{AfterSuccess, Loads, Scope};
+use sinew_core::{Mapping, Pool, Victims, Wait, Worker};
+
+use crate::support::{ends, meet};
+
+const STRICT: Victims = Victims::SortedLoads(Loads {
+    refresh: 5,
+    scope: Scope::StrictlyPackage,
+    after_success: AfterSuccess::Stay,
+});
+
+fn all() -> Vec<Victims> {
+    Victims::all().to_vec()
+}
+
+/// A pool with a thread at each PU of a machine.
+fn pool_on(machine: &str, victims: Victims) -> Pool {
+    let builder = Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
+    builder.guest_seat(false).victims(victims).build().unwrap()
+}
+
+/// Numbers that look random, one from the other.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (number ^ (number >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ number
+}
+
+/// The children of a node of a tree whose shape nobody can foresee.
+fn children(node: u64, depth: u32) -> impl Iterator<Item = u64> {
+    let count = if depth < 4 { 5 } else { [0, 0, 0, 1, 2, 3][mixed(node) as usize % 6] };
+    (0..if depth < 40 { count } else { 0 }).map(move |child| mixed(node.wrapping_mul(7) + child + 1))
+}
+
+fn count(node: u64, depth: u32) -> u64 {
+    1 + children(node, depth).map(|child| count(child, depth + 1)).sum::<u64>()
+}
+
+/// The same by tasks; `visits` counts nodes as they are visited.
+fn count_in(w: &Worker, node: u64, depth: u32, visits: &AtomicU64) -> u64 {
+    fn any(w: &Worker, nodes: &[u64], depth: u32, visits: &AtomicU64) -> u64 {
+        match nodes {
+            [] => 0,
+            [node] => count_in(w, *node, depth, visits),
+            _ => {
+                let (left, right) = nodes.split_at(nodes.len() / 2);
+                let (a, b) = w.join(|w| any(w, left, depth, visits), |w| any(w, right, depth, visits));
+                a + b
+            }
+        }
+    }
+    visits.fetch_add(1, Ordering::Relaxed);
+    let nodes: Vec<u64> = children(node, depth).collect();
+    1 + any(w, &nodes, depth + 1, visits)
+}
+
+/// Counts a tree `rounds` times, while another thread calls `change` with ever new numbers.
+fn count_meanwhile(pool: &Pool, rounds: u64, change: impl Fn(u64) + Sync) {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            for number in (1..).map(mixed).take_while(|_| !is_over.load(Ordering::SeqCst)) {
+                change(number);
+                thread::yield_now();
+            }
+        });
+        for root in 0..rounds {
+            let visits = AtomicU64::new(0);
+            let nodes = count(root, 0);
+            let found = pool.install(|w| count_in(w, root, 0, &visits));
+            assert_eq!((found, visits.load(Ordering::SeqCst)), (nodes, nodes), "{}", pool.victims());
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+}
+
+/// Would miss: a task lost, run twice or left behind under some policy, while workers stand down and come back.
+#[test]
+fn a_tree_has_its_nodes_under_every_policy_while_the_number_of_workers_changes() {
+    ends(|| {
+        for victims in all() {
+            let pool = pool_on("package:3 l3:1 l2:1 core:2", victims);
+            count_meanwhile(&pool, 12, |number| {
+                pool.set_workers(number as usize % 6 + 1);
+            });
+        }
+    });
+}
+
+/// Would miss: a worker that loses its place, or a task, when its policy is changed in the middle of a search; a mastership that is
+/// left behind.
+#[test]
+fn the_policy_can_change_at_any_time() {
+    ends(|| {
+        let all = all();
+        for wait in [Wait::Leapfrog, Wait::Descendants] {
+            let machine = "package:2 l3:1 core:3".parse().unwrap();
+            let builder = Pool::builder().machine(machine).mapping(Mapping::Compact).wait(wait);
+            let pool = builder.build().unwrap();
+            count_meanwhile(&pool, 40, |number| pool.set_victims(all[number as usize % all.len()]));
+        }
+    });
+}
+
+/// Would miss: work stranded in a package whose only worker is blocked, under a rule that keeps everybody else out (V1).
+#[test]
+fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
+    fn meet_in(w: &Worker, tasks: usize, all: &Barrier) {
+        if tasks == 1 {
+            meet(all);
+        } else {
+            w.join(|w| meet_in(w, tasks / 2, all), |w| meet_in(w, tasks - tasks / 2, all));
+        }
+    }
+    ends(|| {
+        for victims in all() {
+            let pool = pool_on("package:4 core:1", victims);
+            for _ in 0..2 {
+                let all = Barrier::new(4);
+                pool.install(|w| meet_in(w, 4, &all));
+            }
+            // Each of the three others has come from another package.
+            assert!(pool.counters().left_package >= 6, "{victims}: {:?}", pool.counters());
+        }
+    });
+}
+
+/// The second arm of each join is run by another worker.
+fn steal_some(w: &Worker, steals: usize) {
+    for _ in 0..steals {
+        let both = Barrier::new(2);
+        w.join(|_| meet(&both), |_| meet(&both));
+    }
+}
+
+/// Would miss: masters where the rule has none, or none where it needs one.
+#[test]
+fn packages_have_masters_only_under_rules_that_need_them() {
+    ends(|| {
+        for victims in all() {
+            let pool = pool_on("package:2 core:1", victims);
+            pool.install(|w| steal_some(w, 3));
+            assert_eq!(pool.counters().masterships > 0, victims.has_masters(), "{victims}");
+        }
+    });
+}
+
+/// Would miss: steals between packages that are not counted, or steals inside one that are.
+#[test]
+fn in_one_package_nobody_leaves_it() {
+    ends(|| {
+        let pool = pool_on("package:1 core:3", STRICT);
+        pool.install(|w| steal_some(w, 20));
+        let counters = pool.counters();
+        assert!(counters.left_package == 0 && counters.stolen >= 20, "{counters:?}");
+    });
+}
+
+/// Would miss: a choice that is not taken up by workers that search, or taken up once only.
+#[test]
+fn each_worker_takes_up_a_new_choice_at_its_next_search() {
+    ends(|| {
+        let pool = pool_on("package:2 core:1", Victims::Random);
+        pool.install(|w| steal_some(w, 3));
+        assert_eq!(pool.counters().masterships, 0);
+        for _ in 0..3 {
+            let before = pool.counters().masterships;
+            pool.set_victims(Victims::Nearest);
+            assert_eq!(pool.victims(), Victims::Nearest);
+            // A look without a search may find a task by the old policy.
+            while pool.counters().masterships == before {
+                pool.install(|w| steal_some(w, 1));
+            }
+            // The masters resign when they take up a policy without any.
+            pool.set_victims(Victims::Random);
+            pool.install(|w| steal_some(w, 3));
+        }
+    });
+}
+
+/// Would miss: classes that are never learned, learned of nothing, or kept when the policy is chosen anew.
+#[test]
+fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
+    ends(|| {
+        let cats = Victims::Cats { large_us: 1_000_000 };
+        let pool = pool_on("package:4 core:1", cats);
+        for _ in 0..2 {
+            assert_eq!(pool.class_boundary(), None);
+            pool.install(|w| steal_some(w, 2));
+            assert_eq!(pool.class_boundary(), None);
+            pool.install(|w| steal_some(w, 10));
+            // A call is answered before it is over for the worker that ran it.
+            while pool.class_boundary().is_none() {
+                pool.install(|_| ());
+            }
+            // Nothing took a second, but four packages need two levels of tasks.
+            assert_eq!(pool.class_boundary(), Some(2));
+            pool.set_victims(cats);
+        }
+    });
+}
+
+/// Would miss: threads pinned to processors that only the description has, or a number of workers that is not the description's.
+#[test]
+fn on_a_machine_that_is_described_nobody_is_pinned() {
+    ends(|| {
+        let pool = pool_on("package:3 core:2", Victims::Nearest);
+        assert_eq!(pool.max_workers(), 6);
+        let here = thread::available_parallelism().unwrap();
+        assert!(pool.broadcast(|_| thread::available_parallelism().unwrap()).into_iter().all(|n| n == here));
+    });
+}

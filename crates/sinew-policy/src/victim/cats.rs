@@ -1,0 +1,126 @@
+//! Classes of tasks: those that may leave their package, and those that stay where their data are.
+//!
+//! In a first run anybody steals anything, and the runtime tells how long tasks of each depth took. From that, [`boundary`] says which depth is the
+//! last whose tasks are large. In later runs a thief takes any task inside its package, and beyond it those up to the boundary only.
+
+use super::circle::Circle;
+use super::{Outcome, Reach, VictimPolicy, View, is_near};
+
+/// How long the stolen tasks of one depth took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub tasks: u64,
+    /// Microseconds, all together.
+    pub micros: u64,
+}
+
+/// The greatest depth whose tasks may leave their package, from one tally for each depth from 0 on, for a machine of `packages`.
+///
+/// It is the deepest whose tasks took `large_us` microseconds on average: a task that takes as long as a package's cache takes to be read through has
+/// more data than the cache holds, or has earned the way. But it is deep enough for each package to get a task where every task makes two.
+pub fn boundary(tallies: &[Tally], large_us: u32, packages: usize) -> u32 {
+    let is_large = |tally: &Tally| tally.tasks > 0 && tally.micros >= tally.tasks * u64::from(large_us);
+    let learned = tallies.iter().rposition(is_large).unwrap_or(0);
+    let least = packages.max(1).next_power_of_two().ilog2();
+    least.max(u32::try_from(learned).unwrap_or(u32::MAX))
+}
+
+/// Tries its own package in random order; then, beyond it, workers whose oldest task lies at [`View::boundary`] or nearer the root, and
+/// those that offer nothing, who are asked that way. While the boundary is not known, all of them.
+///
+/// A round is one such walk.
+///
+/// Source: Q. Chen, M. Guo and Z. Huang, "CATS: Cache Aware Task-Stealing based on Online Profiling in Multi-socket Multi-core Architectures" (2012).
+/// Differences: the size of a task is its running time rather than a count of cache misses; and the classes share one queue, as the oldest task is the
+/// largest.
+#[derive(Debug, Clone, Default)]
+pub struct Cats {
+    near: Circle,
+    far: Circle,
+}
+
+impl Cats {
+    /// A policy that has yet to look at the machine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl VictimPolicy for Cats {
+    fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
+        self.near.draw(view, random, |worker| is_near(view, worker));
+        self.far.draw(view, random, |worker| !is_near(view, worker));
+        self.near.begin(random);
+        self.far.begin(random);
+    }
+
+    fn next(&mut self, view: &dyn View, _random: &mut dyn FnMut() -> u64) -> Option<usize> {
+        if let Some(victim) = self.near.next(view) {
+            return Some(victim);
+        }
+        while let Some(victim) = self.far.next(view) {
+            if self.allows(view, victim) {
+                return Some(victim);
+            }
+        }
+        self.near.again();
+        self.far.again();
+        None
+    }
+
+    fn outcome(&mut self, _victim: usize, _outcome: Outcome) {}
+
+    fn allows(&self, view: &dyn View, victim: usize) -> bool {
+        let may_leave = |boundary| view.oldest_depth(victim).is_none_or(|depth| depth <= boundary);
+        is_near(view, victim) || view.reach() == Reach::Everywhere || view.boundary().is_none_or(may_leave)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Pool, Source, round};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tally(tasks: u64, micros: u64) -> Tally {
+        Tally { tasks, micros }
+    }
+
+    /// Would miss: sums taken for means, a boundary one too deep or too shallow, depths without tasks, or a package left without work.
+    #[test]
+    fn the_boundary_is_the_deepest_depth_of_large_tasks() {
+        let tallies = [tally(0, 0), tally(2, 8_000), tally(4, 4_000), tally(900, 9_000), tally(0, 0)];
+        assert_eq!(boundary(&tallies, 1_000, 1), 2);
+        assert_eq!(boundary(&tallies, 1_001, 1), 1);
+        assert_eq!(boundary(&tallies, 10, 1), 3);
+        for (packages, least) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (8, 3)] {
+            assert_eq!(boundary(&tallies, 1_000_000, packages), least);
+            assert_eq!(boundary(&[], 1, packages), least);
+        }
+    }
+
+    proptest! {
+        /// Would miss: a small task that leaves its package, a large one or an owner to be asked that is passed over, or a walk that begins abroad.
+        #[test]
+        fn beyond_the_package_only_tasks_up_to_the_boundary_are_taken(pool in Pool::any(30), seed in any::<u64>()) {
+            let (mut policy, mut source) = (Cats::new(), Source::new(seed));
+            policy.start(&pool, &mut source.numbers());
+            let victims = round(&mut policy, &pool, &mut source);
+            let is_near = |w: usize| pool.package(w) == pool.package(pool.me);
+            let may_leave = |w: usize| match pool.boundary {
+                Some(boundary) => pool.load[w] == 0 || pool.depth[w] <= boundary,
+                None => true,
+            };
+            let free = pool.reach == Reach::Everywhere;
+            let mut expected: Vec<usize> = (0..pool.workers())
+                .filter(|&w| pool.must_be_tried(w) && (is_near(w) || free || may_leave(w)))
+                .collect();
+            prop_assert!(victims.is_sorted_by_key(|&w| !is_near(w)));
+            let mut victims = victims;
+            victims.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(victims, expected);
+        }
+    }
+}

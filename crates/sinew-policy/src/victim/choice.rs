@@ -1,0 +1,162 @@
+//! The policies to choose from, as a value.
+
+use super::{
+    AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Nearest, NearestOrRandom, Random, Sample,
+    Samples, Sampling, Scope, Set, SortedLoads, VictimPolicy,
+};
+
+/// A victim policy, by name and parameters.
+///
+/// Written and read as short texts, whose parameters may be left out from the end:
+///
+/// | text | policy |
+/// |---|---|
+/// | `random` | [`Random`] |
+/// | `set:12,4` | [`Set`]: attempts, thieves |
+/// | `sample:sqrt`, `sample:2,past-empty,after-failure` | [`Sample`] over `Random`: how many, and whether it goes on past an empty one and after a failure |
+/// | `sample-set:sqrt,12,4` | [`Sample`] over `Set`, with the same words |
+/// | `nearest`, `nearest-random:4` | [`Nearest`], [`NearestOrRandom`]: one attempt in so many is random |
+/// | `most-loaded:5` | [`MostLoaded`]: one attempt in so many |
+/// | `sorted:5,machine,stay` | [`SortedLoads`]: refresh; `machine`, `package` or `strict`; `stay` or `restart` |
+/// | `distance` | [`DistanceWeighted`] |
+/// | `cats:200` | [`Cats`]: microseconds from which on a task is large |
+/// | `dealt` | [`Dealt`] |
+///
+/// ```
+/// use sinew_policy::victim::Victims;
+///
+/// assert_eq!("set".parse(), Ok(Victims::Set { attempts: 12, thieves: 4 }));
+/// assert_eq!(Victims::MostLoaded { every: 5 }.to_string(), "most-loaded:5");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Victims {
+    /// [`Random`].
+    #[default]
+    Random,
+    /// [`Set`].
+    Set {
+        /// The least number of attempts of a walk.
+        attempts: u32,
+        /// The least number of thieves that it meets.
+        thieves: u32,
+    },
+    /// [`Sample`] over [`Random`].
+    Sample(Sampling),
+    /// [`Sample`] over [`Set`].
+    SampleSet {
+        /// How samples are taken.
+        sampling: Sampling,
+        /// As in [`Set`](Self::Set).
+        attempts: u32,
+        /// As in [`Set`](Self::Set).
+        thieves: u32,
+    },
+    /// [`Nearest`].
+    Nearest,
+    /// [`NearestOrRandom`].
+    NearestOrRandom {
+        /// One attempt in so many is random.
+        random_every: u32,
+    },
+    /// [`MostLoaded`].
+    MostLoaded {
+        /// One attempt in so many goes to the heaviest.
+        every: u32,
+    },
+    /// [`SortedLoads`].
+    SortedLoads(Loads),
+    /// [`DistanceWeighted`].
+    DistanceWeighted,
+    /// [`Cats`].
+    Cats {
+        /// Microseconds from which on a task is large.
+        large_us: u32,
+    },
+    /// [`Dealt`].
+    Dealt,
+}
+
+const SET: (u32, u32) = (12, 4);
+
+/// Every combination that the thesis measured, and the strict form.
+const SORTED: [Victims; 10] = {
+    use AfterSuccess::{Restart, Stay};
+    use Scope::{Machine, Package, StrictlyPackage};
+    const fn sorted(refresh: u32, scope: Scope, after_success: AfterSuccess) -> Victims {
+        Victims::SortedLoads(Loads { refresh, scope, after_success })
+    }
+    [
+        sorted(5, Machine, Stay),
+        sorted(5, Machine, Restart),
+        sorted(5, Package, Stay),
+        sorted(5, Package, Restart),
+        sorted(10, Machine, Stay),
+        sorted(10, Machine, Restart),
+        sorted(10, Package, Stay),
+        sorted(10, Package, Restart),
+        sorted(5, StrictlyPackage, Stay),
+        sorted(5, StrictlyPackage, Restart),
+    ]
+};
+
+const PRESETS: [Victims; 23] = [
+    Victims::Random,
+    Victims::Set { attempts: SET.0, thieves: SET.1 },
+    Victims::Sample(Sampling::PAPER),
+    Victims::Sample(Sampling { samples: Samples::UpTo(2), ..Sampling::PAPER }),
+    Victims::Sample(Sampling::PAIRS),
+    Victims::SampleSet { sampling: Sampling::PAPER, attempts: SET.0, thieves: SET.1 },
+    Victims::Nearest,
+    Victims::NearestOrRandom { random_every: 4 },
+    Victims::MostLoaded { every: 1 },
+    Victims::MostLoaded { every: 5 },
+    SORTED[0],
+    SORTED[1],
+    SORTED[2],
+    SORTED[3],
+    SORTED[4],
+    SORTED[5],
+    SORTED[6],
+    SORTED[7],
+    SORTED[8],
+    SORTED[9],
+    Victims::DistanceWeighted,
+    Victims::Cats { large_us: 200 },
+    Victims::Dealt,
+];
+
+impl Victims {
+    /// Every policy with the parameters of its source, for experiments and tests.
+    pub const fn all() -> &'static [Self] {
+        &PRESETS
+    }
+
+    /// A fresh policy of this kind for one worker.
+    pub fn policy(self) -> Box<dyn VictimPolicy> {
+        match self {
+            Self::Random => Box::new(Random::new()),
+            Self::Set { attempts, thieves } => Box::new(Set::new(attempts, thieves)),
+            Self::Sample(sampling) => Box::new(Sample::new(sampling, Random::new())),
+            Self::SampleSet { sampling, attempts, thieves } => {
+                Box::new(Sample::new(sampling, Set::new(attempts, thieves)))
+            }
+            Self::Nearest => Box::new(Nearest::new()),
+            Self::NearestOrRandom { random_every } => Box::new(NearestOrRandom::new(random_every)),
+            Self::MostLoaded { every } => Box::new(MostLoaded::new(every)),
+            Self::SortedLoads(rule) => Box::new(SortedLoads::new(rule)),
+            Self::DistanceWeighted => Box::new(DistanceWeighted::new()),
+            Self::Cats { .. } => Box::new(Cats::new()),
+            Self::Dealt => Box::new(Dealt::new()),
+        }
+    }
+
+    /// Whether the policy asks for [`View::reach`](super::View::reach), so that packages need masters.
+    pub const fn has_masters(self) -> bool {
+        match self {
+            Self::Nearest | Self::NearestOrRandom { .. } | Self::Dealt => true,
+            Self::SortedLoads(rule) => matches!(rule.scope, Scope::Package),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Large initial pieces dealt to the packages.
+
+use super::circle::Circle;
+use super::{Nearest, Outcome, Reach, VictimPolicy, View, is_near};
+
+/// Gives each package a large piece of what runs, and keeps to the package from then on.
+///
+/// While its package has yet to get its piece of the present root task, the package's master begins every round at the one worker beyond it whose
+/// oldest task is nearest the root. So of a tree that splits in two the first package that comes gets a half, the next two a quarter each, and
+/// so on. Everything else is [`Nearest`].
+///
+/// Source: the future work of A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014).
+/// Differences: the pieces are fetched, not sent: they exist only as soon as the root has made them.
+#[derive(Debug, Clone, Default)]
+pub struct Dealt {
+    nearest: Nearest,
+    others: Circle,
+    /// The piece has been tried for in this round.
+    tried: bool,
+}
+
+impl Dealt {
+    /// A policy that has yet to look at the machine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn piece(&self, view: &dyn View) -> Option<usize> {
+        let far = self.others.members().iter().copied().filter(|&worker| !is_near(view, worker));
+        let offers = far.filter_map(|worker| Some((view.oldest_depth(worker)?, worker)));
+        offers.min_by_key(|&(depth, _)| depth).map(|(_, worker)| worker)
+    }
+}
+
+impl VictimPolicy for Dealt {
+    fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
+        self.others.draw(view, random, |_| true);
+        self.nearest.start(view, random);
+        self.tried = false;
+    }
+
+    fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
+        if !self.tried && view.wants_piece() && view.reach() != Reach::Package {
+            self.tried = true;
+            if let Some(victim) = self.piece(view) {
+                return Some(victim);
+            }
+        }
+        let victim = self.nearest.next(view, random);
+        self.tried &= victim.is_some();
+        victim
+    }
+
+    fn outcome(&mut self, victim: usize, outcome: Outcome) {
+        self.nearest.outcome(victim, outcome);
+    }
+
+    fn allows(&self, view: &dyn View, victim: usize) -> bool {
+        self.nearest.allows(view, victim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Pool, Source, round};
+    use super::*;
+
+    fn started(pool: &Pool) -> (Dealt, Source) {
+        let (mut policy, mut source) = (Dealt::new(), Source::new(3));
+        policy.start(pool, &mut source.numbers());
+        (policy, source)
+    }
+
+    /// Worker 0 of four packages; tasks in all of them, the one nearest the root at 13.
+    fn running() -> Pool {
+        let mut pool = Pool { wants_piece: true, ..Pool::dunnington(0) };
+        for (worker, depth) in [(2, 1), (7, 5), (13, 2), (20, 3)] {
+            (pool.load[worker], pool.depth[worker]) = (1, depth);
+        }
+        pool
+    }
+
+    /// Would miss: a first piece from the own package, or a small one; a second try in the same round.
+    #[test]
+    fn a_package_without_a_piece_goes_for_the_task_nearest_the_root_elsewhere() {
+        let pool = running();
+        let (mut policy, mut source) = started(&pool);
+        for _ in 0..2 {
+            let victims = round(&mut policy, &pool, &mut source);
+            assert_eq!(victims[..2], [13, 1]);
+            assert_eq!(victims.len(), 1 + 50 + 12 + 18);
+        }
+    }
+
+    /// Would miss: pieces fetched by slaves, or by packages that have theirs.
+    #[test]
+    fn slaves_and_packages_that_have_theirs_steal_from_the_nearest() {
+        let slave = Pool { reach: Reach::Package, ..running() };
+        let (mut policy, mut source) = started(&slave);
+        assert!(round(&mut policy, &slave, &mut source).iter().all(|&victim| victim < 6));
+        let served = Pool { wants_piece: false, ..running() };
+        let (mut policy, mut source) = started(&served);
+        assert_eq!(policy.next(&served, &mut source.numbers()), Some(1));
+    }
+
+    /// Would miss: a round cut short where no piece is to be had yet.
+    #[test]
+    fn where_there_is_no_piece_yet_the_round_is_the_usual_one() {
+        let pool = Pool { wants_piece: true, ..Pool::dunnington(0) };
+        let (mut policy, mut source) = started(&pool);
+        assert_eq!(round(&mut policy, &pool, &mut source).len(), 50 + 12 + 18);
+    }
+}

@@ -1,0 +1,163 @@
+//! Load: the worker with most tasks on offer, now and then.
+
+use super::{Outcome, Random, VictimPolicy, View};
+
+/// One attempt in `every` goes to the worker with most tasks on offer, found by looking at all of them; the others are
+/// [`Random`]. Where nobody offers anything, that one is random, too.
+///
+/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014), section 3.3.2.1, with `every` 1 and 5.
+/// Differences: equals are taken in the thief's private order. A round ends with the random walk's, or after as many attempts at the heaviest as
+/// there are others; the next round is then random throughout, so that a heavy worker that cannot be stolen from does not keep a thief for ever.
+///
+/// # Cost
+///
+/// The attempt at the heaviest reads one line of each worker.
+#[derive(Debug, Clone)]
+pub struct MostLoaded {
+    every: u32,
+    /// Attempts since the last one at the heaviest.
+    attempts: u32,
+    /// Attempts at the heaviest in this round.
+    scans: usize,
+    /// This round is random throughout.
+    plain: bool,
+    walk: Random,
+}
+
+impl MostLoaded {
+    /// One attempt in `every`, which is at least 1, at the heaviest: the first one, to begin with.
+    pub fn new(every: u32) -> Self {
+        let every = every.max(1);
+        Self { every, attempts: every - 1, scans: 0, plain: false, walk: Random::new() }
+    }
+
+    fn heaviest(&self, view: &dyn View) -> Option<usize> {
+        let mut heaviest = None;
+        let mut most = 0;
+        for &worker in self.walk.members() {
+            let load = view.load(worker);
+            if load > most {
+                (most, heaviest) = (load, Some(worker));
+            }
+        }
+        heaviest
+    }
+
+    fn end_round(&mut self, plain: bool) -> Option<usize> {
+        (self.scans, self.plain) = (0, plain);
+        None
+    }
+}
+
+impl VictimPolicy for MostLoaded {
+    fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
+        (self.scans, self.plain) = (0, false);
+        self.walk.start(view, random);
+    }
+
+    fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
+        if self.scans > 0 && self.scans >= self.walk.members().len() {
+            self.walk.again();
+            return self.end_round(true);
+        }
+        self.attempts += 1;
+        if self.attempts >= self.every && !self.plain {
+            self.attempts = 0;
+            if let Some(heaviest) = self.heaviest(view) {
+                self.scans += 1;
+                return Some(heaviest);
+            }
+        }
+        self.walk.next(view, random).or_else(|| self.end_round(false))
+    }
+
+    fn outcome(&mut self, _victim: usize, _outcome: Outcome) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Pool, Source, round};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A pool in which worker 5 has most.
+    fn uneven() -> Pool {
+        let mut pool = Pool::of(9, 2);
+        pool.load = vec![1, 0, 99, 3, 2, 7, 0, 6, 1];
+        pool
+    }
+
+    proptest! {
+        /// Would miss: a heaviest that is not, that is the thief itself, or whose turn comes too early or too late.
+        #[test]
+        fn the_heaviest_is_tried_once_in_so_many_attempts_across_searches(
+            every in 1..8_usize,
+            searches in proptest::collection::vec(1..12_usize, 1..10),
+            seed in any::<u64>(),
+        ) {
+            let pool = uneven();
+            let (mut policy, mut source) = (MostLoaded::new(every as u32), Source::new(seed));
+            let mut victims = Vec::new();
+            for attempts in searches {
+                policy.start(&pool, &mut source.numbers());
+                for _ in 0..attempts.min(8) {
+                    victims.extend(policy.next(&pool, &mut source.numbers()));
+                }
+            }
+            prop_assert!(victims.iter().step_by(every).all(|&victim| victim == 5), "{:?}", victims);
+        }
+
+        /// Would miss: attempts between that are not the random walk's.
+        #[test]
+        fn the_attempts_between_are_the_random_walk(seed in any::<u64>()) {
+            let pool = uneven();
+            let (mut policy, mut ours) = (MostLoaded::new(5), Source::new(seed));
+            let (mut random, mut theirs) = (Random::new(), Source::new(seed));
+            policy.start(&pool, &mut ours.numbers());
+            random.start(&pool, &mut theirs.numbers());
+            let victims = round(&mut policy, &pool, &mut ours);
+            let others: Vec<usize> =
+                victims.iter().enumerate().filter(|(at, _)| at % 5 != 0).map(|(_, &victim)| victim).collect();
+            prop_assert_eq!(others, round(&mut random, &pool, &mut theirs));
+        }
+    }
+
+    /// Would miss: a thief that tries one heavy worker for ever.
+    #[test]
+    fn a_round_of_failures_at_the_heaviest_is_followed_by_one_past_everybody() {
+        let pool = uneven();
+        let (mut policy, mut source) = (MostLoaded::new(1), Source::new(4));
+        policy.start(&pool, &mut source.numbers());
+        assert_eq!(round(&mut policy, &pool, &mut source), [5; 8]);
+        let mut all = round(&mut policy, &pool, &mut source);
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(round(&mut policy, &pool, &mut source), [5; 8]);
+    }
+
+    /// Would miss: a favourite among equals.
+    #[test]
+    fn of_equals_each_thief_has_its_own_favourite() {
+        let mut pool = Pool::of(6, 0);
+        pool.load = vec![4; 6];
+        let favourites: std::collections::HashSet<_> = (0..100)
+            .map(|seed| {
+                let (mut policy, mut source) = (MostLoaded::new(1), Source::new(seed));
+                policy.start(&pool, &mut source.numbers());
+                policy.next(&pool, &mut source.numbers())
+            })
+            .collect();
+        assert_eq!(favourites.len(), 5);
+    }
+
+    /// Would miss: idle workers that are never asked for tasks, where nobody has any to offer.
+    #[test]
+    fn where_nobody_offers_anything_it_is_the_random_walk() {
+        let pool = Pool::of(9, 2);
+        let (mut policy, mut source) = (MostLoaded::new(1), Source::new(4));
+        policy.start(&pool, &mut source.numbers());
+        let mut all = round(&mut policy, &pool, &mut source);
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 3, 4, 5, 6, 7, 8]);
+    }
+}

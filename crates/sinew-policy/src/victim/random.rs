@@ -1,0 +1,114 @@
+//! The random walk.
+
+use super::circle::Circle;
+use super::{Outcome, VictimPolicy, View};
+
+/// Walks a private random permutation of the other workers from a random start.
+///
+/// The permutation is drawn once, at the first search, and the start once a search, so an attempt costs no random number.
+/// Thieves with different permutations do not follow each other around the pool.
+///
+/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011; there: RAND).
+/// Differences: a seat that nobody occupies and that holds no task is skipped.
+#[derive(Debug, Default, Clone)]
+pub struct Random {
+    circle: Circle,
+}
+
+impl Random {
+    /// A policy that has yet to draw its permutation.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The other workers, in the order of the walk.
+    pub(super) fn members(&self) -> &[usize] {
+        self.circle.members()
+    }
+
+    /// Begins a round where the walk stands.
+    pub(super) fn again(&mut self) {
+        self.circle.again();
+    }
+}
+
+impl VictimPolicy for Random {
+    fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
+        self.circle.draw(view, random, |_| true);
+        self.circle.begin(random);
+    }
+
+    fn next(&mut self, view: &dyn View, _random: &mut dyn FnMut() -> u64) -> Option<usize> {
+        let victim = self.circle.next(view);
+        if victim.is_none() {
+            self.circle.again();
+        }
+        victim
+    }
+
+    fn outcome(&mut self, _victim: usize, _outcome: Outcome) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Pool, Source, round};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Would miss: a walk that answers the thief, leaves the pool, repeats or forgets somebody, in any round.
+        #[test]
+        fn every_round_visits_each_worker_with_a_task_or_a_thread_once(
+            pool in Pool::any(40),
+            seed in any::<u64>(),
+        ) {
+            let mut source = Source::new(seed);
+            let mut policy = Random::new();
+            let expected: Vec<usize> = (0..pool.workers()).filter(|&w| pool.must_be_tried(w)).collect();
+            for _search in 0..3 {
+                policy.start(&pool, &mut source.numbers());
+                for _round in 0..3 {
+                    let mut visited = round(&mut policy, &pool, &mut source);
+                    visited.sort_unstable();
+                    prop_assert_eq!(&visited, &expected);
+                }
+            }
+        }
+    }
+
+    /// Would miss: a start that is not drawn anew, or a permutation that favours some neighbours.
+    #[test]
+    fn first_victims_and_their_followers_are_spread_evenly() {
+        const SEARCHES: u32 = 70_000;
+        let pool = Pool::of(8, 3);
+        let mut source = Source::new(1);
+        let (mut first, mut second) = ([0_u32; 8], [0_u32; 8]);
+        for _ in 0..SEARCHES {
+            let mut policy = Random::new();
+            policy.start(&pool, &mut source.numbers());
+            first[policy.next(&pool, &mut source.numbers()).unwrap()] += 1;
+            second[policy.next(&pool, &mut source.numbers()).unwrap()] += 1;
+        }
+        for worker in (0..8).filter(|&worker| worker != 3) {
+            // Six standard deviations of a count around 10,000.
+            assert!(first[worker].abs_diff(SEARCHES / 7) < 600, "{first:?}");
+            assert!(second[worker].abs_diff(SEARCHES / 7) < 600, "{second:?}");
+        }
+    }
+
+    /// Would miss: a permutation drawn anew at each search, which would cost as many random numbers as workers.
+    #[test]
+    fn a_search_after_the_first_draws_one_number() {
+        let pool = Pool::of(8, 0);
+        let mut draws = 0_u64;
+        let mut random = || {
+            draws += 1;
+            draws << 60
+        };
+        let mut policy = Random::new();
+        policy.start(&pool, &mut random);
+        policy.start(&pool, &mut random);
+        while policy.next(&pool, &mut random).is_some() {}
+        assert_eq!(draws, 6 + 1 + 1);
+    }
+}

@@ -1,0 +1,319 @@
+//! Load: a list of workers from the heaviest to the lightest.
+
+use super::circle::shuffled;
+use super::{Outcome, Reach, VictimPolicy, View, is_near, is_worth_trying};
+
+/// Whose loads a list holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Of all workers.
+    Machine,
+    /// Of the thief's package; the master of a package looks at all.
+    Package,
+    /// Of the thief's package, its master's list as well.
+    StrictlyPackage,
+}
+
+/// Where a thief goes on after a success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterSuccess {
+    /// With the same victim, until it fails, the list ends or is made anew.
+    Stay,
+    /// At the top.
+    Restart,
+}
+
+/// How [`SortedLoads`] keeps its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loads {
+    /// The list is made anew once in so many attempts; at least 1.
+    pub refresh: u32,
+    /// Who is in it.
+    pub scope: Scope,
+    /// What a success does.
+    pub after_success: AfterSuccess,
+}
+
+/// Walks a list of workers from the heaviest to the lightest. A refresh returns to the top, once in `refresh` attempts; a failure moves on, past
+/// the end to the top; a success does as told.
+///
+/// A round has as many attempts as the list has workers.
+///
+/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014), section 3.3.2.2, with a refresh every 5 or 10
+/// attempts; `Stay` and `Restart` are its policies 1 and 2. Of its two accounts of the local form, [`Scope::Package`] is the one with
+/// masters, [`Scope::StrictlyPackage`] the one without.
+/// Differences: equals change places from refresh to refresh, as a list longer than `refresh` would else never come to its end; and a round
+/// in vain is followed by one through the whole list.
+///
+/// # Cost
+///
+/// A refresh reads one line of each worker of the list, and sorts.
+#[derive(Debug, Clone)]
+pub struct SortedLoads {
+    rule: Loads,
+    /// All others, in a private order that settles who comes first among equals.
+    others: Vec<usize>,
+    /// For how many workers the order was drawn.
+    workers: usize,
+    list: Vec<(usize, usize)>,
+    /// Whether the list holds only the thief's package.
+    confined: bool,
+    at: usize,
+    /// Attempts since the last refresh.
+    attempts: u32,
+    /// Attempts in this round.
+    tried: usize,
+    /// This round goes through the whole list.
+    whole: bool,
+}
+
+impl SortedLoads {
+    /// A policy that has yet to make its list.
+    pub fn new(rule: Loads) -> Self {
+        Self {
+            rule: Loads { refresh: rule.refresh.max(1), ..rule },
+            others: Vec::new(),
+            workers: 0,
+            list: Vec::new(),
+            confined: false,
+            at: 0,
+            attempts: 0,
+            tried: 0,
+            whole: false,
+        }
+    }
+
+    fn is_confined(&self, view: &dyn View) -> bool {
+        match self.rule.scope {
+            Scope::Machine => false,
+            Scope::Package => view.reach() == Reach::Package,
+            Scope::StrictlyPackage => view.reach() != Reach::Everywhere,
+        }
+    }
+
+    fn refresh(&mut self, view: &dyn View, confined: bool) {
+        let turn = (self.attempts as usize).min(self.others.len());
+        self.others.rotate_left(turn);
+        self.list.clear();
+        let members = self.others.iter().filter(|&&worker| !confined || is_near(view, worker));
+        self.list.extend(members.map(|&worker| (worker, view.load(worker))));
+        self.list.sort_by_key(|&(_, load)| std::cmp::Reverse(load));
+        (self.at, self.attempts, self.confined) = (0, 0, confined);
+    }
+
+    /// The next one worth trying from where the walk stands, once around at most.
+    fn find(&mut self, view: &dyn View) -> Option<usize> {
+        for _ in 0..self.list.len() {
+            if self.at >= self.list.len() {
+                self.at = 0;
+            }
+            let victim = self.list[self.at].0;
+            if is_worth_trying(view, victim) {
+                return Some(victim);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn end_round(&mut self) {
+        self.tried = 0;
+        self.whole = !self.whole;
+        // Each kind of round begins with a list of its own.
+        self.attempts = self.attempts.max(self.rule.refresh);
+    }
+}
+
+impl VictimPolicy for SortedLoads {
+    fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
+        if self.workers != view.workers() {
+            self.workers = view.workers();
+            self.others = shuffled(view, random, |_| true);
+            self.refresh(view, self.is_confined(view));
+        }
+        (self.tried, self.whole) = (0, false);
+    }
+
+    fn next(&mut self, view: &dyn View, _random: &mut dyn FnMut() -> u64) -> Option<usize> {
+        let confined = self.is_confined(view);
+        if self.tried >= self.list.len().max(1) {
+            self.end_round();
+            return None;
+        }
+        let due = self.attempts >= self.rule.refresh && (!self.whole || self.tried == 0);
+        if due || confined != self.confined {
+            self.refresh(view, confined);
+        }
+        let Some(victim) = self.find(view) else {
+            self.end_round();
+            return None;
+        };
+        self.attempts += 1;
+        self.tried += 1;
+        Some(victim)
+    }
+
+    fn outcome(&mut self, victim: usize, outcome: Outcome) {
+        if outcome != Outcome::Stolen {
+            // After a refresh in between there is nothing to move on from.
+            let was_tried = self.list.get(self.at).is_some_and(|&(worker, _)| worker == victim);
+            self.at += usize::from(was_tried);
+        } else if self.rule.after_success == AfterSuccess::Restart {
+            self.at = 0;
+        }
+    }
+
+    fn allows(&self, view: &dyn View, victim: usize) -> bool {
+        !self.is_confined(view) || is_near(view, victim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Pool, Source, round};
+    use super::*;
+    use Outcome::{Lost, Stolen};
+
+    fn rule(refresh: u32, scope: Scope, after_success: AfterSuccess) -> Loads {
+        Loads { refresh, scope, after_success }
+    }
+
+    /// Worker 0 is the thief; 1 is the heaviest, 23 the lightest.
+    fn falling(workers: usize) -> Pool {
+        let mut pool = Pool { shape: (2, 3), ..Pool::of(workers, 0) };
+        pool.load = (0..workers).map(|worker| 100 - worker).collect();
+        pool
+    }
+
+    /// Attempts with these outcomes; the victims.
+    fn attempts(policy: &mut SortedLoads, pool: &Pool, outcomes: &[Outcome]) -> Vec<usize> {
+        let mut source = Source::new(0);
+        let attempt = |&outcome| {
+            let victim = policy.next(pool, &mut source.numbers()).unwrap();
+            policy.outcome(victim, outcome);
+            victim
+        };
+        outcomes.iter().map(attempt).collect()
+    }
+
+    fn started(rule: Loads, pool: &Pool) -> SortedLoads {
+        let mut policy = SortedLoads::new(rule);
+        policy.start(pool, &mut Source::new(2).numbers());
+        policy
+    }
+
+    /// Would miss: an order that is not by load, a failure that does not move on, a refresh that is late, early or not at the top.
+    #[test]
+    fn failures_move_down_the_list_until_the_refresh() {
+        let pool = falling(24);
+        for refresh in [5, 10] {
+            let mut policy = started(rule(refresh, Scope::Machine, AfterSuccess::Stay), &pool);
+            let expected: Vec<usize> = (1..=refresh as usize).collect();
+            assert_eq!(attempts(&mut policy, &pool, &vec![Lost; refresh as usize]), expected);
+            assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
+        }
+    }
+
+    /// Would miss: loads read once and for all.
+    #[test]
+    fn a_refresh_reads_the_loads_again() {
+        let mut pool = falling(24);
+        let mut policy = started(rule(3, Scope::Machine, AfterSuccess::Stay), &pool);
+        pool.load[17] = 1000;
+        assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 17, 1]);
+    }
+
+    /// Would miss: policy 1 that leaves a good victim, or stays with it after a failure or past a refresh, or forgets it between searches.
+    #[test]
+    fn policy_1_stays_with_a_good_victim() {
+        let pool = falling(24);
+        let mut policy = started(rule(10, Scope::Machine, AfterSuccess::Stay), &pool);
+        let outcomes = [Lost, Lost, Stolen, Stolen];
+        assert_eq!(attempts(&mut policy, &pool, &outcomes), [1, 2, 3, 3]);
+        policy.start(&pool, &mut Source::new(2).numbers());
+        assert_eq!(attempts(&mut policy, &pool, &[Lost, Lost, Stolen]), [3, 4, 5]);
+        assert_eq!(attempts(&mut policy, &pool, &[Stolen; 5]), [5, 5, 5, 1, 1]);
+    }
+
+    /// Would miss: policy 2 that goes on where it was after a success.
+    #[test]
+    fn policy_2_restarts_at_the_top_after_every_success() {
+        let pool = falling(24);
+        let mut policy = started(rule(10, Scope::Machine, AfterSuccess::Restart), &pool);
+        let outcomes = [Lost, Lost, Stolen, Lost, Stolen, Stolen];
+        assert_eq!(attempts(&mut policy, &pool, &outcomes), [1, 2, 3, 1, 2, 1]);
+    }
+
+    /// Would miss: a list without an end.
+    #[test]
+    fn the_end_of_the_list_leads_to_the_top() {
+        let pool = falling(4);
+        let mut policy = started(rule(10, Scope::Machine, AfterSuccess::Stay), &pool);
+        assert_eq!(attempts(&mut policy, &pool, &[Lost; 3]), [1, 2, 3]);
+        policy.start(&pool, &mut Source::new(2).numbers());
+        assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
+    }
+
+    /// Would miss: a slave with a list of the machine, a master with one of its package, a strict rule that is not; work that nobody
+    /// may take.
+    #[test]
+    fn the_local_list_is_of_the_package_for_all_but_masters() {
+        for (scope, reach, members) in [
+            (Scope::Machine, Reach::Package, 23),
+            (Scope::Package, Reach::Package, 5),
+            (Scope::Package, Reach::Machine, 23),
+            (Scope::Package, Reach::Everywhere, 23),
+            (Scope::StrictlyPackage, Reach::Package, 5),
+            (Scope::StrictlyPackage, Reach::Machine, 5),
+            (Scope::StrictlyPackage, Reach::Everywhere, 23),
+        ] {
+            let pool = Pool { reach, ..falling(24) };
+            let mut policy = started(rule(100, scope, AfterSuccess::Stay), &pool);
+            let expected: Vec<usize> = (1..=members).collect();
+            assert_eq!(attempts(&mut policy, &pool, &vec![Lost; members]), expected);
+            assert!((1..24).all(|victim| policy.allows(&pool, victim) == (victim <= members)));
+        }
+    }
+
+    /// Would miss: a deposed master that works through the rest of its list.
+    #[test]
+    fn who_is_no_longer_master_makes_a_new_list_at_once() {
+        let mut pool = falling(24);
+        let mut policy = started(rule(100, Scope::Package, AfterSuccess::Stay), &pool);
+        assert_eq!(attempts(&mut policy, &pool, &[Lost; 8]), [1, 2, 3, 4, 5, 6, 7, 8]);
+        pool.reach = Reach::Package;
+        policy.start(&pool, &mut Source::new(2).numbers());
+        assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 4, 5]);
+    }
+
+    /// Would miss: workers with nothing on offer that are never asked, because the list is longer than a refresh lets it be walked.
+    #[test]
+    fn equals_take_turns_and_a_round_in_vain_is_followed_by_the_whole_list() {
+        let pool = Pool::of(24, 0);
+        let mut policy = started(rule(5, Scope::Machine, AfterSuccess::Stay), &pool);
+        let mut first = attempts(&mut policy, &pool, &[Lost; 23]);
+        first.sort_unstable();
+        first.dedup();
+        assert!(first.len() >= 20, "{first:?}");
+        assert_eq!(policy.next(&pool, &mut Source::new(0).numbers()), None);
+        let pool = falling(24);
+        let mut policy = started(rule(5, Scope::Machine, AfterSuccess::Stay), &pool);
+        assert!(attempts(&mut policy, &pool, &[Lost; 23]).iter().all(|&victim| victim <= 5));
+        assert_eq!(policy.next(&pool, &mut Source::new(0).numbers()), None);
+        let expected: Vec<usize> = (1..24).collect();
+        assert_eq!(attempts(&mut policy, &pool, &[Lost; 23]), expected);
+    }
+
+    /// Would miss: attempts at empty seats, or an endless search for somebody who is there.
+    #[test]
+    fn seats_without_anybody_are_passed_over() {
+        let mut pool = falling(5);
+        pool.load = vec![0; 5];
+        pool.active = vec![true, false, true, false, false];
+        let mut policy = started(rule(5, Scope::Machine, AfterSuccess::Stay), &pool);
+        assert_eq!(attempts(&mut policy, &pool, &[Lost; 3]), [2, 2, 2]);
+        pool.active[2] = false;
+        policy.start(&pool, &mut Source::new(2).numbers());
+        assert_eq!(round(&mut policy, &pool, &mut Source::new(2)), [0; 0]);
+    }
+}

@@ -1,0 +1,141 @@
+//! What the tests share: a pool as data, and random numbers.
+
+use proptest::prelude::*;
+
+use super::{Reach, VictimPolicy, Victims, View};
+
+/// A pool at one moment.
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    pub(super) me: usize,
+    pub(super) active: Vec<bool>,
+    pub(super) load: Vec<usize>,
+    pub(super) depth: Vec<u32>,
+    /// Workers of a cache, caches of a package.
+    pub(super) shape: (usize, usize),
+    pub(super) reach: Reach,
+    pub(super) boundary: Option<u32>,
+    pub(super) wants_piece: bool,
+}
+
+impl Pool {
+    /// Everybody works, nobody has anything to offer, and all share everything.
+    pub(super) fn of(workers: usize, me: usize) -> Self {
+        Self {
+            me,
+            active: vec![true; workers],
+            load: vec![0; workers],
+            depth: vec![1; workers],
+            shape: (workers, 1),
+            reach: Reach::Machine,
+            boundary: None,
+            wants_piece: false,
+        }
+    }
+
+    /// 4 packages of 3 caches of 2 workers: the distances are 1 in a cache, 2 in a package, 3 beyond.
+    pub(super) fn dunnington(me: usize) -> Self {
+        Self { shape: (2, 3), ..Self::of(24, me) }
+    }
+
+    /// A pool of any size below `most`, with anybody anywhere.
+    pub(super) fn any(most: usize) -> impl Strategy<Value = Self> {
+        let seats = proptest::collection::vec((any::<bool>(), 0..3_usize, 0..9_u32), 1..most);
+        let reach = prop_oneof![Just(Reach::Package), Just(Reach::Machine), Just(Reach::Everywhere)];
+        let rest = (any::<prop::sample::Index>(), 1..5_usize, 1..4_usize, reach);
+        let more = (proptest::option::of(0..9_u32), any::<bool>());
+        (seats, rest, more).prop_map(|(seats, (me, cache, package, reach), (boundary, wants_piece))| {
+            let me = me.index(seats.len());
+            let (active, load, depth) = seats.into_iter().fold(
+                (Vec::new(), Vec::new(), Vec::new()),
+                |(mut active, mut load, mut depth), seat| {
+                    active.push(seat.0);
+                    load.push(seat.1);
+                    depth.push(seat.2);
+                    (active, load, depth)
+                },
+            );
+            Self { me, active, load, depth, shape: (cache, package), reach, boundary, wants_piece }
+        })
+    }
+
+    pub(super) fn must_be_tried(&self, worker: usize) -> bool {
+        worker != self.me && (self.active[worker] || self.load[worker] > 0)
+    }
+
+    fn cache(&self, worker: usize) -> usize {
+        worker / self.shape.0
+    }
+}
+
+impl View for Pool {
+    fn workers(&self) -> usize {
+        self.active.len()
+    }
+    fn me(&self) -> usize {
+        self.me
+    }
+    fn is_active(&self, worker: usize) -> bool {
+        self.active[worker]
+    }
+    fn load(&self, worker: usize) -> usize {
+        self.load[worker]
+    }
+    fn oldest_depth(&self, worker: usize) -> Option<u32> {
+        (self.load[worker] > 0).then_some(self.depth[worker])
+    }
+    fn distance(&self, worker: usize) -> u8 {
+        match worker {
+            _ if worker == self.me => 0,
+            _ if self.cache(worker) == self.cache(self.me) => 1,
+            _ if self.package(worker) == self.package(self.me) => 2,
+            _ => 3,
+        }
+    }
+    fn package(&self, worker: usize) -> usize {
+        self.cache(worker) / self.shape.1
+    }
+    fn last_level(&self) -> u8 {
+        2
+    }
+    fn reach(&self) -> Reach {
+        self.reach
+    }
+    fn boundary(&self) -> Option<u32> {
+        self.boundary
+    }
+    fn wants_piece(&self) -> bool {
+        self.wants_piece
+    }
+}
+
+/// Random numbers that repeat.
+pub(super) struct Source(fastrand::Rng);
+
+impl Source {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+
+    pub(super) fn numbers(&mut self) -> impl FnMut() -> u64 {
+        || self.0.u64(..)
+    }
+
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        self.0.usize(..bound)
+    }
+
+    pub(super) fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// The victims of one round; what comes of the attempts is not told.
+pub(super) fn round(policy: &mut dyn VictimPolicy, pool: &Pool, source: &mut Source) -> Vec<usize> {
+    std::iter::from_fn(|| policy.next(pool, &mut source.numbers())).collect()
+}
+
+/// Any of the presets.
+pub(super) fn any_policy() -> impl Strategy<Value = Victims> {
+    proptest::sample::select(Victims::all())
+}
