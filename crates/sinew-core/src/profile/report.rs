@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use sinew_policy::span::{Bounds, ratio};
 
-use super::activity::KINDS;
+use super::activity::{Activity, KINDS, Kind};
 use super::books::{Counts, Reading};
 use super::breakdown::{Breakdown, Functions};
 use super::paths::{BURDENS, Paths};
@@ -122,10 +122,16 @@ impl WorkerProfile {
         self.intervals.iter().sum()
     }
 
-    /// Every time less `cost` for each of its intervals.
+    /// Every time less `cost` for each of its intervals; but the application's is never less than the work, which counts an interval that was shorter than
+    /// `cost` as none.
     fn net(mut self, cost: u64) -> Self {
-        for (time, intervals) in self.times.iter_mut().zip(self.intervals) {
-            let less = (*time).min(intervals * cost);
+        let mut to_spare = self.functions().application.saturating_sub(self.work);
+        for (number, (time, intervals)) in self.times.iter_mut().zip(self.intervals).enumerate() {
+            let mut less = (*time).min(intervals * cost);
+            if Kind::of(number as u64).activity() == Activity::Application {
+                less = less.min(to_spare);
+                to_spare -= less;
+            }
             *time -= less;
             self.elapsed -= less;
         }
