@@ -367,10 +367,10 @@ fn the_environment_describes_the_pool_and_the_command_line_beats_it() {
 /// Would miss: a profile that is not printed, says nothing of tasks, or does not add up; and one that nobody asked for.
 #[test]
 fn a_profile_is_printed_where_it_is_asked_for() {
-    let words = ["run", "fib", "--size", "12", "--threads", "2", "--repeat", "2"];
+    let words = ["run", "fib", "--size", "15", "--threads", "2", "--repeat", "2"];
     let printed = good(&[&words[..], &["--profile"]].concat());
     for part in
-        ["464 spawned", "parallelism", "bounds", "application", "steal_wait", "lib_wait", "attempts to steal"]
+        [" spawned, ", "parallelism", "bounds", "application", "steal_wait", "lib_wait", "attempts to steal"]
     {
         assert!(printed.contains(part), "{part} is not in {printed}");
     }
@@ -380,7 +380,8 @@ fn a_profile_is_printed_where_it_is_asked_for() {
     let profile = json(&good(&[&words[..], &["--profile", "--json"]].concat()))["profile"].clone();
     let total = &profile["total"];
     let count = |name: &str| total[name].as_u64().unwrap();
-    assert_eq!((count("spawned"), count("inlined") + count("stolen")), (464, 464));
+    assert!(count("spawned") > 0);
+    assert_eq!(count("spawned"), count("inlined") + count("stolen"));
     let sum = |parts: &[&str]| -> f64 {
         let part = |name: &&str| total["breakdown"][*name].clone();
         parts
