@@ -13,6 +13,8 @@
 //! | [`weighted`] | how long the shares of unequal workers are |
 //! | [`split`] | where a range of one or more dimensions is cut, and when no more |
 //! | [`idle`] | how long an idle worker spins before it parks |
+//! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
+//! | [`tune`] | which of that is on, from what was counted while it ran |
 //! | [`span`] | nothing; it says what a schedule can be held against |
 
 pub mod affinity;
@@ -20,5 +22,7 @@ pub mod chunk;
 pub mod idle;
 pub mod span;
 pub mod split;
+pub mod tune;
 pub mod victim;
 pub mod weighted;
+pub mod worklist;

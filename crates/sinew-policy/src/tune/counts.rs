@@ -1,0 +1,110 @@
+//! What is counted while a worklist runs.
+//!
+//! # Tests
+//!
+//! Ratios at thresholds and without commits; throughputs compared exactly; a property test for differences of any two totals.
+
+use std::cmp::Ordering;
+
+/// Counters of all workers together: totals since the run began, or what an epoch added to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Units whose transaction was committed.
+    pub commits: u64,
+    /// Attempts that aborted.
+    pub aborts: u64,
+    /// Accesses to a list that had to wait.
+    pub stalls: u64,
+    /// Time, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl Counts {
+    /// What was added since `earlier`; a counter that seems to have gone back, since it was read while others ran, has not moved.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        self.zip(earlier, u64::saturating_sub)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.zip(other, u64::saturating_add)
+    }
+
+    fn zip(&self, other: &Self, op: fn(u64, u64) -> u64) -> Self {
+        Self {
+            commits: op(self.commits, other.commits),
+            aborts: op(self.aborts, other.aborts),
+            stalls: op(self.stalls, other.stalls),
+            elapsed_ns: op(self.elapsed_ns, other.elapsed_ns),
+        }
+    }
+
+    /// Whether no transaction has ended: such an epoch says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.commits == 0 && self.aborts == 0
+    }
+
+    /// Aborts a commit; infinite where everything aborted.
+    pub fn abort_ratio(&self) -> f64 {
+        ratio(self.aborts, self.commits)
+    }
+
+    /// Stalls a commit; infinite where there were only stalls.
+    pub fn stall_ratio(&self) -> f64 {
+        ratio(self.stalls, self.commits)
+    }
+
+    /// Commits a second compared with another's, exactly. No time counts as one nanosecond.
+    pub fn cmp_throughput(&self, other: &Self) -> Ordering {
+        let scaled =
+            |counts: &Self, time: &Self| u128::from(counts.commits) * u128::from(time.elapsed_ns.max(1));
+        scaled(self, other).cmp(&scaled(other, self))
+    }
+}
+
+/// A quotient of whole numbers, which is as near to the true one as the literal of a threshold is; 0 of 0 is 0.
+fn ratio(part: u64, whole: u64) -> f64 {
+    if part == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Would miss: an overflow or a huge difference when a counter is read late.
+        #[test]
+        fn a_difference_is_at_most_the_total(late in any::<[u64; 4]>(), early in any::<[u64; 4]>()) {
+            let [late, early] = [late, early].map(|[commits, aborts, stalls, elapsed_ns]| {
+                Counts { commits, aborts, stalls, elapsed_ns }
+            });
+            let added = late.since(&early);
+            prop_assert!(added.commits <= late.commits && added.elapsed_ns <= late.elapsed_ns);
+            prop_assert_eq!(early.plus(&added).commits, early.commits.max(late.commits));
+        }
+
+        /// Would miss: throughputs that are rounded, so that a tie is none or a small difference is one.
+        #[test]
+        fn throughputs_are_compared_exactly(commits in 1..u64::MAX, elapsed_ns in 1..u64::MAX) {
+            let counts = Counts { commits, elapsed_ns, ..Counts::default() };
+            let slower = Counts { elapsed_ns: elapsed_ns + 1, ..counts };
+            prop_assert_eq!(counts.cmp_throughput(&counts), Ordering::Equal);
+            prop_assert_eq!(slower.cmp_throughput(&counts), Ordering::Less);
+            prop_assert_eq!(counts.cmp_throughput(&slower), Ordering::Greater);
+        }
+    }
+
+    /// Would miss: a ratio of 3 to 30 that is not the 0.1 of a threshold, and 0/0 that compares with nothing.
+    #[test]
+    fn ratios_meet_their_thresholds() {
+        for tens in 1..1_000 {
+            let counts = Counts { commits: 10 * tens, aborts: tens, stalls: tens, elapsed_ns: 0 };
+            assert!(counts.abort_ratio() == 0.1 && counts.stall_ratio() == 0.1);
+        }
+        assert_eq!(Counts::default().abort_ratio(), 0.0);
+        assert_eq!(Counts { aborts: 1, ..Counts::default() }.abort_ratio(), f64::INFINITY);
+    }
+}

@@ -1,0 +1,109 @@
+//! The tuner's own thresholds.
+//!
+//! # Tests
+//!
+//! The defaults; every value that is refused, with its message.
+
+use std::fmt;
+
+/// What the tuner holds its counts against.
+///
+/// The defaults are those that Góes found best over a grid from 0.1 to 0.9 on a machine of 16 cores; the pair (0.9, 0.9) was the worst there, and most others
+/// differed little ("Automatic Skeleton-Driven Performance Optimizations for Transactional Memory", figure 6.6).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Knobs {
+    /// α, stalls a commit above which the lists are contended; 0.1 by default.
+    pub alpha: f64,
+    /// β, aborts a commit from which on there are too many threads; 0.1 by default.
+    pub beta: f64,
+    /// M, the longest lifespan of helper threads, in words, at least 1; 10,000 by default. Góes' was above 1,000.
+    pub longest_lifespan: u32,
+    /// What the throughput of an epoch with helpers is compared with.
+    pub yardstick: Yardstick,
+}
+
+/// What the throughput of an epoch with helpers is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Yardstick {
+    /// The epoch before, as in figure 6.4. Two epochs with the same lifespan are compared like any other two, so helpers that do the same harm in
+    /// every epoch look like helpers that do none.
+    #[default]
+    Previous,
+    /// The last epoch with the lifespan that was accepted before, without helpers at first, as the words of section 6.2.3 have it; and a lifespan that
+    /// turns out worse is taken back.
+    Accepted,
+}
+
+impl Default for Knobs {
+    fn default() -> Self {
+        Self { alpha: 0.1, beta: 0.1, longest_lifespan: 10_000, yardstick: Yardstick::Previous }
+    }
+}
+
+impl Knobs {
+    /// Whether a tuner can work with these.
+    ///
+    /// # Errors
+    ///
+    /// [`KnobError`] if a ratio is not a number or not above 0, or the longest lifespan is 0: use the defaults where in doubt.
+    pub fn check(self) -> Result<Self, KnobError> {
+        for (name, value) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(KnobError::Ratio { name, value });
+            }
+        }
+        if self.longest_lifespan == 0 {
+            return Err(KnobError::Lifespan);
+        }
+        Ok(self)
+    }
+}
+
+/// Knobs that no tuner can work with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum KnobError {
+    /// A ratio that is not above 0, or not a number.
+    Ratio {
+        /// Which one.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// The longest lifespan is no lifespan.
+    Lifespan,
+}
+
+impl fmt::Display for KnobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ratio { name, value } => {
+                write!(f, "{name} is {value}: use a number above 0, for example 0.1")
+            }
+            Self::Lifespan => {
+                f.write_str("the longest lifespan is 0 words: use at least 1, for example 10000")
+            }
+        }
+    }
+}
+
+impl std::error::Error for KnobError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a threshold that every comparison fails, and a message that does not say which value is wrong.
+    #[test]
+    fn knobs_that_make_no_sense_are_named() {
+        let knobs = Knobs::default();
+        assert_eq!(knobs.check(), Ok(knobs));
+        for bad in [0.0, -0.1, f64::NAN, f64::INFINITY] {
+            let error = |knobs: Knobs| knobs.check().unwrap_err().to_string();
+            assert!(error(Knobs { alpha: bad, ..knobs }).starts_with(&format!("alpha is {bad}:")));
+            assert!(error(Knobs { beta: bad, ..knobs }).starts_with(&format!("beta is {bad}:")));
+        }
+        let error = Knobs { longest_lifespan: 0, ..knobs }.check().unwrap_err();
+        assert!(error.to_string().contains("0 words"));
+    }
+}

@@ -1,0 +1,254 @@
+//! The autotuner of the transactional worklist.
+//!
+//! It turns on one optimisation after the other, those that matter most to the others first, and looks at each for as few epochs as it can: a run is short, and
+//! what its first epochs show holds for most of it. Only swap-retry, which is cheap to change and follows the phases of a program, is tuned for good.
+//!
+//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of
+//! Edinburgh, 2012), chapter 6, figures 6.1 to 6.4.
+//! Differences, where the figures as printed cannot be meant:
+//! the state for stealing is left after one epoch whatever it shows (printed, a list without contention would stay there for ever);
+//! helpers run from the first epoch of their state on (printed, it would compare two epochs without helpers);
+//! their state is left at the longest lifespan (printed, it would stay there while nothing gets worse);
+//! each state counts its confirmations from 0;
+//! an epoch in which no transaction has ended changes nothing;
+//! the number of cores may change while the list runs.
+//!
+//! # States
+//!
+//! | state | in it | left |
+//! |---|---|---|
+//! | start | all cores, one list | after an epoch |
+//! | stealing | stealing turned on if stalls/commits > α | after an epoch |
+//! | threads | halved after two epochs with aborts/commits ≥ β | after two below β: to helpers if a core is idle, else to coalescing |
+//! | helpers | lifespan from 1, times 10 after two epochs not slower than the yardstick (a tie is not slower) | after two slower ones (a lifespan of 1 becomes 0 then), and at the longest |
+//! | coalescing | turned on if aborts/commits < β/10 and stalls/commits > α | after an epoch |
+//! | swap-retry | retries follow aborts and commits of each epoch | never |
+//!
+//! # Invariants
+//!
+//! - T1: states follow each other in the order of the table; only helpers may be left out.
+//! - T2: threads are between 1 and the cores, and rise only with the cores.
+//! - T3: the lifespan is at most the longest, and 0 before the state for helpers.
+//! - T4: stealing and coalescing, once on, stay on; retries are between 1 and 1,024.
+//!
+//! # Cost
+//!
+//! Some 20 ns an epoch, no allocation; 1 ns to see that an epoch is not over.
+//!
+//! # Not handled
+//!
+//! When an epoch is complete: [`Epochs`](super::Epochs). A single thread that still aborts, since its units wait for each other: as printed, threads are counted
+//! until it does not, so the worklist itself must try another unit then. Where threads sit and pages lie: chosen before, by [`places`](crate::worklist::places).
+//!
+//! # Tests
+//!
+//! `figures.rs`: each transition, and the figures written out as printed beside the tuner, on any sequence. `properties.rs`: T1 to T4 on any sequence.
+//! `model.rs` next door: convergence on models of contention.
+
+#[cfg(test)]
+mod figures;
+#[cfg(test)]
+mod properties;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::confirm::Confirm;
+use super::{Counts, KnobError, Knobs, Yardstick};
+use crate::worklist::{Settings, helpers, swap, units};
+
+/// What is being tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// Nothing yet: counters fill.
+    Start,
+    /// One list or one a worker.
+    Stealing,
+    /// The number of threads.
+    Threads,
+    /// The lifespan of helper threads.
+    Helpers,
+    /// One or two units a transaction.
+    Coalescing,
+    /// Retries before a swap, for good.
+    SwapRetry,
+}
+
+/// One epoch as the tuner saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// What was being tuned.
+    pub state: State,
+    /// The settings that were in force.
+    pub settings: Settings,
+    /// What was counted under them.
+    pub counts: Counts,
+}
+
+/// The state machine; see the [module](self).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuner {
+    knobs: Knobs,
+    state: State,
+    confirm: Confirm,
+    cores: usize,
+    /// The number of threads, as long as there are as many cores.
+    threads: usize,
+    settings: Settings,
+    /// The epoch that the next one with helpers is compared with, and the lifespan to go back to.
+    yardstick: Counts,
+    accepted: u32,
+}
+
+impl Tuner {
+    /// A tuner for a run on `cores` cores (0 count as 1): all of them, one list.
+    ///
+    /// # Errors
+    ///
+    /// [`KnobError`] as [`Knobs::check`] gives it.
+    pub fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
+        let cores = cores.max(1);
+        Ok(Self {
+            knobs: knobs.check()?,
+            state: State::Start,
+            confirm: Confirm::default(),
+            cores,
+            threads: usize::MAX,
+            settings: Settings::baseline(cores),
+            yardstick: Counts::default(),
+            accepted: 0,
+        })
+    }
+
+    /// What is being tuned in the epoch that runs.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The settings for the epoch that runs.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Whether all but swap-retry is decided.
+    pub fn is_settled(&self) -> bool {
+        self.state == State::SwapRetry
+    }
+
+    /// An epoch is over: decides what it showed, and answers what it was. [`settings`](Self::settings) are those for the next.
+    pub fn epoch(&mut self, counts: &Counts) -> Step {
+        let step = Step { state: self.state, settings: self.settings, counts: *counts };
+        if !counts.is_empty() {
+            self.decide(counts);
+        }
+        step
+    }
+
+    /// There are `cores` cores now (0 count as 1), for instance because other programs came or went. The threads are never more; once
+    /// there are enough cores again, they are as many as were found best.
+    pub fn set_cores(&mut self, cores: usize) {
+        self.cores = cores.max(1);
+        self.settings.threads = self.threads.min(self.cores);
+    }
+
+    fn decide(&mut self, counts: &Counts) {
+        match self.state {
+            State::Start => self.state = State::Stealing,
+            State::Stealing => self.share_or_steal(counts),
+            State::Threads => self.count_threads(counts),
+            State::Helpers => self.time_helpers(counts),
+            State::Coalescing => self.coalesce(counts),
+            State::SwapRetry => {
+                self.settings.swap_after = Some(swap::retries(counts.aborts, counts.commits));
+            }
+        }
+    }
+
+    fn share_or_steal(&mut self, counts: &Counts) {
+        self.settings.stealing = units::is_contended(counts, self.knobs.alpha);
+        self.state = State::Threads;
+    }
+
+    fn count_threads(&mut self, counts: &Counts) {
+        match self.confirm.hear(counts.abort_ratio() < self.knobs.beta) {
+            None => {}
+            Some(true) if self.has_idle_core() => self.begin_helpers(counts),
+            Some(true) => self.state = State::Coalescing,
+            Some(false) => self.halve(),
+        }
+    }
+
+    fn halve(&mut self) {
+        self.threads = (self.settings.threads / 2).max(1);
+        self.settings.threads = self.threads;
+    }
+
+    fn has_idle_core(&self) -> bool {
+        self.settings.threads < self.cores
+    }
+
+    fn begin_helpers(&mut self, counts: &Counts) {
+        self.state = State::Helpers;
+        self.settings.lifespan = helpers::FIRST_LIFESPAN;
+        self.yardstick = *counts;
+    }
+
+    fn time_helpers(&mut self, counts: &Counts) {
+        if !self.has_idle_core() {
+            // Cores were taken away, and the helpers with them: there is nothing to be seen.
+            self.state = State::Coalescing;
+            return;
+        }
+        let is_slower = counts.cmp_throughput(&self.yardstick) == Ordering::Less;
+        let decided = self.confirm.hear(is_slower);
+        if self.knobs.yardstick == Yardstick::Previous || decided == Some(false) {
+            self.yardstick = *counts;
+        }
+        match decided {
+            None => {}
+            Some(true) => self.end_helpers(),
+            Some(false) => self.lengthen(),
+        }
+    }
+
+    fn lengthen(&mut self) {
+        let Settings { lifespan, .. } = self.settings;
+        self.accepted = lifespan;
+        self.settings.lifespan = helpers::longer(lifespan, self.knobs.longest_lifespan);
+        // Compared with the epoch before, the longest would be kept whatever came, so it need not be waited for.
+        let at_end = match self.knobs.yardstick {
+            Yardstick::Previous => self.settings.lifespan,
+            Yardstick::Accepted => lifespan,
+        };
+        if at_end == self.knobs.longest_lifespan {
+            self.state = State::Coalescing;
+        }
+    }
+
+    fn end_helpers(&mut self) {
+        self.settings.lifespan = match self.knobs.yardstick {
+            Yardstick::Previous if self.settings.lifespan == helpers::FIRST_LIFESPAN => 0,
+            Yardstick::Previous => self.settings.lifespan,
+            Yardstick::Accepted => self.accepted,
+        };
+        self.state = State::Coalescing;
+    }
+
+    fn coalesce(&mut self, counts: &Counts) {
+        self.settings.coalescing = units::coalescing_pays(counts, self.knobs.alpha, self.knobs.beta);
+        self.state = State::SwapRetry;
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::Stealing => "stealing",
+            Self::Threads => "threads",
+            Self::Helpers => "helpers",
+            Self::Coalescing => "coalescing",
+            Self::SwapRetry => "swap-retry",
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! The static oracle: all settings that an exhaustive search has to try.
+//!
+//! What a tuner is held against is the best fixed setting, found by trying them all: threads × (stealing, coalescing, retries, lifespan) × mapping × pages.
+//! Many of these combinations run exactly alike, so they are tried once:
+//!
+//! | where | does not matter, and is |
+//! |---|---|
+//! | a worker on every core | lifespan: 0, since helpers run on idle cores only |
+//! | a worker on every core, or one worker | mapping: scatter, since the same cores are taken (a helper sits beside its worker in any case) |
+//! | one worker | retries: no swaps, since nobody is there to conflict with |
+//! | one node | pages: first touch, since they all lie there |
+//!
+//! Stealing and coalescing stay even for one worker: a list of its own needs no lock, and a transaction for two units is begun and
+//! committed once.
+//!
+//! Source: Góes (see the [room](super)), section 6.3, for the search, and section 7.2.1 for the mapping that does not matter on all cores.
+//!
+//! # Invariants
+//!
+//! - O1: each combination of the lists, or the one that runs exactly like it, is answered once, and nothing else.
+//!
+//! # Tests
+//!
+//! Property tests for O1, and that whatever the tuner comes to is in the full space; the numbers on a small machine, counted by hand.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use super::helpers::lifespans;
+use super::swap::{FEWEST, MOST};
+use super::{Mapping, Pages, Settings};
+
+/// A fixed setting of everything there is to set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Choice {
+    /// How units are run.
+    pub settings: Settings,
+    /// Where threads sit.
+    pub mapping: Mapping,
+    /// Where pages lie.
+    pub pages: Pages,
+}
+
+/// What a search has to choose from. Shorten the lists for a coarser search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// The cores that the runs may use: all of them, for the mapping not to matter where each has a worker.
+    pub cores: usize,
+    /// The NUMA nodes of these cores.
+    pub nodes: usize,
+    /// Numbers of workers; what is not between 1 and the cores counts as the nearest that is.
+    pub threads: Vec<usize>,
+    /// Retries before a swap, `None` for no swaps.
+    pub retries: Vec<Option<u32>>,
+    /// Lifespans of helper threads in words, 0 for none.
+    pub lifespans: Vec<u32>,
+    /// Mappings of threads to cores.
+    pub mappings: Vec<Mapping>,
+    /// Placements of pages.
+    pub pages: Vec<Pages>,
+}
+
+impl Space {
+    /// Everything: each number of workers, every number of retries that the rule can come to, each lifespan up to `longest_lifespan`, every mapping
+    /// and placement. 0 cores count as 1.
+    ///
+    /// ```
+    /// use sinew_policy::worklist::Space;
+    ///
+    /// let space = Space::full(2, 1, 10_000);
+    /// assert_eq!((space.combinations(), space.choices().count()), (3_456, 72));
+    /// ```
+    pub fn full(cores: usize, nodes: usize, longest_lifespan: u32) -> Self {
+        let retries = std::iter::successors(Some(FEWEST), |retries| Some(2 * retries));
+        let retries = retries.take_while(|&retries| retries <= MOST).map(Some);
+        Self {
+            cores: cores.max(1),
+            nodes,
+            threads: (1..=cores.max(1)).collect(),
+            retries: std::iter::once(None).chain(retries).collect(),
+            lifespans: std::iter::once(0).chain(lifespans(longest_lifespan)).collect(),
+            mappings: vec![Mapping::Scatter, Mapping::Compact],
+            pages: vec![Pages::FirstTouch, Pages::Cyclic, Pages::BindLocal],
+        }
+    }
+
+    /// How many combinations the lists have, those that run alike counted one by one.
+    pub fn combinations(&self) -> usize {
+        let on_or_off = 2 * 2;
+        self.threads.len()
+            * self.retries.len()
+            * self.lifespans.len()
+            * self.mappings.len()
+            * self.pages.len()
+            * on_or_off
+    }
+
+    /// What is to be tried: each combination that runs differently, once; no order is promised.
+    ///
+    /// # Cost
+    ///
+    /// A look at each combination, and memory for those that were answered.
+    pub fn choices(&self) -> impl Iterator<Item = Choice> {
+        let mut answered = HashSet::new();
+        self.all().map(|choice| self.plain(choice)).filter(move |&choice| answered.insert(choice))
+    }
+
+    /// What runs exactly like `choice`, with nothing in it that does not matter.
+    pub fn plain(&self, choice: Choice) -> Choice {
+        let Choice { mut settings, mut mapping, mut pages } = choice;
+        settings.threads = settings.threads.clamp(1, self.cores.max(1));
+        let everywhere = settings.threads == self.cores.max(1);
+        let alone = settings.threads == 1;
+        if everywhere {
+            settings.lifespan = 0;
+        }
+        if everywhere || alone {
+            mapping = Mapping::Scatter;
+        }
+        if alone {
+            settings.swap_after = None;
+        }
+        if self.nodes <= 1 {
+            pages = Pages::FirstTouch;
+        }
+        Choice { settings, mapping, pages }
+    }
+
+    fn all(&self) -> impl Iterator<Item = Choice> {
+        self.all_settings().flat_map(move |settings| {
+            self.mappings.iter().flat_map(move |&mapping| {
+                self.pages.iter().map(move |&pages| Choice { settings, mapping, pages })
+            })
+        })
+    }
+
+    fn all_settings(&self) -> impl Iterator<Item = Settings> {
+        let baselines = self.threads.iter().map(|&threads| Settings::baseline(threads));
+        baselines
+            .flat_map(|settings| [false, true].map(|stealing| settings.stealing(stealing)))
+            .flat_map(|settings| [false, true].map(|coalescing| settings.coalescing(coalescing)))
+            .flat_map(|settings| self.retries.iter().map(move |&retries| settings.swap_after(retries)))
+            .flat_map(|settings| self.lifespans.iter().map(move |&lifespan| settings.lifespan(lifespan)))
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, {}", self.settings, self.mapping, self.pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tune::{Counts, Knobs, Tuner};
+    use proptest::prelude::*;
+    use proptest::sample::subsequence;
+
+    fn space() -> impl Strategy<Value = Space> {
+        let full = Space::full(4, 2, 100);
+        let lists = (
+            subsequence(full.threads.clone(), 1..=4),
+            subsequence(full.retries.clone(), 1..=3),
+            subsequence(full.lifespans.clone(), 1..=3),
+            subsequence(full.mappings.clone(), 1..=2),
+            subsequence(full.pages, 1..=3),
+        );
+        (1..6_usize, 1..3_usize, lists).prop_map(|(cores, nodes, lists)| {
+            let (threads, retries, lifespans, mappings, pages) = lists;
+            Space { cores, nodes, threads, retries, lifespans, mappings, pages }
+        })
+    }
+
+    proptest! {
+        // A case enumerates some thousands of choices.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Would miss: a combination that is left out, one that is tried twice, and one that nobody asked for (O1).
+        #[test]
+        fn each_combination_or_its_like_is_tried_once(space in space()) {
+            let tried: Vec<Choice> = space.choices().collect();
+            let distinct: HashSet<Choice> = tried.iter().copied().collect();
+            prop_assert_eq!(tried.len(), distinct.len());
+            let wanted: HashSet<Choice> = space.all().map(|choice| space.plain(choice)).collect();
+            prop_assert_eq!(&distinct, &wanted);
+            prop_assert_eq!(space.all().count(), space.combinations());
+            prop_assert!(tried.iter().all(|&choice| space.plain(choice) == choice));
+        }
+
+        /// Would miss: settings that the tuner finds and the search does not know, so that the oracle is none.
+        #[test]
+        fn whatever_the_tuner_comes_to_is_tried(
+            cores in 1..7_usize, epochs in proptest::collection::vec((0..40_u64, 0..40_u64, 1..9_u64), 0..60),
+        ) {
+            let knobs = Knobs::default();
+            let mut tuner = Tuner::new(cores, knobs).unwrap();
+            let space = Space::full(cores, 2, knobs.longest_lifespan);
+            let choices: HashSet<Choice> = space.choices().collect();
+            for (aborts, stalls, elapsed_ns) in epochs {
+                tuner.epoch(&Counts { commits: 20, aborts, stalls, elapsed_ns });
+                let choice = Choice { settings: tuner.settings(), mapping: Mapping::Compact, pages: Pages::Cyclic };
+                prop_assert!(choices.contains(&space.plain(choice)), "{}", choice);
+            }
+        }
+    }
+
+    /// Would miss: a pruned combination that matters. Two workers on two cores leave 4 × 12 (no idle core, mapping and pages do not matter), one
+    /// worker 4 × 6 without mapping or retries; on two nodes each three times, for the pages.
+    #[test]
+    fn the_choices_on_two_cores_are_those_that_differ() {
+        let count = |nodes, threads: usize| {
+            let space = Space { threads: vec![threads], ..Space::full(2, nodes, 10_000) };
+            space.choices().count()
+        };
+        assert_eq!((count(1, 2), count(1, 1)), (4 * 12, 4 * 6));
+        assert_eq!((count(2, 2), count(2, 1)), (3 * 4 * 12, 3 * 4 * 6));
+        let three = Space { threads: vec![2], ..Space::full(3, 2, 10_000) };
+        assert_eq!(three.choices().count(), three.combinations(), "everything matters there");
+    }
+
+    /// Would miss: a choice that a table cannot tell from another.
+    #[test]
+    fn a_choice_is_printed_in_full() {
+        let space = Space::full(3, 2, 1);
+        let printed: HashSet<String> = space.choices().map(|choice| choice.to_string()).collect();
+        assert_eq!(printed.len(), space.choices().count());
+        assert!(printed.contains("2 threads, stealing, helpers 1, coalescing, swap 64, compact, bind local"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Units between lists and workers: dealing, stealing, taking.
+//!
+//! Without stealing there is one list, and every access to it may have to wait for another. With stealing each worker has its own: units are dealt out
+//! round-robin when the run begins or when stealing is turned on in its middle, and who runs dry takes half of what a random victim
+//! has. Coalescing fights the same contention from the other side: two units a transaction are half as many accesses.
+//!
+//! Source: Góes (see the [room](super)), sections 5.1.1, 5.1.2, 5.1.4 and 6.2.4.
+//! Differences: the larger half is stolen, so that a single unit can be.
+//!
+//! # Invariants
+//!
+//! - U1: every unit is dealt to exactly one worker, and no worker has two more than another.
+//! - U2: a thief that finds units gets at least one.
+//!
+//! # Tests
+//!
+//! Property tests for U1 and U2; the sequence of units taken with and without a helper, step by step.
+
+use crate::tune::Counts;
+
+/// Which of `units` units are dealt to `worker` of `workers` (0 count as 1), by their places in the list. Workers there are none of get none.
+///
+/// ```
+/// use sinew_policy::worklist::units::dealt;
+///
+/// assert_eq!(dealt(7, 3, 1).collect::<Vec<_>>(), [1, 4]);
+/// ```
+pub fn dealt(units: usize, workers: usize, worker: usize) -> impl ExactSizeIterator<Item = usize> {
+    let workers = workers.max(1);
+    let end = if worker < workers { units } else { 0 };
+    (worker..end.max(worker)).step_by(workers)
+}
+
+/// How many of a victim's `units` units a thief takes: the larger half. Best from the end at which the victim does not work, since units that were
+/// added one after the other often touch the same data.
+pub fn stolen(units: usize) -> usize {
+    units.div_ceil(2)
+}
+
+/// How many units a worker takes before its next transaction, when it `holds` some already.
+///
+/// A transaction runs one unit, or two where units are coalesced. A worker that is `helped` holds one more, which its helper runs ahead: so its first
+/// take is one more than it runs, each later one as many as it runs, and when it loses its helper, it takes one less, once. What a
+/// worker holds when it stands down goes back to its list.
+pub fn to_take(coalescing: bool, helped: bool, holds: usize) -> usize {
+    (1 + usize::from(coalescing) + usize::from(helped)).saturating_sub(holds)
+}
+
+/// Whether the shared list, or one's own, is contended: more than `alpha` accesses in one committed unit had to wait.
+pub fn is_contended(counts: &Counts, alpha: f64) -> bool {
+    counts.stall_ratio() > alpha
+}
+
+/// Whether two units belong into one transaction: where lists are contended and aborts are so rare (a tenth of `beta` for each
+/// commit) that longer transactions do not bring many more.
+pub fn coalescing_pays(counts: &Counts, alpha: f64, beta: f64) -> bool {
+    counts.abort_ratio() < beta / 10.0 && is_contended(counts, alpha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Would miss: a unit that is lost or dealt twice, and a worker that gets two more than another (U1).
+        #[test]
+        fn every_unit_is_dealt_to_one_worker(units in 0..500_usize, workers in 0..40_usize) {
+            let mut owners = vec![0; units];
+            for worker in 0..workers.max(1) {
+                let share = dealt(units, workers, worker);
+                prop_assert!(share.len() == units / workers.max(1) || share.len() == units.div_ceil(workers.max(1)));
+                share.for_each(|unit| owners[unit] += 1);
+            }
+            prop_assert!(owners.iter().all(|&dealt| dealt == 1));
+            prop_assert_eq!(dealt(units, workers, workers.max(1)).len(), 0);
+        }
+
+        /// Would miss: a last unit that nobody can steal, and a thief that takes more than there is (U2).
+        #[test]
+        fn a_thief_takes_the_larger_half(units in any::<usize>()) {
+            let taken = stolen(units);
+            prop_assert!(taken <= units && (units == 0 || taken >= 1));
+            prop_assert!(taken - (units - taken) <= 1);
+        }
+    }
+
+    /// Runs one transaction after another under the same settings, and answers what was taken for each.
+    fn takes(coalescing: bool, helped: bool, mut holds: usize) -> Vec<usize> {
+        let mut take = || {
+            let taken = to_take(coalescing, helped, holds);
+            holds = (holds + taken).saturating_sub(1 + usize::from(coalescing));
+            taken
+        };
+        (0..3).map(|_| take()).collect()
+    }
+
+    /// Would miss: a helper without a unit, one that falls behind, and a unit that is held for ever once the helper is gone.
+    #[test]
+    fn the_first_take_is_one_more_for_the_helper() {
+        assert_eq!(takes(false, false, 0), [1, 1, 1]);
+        assert_eq!(takes(false, true, 0), [2, 1, 1]);
+        assert_eq!(takes(true, false, 0), [2, 2, 2]);
+        assert_eq!(takes(true, true, 0), [3, 2, 2]);
+        assert_eq!(takes(false, false, 1), [0, 1, 1], "the helper is gone");
+        assert_eq!(takes(true, false, 1), [1, 2, 2], "the helper is gone");
+    }
+
+    /// Would miss: either condition of the figure dropped, or one that holds at its threshold (figure 6.2, line 18).
+    #[test]
+    fn coalescing_needs_many_stalls_and_hardly_an_abort() {
+        let pays = |aborts, stalls| {
+            coalescing_pays(&Counts { commits: 1_000, aborts, stalls, elapsed_ns: 1 }, 0.1, 0.1)
+        };
+        assert!(pays(9, 101));
+        assert!(!pays(10, 101), "as many aborts as a tenth of beta");
+        assert!(!pays(9, 100), "no more stalls than alpha");
+        assert!(!pays(0, 0));
+    }
+}
