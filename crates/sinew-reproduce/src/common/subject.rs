@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sinew::{Counters, Pool, Profile};
+use sinew::{Counters, Pool, Profile, Schedule};
 use sinew_apps::{Options, Problem, Run, Size};
 
 use crate::failure::Failure;
@@ -29,10 +29,20 @@ impl Subject {
     ///
     /// If there is no such application or size, or not enough memory.
     pub(crate) fn prepare(app: &str, size: &str) -> Result<Self, Failure> {
+        Self::prepare_with(app, size, None)
+    }
+
+    /// The same with a schedule for its loops.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare).
+    pub(crate) fn prepare_with(app: &str, size: &str, schedule: Option<Schedule>) -> Result<Self, Failure> {
         let found = sinew_apps::find(app);
         let app = found.ok_or_else(|| Failure::Impossible(format!("there is no application `{app}`")))?;
         let size: Size = size.parse().unwrap_or_default();
-        let problem = app.prepare(&Options { size, ..Options::default() }).map_err(Failure::impossible)?;
+        let problem =
+            app.prepare(&Options { size, schedule, ..Options::default() }).map_err(Failure::impossible)?;
         Ok(Self { problem: problem.into() })
     }
 
@@ -58,6 +68,11 @@ impl Measured {
     pub(crate) fn steals(&self) -> f64 {
         let Counters { stolen, leapfrogged, stolen_waiting, .. } = self.counters;
         (stolen + leapfrogged + stolen_waiting) as f64
+    }
+
+    /// Pieces of loops that were claimed at once.
+    pub(crate) fn chunks(&self) -> f64 {
+        self.counters.chunks as f64
     }
 
     /// Attempts that brought nothing.

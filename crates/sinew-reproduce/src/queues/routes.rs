@@ -1,10 +1,11 @@
 //! Which worker runs which block, counted: what the bound on pending tasks does to the order of submission, on any machine.
 //!
-//! As many workers and domains as in the publication, 60 × 60 blocks, at most 257 pending. A task computes for some microseconds instead of moving
-//! memory, and notes whether its worker belongs to the block's domain. That share is what decides about bandwidth where memory is near
-//! or far.
+//! As many workers and domains as in the publication, 60 × 60 blocks, at most 257 pending. A task sleeps for some microseconds instead of moving
+//! memory, so that all workers are busy at the same time even if they have to share a processor, and notes whether its worker belongs to the block's domain, and how
+//! many domains are at work at that moment: the first decides about distance, the second about how many memories serve at once.
 
-use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
 
 use sinew::locality::{Deal, Order};
 use sinew::{DomainKind, DomainScopeBuilder, Domains, TileOrder};
@@ -20,38 +21,62 @@ const WORKERS: usize = 8;
 const EDGE: usize = 60;
 const PENDING: usize = 257;
 
-/// Steps of arithmetic in a task: some 10 µs.
-const STEPS: u64 = 5_000;
+/// How long a task takes, and what the system adds to it.
+const TASK: Duration = Duration::from_micros(50);
 
-/// Submits all blocks once; answers which share of them was run in its own domain.
+/// What the tasks of a run have noted.
+#[derive(Default)]
+struct Notes {
+    /// How many tasks are at work in each domain.
+    at_work: [AtomicUsize; DOMAINS],
+    own: AtomicUsize,
+    all: AtomicUsize,
+    /// The sum over all tasks of how many domains were at work when each began.
+    domains: AtomicUsize,
+}
+
+impl Notes {
+    /// A block of `domain` is worked on, by one of its own workers or not.
+    fn visit(&self, domain: usize, own: bool) {
+        // Relaxed, here and below: counts, published by the end of the scope; a look at the others may be out of date.
+        self.at_work[domain].fetch_add(1, Ordering::Relaxed);
+        let at_work = self.at_work.iter().filter(|tasks| tasks.load(Ordering::Relaxed) > 0).count();
+        self.domains.fetch_add(at_work, Ordering::Relaxed);
+        thread::sleep(TASK);
+        self.at_work[domain].fetch_sub(1, Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed);
+        self.own.fetch_add(usize::from(own), Ordering::Relaxed);
+    }
+
+    fn metrics(self) -> Result<Metrics, Failure> {
+        let [own, all, domains] = [self.own, self.all, self.domains].map(|count| count.into_inner() as f64);
+        if all != (EDGE * EDGE) as f64 {
+            return Err(Failure::Wrong(format!("{all} of {} blocks were run", EDGE * EDGE)));
+        }
+        Ok(vec![("own_share", own / all), ("domains", domains / all)])
+    }
+}
+
+/// Submits all blocks once; answers which share of them was run in its own domain, and how many domains were at work at the same time.
 ///
 /// # Errors
 ///
 /// If the workers cannot be started, or a block was lost.
-pub(super) fn own_share(deal: Deal, order: TileOrder, queues: Order) -> Result<Metrics, Failure> {
+pub(super) fn routes(deal: Deal, order: TileOrder, queues: Order) -> Result<Metrics, Failure> {
     let pool = pinned_pool(WORKERS)?;
     let domains = Domains::new(&pool, DomainKind::Parts(DOMAINS)).map_err(Failure::impossible)?;
-    let (own, all) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let notes = Notes::default();
     pool.run(|_| {
         let scope = DomainScopeBuilder::new(&domains).order(queues).max_pending(PENDING);
         scope.run(|s| {
             for layer in layers(order) {
                 let domain = deal.domain(layer, EDGE, DOMAINS);
-                let (own, all, domains) = (&own, &all, &domains);
-                s.spawn_into(domain, move |worker| {
-                    black_box((0..STEPS).fold(0, |sum, step| black_box(sum ^ step)));
-                    // Relaxed: the end of the scope publishes the sums.
-                    all.fetch_add(1, Ordering::Relaxed);
-                    own.fetch_add(usize::from(domains.of(worker) == domain), Ordering::Relaxed);
-                });
+                let (notes, domains) = (&notes, &domains);
+                s.spawn_into(domain, move |worker| notes.visit(domain, domains.of(worker) == domain));
             }
         });
     });
-    let (own, all) = (own.into_inner(), all.into_inner());
-    if all != EDGE * EDGE {
-        return Err(Failure::Wrong(format!("{all} of {} blocks were run", EDGE * EDGE)));
-    }
-    Ok(vec![("own_share", own as f64 / all as f64)])
+    notes.metrics()
 }
 
 /// The layers of all blocks, in the order of submission.

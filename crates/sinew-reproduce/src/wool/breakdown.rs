@@ -5,7 +5,7 @@
 
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR};
-use crate::common::{Subject, profiled};
+use crate::common::profiled;
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
 use crate::failure::Failure;
 use crate::report::{Cell, Form, Part, Plot, Series, Table, number};
@@ -69,7 +69,7 @@ impl Experiment for Breakdown {
 }
 
 fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
-    let subject = Subject::prepare(workload.app, &workload.size)?;
+    let subject = workload.prepare()?;
     let case = |&workers: &usize| {
         let subject = subject.clone();
         Case::new(labels(&workload.name(), workers), move || profiled(&subject, &super::conditions(workers)))

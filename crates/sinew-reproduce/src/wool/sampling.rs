@@ -81,7 +81,7 @@ impl Experiment for Sampling {
 }
 
 fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
-    let subject = Subject::prepare(workload.app, &workload.size)?;
+    let subject = workload.prepare()?;
     let mut cases = Vec::new();
     for &workers in counts {
         for strategy in [SET, SAMP_SET] {

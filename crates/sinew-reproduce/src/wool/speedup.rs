@@ -54,7 +54,7 @@ impl Experiment for Speedup {
 }
 
 fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
-    let subject = Subject::prepare(workload.app, &workload.size)?;
+    let subject = workload.prepare()?;
     let name = workload.name();
     let serial = subject.clone();
     let serial = Case::new(labels(&name, SERIAL, 1), move || Ok(vec![("wall_s", serial.serial()?.wall_s)]));
@@ -62,8 +62,9 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
         let (subject, conditions) = (subject.clone(), strategy.conditions(workers));
         Case::new(labels(&name, strategy.name, workers), move || timed(&subject, &conditions))
     };
-    let profiling = subject.clone();
-    let span = Case::new(labels(&name, SPAN, 1), move || profiled(&profiling, &RAND.conditions(1)));
+    let (profiling, spanning) = (subject.clone(), workload.span_workers());
+    let span =
+        Case::new(labels(&name, SPAN, spanning), move || profiled(&profiling, &RAND.conditions(spanning)));
     let mut cases = vec![serial, span, case(RAND, 1), case(TWO_FIELD, 1)];
     for &workers in counts {
         cases.extend(STRATEGIES.map(|strategy| case(strategy, workers)));

@@ -5,7 +5,7 @@
 
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR};
-use crate::common::{Subject, profiled};
+use crate::common::profiled;
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
 use crate::failure::Failure;
 use crate::paper::wool::{WORKERS, Workload as Published};
@@ -63,15 +63,17 @@ impl Experiment for Table1 {
 }
 
 fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
-    let subject = Subject::prepare(workload.app, &workload.size)?;
+    let subject = workload.prepare()?;
     let name = workload.name();
-    let (alone, spanned) = (subject.clone(), subject.clone());
+    let (alone, spanned, spanning) = (subject.clone(), subject.clone(), workload.span_workers());
     let mut cases = vec![
         Case::new(labels(&name, ALONE, 1), move || {
             let measured = alone.parallel(&super::conditions(1).build()?)?;
             Ok(vec![("wall_s", measured.wall_s)])
         }),
-        Case::new(labels(&name, PROFILED, 1), move || profiled(&spanned, &super::conditions(1))),
+        Case::new(labels(&name, PROFILED, spanning), move || {
+            profiled(&spanned, &super::conditions(spanning))
+        }),
     ];
     for &workers in counts {
         let subject = subject.clone();

@@ -3,6 +3,9 @@
 //! A workload is a line of the publication's Table 1: an application and its parameter. Small kernels are repeated, as there; at
 //! the default size so often that one processor takes some tenths of a second, and the longest are left out.
 
+use sinew::Schedule;
+
+use crate::common::Subject;
 use crate::experiment::{Block, Case};
 use crate::failure::Failure;
 use crate::paper::wool::{TABLE_1, Workload as Published};
@@ -50,6 +53,26 @@ impl Workload {
         format!("{} {}", self.app, self.parameter)
     }
 
+    /// Makes its input.
+    ///
+    /// # Errors
+    ///
+    /// As [`Subject::prepare`].
+    pub(crate) fn prepare(&self) -> Result<Subject, Failure> {
+        // Halves of halves down to a position, each offered as a task, as there.
+        let schedule = self.is_loop().then_some(Schedule::Simple { grain: 1 });
+        Subject::prepare_with(self.app, &self.size, schedule)
+    }
+
+    fn is_loop(&self) -> bool {
+        self.app == "ssf"
+    }
+
+    /// The number of workers that work and span are measured on: one, except that a loop is not divided where nobody could take a part of it.
+    pub(crate) fn span_workers(&self) -> usize {
+        if self.is_loop() { 2 } else { 1 }
+    }
+
     /// What the publication has about it.
     pub(crate) fn published(&self) -> Option<&'static Published> {
         crate::paper::wool::find(self.app, self.parameter)
@@ -70,18 +93,12 @@ pub(crate) fn blocks(
 
 /// All workloads of a scale.
 pub(crate) fn workloads(scale: Scale) -> Vec<Workload> {
-    let known = |app: &str| sinew_apps::find(app).is_some();
-    let all = match scale {
-        Scale::Quick => {
-            QUICK.iter().map(|&(app, parameter, times)| Workload::new(app, parameter, times)).collect()
-        }
+    let in_full = |line: &Published| Workload::new(line.app, line.parameter, line.repetitions);
+    match scale {
+        Scale::Quick => QUICK.map(|(app, parameter, times)| Workload::new(app, parameter, times)).to_vec(),
         Scale::Default => TABLE_1.iter().filter(|line| line.kilocycles <= TOO_MUCH).map(shortened).collect(),
-        Scale::Full => {
-            TABLE_1.iter().map(|line| Workload::new(line.app, line.parameter, line.repetitions)).collect()
-        }
-    };
-    let all: Vec<Workload> = all;
-    all.into_iter().filter(|workload| known(workload.app)).collect()
+        Scale::Full => TABLE_1.iter().map(in_full).collect(),
+    }
 }
 
 fn shortened(line: &Published) -> Workload {
@@ -117,7 +134,7 @@ mod tests {
     #[test]
     fn every_quick_workload_can_be_prepared() {
         for workload in workloads(Scale::Quick) {
-            crate::common::Subject::prepare(workload.app, &workload.size).unwrap();
+            workload.prepare().unwrap();
         }
     }
 
