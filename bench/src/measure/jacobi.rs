@@ -35,7 +35,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
         let mut lattice = lattice.map_err(|error| error.to_string())?;
         for stores in [Stores::Ordinary, Stores::Streaming] {
             lattice.plan_mut().stores = stores;
-            lines.extend(compare(&pool, &mut lattice, scale.pick(5, 2))?);
+            lines.extend(compare(&pool, &mut lattice, scale.pick(3, 2))?);
         }
     }
     lines.extend(fronts(&pool, scale)?);
