@@ -64,6 +64,11 @@ impl Results {
         statistics::median(&self.values(which, metric))
     }
 
+    /// The largest value of a metric over the rounds of a case: for what interference by other programs can only make smaller.
+    pub fn largest(&self, which: &Which<'_>, metric: &str) -> Option<f64> {
+        self.values(which, metric).into_iter().max_by(f64::total_cmp)
+    }
+
     /// Half the distance between the quartiles of a metric; see [`statistics::spread`].
     pub fn spread(&self, which: &Which<'_>, metric: &str) -> Option<f64> {
         statistics::spread(&self.values(which, metric))
@@ -123,6 +128,8 @@ mod tests {
         assert_eq!(results.median(&[("app", "fib"), ("policy", "set")], "wall_s"), Some(9.0));
         assert_eq!(results.median(&[("app", "uts")], "wall_s"), None);
         assert_eq!(results.median(&[("app", "fib")], "steals"), None);
+        assert_eq!(results.largest(&[("policy", "random")], "wall_s"), Some(4.0));
+        assert_eq!(results.largest(&[("policy", "none")], "wall_s"), None);
     }
 
     /// Would miss: a ratio of medians, which a machine that slows down between two rounds would spoil.

@@ -42,6 +42,12 @@ const OTHER_PROCESSOR: Caveat = Caveat {
 others, and relate to memory differently.",
 };
 
+const INTERRUPTIONS: Caveat = Caveat {
+    unless: Need::Nothing,
+    words: "The span is measured by the clock, which goes on while another program has the core: parallelism is the largest of all rounds, and still too small on a \
+machine that is busy otherwise.",
+};
+
 /// A pool whose idle workers search without a pause, as the publication's do.
 fn conditions(workers: usize) -> Conditions {
     Conditions::workers(workers).restless()

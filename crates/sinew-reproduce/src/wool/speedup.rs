@@ -4,7 +4,7 @@
 
 use super::strategies::{RAND, STRATEGIES, Strategy, TWO_FIELD};
 use super::workloads::{Workload, blocks, workloads};
-use super::{FEW_WORKERS, OTHER_PROCESSOR, model};
+use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR, model};
 use crate::common::{Conditions, Subject, profiled};
 use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ static ABOUT: About = About {
     name: "wool-speedup",
     title: "speed-up against the bounds of work and span, under four ways to choose a victim",
     source: "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\", Figure 5",
-    caveats: &[FEW_WORKERS, OTHER_PROCESSOR],
+    caveats: &[FEW_WORKERS, OTHER_PROCESSOR, INTERRUPTIONS],
 };
 
 const SERIAL: &str = "serial";
@@ -62,7 +62,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
         let (subject, conditions) = (subject.clone(), strategy.conditions(workers));
         Case::new(labels(&name, strategy.name, workers), move || timed(&subject, &conditions))
     };
-    let (profiling, spanning) = (subject.clone(), workload.span_workers());
+    let (profiling, spanning) = (workload.prepare_briefly()?, workload.span_workers());
     let span =
         Case::new(labels(&name, SPAN, spanning), move || profiled(&profiling, &RAND.conditions(spanning)));
     let mut cases = vec![serial, span, case(RAND, 1), case(TWO_FIELD, 1)];
@@ -97,7 +97,7 @@ impl View<'_> {
     }
 
     fn parallelism(&self, workload: &str) -> Option<f64> {
-        self.results.median(&[("workload", workload), ("strategy", SPAN)], "parallelism_0")
+        self.results.largest(&[("workload", workload), ("strategy", SPAN)], "parallelism_0")
     }
 
     /// The model's range for our work and span.

@@ -29,6 +29,9 @@ const ENOUGH: u32 = 1_500_000;
 /// At the default size, one repetition of more than that is too much.
 const TOO_MUCH: u32 = 50_000_000;
 
+/// One of so many repetitions is enough to see work and span.
+const BRIEFLY: u32 = 64;
+
 /// What takes milliseconds, with the publication's smallest parameters where they do.
 const QUICK: [(&str, &str, u32); 7] = [
     ("cholesky", "125", 1),
@@ -59,9 +62,23 @@ impl Workload {
     ///
     /// As [`Subject::prepare`].
     pub(crate) fn prepare(&self) -> Result<Subject, Failure> {
+        self.prepare_size(&self.size)
+    }
+
+    /// The same with a few repetitions only: what is over soon is seldom interrupted, and an interruption is taken for a part of the span.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare).
+    pub(crate) fn prepare_briefly(&self) -> Result<Subject, Failure> {
+        let repetitions = self.repetitions.div_ceil(BRIEFLY);
+        self.prepare_size(&Self::new(self.app, self.parameter, repetitions).size)
+    }
+
+    fn prepare_size(&self, size: &str) -> Result<Subject, Failure> {
         // Halves of halves down to a position, each offered as a task, as there.
         let schedule = self.is_loop().then_some(Schedule::Simple { grain: 1 });
-        Subject::prepare_with(self.app, &self.size, schedule)
+        Subject::prepare_with(self.app, size, schedule)
     }
 
     fn is_loop(&self) -> bool {
@@ -135,6 +152,7 @@ mod tests {
     fn every_quick_workload_can_be_prepared() {
         for workload in workloads(Scale::Quick) {
             workload.prepare().unwrap();
+            workload.prepare_briefly().unwrap();
         }
     }
 
