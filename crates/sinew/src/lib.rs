@@ -77,7 +77,8 @@ mod sort;
 pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
 pub use sinew_core::data::{
-    Chunk, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileOrder, streaming, tiles, wide,
+    Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileOrder, prefetch, streaming,
+    tiles, wide,
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};

@@ -8,7 +8,7 @@
 //! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
 //! | `adapt` | chunks, zips and numbering of them |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
-//! | `stream` | stores past the caches |
+//! | `prefetch`, `stream` | loads ahead of time, stores past the caches |
 //! | `tiles` | three-dimensional arrays in pieces |
 //! | `wide` | code for the vector units there are |
 //! | `sort`, `merge` | the stable parallel merge sort |
@@ -17,6 +17,7 @@ mod adapt;
 mod items;
 mod merge;
 mod output;
+mod prefetch;
 mod sort;
 mod stream;
 mod tiles;
@@ -25,6 +26,7 @@ mod wide;
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
+pub use prefetch::{Intent, prefetch};
 pub use sort::sort_by;
 pub use stream::{Streams, streaming};
 pub use tiles::{Row, Shape, Tile, TileOrder, tiles};
