@@ -80,8 +80,8 @@ pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
 pub use sinew_core::data::{
-    Chunk, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut, streaming,
-    tiles, wide,
+    Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut,
+    prefetch, streaming, tiles, wide,
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};

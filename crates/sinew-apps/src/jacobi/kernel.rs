@@ -3,10 +3,17 @@
 //! A site becomes `C1` times itself and `C2` times each of its six neighbours; the sites at the faces of the cube stay as they are. Of the seven loads and
 //! the store of an update, one load and one store reach the memory, as long as three layers of what is worked on stay in a cache.
 
-use sinew::{Row, Streams, streaming, wide};
+use sinew::{Intent, Row, Streams, prefetch, streaming, wide};
 
 const C1: f64 = 0.5;
 const C2: f64 = 1.0 / 12.0;
+
+/// Sites between requests for what is needed next.
+const PIECE: usize = 64;
+
+/// How far ahead of its use the row above, which comes from memory, is asked for: about a published row, that is some hundred nanoseconds. It was tried from 256
+/// to 1200 sites; without, one core updates a third fewer sites.
+const AHEAD: usize = 600;
 
 /// How results are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,18 +68,40 @@ impl<'a> Field<'a> {
         let inside = rows.filter(|row| self.is_inside(row.row, row.layer));
         match stores {
             Stores::Ordinary => wide(|| {
-                inside.for_each(|row| relax(row.values, 0, &self.around(row.row, row.layer)));
+                for row in inside {
+                    self.store(row);
+                }
             }),
             Stores::Streaming => {
-                wide(|| streaming(|streams| inside.for_each(|row| self.stream(streams, row))));
+                wide(|| {
+                    streaming(|streams| {
+                        for row in inside {
+                            self.stream(streams, row);
+                        }
+                    });
+                });
             }
+        }
+    }
+
+    #[inline(always)]
+    fn store(&self, Row { row, layer, values }: Row<'_, f64>) {
+        let rows = self.around(row, layer);
+        for at in (0..self.side).step_by(PIECE) {
+            let end = (at + PIECE).min(self.side);
+            prefetch(rows[4], at + AHEAD, PIECE, Intent::Read);
+            prefetch(values, at + AHEAD, PIECE, Intent::Write);
+            relax(&mut values[at..end], at, &rows);
         }
     }
 
     #[inline(always)]
     fn stream<'r>(&self, streams: &mut Streams<'r>, Row { row, layer, values }: Row<'r, f64>) {
         let rows = self.around(row, layer);
-        streams.write(values, |piece, first| relax(piece, first, &rows));
+        streams.write(values, |piece, first| {
+            prefetch(rows[4], first + AHEAD, piece.len(), Intent::Read);
+            relax(piece, first, &rows);
+        });
     }
 }
 

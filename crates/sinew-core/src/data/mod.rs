@@ -10,7 +10,7 @@
 //! | `tiles` | the tiles of a grid that lies row by row in a slice |
 //! | `rows` | three-dimensional arrays in tiles of whole rows |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
-//! | `stream` | stores past the caches |
+//! | `prefetch`, `stream` | loads ahead of time, stores past the caches |
 //! | `wide` | code for the vector units there are |
 //! | `sort`, `merge` | the stable parallel merge sort |
 
@@ -18,6 +18,7 @@ mod adapt;
 mod items;
 mod merge;
 mod output;
+mod prefetch;
 mod rows;
 mod sort;
 mod stream;
@@ -27,6 +28,7 @@ mod wide;
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
+pub use prefetch::{Intent, prefetch};
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};
 pub use sort::sort_by;
 pub use stream::{Streams, streaming};

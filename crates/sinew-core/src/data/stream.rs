@@ -16,7 +16,7 @@
 use std::marker::PhantomData;
 
 /// Values that are computed before they are stored together.
-const PIECE: usize = 256;
+const PIECE: usize = 128;
 
 /// A way to write past the caches. Made by [`streaming`].
 #[derive(Debug)]

@@ -1,0 +1,45 @@
+//! Asking for lines of memory before they are needed.
+//!
+//! Processors guess what is read next from what was read before; where several rows are read side by side, and each is short, they guess late.
+
+/// What will be done with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// It is read.
+    Read,
+    /// It is written.
+    Write,
+}
+
+/// Doubles in a line of the cache, on the processors that are known to the compiler here.
+const LINE: usize = 8;
+
+/// Asks for the memory of `count` values, of which the first is `values[at]`. They may lie beyond the end of `values`: nothing is read, and an address that
+/// there is no memory at costs nothing but the request.
+///
+/// # Cost
+///
+/// An instruction a line of 64 bytes. Elsewhere than on x86-64, nothing happens.
+#[inline(always)]
+pub fn prefetch(values: &[f64], at: usize, count: usize, intent: Intent) {
+    for line in (at..at + count).step_by(LINE) {
+        ask_for(values.as_ptr().wrapping_add(line), intent);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn ask_for(address: *const f64, intent: Intent) {
+    use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a prefetch accesses nothing that the program could see, and faults nowhere, whatever the address.
+    unsafe {
+        match intent {
+            Intent::Read => _mm_prefetch::<_MM_HINT_T0>(address.cast()),
+            Intent::Write => _mm_prefetch::<_MM_HINT_ET0>(address.cast()),
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn ask_for(_: *const f64, _: Intent) {}
