@@ -97,5 +97,5 @@ fn wait_while(record: &Record, seen: u64, looks: u32, going_on: impl Fn() -> boo
 
 /// Lets a little time pass, and other threads run once it has been long.
 fn rest(look: u32) {
-    if look < SPINS || look % SPINS != 0 { spin_loop() } else { yield_now() }
+    if look < SPINS || !look.is_multiple_of(SPINS) { spin_loop() } else { yield_now() }
 }

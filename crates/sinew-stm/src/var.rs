@@ -137,6 +137,12 @@ impl<T: Copy> TVar<T> {
         Transaction::new().atomically(|tx| self.set(tx, value));
     }
 
+    /// The record, and what it guards.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> (&Record, &Slot<T>) {
+        (&self.record, &self.slot)
+    }
+
     /// The value of a variable that nobody shares any more.
     pub fn into_inner(self) -> T {
         self.slot.into_inner()

@@ -65,7 +65,7 @@ impl Header {
     /// It is a version of `T` and lives as long as `'a`.
     pub(crate) unsafe fn value<'a, T>(version: NonNull<Self>) -> &'a T {
         // SAFETY: the caller's promise; the value is never changed while the version lives.
-        unsafe { &*(&raw const (*version.as_ptr().cast::<Version<T>>()).value) }
+        unsafe { &(*version.as_ptr().cast::<Version<T>>()).value }
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn pack<T: Copy>(value: T) -> Bits {
     // SAFETY: both places are valid for the size of `T`, which is at most 8, and they do not overlap. Bytes are copied as they
     // are, padding included.
     unsafe {
-        ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), bits.as_mut_ptr().cast(), size_of::<T>())
+        ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), bits.as_mut_ptr().cast(), size_of::<T>());
     };
     bits
 }
