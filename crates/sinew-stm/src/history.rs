@@ -178,7 +178,7 @@ mod tests {
             assert!(check(&[both.clone(), torn]).is_err(), "half of a commit");
         }
         let late = attempt([4, 5], true, &[(0, 0)], &[]);
-        assert!(check(&[both.clone(), late]).is_err(), "a stale read");
+        assert!(check(&[both, late]).is_err(), "a stale read");
         let dirty = attempt([1, 4], false, &[(0, 0)], &[0]);
         assert!(check(&[dirty, attempt([2, 3], true, &[(0, 1)], &[])]).is_err(), "a dirty read");
     }

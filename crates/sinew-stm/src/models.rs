@@ -111,7 +111,7 @@ fn loom_versions_outlive_their_readers() {
 
 /// Would miss: a model that does not see who reads a version.
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn loom_finds_a_reader_without_a_pin() {
     plant(&[Bug::NoPin]);
     loom::model(versions);

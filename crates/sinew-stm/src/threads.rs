@@ -62,7 +62,6 @@ impl Threads {
     }
 
     /// Takes back the number of a thread that ends.
-    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model's threads end with its engine"))]
     pub(crate) fn leave(&mut self, number: u32) {
         self.free.push(number);
     }
