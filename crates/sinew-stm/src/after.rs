@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! - I5: the list is taken from its descriptor and emptied before `atomically` returns, unwinding included. So what is in it may
-//!   borrow from the environment of the call.
+//! - I5: the list is taken from its descriptor and emptied before `atomically` returns, unwinding included. Handlers are called or dropped
+//!   before anything that is kept is given back. So they may borrow from the environment of the call, and from what is kept.
 
 use crate::version::Header;
 use std::ptr::NonNull;
@@ -85,10 +85,10 @@ impl After {
     ///
     /// # Safety
     ///
-    /// What it borrows lives until `atomically` returns.
-    pub(crate) unsafe fn on_commit<'env>(&mut self, handler: Box<dyn FnOnce() + 'env>) {
-        // SAFETY: by I5 the handler is called or dropped before `atomically` returns, so within its life.
-        self.on_commit.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'env>, Handler>(handler) });
+    /// What it borrows lives until `atomically` returns, or is kept.
+    pub(crate) unsafe fn on_commit<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
+        // SAFETY: by I5 the handler is called or dropped within the life of what it borrows.
+        self.on_commit.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
     }
 
     /// Calls `handler` if the attempt is given up.
@@ -96,9 +96,9 @@ impl After {
     /// # Safety
     ///
     /// As for [`on_commit`](Self::on_commit).
-    pub(crate) unsafe fn on_abort<'env>(&mut self, handler: Box<dyn FnOnce() + 'env>) {
+    pub(crate) unsafe fn on_abort<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
         // SAFETY: as above.
-        self.on_abort.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'env>, Handler>(handler) });
+        self.on_abort.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -117,7 +117,8 @@ impl After {
         undone.into_iter().for_each(|handler| handler());
         let (due, other) = if committed { (on_commit, on_abort) } else { (on_abort, on_commit) };
         due.into_iter().for_each(|handler| handler());
-        drop((other, void, garbage, kept));
+        drop((other, void));
+        drop((garbage, kept));
     }
 
     /// Takes out what is kept, for a transaction that still needs it while it sleeps.

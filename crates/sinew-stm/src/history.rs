@@ -205,10 +205,9 @@ mod tests {
                 for thread in 0..3 {
                     let recorder = &recorder;
                     s.spawn(move || {
-                        let turns = 0..30;
-                        turns.for_each(|turn| {
-                            recorder.run(how, &steps(recorder.vars.len(), thread, turn + round))
-                        });
+                        for turn in 0..30 {
+                            recorder.run(how, &steps(recorder.vars.len(), thread, turn + round));
+                        }
                     });
                 }
             });

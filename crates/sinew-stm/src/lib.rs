@@ -22,7 +22,8 @@
 //! # Guide
 //!
 //! **Variables.** [`TVar<T>`](TVar) for values that are `Copy`, [`TArray<T>`](TArray) for many of them, [`TBox<T>`](TBox) for all others: text,
-//! vectors, `Arc`s. They can be statics, fields, locals, or lie in an `Arc`: a transaction borrows them, as threads of
+//! vectors, `Arc`s. On top of them [`TMap`],
+//! [`THashMap`], [`TList`], [`TQueue`], [`THeap`] and [`TGrid`]. They can be statics, fields, locals, or lie in an `Arc`: a transaction borrows them, as threads of
 //! [`std::thread::scope`] do. To follow an `Arc` that was read from a variable, [`keep`](Tx::keep) it.
 //!
 //! **Errors.** Inside a transaction everything answers a [`TxResult`]. Hand errors on with `?`: an error means that this attempt is over, and
@@ -85,6 +86,7 @@
 //! | `descriptor`, `access` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they may go |
+//! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
 //! | `contention`, `waiting`, `after`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, counters, threads |
 //!
 //! Time-based, with invisible reads whose snapshot is extended when they meet something younger, locks taken at the first write, and values
@@ -133,6 +135,7 @@ mod access;
 mod after;
 mod array;
 mod boxed;
+mod containers;
 mod contention;
 mod descriptor;
 mod engine;
@@ -156,6 +159,7 @@ mod word;
 
 pub use array::TArray;
 pub use boxed::TBox;
+pub use containers::{TGrid, THashMap, THeap, TList, TMap, TQueue};
 pub use contention::Manager;
 pub use local::in_transaction;
 pub use run::{Transaction, atomically};

@@ -118,15 +118,16 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// Calls `handler` once the transaction has committed, outside of it. Handlers are called in the order in which they were given.
     ///
     /// A panic in a handler propagates from [`atomically`](crate::atomically); the effects of the transaction stay.
-    pub fn on_commit(&mut self, handler: impl FnOnce() + 'env) {
+    pub fn on_commit(&mut self, handler: impl FnOnce() + 'tx) {
         self.descriptor.untidy = true;
-        // SAFETY: `'env` surrounds the call of `atomically`.
+        // SAFETY: what a closure knows to live for `'tx` is in the environment of `atomically`, or is kept, and that is given back only
+        // after the handlers have been called or dropped.
         unsafe { self.descriptor.after.on_commit(Box::new(handler)) };
     }
 
     /// Calls `handler` if this attempt is given up: for a conflict, to wait, by a panic, or because a branch of
     /// [`or_else`](Self::or_else) was undone. It is called outside of the transaction; the next attempt gives its own.
-    pub fn on_abort(&mut self, handler: impl FnOnce() + 'env) {
+    pub fn on_abort(&mut self, handler: impl FnOnce() + 'tx) {
         self.descriptor.untidy = true;
         // SAFETY: as above.
         unsafe { self.descriptor.after.on_abort(Box::new(handler)) };

@@ -2,7 +2,9 @@
 //!
 //! What they would miss: an order of memory that this machine does not show (loom), a schedule that does not come up (shuttle).
 
-use sinew_stm::{Manager, TArray, TBox, TVar, Transaction, atomically, in_transaction};
+use sinew_stm::{
+    Manager, TArray, TBox, THashMap, TList, TMap, TQueue, TVar, Transaction, atomically, in_transaction,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -207,4 +209,47 @@ fn values_pass_through_a_slot_once_each() {
         send(0);
     });
     assert_eq!(sent.into_inner(), received.into_inner());
+}
+
+/// Would miss: nodes used by two owners, links into nodes that are used again, orders that are broken only under contention.
+#[test]
+fn tokens_move_between_containers_and_none_is_lost() {
+    const TOKENS: u32 = 40;
+    let (map, hash, list, queue) = (TMap::new(), THashMap::with_buckets(7), TList::new(), TQueue::new());
+    atomically(|tx| (0..TOKENS).try_for_each(|token| queue.push(tx, token)));
+    hammer(3, |thread, turn| {
+        let key = u32::try_from(scramble(thread, turn)).unwrap_or_default() % TOKENS;
+        atomically(|tx| match turn % 4 {
+            0 => match queue.pop(tx)? {
+                Some(token) => map.insert(tx, token, turn).map(drop),
+                None => Ok(()),
+            },
+            1 => match map.at_least(tx, key)? {
+                Some((token, value)) => {
+                    assert_eq!(map.remove(tx, &token)?, Some(value));
+                    hash.insert(tx, token, value).map(drop)
+                }
+                None => Ok(()),
+            },
+            2 => match hash.remove(tx, &key)? {
+                Some(value) => list.insert(tx, key, value).map(drop),
+                None => Ok(()),
+            },
+            _ => match list.remove(tx, &key)? {
+                Some(_) => queue.push(tx, key),
+                None => Ok(()),
+            },
+        });
+        if turn % 16 == 0 {
+            let mut tokens = atomically(|tx| {
+                let in_map: Vec<u32> = map.to_vec(tx)?.into_iter().map(|(token, _)| token).collect();
+                let in_list: Vec<u32> = list.to_vec(tx)?.into_iter().map(|(token, _)| token).collect();
+                assert!(in_map.is_sorted() && in_list.is_sorted());
+                let in_hash = hash.to_vec(tx)?.into_iter().map(|(token, _)| token);
+                Ok([in_map, in_list, in_hash.collect(), queue.to_vec(tx)?].concat())
+            });
+            tokens.sort_unstable();
+            assert_eq!(tokens, (0..TOKENS).collect::<Vec<_>>());
+        }
+    });
 }
