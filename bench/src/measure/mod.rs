@@ -4,6 +4,7 @@ mod idle;
 mod jacobi;
 mod latency;
 mod memory;
+mod stm;
 
 use crate::bars::Verdict;
 use crate::problem::Scale;
@@ -19,7 +20,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 4] = [
+pub(crate) const ALL: [Measure; 5] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
@@ -32,6 +33,7 @@ pub(crate) const ALL: [Measure; 4] = [
         run: jacobi::run,
     },
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
+    Measure { name: "stm", about: "transactions beside locks, on one thread and on two", run: stm::run },
 ];
 
 /// What one measurement found.

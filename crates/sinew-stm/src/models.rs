@@ -116,3 +116,35 @@ fn loom_finds_a_reader_without_a_pin() {
     plant(&[Bug::NoPin]);
     loom::model(versions);
 }
+
+/// Would miss: an order of memory in which a mark is set and the committer does not find the sleeper.
+#[test]
+fn loom_a_sleeper_is_woken() {
+    loom::model(|| {
+        let shared = Arc::new(TVar::new(0_u64));
+        let other = Arc::clone(&shared);
+        let waker = thread::spawn(move || brief().atomically(|tx| other.set(tx, 1)));
+        brief().atomically(|tx| if shared.get(tx)? == 0 { tx.retry() } else { Ok(()) });
+        waker.join().unwrap();
+    });
+}
+
+/// Would miss: a commit that an irrevocable transaction does not see coming, or an attempt that it makes twice.
+#[test]
+fn loom_nothing_changes_under_an_irrevocable_transaction() {
+    loom::model(|| {
+        let shared = Arc::new(TVar::new(0_u64));
+        let other = Arc::clone(&shared);
+        let adder = thread::spawn(move || brief().atomically(|tx| other.modify(tx, |n| n + 1)));
+        let mut effects = 0;
+        brief().atomically(|tx| {
+            let before = shared.get(tx)?;
+            tx.irrevocable()?;
+            effects += 1;
+            assert_eq!(shared.get(tx)?, before);
+            shared.set(tx, before + 1)
+        });
+        adder.join().unwrap();
+        assert_eq!((shared.load(), effects), (2, 1));
+    });
+}
