@@ -104,7 +104,9 @@ pub(crate) fn check(history: &[Attempt]) -> Result<usize, String> {
                 Some(writer) if history[*writer].committed => edges[*writer].push(reader),
                 // A value of before this part of the history.
                 None => {}
-                Some(_) => return Err(format!("{attempt:?} read {value}, which was never committed")),
+                Some(_) => {
+                    return Err(format!("not opaque: {attempt:?} read {value}, which was never committed"));
+                }
             }
             let overwriter = next.get(&(*var, *value)).filter(|writer| **writer != reader);
             edges[reader].extend(overwriter);
@@ -121,7 +123,9 @@ fn successors(history: &[Attempt]) -> Result<HashMap<(usize, u64), usize>, Strin
         for var in &attempt.writes {
             let Some((_, before)) = attempt.reads.iter().find(|(read, _)| read == var) else { continue };
             if next.insert((*var, *before), writer).is_some() {
-                return Err(format!("two successors of {before} in variable {var}: an update was lost"));
+                return Err(format!(
+                    "not opaque: two successors of {before} in variable {var}, an update was lost"
+                ));
             }
         }
     }
