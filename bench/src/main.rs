@@ -11,7 +11,7 @@
 //! | [`statistics`], [`bars`] | medians, ratios within rounds, verdicts |
 //! | [`table`], [`report`], [`machine`] | output, for people and for programs |
 //! | [`instructions`], [`listing`] | figures that repeat: callgrind and objdump |
-//! | [`mod@measure`] | latencies, idling, memory |
+//! | [`mod@measure`] | latencies, idling, memory, transactions |
 //! | [`programs`] | rayon programs on Sinew beside the same on upstream's rayon |
 //!
 //! `rivals/` holds the programs in C++, `rayon/` those that use rayon.

@@ -9,7 +9,7 @@ use clap::Args;
 use std::process::Command;
 
 /// The crates that have models.
-const CRATES: [&str; 2] = ["sinew-core", "sinew-sync"];
+const CRATES: [&str; 3] = ["sinew-core", "sinew-stm", "sinew-sync"];
 
 /// How far a checker looks.
 #[derive(Debug, Clone, Copy, Default, Args)]

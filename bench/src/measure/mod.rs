@@ -4,6 +4,7 @@ mod idle;
 mod jacobi;
 mod latency;
 mod memory;
+mod stm;
 mod victims;
 
 use crate::bars::Verdict;
@@ -20,7 +21,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 5] = [
+pub(crate) const ALL: [Measure; 6] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
@@ -33,6 +34,7 @@ pub(crate) const ALL: [Measure; 5] = [
         run: jacobi::run,
     },
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
+    Measure { name: "stm", about: "transactions beside locks, on one thread and on two", run: stm::run },
     Measure {
         name: "victims",
         about: "a failed attempt to steal, and fib, under each victim policy",

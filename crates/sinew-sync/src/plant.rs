@@ -67,6 +67,20 @@ pub enum Bug {
     LateAnswer,
     /// A reader of a ledger looks at the version again without a fence.
     TornReading,
+    /// Transactions: a commit does not look whether what it read has changed.
+    NoCommitValidation,
+    /// Transactions: a snapshot is extended without a look at what it consists of.
+    NoExtensionValidation,
+    /// Transactions: a record is released before its value is stored.
+    EarlyRelease,
+    /// Transactions: a record is released with a relaxed store.
+    RelaxedRelease,
+    /// Transactions: a value is believed without a second look at its record.
+    NoSecondLook,
+    /// Transactions: a sleeper does not mark the records that it waits for.
+    UnmarkedSleep,
+    /// Transactions: a version is read without a pin.
+    NoPin,
 }
 
 #[cfg(any(loom, shuttle))]

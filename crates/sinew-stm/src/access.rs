@@ -1,0 +1,284 @@
+//! Reading and writing a variable within a transaction.
+//!
+//! The fast paths are inlined into the user's closure: a read is three loads, two comparisons and an entry; a write is a
+//! compare-and-swap and an entry. Everything else is out of line.
+
+use crate::descriptor::{Descriptor, LAST, Read, Target, Undo, Write};
+use crate::grace;
+use crate::record::{INDEX, LOCKED, OWNER, Record};
+use crate::tx::TxResult;
+use crate::version::{Chain, Header, from_bits, to_bits};
+use crate::word::{Bits, Padded, Word, words_of};
+use sinew_sync::plant::{Bug, planted};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+impl Descriptor {
+    /// The value of a word, in the snapshot.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    #[inline(always)]
+    pub(crate) unsafe fn read_word(&mut self, record: &Record, word: &Word) -> TxResult<Bits> {
+        let seen = record.look();
+        if seen <= self.limit {
+            let bits = word.load();
+            if record.look_again() == seen || planted(Bug::NoSecondLook) {
+                self.reads.push(Read { record, seen });
+                return Ok(bits);
+            }
+        }
+        self.read_cold(record, Target::word(word), || word.load())
+    }
+
+    /// The words of a value, copied to `into`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    pub(crate) unsafe fn read_words(
+        &mut self,
+        record: &Record,
+        words: &[Word],
+        into: &mut [Bits],
+    ) -> TxResult<()> {
+        let target = Target::words(words);
+        let place = self.read_cold(record, target, || {
+            into.iter_mut().zip(words).for_each(|(into, word)| *into = word.load());
+            // No place in the buffer: the value is there already.
+            Bits::new(u64::MAX)
+        })?;
+        let place = self.place(place);
+        if let Some(own) = self.buffer.get(place..) {
+            into.iter_mut().zip(own).for_each(|(into, bits)| *into = *bits);
+        }
+        Ok(())
+    }
+
+    /// The version of a chain in the snapshot, alive until the attempt is over.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    pub(crate) unsafe fn read_version(
+        &mut self,
+        record: &Record,
+        chain: &Chain,
+    ) -> TxResult<NonNull<Header>> {
+        if !self.pinned {
+            self.pinned = true;
+            self.untidy = true;
+            grace::pin(&self.shared, self.snapshot());
+        }
+        let bits = self.read_cold(record, Target::chain(chain), || to_bits(chain.current()))?;
+        // SAFETY: such an entry holds a version, and so does what the closure answers.
+        Ok(unsafe { from_bits(bits) })
+    }
+
+    /// The bits of one's own entry for `target`, or what `load` finds in memory.
+    #[inline(never)]
+    fn read_cold(
+        &mut self,
+        record: &Record,
+        target: Target,
+        mut load: impl FnMut() -> Bits,
+    ) -> TxResult<Bits> {
+        loop {
+            let seen = record.look();
+            if seen & LOCKED != 0 {
+                if seen & OWNER == self.owner {
+                    // By I1 the memory is ours to read where there is no entry.
+                    return Ok(self.own_entry(seen, target).map_or_else(load, |at| self.writes[at].bits));
+                }
+                self.conflict(record, seen)?;
+            } else if seen > self.limit {
+                self.extend()?;
+            } else {
+                let bits = load();
+                if record.look_again() == seen || planted(Bug::NoSecondLook) {
+                    self.reads.push(Read { record, seen });
+                    return Ok(bits);
+                }
+            }
+        }
+    }
+
+    /// Where the write set has the value of `target`, whose record was seen locked by us as `owned`.
+    fn own_entry(&self, owned: u64, target: Target) -> Option<usize> {
+        let mut at = head(owned);
+        loop {
+            let write = &self.writes[at];
+            if write.target == target {
+                return Some(at);
+            }
+            if write.next == LAST {
+                return None;
+            }
+            at = write.next as usize;
+        }
+    }
+
+    /// Enters `bits` for `target` in the write set, and locks the record.
+    ///
+    /// Where it fails, a version in `bits` is still the caller's.
+    ///
+    /// # Safety
+    ///
+    /// Record and target live until the attempt is over, and belong together: the same record for the same target each time.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
+        // What was seen is confirmed by the compare-and-swap.
+        let seen = record.look();
+        if seen <= self.limit && record.try_lock(seen, self.owner | self.writes.len() as u64) {
+            self.writes.push(Write { record, before: seen, target, bits, next: LAST });
+            return Ok(());
+        }
+        self.write_cold(record, target, bits)
+    }
+
+    #[inline(never)]
+    fn write_cold(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
+        loop {
+            let seen = record.look();
+            if seen & LOCKED != 0 {
+                if seen & OWNER == self.owner {
+                    self.write_own(seen, target, bits);
+                    return Ok(());
+                }
+                self.conflict(record, seen)?;
+            } else if seen > self.limit {
+                self.extend()?;
+            } else {
+                let index = self.writes.len() as u64;
+                assert!(index < INDEX, "a transaction writes at most 2^32 - 1 words");
+                if record.try_lock(seen, self.owner | index) {
+                    self.writes.push(Write { record, before: seen, target, bits, next: LAST });
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Writes what is guarded by a record of one's own.
+    fn write_own(&mut self, owned: u64, target: Target, bits: Bits) {
+        match self.own_entry(owned, target) {
+            Some(index) => self.overwrite(index, bits),
+            None => self.hang_on(head(owned), target, bits),
+        }
+    }
+
+    fn overwrite(&mut self, index: usize, bits: Bits) {
+        let boxed = self.writes[index].target.is_chain();
+        let old = std::mem::replace(&mut self.writes[index].bits, bits);
+        if index < self.undo_below {
+            self.untidy = true;
+            self.undo.push(Undo { index, bits: old, boxed });
+        } else if boxed {
+            // SAFETY: the bits are a version, which was never published and has left the write set.
+            unsafe { self.after.discard(from_bits(old)) };
+        }
+    }
+
+    /// A further entry of a record, right behind its head.
+    fn hang_on(&mut self, head: usize, target: Target, bits: Bits) {
+        let index = u32::try_from(self.writes.len()).expect("a transaction writes at most 2^32 - 1 words");
+        let next = std::mem::replace(&mut self.writes[head].next, index);
+        self.writes.push(Write { record: std::ptr::null(), before: head as u64, target, bits, next });
+    }
+
+    /// Enters a value of several words.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    pub(crate) unsafe fn write_words(
+        &mut self,
+        record: &Record,
+        words: &[Word],
+        value: &[Bits],
+    ) -> TxResult<()> {
+        self.untidy = true;
+        let place = Bits::new(self.buffer.len() as u64);
+        self.buffer.extend_from_slice(value);
+        // SAFETY: the caller's promise.
+        unsafe { self.write(record, Target::words(words), place) }
+    }
+
+    /// Enters a new version. It belongs to the transaction from here on, also where this fails.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write), and the version holds what the chain's versions hold.
+    pub(crate) unsafe fn write_version(
+        &mut self,
+        record: &Record,
+        chain: &Chain,
+        version: NonNull<Header>,
+    ) -> TxResult<()> {
+        self.untidy = true;
+        // SAFETY: the caller's promise; a version that was refused is reached by nobody.
+        unsafe {
+            let entered = self.write(record, Target::chain(chain), to_bits(version));
+            entered.inspect_err(|_| self.after.discard(version))
+        }
+    }
+}
+
+/// The index in the word of a record of one's own.
+fn head(owned: u64) -> usize {
+    (owned & INDEX) as usize
+}
+
+/// The value of a variable.
+///
+/// # Safety
+///
+/// Record and words belong together, live until the attempt is over, and hold a `T` from [`Slot::new`](crate::word::Slot::new).
+#[inline(always)]
+pub(crate) unsafe fn get<T: Copy>(d: &mut Descriptor, record: &Record, words: &[Word]) -> TxResult<T> {
+    // SAFETY: the caller's promise. What is answered was stored as a `T`: it was read under a record that was free and the same
+    // before and after, or by its owner.
+    unsafe {
+        if words_of::<T>() == 1 {
+            return Ok(first_of(d.read_word(record, words.get_unchecked(0))?));
+        }
+        let mut value = Padded::<T>::uninit();
+        d.read_words(record, words, value.bits_mut())?;
+        Ok(value.0.assume_init())
+    }
+}
+
+/// The value in one word.
+///
+/// # Safety
+///
+/// The bits hold a `T` of at most eight bytes.
+#[inline(always)]
+unsafe fn first_of<T: Copy>(bits: Bits) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { *bits.as_ptr().cast::<T>() }
+}
+
+/// Writes a variable.
+///
+/// # Safety
+///
+/// As for [`get`].
+#[inline(always)]
+pub(crate) unsafe fn set<T: Copy>(
+    d: &mut Descriptor,
+    record: &Record,
+    words: &[Word],
+    value: T,
+) -> TxResult<()> {
+    let mut padded = Padded(MaybeUninit::<T>::zeroed());
+    padded.0.write(value);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if words_of::<T>() == 1 {
+            return d.write(record, Target::word(words.get_unchecked(0)), padded.bits()[0]);
+        }
+        d.write_words(record, words, padded.bits())
+    }
+}

@@ -1,0 +1,128 @@
+//! What is left to do when an attempt is over: handlers, values to drop, shared ownership to give back.
+//!
+//! Nothing of this runs between the first lock and the last release, and none of it inside the transaction: a handler or a
+//! `Drop` may start transactions of its own.
+//!
+//! # Invariants
+//!
+//! - I5: the list is taken from its descriptor and emptied before `atomically` returns, unwinding included. Handlers are called or dropped
+//!   before anything that is kept is given back. So they may borrow from the environment of the call, and from what is kept.
+
+use crate::version::Header;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Something to call, from the environment of a transaction.
+type Handler = Box<dyn FnOnce()>;
+
+/// A version that nobody sees any more, or never saw.
+pub(crate) struct Garbage(NonNull<Header>);
+
+impl Drop for Garbage {
+    fn drop(&mut self) {
+        // SAFETY: who made this gave up the version, and told that nobody else reaches it.
+        unsafe { Header::free(self.0) };
+    }
+}
+
+/// An `Arc` that a transaction keeps for its references.
+struct Kept {
+    value: *const (),
+    release: unsafe fn(*const ()),
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: pointer and function were made for each other in `After::keep`, and this is the only call.
+        unsafe { (self.release)(self.value) };
+    }
+}
+
+/// A place in the lists, to come back to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    on_commit: usize,
+    on_abort: usize,
+}
+
+/// What to do after an attempt.
+#[derive(Default)]
+pub(crate) struct After {
+    garbage: Vec<Garbage>,
+    kept: Vec<Kept>,
+    on_commit: Vec<Handler>,
+    on_abort: Vec<Handler>,
+    /// Handlers of branches that were undone, and those of such branches that will never be called.
+    undone: Vec<Handler>,
+    void: Vec<Handler>,
+}
+
+impl After {
+    /// Drops the version in the end.
+    ///
+    /// # Safety
+    ///
+    /// It came from [`Header::new`], nobody else frees it, and nobody reaches it once the attempt is over.
+    pub(crate) unsafe fn discard(&mut self, version: NonNull<Header>) {
+        self.garbage.push(Garbage(version));
+    }
+
+    /// Keeps `value` alive until the attempt is over.
+    pub(crate) fn keep<T>(&mut self, value: Arc<T>) -> *const T {
+        /// # Safety
+        ///
+        /// The pointer came from `Arc::into_raw` of an `Arc<T>`, which this takes back.
+        unsafe fn release<T>(value: *const ()) {
+            // SAFETY: the caller's promise.
+            drop(unsafe { Arc::from_raw(value.cast::<T>()) });
+        }
+        let value = Arc::into_raw(value);
+        self.kept.push(Kept { value: value.cast(), release: release::<T> });
+        value
+    }
+
+    /// Calls `handler` after the commit.
+    ///
+    /// # Safety
+    ///
+    /// What it borrows lives until `atomically` returns, or is kept.
+    pub(crate) unsafe fn on_commit<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
+        // SAFETY: by I5 the handler is called or dropped within the life of what it borrows.
+        self.on_commit.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
+    }
+
+    /// Calls `handler` if the attempt is given up.
+    ///
+    /// # Safety
+    ///
+    /// As for [`on_commit`](Self::on_commit).
+    pub(crate) unsafe fn on_abort<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
+        // SAFETY: as above.
+        self.on_abort.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { on_commit: self.on_commit.len(), on_abort: self.on_abort.len() }
+    }
+
+    /// Takes back what was asked for since `mark`: what waited for an abort has got one, what waited for a commit never will.
+    pub(crate) fn undo(&mut self, mark: Mark) {
+        self.void.extend(self.on_commit.drain(mark.on_commit..));
+        self.undone.extend(self.on_abort.drain(mark.on_abort..));
+    }
+
+    /// Does it all. A panic in a handler propagates; the handlers after it are dropped uncalled.
+    pub(crate) fn run(self, committed: bool) {
+        let Self { garbage, kept, on_commit, on_abort, undone, void } = self;
+        undone.into_iter().for_each(|handler| handler());
+        let (due, other) = if committed { (on_commit, on_abort) } else { (on_abort, on_commit) };
+        due.into_iter().for_each(|handler| handler());
+        drop((other, void));
+        drop((garbage, kept));
+    }
+
+    /// Takes out what is kept, for a transaction that still needs it while it sleeps.
+    pub(crate) fn take_kept(&mut self) -> impl Sized + use<> {
+        std::mem::take(&mut self.kept)
+    }
+}

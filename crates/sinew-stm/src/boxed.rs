@@ -1,0 +1,148 @@
+//! [`TBox`]: a transactional variable for values that cannot be copied.
+
+use crate::record::Record;
+use crate::run::Transaction;
+use crate::tx::{Tx, TxResult};
+use crate::version::{Chain, Header};
+use std::marker::PhantomData;
+
+/// A variable that transactions read and write, for values of any type.
+///
+/// It points to an immutable version of its value. A write makes a new version; a read looks at the present one, or
+/// clones it. Old versions are dropped by later writes once no transaction sees them, and with the variable; a
+/// value that was replaced may live until then. Values are never dropped while records are locked.
+///
+/// For values that are `Copy` and not very large, [`TVar`](crate::TVar) is faster.
+///
+/// ```
+/// use sinew_stm::{TBox, atomically};
+///
+/// let names = TBox::new(vec!["Ada".to_owned()]);
+/// atomically(|tx| names.modify(tx, |mut names| { names.push("Grace".to_owned()); names }));
+/// assert_eq!(atomically(|tx| names.with(tx, |names| names.len())), 2);
+/// ```
+pub struct TBox<T> {
+    record: Record,
+    chain: Chain,
+    value: PhantomData<T>,
+}
+
+// SAFETY: a version is made on one thread, shared by readers on any, and dropped on yet another, hence both bounds. The
+// chain is accessed by I6.
+unsafe impl<T: Send + Sync> Send for TBox<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for TBox<T> {}
+
+impl<T: std::panic::RefUnwindSafe> std::panic::RefUnwindSafe for TBox<T> {}
+impl<T: std::panic::RefUnwindSafe> std::panic::UnwindSafe for TBox<T> {}
+
+impl<T> TBox<T> {
+    /// A variable with `value`.
+    pub fn new(value: T) -> Self {
+        Self { record: Record::new(), chain: Chain::new(Header::new(value)), value: PhantomData }
+    }
+
+    /// A clone of the value.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost.
+    pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<T>
+    where
+        T: Clone,
+    {
+        self.with(tx, T::clone)
+    }
+
+    /// What `f` makes of the value, which it sees in place.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost.
+    pub fn with<'tx, R>(&'tx self, tx: &mut Tx<'tx, '_>, f: impl FnOnce(&T) -> R) -> TxResult<R> {
+        // SAFETY: record and chain belong together and live for `'tx`; the chain's versions are of `T`. The version
+        // stays while the transaction is pinned (`grace`), or is its own, and `f` cannot keep the reference.
+        let value = unsafe { Header::value(tx.descriptor.read_version(&self.record, &self.chain)?) };
+        Ok(f(value))
+    }
+
+    /// Makes `value` the value.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost.
+    ///
+    /// # Cost
+    ///
+    /// An allocation, besides what [`TVar::set`](crate::TVar::set) costs.
+    pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
+        // SAFETY: as in `with`.
+        unsafe { tx.descriptor.write_version(&self.record, &self.chain, Header::new(value)) }
+    }
+
+    /// Replaces the value by what `f` makes of a clone of it.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost.
+    pub fn modify<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, f: impl FnOnce(T) -> T) -> TxResult<()>
+    where
+        T: Clone,
+    {
+        let value = self.get(tx)?;
+        self.set(tx, f(value))
+    }
+
+    /// Replaces the value; answers a clone of the one before.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost.
+    pub fn replace<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<T>
+    where
+        T: Clone,
+    {
+        let before = self.get(tx)?;
+        self.set(tx, value)?;
+        Ok(before)
+    }
+
+    /// A clone of the value, read by a transaction of its own.
+    ///
+    /// # Panics
+    ///
+    /// If called inside a transaction.
+    #[track_caller]
+    pub fn load(&self) -> T
+    where
+        T: Clone,
+    {
+        Transaction::new().atomically(|tx| self.get(tx))
+    }
+}
+
+impl<T> Drop for TBox<T> {
+    fn drop(&mut self) {
+        // SAFETY: transactions access a variable through `&'tx`, so none is left that has seen this one.
+        unsafe { self.chain.free() };
+    }
+}
+
+impl<T: Default> Default for TBox<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> From<T> for TBox<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T> std::fmt::Debug for TBox<T> {
+    /// Without the value, which a transaction would have to read.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TBox").finish_non_exhaustive()
+    }
+}

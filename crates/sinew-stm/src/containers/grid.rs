@@ -1,0 +1,95 @@
+//! [`TGrid`]: a grid of two or three dimensions.
+
+use crate::array::TArray;
+use crate::tx::{Tx, TxResult};
+
+/// A grid of transactional values. Neighbours along x share records: see [`TArray`].
+///
+/// A place is `[x, y, z]`, each below the grid's [`size`](Self::size); two dimensions are a third of 1.
+///
+/// ```
+/// use sinew_stm::{TGrid, atomically};
+///
+/// let board = TGrid::new([8, 8, 1], '.');
+/// atomically(|tx| board.set(tx, [0, 7, 0], 'R'));
+/// assert_eq!(atomically(|tx| board.get(tx, [0, 7, 0])), 'R');
+/// assert_eq!(board.neighbours([0, 7, 0]).collect::<Vec<_>>(), [[1, 7, 0], [0, 6, 0]]);
+/// ```
+#[derive(Debug)]
+pub struct TGrid<T: Copy> {
+    size: [usize; 3],
+    cells: TArray<T>,
+}
+
+impl<T: Copy> TGrid<T> {
+    /// A grid of `size` cells along x, y and z, each with `value`.
+    ///
+    /// # Panics
+    ///
+    /// If the number of cells is no `usize`.
+    pub fn new(size: [usize; 3], value: T) -> Self {
+        let cells = size.iter().try_fold(1_usize, |cells, side| cells.checked_mul(*side));
+        let cells =
+            cells.unwrap_or_else(|| panic!("a grid of {size:?} has more cells than a number can count"));
+        Self { size, cells: TArray::new(cells, value) }
+    }
+
+    /// How many cells there are along x, y and z.
+    pub fn size(&self) -> [usize; 3] {
+        self.size
+    }
+
+    #[inline]
+    #[track_caller]
+    fn index(&self, place: [usize; 3]) -> usize {
+        let inside = place.iter().zip(&self.size).all(|(at, side)| at < side);
+        assert!(inside, "place {place:?} of a grid of {:?}", self.size);
+        let ([x, y, z], [width, height, _]) = (place, self.size);
+        (z * height + y) * width + x
+    }
+
+    /// The value at `place`.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost. The same holds for the other methods that take `tx`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such place. The same holds for all methods.
+    #[inline]
+    #[track_caller]
+    pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, place: [usize; 3]) -> TxResult<T> {
+        self.cells.get(tx, self.index(place))
+    }
+
+    /// Makes `value` the value at `place`.
+    #[inline]
+    #[track_caller]
+    pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, place: [usize; 3], value: T) -> TxResult<()> {
+        self.cells.set(tx, self.index(place), value)
+    }
+
+    /// The places that share a face with `place`: along x, then y, then z, the smaller first.
+    #[track_caller]
+    pub fn neighbours(&self, place: [usize; 3]) -> impl Iterator<Item = [usize; 3]> + use<T> {
+        self.index(place);
+        let size = self.size;
+        let beside = move |axis: usize, at: usize| {
+            let mut other = place;
+            other[axis] = at;
+            other
+        };
+        (0..3).flat_map(move |axis| {
+            let below = place[axis].checked_sub(1);
+            let above = Some(place[axis] + 1).filter(|at| *at < size[axis]);
+            below.into_iter().chain(above).map(move |at| beside(axis, at))
+        })
+    }
+
+    /// All values as they were at one moment, x fastest, then y, read by a transaction of its own.
+    #[track_caller]
+    pub fn load_all(&self) -> Vec<T> {
+        self.cells.load_all()
+    }
+}

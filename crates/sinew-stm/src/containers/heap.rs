@@ -1,0 +1,116 @@
+//! [`THeap`]: a priority queue.
+
+use super::arena::Arena;
+use crate::tx::{Tx, TxResult};
+use crate::var::TVar;
+
+/// A binary heap of transactional values: the largest comes first.
+///
+/// All updates share the length, so they conflict with each other; looking at the largest does not.
+///
+/// ```
+/// use sinew_stm::{THeap, atomically};
+///
+/// let heap = THeap::new();
+/// let largest = atomically(|tx| {
+///     [2, 3, 1].into_iter().try_for_each(|value| heap.push(tx, value))?;
+///     heap.pop(tx)
+/// });
+/// assert_eq!(largest, Some(3));
+/// ```
+#[derive(Debug)]
+pub struct THeap<T: Copy + Ord> {
+    len: TVar<u32>,
+    places: Arena<TVar<T>>,
+}
+
+impl<T: Copy + Ord> Default for THeap<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Copy + Ord> THeap<T> {
+    /// A heap without values.
+    pub fn new() -> Self {
+        Self { len: TVar::new(0), places: Arena::new() }
+    }
+
+    /// How many values there are.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost. The same holds for all methods.
+    pub fn len<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<usize> {
+        self.len.get(tx).map(|len| len as usize)
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
+        Ok(self.len.get(tx)? == 0)
+    }
+
+    /// The largest value.
+    pub fn peek<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Option<T>> {
+        if self.is_empty(tx)? { Ok(None) } else { self.places.node(0).get(tx).map(Some) }
+    }
+
+    /// Adds `value`.
+    ///
+    /// # Panics
+    ///
+    /// With 2³² - 65 values.
+    pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
+        let mut at = self.len.get(tx)?;
+        self.len.set(tx, at + 1)?;
+        self.places.reserve(at, || TVar::new(value));
+        while at > 0 {
+            let above = (at - 1) / 2;
+            let other = self.places.node(above).get(tx)?;
+            if other >= value {
+                break;
+            }
+            self.places.node(at).set(tx, other)?;
+            at = above;
+        }
+        self.places.node(at).set(tx, value)
+    }
+
+    /// Takes the largest value.
+    pub fn pop<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Option<T>> {
+        let Some(last) = self.len.get(tx)?.checked_sub(1) else { return Ok(None) };
+        self.len.set(tx, last)?;
+        let value = self.places.node(last).get(tx)?;
+        if last == 0 {
+            return Ok(Some(value));
+        }
+        let largest = self.places.node(0).get(tx)?;
+        self.sink(tx, value, last)?;
+        Ok(Some(largest))
+    }
+
+    /// Finds the place of `value`, from the top of `len` values down.
+    fn sink<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T, len: u32) -> TxResult<()> {
+        let mut at = 0;
+        while let Some((below, other)) = self.larger_below(tx, at, len)? {
+            if other <= value {
+                break;
+            }
+            self.places.node(at).set(tx, other)?;
+            at = below;
+        }
+        self.places.node(at).set(tx, value)
+    }
+
+    /// The larger of the two below `at`, and its place.
+    fn larger_below<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, at: u32, len: u32) -> TxResult<Option<(u32, T)>> {
+        let (left, right) = (2 * u64::from(at) + 1, 2 * u64::from(at) + 2);
+        let Some(left) = u32::try_from(left).ok().filter(|left| *left < len) else { return Ok(None) };
+        let of_left = self.places.node(left).get(tx)?;
+        let Some(right) = u32::try_from(right).ok().filter(|right| *right < len) else {
+            return Ok(Some((left, of_left)));
+        };
+        let of_right = self.places.node(right).get(tx)?;
+        Ok(Some(if of_right > of_left { (right, of_right) } else { (left, of_left) }))
+    }
+}

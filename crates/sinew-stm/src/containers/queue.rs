@@ -1,0 +1,103 @@
+//! [`TQueue`]: first in, first out.
+
+use super::arena::{Arena, NONE};
+use crate::tx::{Tx, TxResult};
+use crate::var::TVar;
+
+#[derive(Debug)]
+struct Node<T: Copy> {
+    value: TVar<T>,
+    next: TVar<u32>,
+}
+
+/// A queue of transactional values.
+///
+/// A `push` and a `pop` conflict only where the queue is empty, or about to be.
+///
+/// ```
+/// use sinew_stm::{TQueue, atomically};
+///
+/// let queue = TQueue::new();
+/// std::thread::scope(|s| {
+///     // Sleeps until there is something.
+///     s.spawn(|| assert_eq!(atomically(|tx| queue.take(tx)), 7));
+///     atomically(|tx| queue.push(tx, 7));
+/// });
+/// ```
+#[derive(Debug)]
+pub struct TQueue<T: Copy> {
+    first: TVar<u32>,
+    /// Says nothing where `first` is `NONE`.
+    last: TVar<u32>,
+    nodes: Arena<Node<T>>,
+}
+
+impl<T: Copy> Default for TQueue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Copy> TQueue<T> {
+    /// A queue without values.
+    pub fn new() -> Self {
+        Self { first: TVar::new(NONE), last: TVar::new(NONE), nodes: Arena::new() }
+    }
+
+    /// Appends `value`.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost. The same holds for all methods.
+    pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
+        let make = || Node { value: TVar::new(value), next: TVar::new(NONE) };
+        let (index, node) = self.nodes.allocate(tx, make);
+        node.value.set(tx, value)?;
+        node.next.set(tx, NONE)?;
+        match self.last.replace(tx, index)? {
+            NONE => self.first.set(tx, index),
+            last => self.nodes.node(last).next.set(tx, index),
+        }
+    }
+
+    /// Takes the first value, if there is one.
+    pub fn pop<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Option<T>> {
+        let at = self.first.get(tx)?;
+        if at == NONE {
+            return Ok(None);
+        }
+        let node = self.nodes.node(at);
+        let next = node.next.get(tx)?;
+        self.first.set(tx, next)?;
+        if next == NONE {
+            self.last.set(tx, NONE)?;
+        }
+        self.nodes.release(tx, at);
+        node.value.get(tx).map(Some)
+    }
+
+    /// Takes the first value, and waits for one where there is none.
+    ///
+    /// # Blocking
+    ///
+    /// See [`Tx::retry`].
+    pub fn take<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<T> {
+        self.pop(tx)?.map_or_else(|| tx.retry(), Ok)
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
+        Ok(self.first.get(tx)? == NONE)
+    }
+
+    /// All values, the first one first.
+    pub fn to_vec<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<T>> {
+        let (mut values, mut at) = (Vec::new(), self.first.get(tx)?);
+        while at != NONE {
+            let node = self.nodes.node(at);
+            values.push(node.value.get(tx)?);
+            at = node.next.get(tx)?;
+        }
+        Ok(values)
+    }
+}

@@ -1,0 +1,450 @@
+//! What a thread knows about its transaction: snapshot, read set, write set; begin, commit and rollback.
+//!
+//! Source: Felber, Fetzer, Marlier and Riegel, "Time-Based Software Transactional Memory" (2010), the TinySTM family: a version
+//! clock, invisible reads whose snapshot is extended when a younger version is met, locks taken at the first write,
+//! values written back at the commit. Differences: the record lies beside its variable and names the entry of the write set, so
+//! one's own values are found without a search; the token that makes a transaction irrevocable is a bit of the clock.
+//!
+//! # Invariants
+//!
+//! - I8: every entry of the read set was the word of a free record, not younger than the snapshot, when its value was read. All
+//!   values read so far were current together at the time of the snapshot. (Opacity.)
+//! - I9: records and words in the sets live until the attempt is over: they were accessed through `&'tx`.
+//! - I10: each record locked by this transaction has exactly one entry that points to it, its *head*, whose index is in the
+//!   record's word. Further entries of that record hang on it and come after it.
+//! - I11: a record in the read set that is now locked by this transaction has not changed since it was read: it was not younger than
+//!   the snapshot when it was locked.
+
+use crate::after::After;
+use crate::contention::Manager;
+use crate::engine::{STEP, TOKEN, engine};
+use crate::grace;
+use crate::record::{LOCKED, OWNER, Record, WAITED};
+use crate::sites::{Cause, Own, Site};
+use crate::threads::{AGELESS, Shared};
+use crate::tx::{Stop, TxResult, Why};
+use crate::version::{Chain, from_bits};
+use crate::waiting;
+use crate::word::{Bits, Word};
+use sinew_sync::plant::{Bug, planted};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A record as it was when its value was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Read {
+    pub(crate) record: *const Record,
+    pub(crate) seen: u64,
+}
+
+/// Where a value goes, and what an entry's bits are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    at: *const (),
+    kind: u32,
+}
+
+/// Bits that are the value of one word.
+const ONE: u32 = 1;
+
+/// Bits that are a version for a chain. Any other kind is a number of words, whose place in the buffer the bits are.
+const VERSION: u32 = u32::MAX;
+
+impl Target {
+    #[inline(always)]
+    pub(crate) fn word(word: &Word) -> Self {
+        Self { at: std::ptr::from_ref(word).cast(), kind: ONE }
+    }
+
+    /// Several words, or none.
+    pub(crate) fn words(words: &[Word]) -> Self {
+        let kind = u32::try_from(words.len()).ok().filter(|kind| *kind != VERSION);
+        Self { at: words.as_ptr().cast(), kind: kind.expect("a value of less than 32 GiB") }
+    }
+
+    pub(crate) fn chain(chain: &Chain) -> Self {
+        Self { at: std::ptr::from_ref(chain).cast(), kind: VERSION }
+    }
+
+    pub(crate) fn is_chain(self) -> bool {
+        self.kind == VERSION
+    }
+}
+
+/// A value to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    /// The record, or null if another entry is the head.
+    pub(crate) record: *const Record,
+    /// The word of the record before it was locked; of an entry that is no head, the index of the head.
+    pub(crate) before: u64,
+    pub(crate) target: Target,
+    pub(crate) bits: Bits,
+    /// The next entry of the same record, or [`LAST`].
+    pub(crate) next: u32,
+}
+
+/// The end of a record's entries.
+pub(crate) const LAST: u32 = u32::MAX;
+
+/// An entry as it was before a branch that may be undone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Undo {
+    pub(crate) index: usize,
+    pub(crate) bits: Bits,
+    /// Whether the bits are a version.
+    pub(crate) boxed: bool,
+}
+
+/// Whether the transaction can still be given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Optimistic,
+    /// Holds the token because it was given up too often.
+    Favoured,
+    /// Holds the token because it asked to.
+    Irrevocable,
+}
+
+/// What is remembered from one attempt to the next, while others use the descriptor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attempts {
+    manager: Manager,
+    aborts: u32,
+    wants_token: bool,
+    age: u64,
+}
+
+/// The transaction of a thread, used again and again.
+pub(crate) struct Descriptor {
+    /// The time of the snapshot, with [`WAITED`]: free records up to here may be believed.
+    pub(crate) limit: u64,
+    pub(crate) reads: Vec<Read>,
+    pub(crate) writes: Vec<Write>,
+    /// The word of a record that this thread locks, less the index.
+    pub(crate) owner: u64,
+    /// Why the attempt can no longer commit.
+    pub(crate) doomed: Option<Cause>,
+    pub(crate) mode: Mode,
+    /// Whether `after` has work, or a pin is to be ended, or stock to be taken.
+    pub(crate) untidy: bool,
+    pub(crate) pinned: bool,
+    /// Entries of the write set before this one belong to a branch around the present one.
+    pub(crate) undo_below: usize,
+    pub(crate) manager: Manager,
+    /// Attempts given up so far.
+    pub(crate) aborts: u32,
+    /// Whether the next attempt is to have the token from its beginning.
+    pub(crate) wants_token: bool,
+    pub(crate) buffer: Vec<Bits>,
+    pub(crate) undo: Vec<Undo>,
+    pub(crate) after: After,
+    pub(crate) retired: usize,
+    pub(crate) rng: fastrand::Rng,
+    pub(crate) number: u32,
+    pub(crate) shared: Arc<Shared>,
+    site: *const Location<'static>,
+    own: Arc<Own>,
+    sites: Vec<(Site, Arc<Own>)>,
+}
+
+impl Descriptor {
+    /// The descriptor of this thread, which gets a number.
+    pub(crate) fn new(site: Site) -> Self {
+        let (number, shared) = engine().threads.lock().join();
+        let own = engine().sites.lock().enter(site);
+        Self {
+            limit: 0,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            owner: LOCKED | u64::from(number) << 32,
+            doomed: None,
+            mode: Mode::Optimistic,
+            untidy: false,
+            pinned: false,
+            undo_below: 0,
+            manager: Manager::Backoff,
+            aborts: 0,
+            wants_token: false,
+            buffer: Vec::new(),
+            undo: Vec::new(),
+            after: After::default(),
+            retired: 0,
+            rng: fastrand::Rng::with_seed(u64::from(number)),
+            number,
+            shared,
+            site,
+            own: Arc::clone(&own),
+            sites: vec![(site, own)],
+        }
+    }
+
+    /// Gives back what the thread has.
+    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model's threads end with its engine"))]
+    pub(crate) fn retire(&self) {
+        let mut sites = engine().sites.lock();
+        self.sites.iter().for_each(|(site, own)| sites.leave(site, own));
+        drop(sites);
+        engine().threads.lock().leave(self.number);
+    }
+
+    /// Counts for `site` from here on.
+    #[inline(always)]
+    pub(crate) fn count_for(&mut self, site: Site) {
+        if !std::ptr::eq(self.site, site) {
+            self.count_for_cold(site);
+        }
+    }
+
+    #[cold]
+    fn count_for_cold(&mut self, site: Site) {
+        self.site = site;
+        let known = self.sites.iter().find(|(known, _)| std::ptr::eq(*known, site));
+        self.own = match known {
+            Some((_, own)) => Arc::clone(own),
+            None => {
+                let own = engine().sites.lock().enter(site);
+                self.sites.push((site, Arc::clone(&own)));
+                own
+            }
+        };
+    }
+
+    /// What this thread counts at the present site.
+    #[inline(always)]
+    pub(crate) fn counters(&self) -> &Own {
+        &self.own
+    }
+
+    /// The time of the snapshot.
+    #[inline(always)]
+    pub(crate) fn snapshot(&self) -> u64 {
+        self.limit & !WAITED
+    }
+
+    #[inline(always)]
+    fn see_up_to(&mut self, now: u64) {
+        self.limit = now | WAITED;
+    }
+
+    /// Begins an attempt. The sets are empty.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) {
+        self.see_up_to(engine().clock.now());
+    }
+
+    pub(crate) fn attempts(&self) -> Attempts {
+        let Self { manager, aborts, wants_token, .. } = *self;
+        Attempts { manager, aborts, wants_token, age: self.shared.age() }
+    }
+
+    pub(crate) fn resume(&mut self, attempts: Attempts) {
+        Attempts { manager: self.manager, aborts: self.aborts, wants_token: self.wants_token, .. } = attempts;
+        self.shared.set_age(attempts.age);
+    }
+
+    /// Ends the attempts: the next transaction begins its own.
+    pub(crate) fn forget_attempts(&mut self) {
+        self.give_token();
+        self.aborts = 0;
+        self.wants_token = false;
+        self.shared.set_age(AGELESS);
+    }
+
+    /// Gives the token back, if this transaction has it.
+    pub(crate) fn give_token(&mut self) {
+        if self.holds_token() {
+            self.mode = Mode::Optimistic;
+            engine().gate.give(&engine().clock);
+        }
+    }
+
+    pub(crate) fn holds_token(&self) -> bool {
+        self.mode != Mode::Optimistic
+    }
+
+    /// The attempt is lost to `cause`.
+    #[cold]
+    pub(crate) fn doom<T>(&mut self, cause: Cause) -> TxResult<T> {
+        self.doomed.get_or_insert(cause);
+        Err(Stop(Why::Conflict))
+    }
+
+    /// Moves the snapshot to the present.
+    #[cold]
+    pub(crate) fn extend(&mut self) -> TxResult<()> {
+        let now = engine().clock.now();
+        if !planted(Bug::NoExtensionValidation) && !self.still_valid() {
+            return self.doom(Cause::Changed);
+        }
+        self.see_up_to(now);
+        Ok(())
+    }
+
+    /// Whether everything that was read is as it was.
+    fn still_valid(&self) -> bool {
+        self.reads.iter().all(|read| {
+            // SAFETY: I9.
+            let now = unsafe { &*read.record }.look();
+            // A mark is no change; a record of one's own is as it was, by I11.
+            now == read.seen || now & !WAITED == read.seen & !WAITED || now & OWNER == self.owner
+        })
+    }
+
+    /// Commits, or says that it cannot. Then a rollback must follow.
+    #[inline(always)]
+    pub(crate) fn commit(&mut self) -> bool {
+        if self.doomed.is_some() {
+            return false;
+        }
+        if !self.writes.is_empty() {
+            let before = engine().clock.advance();
+            if before != self.snapshot() && !self.may_commit(before) {
+                return false;
+            }
+            self.write_back((before & !TOKEN) + STEP);
+        }
+        self.own.commits.add(1);
+        self.own.reads.add(self.reads.len() as u64);
+        self.reads.clear();
+        true
+    }
+
+    /// Whether the transaction may commit although the clock was at `before`, not at its snapshot.
+    #[cold]
+    fn may_commit(&mut self, before: u64) -> bool {
+        if self.holds_token() {
+            // By I4 nothing has changed.
+            return true;
+        }
+        if before & TOKEN != 0 {
+            self.doomed = Some(Cause::Token);
+        } else if !planted(Bug::NoCommitValidation) && !self.still_valid() {
+            self.doomed = Some(Cause::Changed);
+        }
+        self.doomed.is_none()
+    }
+
+    /// Stores the values and releases the records. Heads come before what hangs on them, so in reverse they come after.
+    #[inline(always)]
+    fn write_back(&mut self, version: u64) {
+        self.own.writes.add(self.writes.len() as u64);
+        let mut before = 0;
+        for index in (0..self.writes.len()).rev() {
+            let Write { record, before: word, target, bits, .. } = self.writes[index];
+            if planted(Bug::EarlyRelease) && !record.is_null() {
+                // SAFETY: I9.
+                unsafe { &*record }.release(version);
+            }
+            if target.kind == ONE {
+                // SAFETY: I9, of a target that is a word.
+                unsafe { &*target.at.cast::<Word>() }.store(bits);
+            } else {
+                self.store_cold(target, bits, version);
+            }
+            if !record.is_null() {
+                before |= word;
+                // SAFETY: I9.
+                unsafe { &*record }.release(version);
+            }
+        }
+        if before & WAITED != 0 {
+            self.wake_cold();
+        }
+        self.writes.clear();
+    }
+
+    #[inline(never)]
+    fn store_cold(&mut self, target: Target, bits: Bits, version: u64) {
+        if target.is_chain() {
+            // SAFETY: the chain lives (I9), its record is locked (I10), and the bits of such an entry are a version,
+            // which is given up here. Versions up to `safe` are seen by nobody (`grace`).
+            unsafe {
+                let chain = &*target.at.cast::<Chain>();
+                chain.publish(from_bits(bits), version);
+                chain.cut(grace::safe(), |version| self.after.discard(version));
+            }
+            self.retired += 1;
+            return;
+        }
+        let from = self.place(bits);
+        // SAFETY: I9, for the words of one value.
+        let to = unsafe { std::slice::from_raw_parts(target.at.cast::<Word>(), target.kind as usize) };
+        to.iter().zip(&self.buffer[from..]).for_each(|(to, bits)| to.store(*bits));
+    }
+
+    /// The place in the buffer that an entry's bits name.
+    pub(crate) fn place(&self, bits: Bits) -> usize {
+        // SAFETY: the bits of an entry of several words are an initialised number.
+        usize::try_from(unsafe { bits.assume_init() }).expect("the place of something in memory")
+    }
+
+    #[cold]
+    fn wake_cold(&self) {
+        let heads = self.writes.iter().filter(|write| !write.record.is_null());
+        heads.filter(|write| write.before & WAITED != 0).for_each(|write| waiting::wake(write.record));
+    }
+
+    /// Takes back the writes from `writes` on, and what was overwritten since `undo`.
+    pub(crate) fn roll_back_to(&mut self, writes: usize, undo: usize) {
+        for Undo { index, bits, boxed } in self.undo.drain(undo..).rev() {
+            let write = &mut self.writes[index];
+            if boxed {
+                // SAFETY: the bits are a version, which was never published and leaves the write set here.
+                unsafe { self.after.discard(from_bits(write.bits)) };
+            }
+            write.bits = bits;
+        }
+        while self.writes.len() > writes {
+            self.take_back_last();
+        }
+    }
+
+    fn take_back_last(&mut self) {
+        let Some(write) = self.writes.pop() else { return };
+        if write.target.is_chain() {
+            // SAFETY: as in `roll_back_to`.
+            unsafe { self.after.discard(from_bits(write.bits)) };
+        }
+        if write.record.is_null() {
+            self.writes[write.before as usize].next = write.next;
+        } else {
+            // SAFETY: I9. By I1 the value is as it was, so is the version.
+            unsafe { &*write.record }.release(write.before);
+            // What was read under one's own lock is not in the read set yet, but what happens next may depend on it.
+            self.reads.push(Read { record: write.record, seen: write.before });
+        }
+    }
+
+    /// Gives the attempt up: takes back all writes. The read set stays, for who wants to sleep on it.
+    #[cold]
+    pub(crate) fn roll_back(&mut self) {
+        self.roll_back_to(0, 0);
+    }
+
+    /// Ends what an attempt began beside its sets, committed or not; answers what is left to do outside of it.
+    #[cold]
+    pub(crate) fn tidy(&mut self) -> After {
+        if self.pinned {
+            self.pinned = false;
+            grace::unpin(&self.shared);
+        }
+        self.undo_below = 0;
+        self.buffer.clear();
+        self.discard_undo();
+        if self.retired >= grace::OFTEN {
+            self.retired = 0;
+            grace::advance();
+        }
+        self.untidy = false;
+        std::mem::take(&mut self.after)
+    }
+
+    /// Versions that were overwritten in a branch that was not undone.
+    fn discard_undo(&mut self) {
+        for Undo { bits, .. } in self.undo.drain(..).filter(|undo| undo.boxed) {
+            // SAFETY: the bits are a version, whose place in the write set a later one has taken.
+            unsafe { self.after.discard(from_bits(bits)) };
+        }
+    }
+}

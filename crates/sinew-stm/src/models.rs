@@ -1,0 +1,150 @@
+//! Loom models: every interleaving, and every order that the memory model allows, of two small transactions.
+
+use crate::{Manager, TBox, TVar, Transaction};
+use loom::thread;
+use sinew_sync::cell::Cell;
+use sinew_sync::plant::{Bug, plant};
+use std::sync::Arc;
+
+/// Soon takes the token, so that a model ends.
+fn brief() -> Transaction {
+    Transaction::new().manager(Manager::Suicide).patience(1)
+}
+
+/// Two variables that are always equal, one thread that changes and one that reads them.
+fn commit_against_read() {
+    let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
+    let other = Arc::clone(&shared);
+    let writer = thread::spawn(move || {
+        brief().atomically(|tx| other.0.set(tx, 1).and_then(|()| other.1.set(tx, 1)));
+    });
+    brief().atomically(|tx| {
+        let pair = (shared.1.get(tx)?, shared.0.get(tx)?);
+        assert_eq!(pair.0, pair.1, "half of a commit");
+        Ok(())
+    });
+    writer.join().unwrap();
+}
+
+/// Would miss: an order of memory in which a reader believes half of a commit.
+#[test]
+fn loom_a_reader_sees_all_of_a_commit_or_nothing() {
+    loom::model(commit_against_read);
+}
+
+/// Would miss: a model that does not look at the order of value and record.
+#[test]
+#[should_panic(expected = "half of a commit")]
+fn loom_finds_a_relaxed_release() {
+    plant(&[Bug::RelaxedRelease]);
+    loom::model(|| {
+        let var = Arc::new((TVar::new([0_u64; 1]), TVar::new(0_u64)));
+        let other = Arc::clone(&var);
+        let writer = thread::spawn(move || {
+            brief().atomically(|tx| other.0.set(tx, [1]).and_then(|()| other.1.set(tx, 1)));
+        });
+        brief().atomically(|tx| {
+            let pair = (var.1.get(tx)?, var.0.get(tx)?);
+            assert_eq!(pair.0, pair.1[0], "half of a commit");
+            Ok(())
+        });
+        writer.join().unwrap();
+    });
+}
+
+/// Would miss: a model that does not look between the parts of a read.
+#[test]
+#[should_panic(expected = "half of a commit")]
+fn loom_finds_a_read_without_a_second_look() {
+    plant(&[Bug::NoSecondLook]);
+    loom::model(commit_against_read);
+}
+
+/// Two threads that add to one variable.
+fn increments() {
+    let shared = Arc::new(TVar::new(0_u64));
+    let other = Arc::clone(&shared);
+    let adder = thread::spawn(move || brief().atomically(|tx| other.modify(tx, |n| n + 1)));
+    brief().atomically(|tx| shared.modify(tx, |n| n + 1));
+    adder.join().unwrap();
+    assert_eq!(shared.load(), 2, "a lost update");
+}
+
+/// Would miss: a record that two transactions own, a lock that does not acquire the value.
+#[test]
+fn loom_no_update_is_lost() {
+    loom::model(increments);
+}
+
+/// A value whose end is a write, so that the model sees who still reads it.
+struct Probe(Cell<u64>);
+
+// SAFETY: whether this holds is what the model looks at.
+unsafe impl Send for Probe {}
+// SAFETY: as above.
+unsafe impl Sync for Probe {}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+fn versions() {
+    let shared = Arc::new(TBox::new(Probe(Cell::new(0))));
+    let other = Arc::clone(&shared);
+    let writer = thread::spawn(move || {
+        for value in 1..3 {
+            brief().atomically(|tx| other.set(tx, Probe(Cell::new(value))));
+        }
+    });
+    // SAFETY: nobody writes the value before its end.
+    brief().atomically(|tx| shared.with(tx, |probe| probe.0.with(|value| unsafe { *value })));
+    writer.join().unwrap();
+}
+
+/// Would miss: a version dropped while a reader looks at it.
+#[test]
+fn loom_versions_outlive_their_readers() {
+    loom::model(versions);
+}
+
+/// Would miss: a model that does not see who reads a version.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn loom_finds_a_reader_without_a_pin() {
+    plant(&[Bug::NoPin]);
+    loom::model(versions);
+}
+
+/// Would miss: an order of memory in which a mark is set and the committer does not find the sleeper.
+#[test]
+fn loom_a_sleeper_is_woken() {
+    loom::model(|| {
+        let shared = Arc::new(TVar::new(0_u64));
+        let other = Arc::clone(&shared);
+        let waker = thread::spawn(move || brief().atomically(|tx| other.set(tx, 1)));
+        brief().atomically(|tx| if shared.get(tx)? == 0 { tx.retry() } else { Ok(()) });
+        waker.join().unwrap();
+    });
+}
+
+/// Would miss: a commit that an irrevocable transaction does not see coming, or an attempt that it makes twice.
+#[test]
+fn loom_nothing_changes_under_an_irrevocable_transaction() {
+    loom::model(|| {
+        let shared = Arc::new(TVar::new(0_u64));
+        let other = Arc::clone(&shared);
+        let adder = thread::spawn(move || brief().atomically(|tx| other.modify(tx, |n| n + 1)));
+        let mut effects = 0;
+        brief().atomically(|tx| {
+            let before = shared.get(tx)?;
+            tx.irrevocable()?;
+            effects += 1;
+            assert_eq!(shared.get(tx)?, before);
+            shared.set(tx, before + 1)
+        });
+        adder.join().unwrap();
+        assert_eq!((shared.load(), effects), (2, 1));
+    });
+}

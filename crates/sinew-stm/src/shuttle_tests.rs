@@ -1,0 +1,178 @@
+//! Whole transactions under random schedules.
+//!
+//! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says, half drawn at random, half from PCT (Burckhardt et
+//! al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule;
+//! `SHUTTLE_RANDOM_SEED` repeats a run. All accesses are sequentially consistent here: weaker orders are the affair of `models`.
+
+use crate::history::{Recorder, steps};
+use crate::{Manager, TArray, TBox, TVar, Transaction, atomically};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Config, MaxSteps, Runner, thread};
+use sinew_sync::plant::{Bug, plant};
+use std::sync::Arc;
+
+fn explore(program: fn()) {
+    let mut config = Config::new();
+    config.stack_size = 1 << 18;
+    // Hundreds are usual. A program that reaches this spins.
+    config.max_steps = MaxSteps::FailAfter(100_000);
+    let schedules = std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
+    let half = schedules.unwrap_or(500_usize).div_ceil(2);
+    Runner::new(RandomScheduler::new(half), config.clone()).run(program);
+    Runner::new(PctScheduler::new(3, half), config).run(program);
+}
+
+/// Plants `bug` and explores: the test that calls it expects the checker to fail.
+fn hunt(bug: Bug, program: fn()) {
+    plant(&[bug]);
+    for _ in 0..20 {
+        explore(program);
+    }
+}
+
+/// Three threads, two transactions each, under `manager`.
+fn opaque_under(manager: Manager, patience: u32) {
+    let recorder = Recorder::new(3);
+    let how = Transaction::new().manager(manager).patience(patience);
+    let threads = (0..3).map(|thread| {
+        let recorder = Arc::clone(&recorder);
+        thread::spawn(move || (0..2).for_each(|turn| recorder.run(how, &steps(3, thread, turn))))
+    });
+    threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+    let verdict = recorder.verdict();
+    // Resumed, because the checker prints a schedule for every panic that begins.
+    assert!(verdict.is_ok(), "{verdict:?}");
+}
+
+fn impatient() {
+    opaque_under(Manager::Suicide, 2);
+}
+
+/// Would miss: what random schedules reach of inconsistent snapshots, lost updates and tokens that protect nothing.
+#[test]
+fn shuttle_histories_are_opaque_under_suicide() {
+    explore(impatient);
+}
+
+/// Would miss: the same with waits, and a deadlock of transactions that wait for each other.
+#[test]
+fn shuttle_histories_are_opaque_under_backoff() {
+    explore(|| opaque_under(Manager::Backoff, 10));
+}
+
+/// Would miss: the same where the older one waits as long as it takes.
+#[test]
+fn shuttle_histories_are_opaque_under_age() {
+    explore(|| opaque_under(Manager::Age, 10));
+}
+
+/// Would miss: a checker that does not look at commits.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_commit_without_validation() {
+    hunt(Bug::NoCommitValidation, impatient);
+}
+
+/// Would miss: a checker that does not look at attempts under way.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_an_extension_without_validation() {
+    hunt(Bug::NoExtensionValidation, impatient);
+}
+
+/// Would miss: a checker that does not look at the release of records.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_record_released_before_its_value_is_stored() {
+    hunt(Bug::EarlyRelease, impatient);
+}
+
+/// Would miss: a checker that does not look between the parts of a read.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_read_without_a_second_look() {
+    hunt(Bug::NoSecondLook, impatient);
+}
+
+fn handing_over() {
+    let cell = Arc::new(TVar::new(0_u64));
+    let other = Arc::clone(&cell);
+    let giver = thread::spawn(move || {
+        for value in 1..3 {
+            atomically(|tx| if other.get(tx)? == 0 { other.set(tx, value) } else { tx.retry() });
+        }
+    });
+    for expected in 1..3 {
+        let take = |value| if value == 0 { None } else { Some(value) };
+        let taken = atomically(|tx| match take(cell.replace(tx, 0)?) {
+            None => tx.retry(),
+            Some(value) => Ok(value),
+        });
+        assert_eq!(taken, expected);
+    }
+    giver.join().unwrap();
+}
+
+/// Would miss: a wake-up that is lost between the last look and the sleep.
+#[test]
+fn shuttle_sleepers_are_woken() {
+    explore(handing_over);
+}
+
+/// Would miss: a checker that does not see a thread sleep for ever.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_sleeper_that_leaves_no_mark() {
+    hunt(Bug::UnmarkedSleep, handing_over);
+}
+
+/// Would miss: an irrevocable transaction that is repeated, a deadlock around the token, a token that is lost.
+#[test]
+fn shuttle_irrevocable_transactions_take_turns() {
+    explore(|| {
+        let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
+        let work = |shared: Arc<(TVar<u64>, TVar<u64>)>| {
+            let mut effects = 0;
+            atomically(|tx| {
+                let before = shared.0.get(tx)?;
+                shared.1.modify(tx, |n| n + 1)?;
+                tx.irrevocable()?;
+                effects += 1;
+                shared.0.set(tx, before + 1)
+            });
+            assert_eq!(effects, 1);
+            atomically(|tx| shared.0.modify(tx, |n| n + 1));
+        };
+        let threads =
+            [Arc::clone(&shared), Arc::clone(&shared)].map(|shared| thread::spawn(move || work(shared)));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((shared.0.load(), shared.1.load()), (4, 2));
+    });
+}
+
+/// Would miss: a version that is freed, or changed, while somebody looks at it; neighbours in an array that disagree.
+#[test]
+fn shuttle_boxes_and_arrays_change_together() {
+    explore(|| {
+        let shared = Arc::new((TBox::new(vec![0_u64; 2]), TArray::new(6, 0_u64)));
+        let other = Arc::clone(&shared);
+        let writer = thread::spawn(move || {
+            for value in 1..3 {
+                atomically(|tx| {
+                    other.0.set(tx, vec![value; 2])?;
+                    (0..6).try_for_each(|i| other.1.set(tx, i, value))
+                });
+            }
+        });
+        for _ in 0..2 {
+            atomically(|tx| {
+                let value = shared.0.with(tx, |values| values[0] + values[1])?;
+                for i in 0..6 {
+                    assert_eq!(shared.1.get(tx, i)? * 2, value);
+                }
+                Ok(())
+            });
+        }
+        writer.join().unwrap();
+    });
+}

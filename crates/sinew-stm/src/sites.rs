@@ -1,0 +1,161 @@
+//! Counters by the place in the program that starts the transaction.
+//!
+//! Each thread counts for itself, with plain additions; who asks adds the threads up. So counting writes nothing that two
+//! threads share, and a read-only transaction stays one.
+
+use sinew_sync::counter::Counter;
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A place that starts transactions.
+pub(crate) type Site = &'static Location<'static>;
+
+/// Why an attempt was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Another transaction had locked what this one needed.
+    Locked,
+    /// What this one had read was changed by another's commit.
+    Changed,
+    /// Another transaction was irrevocable when this one wanted to commit or to become so.
+    Token,
+    /// The closure returned an error that was not this attempt's own, or panicked.
+    Body,
+}
+
+/// What the transactions of one site did, all threads together.
+///
+/// The numbers are read one after the other while threads go on counting, so they may be a little apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Transactions that committed.
+    pub commits: u64,
+    /// Attempts given up for [`Cause::Locked`].
+    pub locked: u64,
+    /// Attempts given up for [`Cause::Changed`].
+    pub changed: u64,
+    /// Attempts given up for [`Cause::Token`].
+    pub token: u64,
+    /// Attempts given up for [`Cause::Body`].
+    pub body: u64,
+    /// Times that a transaction asked to wait for a change, with `retry`.
+    pub retries: u64,
+    /// Transactions that committed while they held the token.
+    pub irrevocable: u64,
+    /// Entries in the read sets of committed transactions, together.
+    pub reads: u64,
+    /// Entries in the write sets of committed transactions, together.
+    pub writes: u64,
+}
+
+impl Counters {
+    /// Attempts given up, for whatever cause.
+    pub fn aborts(&self) -> u64 {
+        self.locked + self.changed + self.token + self.body
+    }
+
+    fn add(&mut self, own: &Own) {
+        self.commits += own.commits.get();
+        self.locked += own.locked.get();
+        self.changed += own.changed.get();
+        self.token += own.token.get();
+        self.body += own.body.get();
+        self.retries += own.retries.get();
+        self.irrevocable += own.irrevocable.get();
+        self.reads += own.reads.get();
+        self.writes += own.writes.get();
+    }
+}
+
+/// The counters of one thread at one site.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) commits: Counter,
+    pub(crate) reads: Counter,
+    pub(crate) writes: Counter,
+    pub(crate) irrevocable: Counter,
+    pub(crate) retries: Counter,
+    locked: Counter,
+    changed: Counter,
+    token: Counter,
+    body: Counter,
+}
+
+impl Own {
+    #[cold]
+    pub(crate) fn aborted(&self, cause: Cause) {
+        let counter = match cause {
+            Cause::Locked => &self.locked,
+            Cause::Changed => &self.changed,
+            Cause::Token => &self.token,
+            Cause::Body => &self.body,
+        };
+        counter.add(1);
+    }
+}
+
+/// File, line and column: the same place may have several addresses.
+type Key = (&'static str, u32, u32);
+
+pub(crate) fn key(site: Site) -> Key {
+    (site.file(), site.line(), site.column())
+}
+
+/// The counters of every thread at one site: of those that run, and the sum of those that ended.
+#[derive(Debug, Default)]
+struct All {
+    running: Vec<Arc<Own>>,
+    ended: Counters,
+}
+
+impl All {
+    fn sum(&self) -> Counters {
+        let mut sum = self.ended;
+        self.running.iter().for_each(|own| sum.add(own));
+        sum
+    }
+}
+
+/// All sites.
+#[derive(Debug)]
+pub(crate) struct Sites(BTreeMap<Key, (Site, All)>);
+
+impl Sites {
+    pub(crate) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The counters of a further thread at `site`.
+    pub(crate) fn enter(&mut self, site: Site) -> Arc<Own> {
+        let own = Arc::new(Own::default());
+        let (_, all) = self.0.entry(key(site)).or_insert_with(|| (site, All::default()));
+        all.running.push(Arc::clone(&own));
+        own
+    }
+
+    /// Keeps what a thread that ends has counted, without the thread.
+    pub(crate) fn leave(&mut self, site: Site, own: &Arc<Own>) {
+        if let Some((_, all)) = self.0.get_mut(&key(site)) {
+            all.ended.add(own);
+            all.running.retain(|other| !Arc::ptr_eq(other, own));
+        }
+    }
+
+    pub(crate) fn counters(&self, site: Site) -> Counters {
+        self.0.get(&key(site)).map(|(_, all)| all.sum()).unwrap_or_default()
+    }
+
+    pub(crate) fn all(&self) -> Vec<(Site, Counters)> {
+        self.0.values().map(|(site, all)| (*site, all.sum())).collect()
+    }
+}
+
+/// The counters of every place that has started a transaction, sorted by file and line.
+///
+/// # Cost
+///
+/// A lock, and a visit to each thread's counters.
+pub fn sites() -> Vec<(&'static Location<'static>, Counters)> {
+    crate::engine::engine().sites.lock().all()
+}

@@ -1,0 +1,76 @@
+//! The threads that run transactions: their numbers in records, and what others look up about them.
+//!
+//! A thread gets a number with its first transaction and gives it back when it ends. Numbers are used again, so they stay
+//! small; the shared part of a thread outlives it, because somebody may just be looking.
+
+use sinew_sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// The age of a transaction that takes no part in priority: younger than everybody.
+pub(crate) const AGELESS: u64 = u64::MAX;
+
+/// What others may ask about a thread. On lines of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Shared {
+    /// The time since which its transaction may see old versions, plus one; 0 if it sees none. See `grace`.
+    pub(crate) pinned: AtomicU64,
+    /// When its transaction was first tried, or [`AGELESS`].
+    age: AtomicU64,
+}
+
+impl Shared {
+    fn new() -> Self {
+        Self { pinned: AtomicU64::new(0), age: AtomicU64::new(AGELESS) }
+    }
+
+    pub(crate) fn set_age(&self, age: u64) {
+        // Relaxed: an age that is read a little early or late changes who waits, and no wait lasts for ever.
+        self.age.store(age, Ordering::Relaxed);
+    }
+
+    pub(crate) fn age(&self) -> u64 {
+        self.age.load(Ordering::Relaxed)
+    }
+}
+
+/// Every thread that has run a transaction and has not ended.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    shared: Vec<Arc<Shared>>,
+    free: Vec<u32>,
+}
+
+impl Threads {
+    pub(crate) const fn new() -> Self {
+        Self { shared: Vec::new(), free: Vec::new() }
+    }
+
+    /// A number for a thread, and its shared part.
+    ///
+    /// # Panics
+    ///
+    /// With 2³¹ threads.
+    pub(crate) fn join(&mut self) -> (u32, Arc<Shared>) {
+        if let Some(number) = self.free.pop() {
+            return (number, Arc::clone(&self.shared[number as usize]));
+        }
+        let number = u32::try_from(self.shared.len()).expect("as many threads as numbers");
+        assert!(number < 1 << 31, "2^31 threads run transactions; a record has room for fewer");
+        self.shared.push(Arc::new(Shared::new()));
+        (number, Arc::clone(&self.shared[number as usize]))
+    }
+
+    /// Takes back the number of a thread that ends.
+    pub(crate) fn leave(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    pub(crate) fn find(&self, number: u32) -> Option<&Arc<Shared>> {
+        self.shared.get(number as usize)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Shared>> {
+        self.shared.iter()
+    }
+}

@@ -1,0 +1,183 @@
+//! The transaction as its closure sees it.
+
+use crate::descriptor::{Descriptor, Mode};
+use crate::engine::engine;
+use crate::sites::Cause;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Why a closure is to return: the attempt is lost, or it wants to wait. Hand it on with `?`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop(pub(crate) Why);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Conflict,
+    Retry,
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Why::Conflict => {
+                "another transaction was in the way; hand this error on, and the attempt is repeated"
+            }
+            Why::Retry => "the transaction waits for a change; hand this error on, and it will",
+        })
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// What everything inside a transaction answers.
+pub type TxResult<T> = Result<T, Stop>;
+
+/// A transaction under way.
+///
+/// `'tx` is the attempt: variables are accessed through references that live as long. `'env` is what surrounds the call of
+/// [`atomically`](crate::atomically): whatever the closure borrows from there lives long enough. (As in [`std::thread::scope`].)
+pub struct Tx<'tx, 'env: 'tx> {
+    pub(crate) descriptor: &'tx mut Descriptor,
+    /// Makes both lifetimes invariant, so that neither can be stretched or shrunk.
+    lifetimes: PhantomData<(&'tx mut &'tx (), &'env mut &'env ())>,
+    /// A transaction stays on its thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl std::fmt::Debug for Tx<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (reads, writes) = (self.descriptor.reads.len(), self.descriptor.writes.len());
+        f.debug_struct("Tx").field("reads", &reads).field("writes", &writes).finish_non_exhaustive()
+    }
+}
+
+impl<'tx, 'env> Tx<'tx, 'env> {
+    #[inline(always)]
+    pub(crate) fn new(descriptor: &'tx mut Descriptor) -> Self {
+        Self { descriptor, lifetimes: PhantomData, thread: PhantomData }
+    }
+
+    /// Ends this attempt, and begins the next one when something that was read has changed.
+    ///
+    /// Everything read so far counts, in all branches of [`or_else`](Self::or_else) that were tried.
+    ///
+    /// # Errors
+    ///
+    /// Always: hand it on with `?` or `return`.
+    ///
+    /// # Panics
+    ///
+    /// Not here, but when the attempt ends: if nothing was read, so that nothing could ever wake it, or if the transaction is
+    /// [`irrevocable`](Self::irrevocable).
+    ///
+    /// # Blocking
+    ///
+    /// The thread sleeps until another commits a change; it does not spin.
+    pub fn retry<T>(&mut self) -> TxResult<T> {
+        Err(Stop(Why::Retry))
+    }
+
+    /// Does `first`, or, if that calls [`retry`](Self::retry), undoes what it did and does `second` instead.
+    ///
+    /// Nests. If `second` retries as well, so does the whole, and waits for a change in what either has read.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost, or both want to wait.
+    pub fn or_else<R>(
+        &mut self,
+        first: impl FnOnce(&mut Self) -> TxResult<R>,
+        second: impl FnOnce(&mut Self) -> TxResult<R>,
+    ) -> TxResult<R> {
+        let d = &mut *self.descriptor;
+        let (writes, undo, mark, below) = (d.writes.len(), d.undo.len(), d.after.mark(), d.undo_below);
+        d.undo_below = writes;
+        let done = first(self);
+        let d = &mut *self.descriptor;
+        d.undo_below = below;
+        if done.as_ref().err() != Some(&Stop(Why::Retry)) {
+            return done;
+        }
+        d.roll_back_to(writes, undo);
+        d.after.undo(mark);
+        second(self)
+    }
+
+    /// A transaction inside this one: its reads and writes are this one's, they commit or are given up together.
+    ///
+    /// The same as calling `f` with this transaction.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`.
+    #[inline]
+    pub fn atomically<R>(&mut self, f: impl FnOnce(&mut Self) -> TxResult<R>) -> TxResult<R> {
+        f(self)
+    }
+
+    /// Calls `handler` once the transaction has committed, outside of it. Handlers are called in the order in which they were given.
+    ///
+    /// A panic in a handler propagates from [`atomically`](crate::atomically); the effects of the transaction stay.
+    pub fn on_commit(&mut self, handler: impl FnOnce() + 'tx) {
+        self.descriptor.untidy = true;
+        // SAFETY: what a closure knows to live for `'tx` is in the environment of `atomically`, or is kept, and that is given back only
+        // after the handlers have been called or dropped.
+        unsafe { self.descriptor.after.on_commit(Box::new(handler)) };
+    }
+
+    /// Calls `handler` if this attempt is given up: for a conflict, to wait, by a panic, or because a branch of
+    /// [`or_else`](Self::or_else) was undone. It is called outside of the transaction; the next attempt gives its own.
+    pub fn on_abort(&mut self, handler: impl FnOnce() + 'tx) {
+        self.descriptor.untidy = true;
+        // SAFETY: as above.
+        unsafe { self.descriptor.after.on_abort(Box::new(handler)) };
+    }
+
+    /// Keeps `value` alive until the attempt is over, so that variables in it can be accessed.
+    ///
+    /// This is how linked structures are walked: a node that was read from a variable is kept, and the reference that this answers lives
+    /// long enough to access the node's own variables.
+    pub fn keep<T: 'env>(&mut self, value: Arc<T>) -> &'tx T {
+        self.descriptor.untidy = true;
+        let value = self.descriptor.after.keep(value);
+        // SAFETY: the `Arc` is given back only when the attempt is over, which `'tx` does not outlive.
+        unsafe { &*value }
+    }
+
+    /// Makes this transaction the one that cannot be given up: what follows is executed once, and then committed. Input and output may
+    /// follow.
+    ///
+    /// There is one such transaction at a time. While it runs, others can read, but commit no writes. Such a transaction must not
+    /// [`retry`](Self::retry), and if it panics, its writes are dropped.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost, since another transaction is irrevocable or something has changed. The next attempt is irrevocable from the
+    /// beginning.
+    ///
+    /// # Blocking
+    ///
+    /// The next attempt waits for its turn.
+    pub fn irrevocable(&mut self) -> TxResult<()> {
+        let d = &mut *self.descriptor;
+        match d.mode {
+            Mode::Irrevocable => return Ok(()),
+            Mode::Favoured => {}
+            Mode::Optimistic => {
+                d.wants_token = true;
+                // A transaction that waited here would keep its locks from the holder.
+                if !engine().gate.try_take(&engine().clock) {
+                    return d.doom(Cause::Token);
+                }
+                d.mode = Mode::Favoured;
+                // By I4 this snapshot remains the present one.
+                d.extend()?;
+            }
+        }
+        if d.doomed.is_some() {
+            return d.doom(Cause::Changed);
+        }
+        d.mode = Mode::Irrevocable;
+        Ok(())
+    }
+}

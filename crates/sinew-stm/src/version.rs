@@ -1,0 +1,164 @@
+//! Versions of boxed values: each immutable, in a chain from the oldest that is kept to the current one.
+//!
+//! ```text
+//! oldest ──newer──▶ … ──newer──▶ current
+//! retired at 12      retired at 40    (what get clones)
+//! ```
+//!
+//! A commit appends its version and notes on the one before when it retired it. Versions that nobody can see any more
+//! (`grace`) are cut off at the old end by later commits, and the rest goes with the variable. So no version outlives
+//! its variable, and values may borrow.
+//!
+//! # Invariants
+//!
+//! - I6: `oldest`, `newer` and `retired` are accessed only by who has locked the record beside them, or owns the variable.
+//! - I7: a version that was cut off, or never became current, is reached through nothing but the list of things to drop.
+
+use crate::word::{Bits, pack, unpack};
+use sinew_sync::atomic::{AtomicPtr, Ordering};
+use sinew_sync::cell::Cell;
+use std::ptr::{NonNull, null_mut};
+
+/// What all versions have in common, whatever their value.
+#[derive(Debug)]
+pub(crate) struct Header {
+    newer: Cell<*mut Self>,
+    retired: Cell<u64>,
+    free: unsafe fn(*mut Self),
+}
+
+/// A value as one commit left it.
+#[repr(C)]
+struct Version<T> {
+    header: Header,
+    value: T,
+}
+
+impl Header {
+    /// A version with `value`, reached by nobody else.
+    pub(crate) fn new<T>(value: T) -> NonNull<Self> {
+        /// # Safety
+        ///
+        /// As for [`Header::free`], of a version of `T`.
+        unsafe fn free<T>(header: *mut Header) {
+            // SAFETY: the header is the first field of a boxed `Version<T>`, of which the caller gives up the ownership.
+            drop(unsafe { Box::from_raw(header.cast::<Version<T>>()) });
+        }
+        let header = Self { newer: Cell::new(null_mut()), retired: Cell::new(u64::MAX), free: free::<T> };
+        NonNull::from(Box::leak(Box::new(Version { header, value }))).cast()
+    }
+
+    /// Drops the version.
+    ///
+    /// # Safety
+    ///
+    /// It came from [`new`](Self::new), and nobody reaches it any more.
+    pub(crate) unsafe fn free(version: NonNull<Self>) {
+        // SAFETY: the caller's promise, for the function that `new` made for this type.
+        unsafe { (version.as_ref().free)(version.as_ptr()) };
+    }
+
+    /// The value of a version.
+    ///
+    /// # Safety
+    ///
+    /// It is a version of `T` and lives as long as `'a`.
+    pub(crate) unsafe fn value<'a, T>(version: NonNull<Self>) -> &'a T {
+        // SAFETY: the caller's promise; the value is never changed while the version lives.
+        unsafe { &(*version.as_ptr().cast::<Version<T>>()).value }
+    }
+}
+
+/// A version as the bits of a write set's entry.
+pub(crate) fn to_bits(version: NonNull<Header>) -> Bits {
+    pack(version.as_ptr())
+}
+
+/// The opposite of [`to_bits`].
+///
+/// # Safety
+///
+/// The bits came from there.
+pub(crate) unsafe fn from_bits(bits: Bits) -> NonNull<Header> {
+    // SAFETY: the caller's promise.
+    unsafe { NonNull::new_unchecked(unpack::<*mut Header>(bits).assume_init()) }
+}
+
+/// The chain of a variable's versions.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    current: AtomicPtr<Header>,
+    oldest: Cell<*mut Header>,
+}
+
+impl Chain {
+    /// A chain of one version, which it owns from here on.
+    pub(crate) fn new(version: NonNull<Header>) -> Self {
+        Self { current: AtomicPtr::new(version.as_ptr()), oldest: Cell::new(version.as_ptr()) }
+    }
+
+    /// The current version. It may be looked into once the record beside the chain has been checked again, under a pin.
+    pub(crate) fn current(&self) -> NonNull<Header> {
+        // Acquire: R2, and what the version consists of.
+        let current = self.current.load(Ordering::Acquire);
+        debug_assert!(!current.is_null(), "a chain always has a version");
+        // SAFETY: made from non-null pointers only.
+        unsafe { NonNull::new_unchecked(current) }
+    }
+
+    /// Makes `version` the current one, as of the commit `now`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has locked the record beside the chain, and gives up `version`.
+    pub(crate) unsafe fn publish(&self, version: NonNull<Header>, now: u64) {
+        let last = self.current();
+        // SAFETY: by I6 nobody else is here; the last version is alive, as all from `oldest` to `current` are.
+        unsafe {
+            last.as_ref().newer.with_mut(|newer| *newer = version.as_ptr());
+            last.as_ref().retired.with_mut(|retired| *retired = now);
+        }
+        // Release: R2.
+        self.current.store(version.as_ptr(), Ordering::Release);
+    }
+
+    /// Cuts off the versions retired at `safe` or before, and hands each to `discard`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has locked the record beside the chain, and nobody sees a version that was retired that early.
+    pub(crate) unsafe fn cut(&self, safe: u64, mut discard: impl FnMut(NonNull<Header>)) {
+        let current = self.current().as_ptr();
+        loop {
+            let oldest = self.oldest.with(|oldest| {
+                // SAFETY: I6.
+                unsafe { *oldest }
+            });
+            // SAFETY: alive, and accessed by us alone (I6).
+            let (retired, newer) =
+                unsafe { ((*oldest).retired.with(|retired| *retired), (*oldest).newer.with(|newer| *newer)) };
+            if oldest == current || retired > safe {
+                return;
+            }
+            // SAFETY: I6 for the cell; never null, as above.
+            let cut = unsafe {
+                self.oldest.with_mut(|oldest| *oldest = newer);
+                NonNull::new_unchecked(oldest)
+            };
+            discard(cut);
+        }
+    }
+
+    /// Drops all versions. The chain must not be used after that.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the chain, and no transaction is left that has seen it.
+    pub(crate) unsafe fn free(&self) {
+        // SAFETY: the caller's promise. What is retired here is told from the current one by its age, which is the highest.
+        unsafe {
+            self.cut(u64::MAX, |version| Header::free(version));
+            Header::free(self.current());
+        }
+    }
+}

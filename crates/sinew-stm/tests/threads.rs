@@ -1,0 +1,81 @@
+//! What a user relies on with other threads in the way: waiting, irrevocability.
+
+use sinew_stm::{TVar, atomically};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Would miss: a variable that cannot be a static, and one that cannot be shared by scoped threads.
+#[test]
+fn variables_can_be_static_or_borrowed() {
+    static TOTAL: TVar<u64> = TVar::new(0);
+    let own = TVar::new(0_u64);
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                for _ in 0..1_000 {
+                    atomically(|tx| {
+                        TOTAL.modify(tx, |n| n + 1)?;
+                        own.modify(tx, |n| n + 1)
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!((TOTAL.load(), own.load()), (2_000, 2_000));
+}
+
+/// Would miss: a sleeper that is not woken, and values that get lost or come in another order.
+#[test]
+fn retry_hands_values_from_thread_to_thread() {
+    let cell = TVar::new(None::<u32>);
+    let rounds = 2_000;
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            for value in 0..rounds {
+                atomically(|tx| match cell.get(tx)? {
+                    Some(_) => tx.retry(),
+                    None => cell.set(tx, Some(value)),
+                });
+            }
+        });
+        for expected in 0..rounds {
+            let take = || atomically(|tx| cell.replace(tx, None)?.map_or_else(|| tx.retry(), Ok));
+            assert_eq!(take(), expected);
+        }
+    });
+}
+
+/// Would miss: an irrevocable transaction that runs twice, or others that commit in between.
+#[test]
+fn an_irrevocable_transaction_runs_its_effects_once() {
+    let (var, effects) = (TVar::new(0_u64), AtomicUsize::new(0));
+    std::thread::scope(|s| {
+        for _ in 0..3 {
+            s.spawn(|| {
+                for _ in 0..200 {
+                    atomically(|tx| var.modify(tx, |n| n + 1));
+                    atomically(|tx| {
+                        let before = var.get(tx)?;
+                        tx.irrevocable()?;
+                        effects.fetch_add(1, Ordering::Relaxed);
+                        std::thread::yield_now();
+                        assert_eq!(var.get(tx)?, before);
+                        var.set(tx, before + 1)
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!((var.load(), effects.load(Ordering::Relaxed)), (1_200, 600));
+}
+
+/// Would miss: a wait of an irrevocable transaction for what cannot come, and a token that it keeps.
+#[test]
+fn an_irrevocable_transaction_must_not_retry() {
+    let var = TVar::new(0);
+    let wait = || atomically(|tx| var.get(tx).and_then(|_| tx.irrevocable()).and_then(|()| tx.retry::<()>()));
+    assert!(catch_unwind(AssertUnwindSafe(wait)).is_err());
+    var.store(1);
+    atomically(|tx| tx.irrevocable().and_then(|()| var.set(tx, 2)));
+    assert_eq!(var.load(), 2);
+}
