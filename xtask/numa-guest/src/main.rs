@@ -12,6 +12,7 @@
 //! | `tree`, `hwloc` | the tree and distances, beside the shape and beside hwloc |
 //! | `pin` | workers and guests on CPUs |
 //! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
+//! | `steals` | whom thieves go to |
 //! | `limits`, `hotplug` | control groups; CPUs that are switched off |
 //! | `workers` | asking all workers of a pool, and the kernel about threads |
 //!
@@ -37,6 +38,8 @@ mod pages;
 mod pin;
 #[cfg(target_os = "linux")]
 mod placed;
+#[cfg(target_os = "linux")]
+mod steals;
 #[cfg(target_os = "linux")]
 mod tree;
 #[cfg(target_os = "linux")]

@@ -107,7 +107,7 @@ fn node_distances(shape: &Shape) -> Verdict {
 }
 
 /// Near to far: the distance of the nodes counts first, then core, package and machine.
-fn nearness(shape: &Shape, a: usize, b: usize) -> (u32, u8) {
+pub(crate) fn nearness(shape: &Shape, a: usize, b: usize) -> (u32, u8) {
     let nodes = shape.node_of(a).zip(shape.node_of(b));
     let numa = nodes.map_or(u32::MAX, |(a, b)| expected_distance(shape, a, b));
     let apart = match () {

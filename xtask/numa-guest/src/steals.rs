@@ -1,0 +1,109 @@
+//! Thieves go to their own package first, to the nearest victim of the others, and strand no task.
+//!
+//! # Not handled
+//!
+//! That slaves leave their package only when work would be stranded otherwise: an emulated CPU stands still for longer than a worker's patience, so that here
+//! everybody is stranded now and then. The rules' own tests, in `sinew-policy`, show that.
+
+use std::sync::{Barrier, Mutex};
+
+use numa_protocol::{Outcome, Shape};
+use sinew_core::victims::{AfterSuccess, Loads, Scope};
+use sinew_core::{Mapping, Pool, Victims, Worker, scope};
+
+use crate::checks::{Check, Verdict, ensure, same};
+use crate::tree::nearness;
+use crate::workers::{Gate, survey};
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "steals/nearest-first-take-from-the-own-package-first-then-by-distance",
+        run: nearest_first,
+    },
+    Check { name: "steals/a-rule-that-keeps-to-the-package-empties-that-first", run: strictly_at_home },
+    Check { name: "steals/every-rule-leaves-no-task-behind", run: every_rule },
+];
+
+fn pool(shape: &Shape, victims: Victims) -> Result<Pool, String> {
+    let builder = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).guest_seat(false);
+    builder.victims(victims).build().map_err(|error| error.to_string())
+}
+
+/// The CPU of each seat.
+fn cpus(pool: &Pool) -> Vec<usize> {
+    survey(pool).iter().flat_map(|worker| worker.mask.iter()).collect()
+}
+
+/// Tasks in the queue of each worker but the thief.
+const TASKS: usize = 5;
+
+/// Every worker but `thief` fills its own queue and is held up; the thief, alone, takes all there is. Answers from whom, in order, and who took it.
+fn rob(pool: &Pool, thief: usize) -> Vec<(usize, usize)> {
+    let workers = pool.max_workers();
+    let (all_held, all_filled) = (Barrier::new(workers), Barrier::new(workers));
+    let over = Gate::default();
+    let taken = Mutex::new(Vec::new());
+    pool.install(|_| {
+        scope(|scope| {
+            let (all_held, all_filled, over, taken) = (&all_held, &all_filled, &over, &taken);
+            let hold = move |worker: &Worker| {
+                all_held.wait();
+                let from = worker.index();
+                for _ in 0..if from == thief { 0 } else { TASKS } {
+                    scope.spawn(move |worker| {
+                        let mut taken = taken.lock().expect("no task panics");
+                        taken.push((worker.index(), from));
+                        if taken.len() == TASKS * (workers - 1) {
+                            over.open();
+                        }
+                    });
+                }
+                all_filled.wait();
+                if from != thief {
+                    over.wait();
+                }
+            };
+            (1..workers).for_each(|_| scope.spawn(hold));
+            pool.with_current(|body| hold(body.expect("the body runs on a worker")));
+        });
+    });
+    taken.into_inner().expect("no task panics")
+}
+
+/// Each worker in turn robs all others, alone, in the order of `key`, which gets its CPU and the victim's.
+fn each_thief<K: Ord>(shape: &Shape, victims: Victims, key: impl Fn(usize, usize) -> K) -> Verdict {
+    let pool = pool(shape, victims)?;
+    let cpus = cpus(&pool);
+    for thief in 0..cpus.len() {
+        let taken = rob(&pool, thief);
+        for from in (0..cpus.len()).filter(|&from| from != thief) {
+            let tasks = taken.iter().filter(|&&task| task == (thief, from)).count();
+            same(&format!("tasks that seat {thief} took from seat {from}"), &tasks, &TASKS)?;
+        }
+        ensure(taken.is_sorted_by_key(|&(_, from)| key(cpus[thief], cpus[from])), || {
+            format!("seat {thief} took (by, from) {taken:?}")
+        })?;
+    }
+    Ok(Outcome::Passed)
+}
+
+fn nearest_first(shape: &Shape) -> Verdict {
+    each_thief(shape, Victims::Nearest, |here, there| {
+        (shape.package_of(here) != shape.package_of(there), nearness(shape, here, there))
+    })
+}
+
+/// A rule that keeps everybody in the package goes beyond it, too, when nothing else is left: no task is stranded.
+fn strictly_at_home(shape: &Shape) -> Verdict {
+    let loads = Loads { refresh: 5, scope: Scope::StrictlyPackage, after_success: AfterSuccess::Stay };
+    each_thief(shape, Victims::SortedLoads(loads), |here, there| {
+        shape.package_of(here) != shape.package_of(there)
+    })
+}
+
+fn every_rule(shape: &Shape) -> Verdict {
+    for victims in Victims::all() {
+        each_thief(shape, *victims, |_, _| ()).map_err(|why| format!("{victims}: {why}"))?;
+    }
+    Ok(Outcome::Passed)
+}
