@@ -25,7 +25,7 @@ use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
 use crate::sleep::Sleepers;
 use crate::stack::StackKind;
-use crate::stealing::Stealing;
+use crate::stealing::{Stealing, WITHHELD_NS};
 use crate::steer::Steering;
 use crate::threads::{SeatThread, ThreadSettings};
 use crate::tls;
@@ -63,6 +63,7 @@ pub struct Builder {
     victims: Victims,
     stack: StackKind,
     steal_delay: u32,
+    withhold: Option<Duration>,
     machine: Option<Machine>,
     fences: Fences,
     spin: Option<Duration>,
@@ -145,6 +146,13 @@ impl Builder {
     /// kept busy all the time.
     pub fn never_park(mut self, never: bool) -> Self {
         self.spin = never.then_some(Duration::MAX);
+        self
+    }
+
+    /// How long a victim policy may keep a worker from work in sight, before that worker takes any task. Default: 200 µs. With a longer time rules hold
+    /// more strictly, and tasks may wait for as long: for experiments.
+    pub fn withhold(mut self, time: Duration) -> Self {
+        self.withhold = Some(time);
         self
     }
 
@@ -346,7 +354,12 @@ impl Builder {
             steering: Steering::new(
                 is_real && self.mapping == Mapping::None && threads <= limits.allowed().len(),
             ),
-            stealing: Stealing::new(self.victims, machine, &seating),
+            stealing: Stealing::new(
+                self.victims,
+                self.withhold.map_or(WITHHELD_NS, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+                machine,
+                &seating,
+            ),
             pins: is_real,
             seating,
             heavy_fences,

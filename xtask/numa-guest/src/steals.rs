@@ -1,15 +1,14 @@
-//! Thieves go to their own package first, to the nearest victim of the others, and strand no task.
+//! Thieves go to their own package first, to the nearest victim of the others, slaves nowhere else, and strand no task.
 //!
-//! # Not handled
-//!
-//! That slaves leave their package only when work would be stranded otherwise: an emulated CPU stands still for longer than a worker's patience, so that here
-//! everybody is stranded now and then. The rules' own tests, in `sinew-policy`, show that.
+//! An emulated CPU stands still for longer than a policy may usually keep a worker from work, so that everybody would be stranded now and then. Where it counts
+//! that slaves stay at home, rules may withhold work for ever.
 
 use std::sync::{Barrier, Mutex};
+use std::time::Duration;
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::victims::{AfterSuccess, Loads, Scope};
-use sinew_core::{Mapping, Pool, Victims, Worker, scope};
+use sinew_core::{Counters, Mapping, Pool, Victims, Worker, scope};
 
 use crate::checks::{Check, Verdict, ensure, same};
 use crate::tree::nearness;
@@ -21,6 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
         run: nearest_first,
     },
     Check { name: "steals/a-rule-that-keeps-to-the-package-empties-that-first", run: strictly_at_home },
+    Check { name: "steals/slaves-never-leave-their-package", run: slaves_stay },
     Check { name: "steals/every-rule-leaves-no-task-behind", run: every_rule },
 ];
 
@@ -99,6 +99,36 @@ fn strictly_at_home(shape: &Shape) -> Verdict {
     each_thief(shape, Victims::SortedLoads(loads), |here, there| {
         shape.package_of(here) != shape.package_of(there)
     })
+}
+
+/// The leaves of a binary tree, a task each.
+fn leaves(worker: &Worker, depth: u32) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    let (left, right) = worker.join(|w| leaves(w, depth - 1), |w| leaves(w, depth - 1));
+    left + right
+}
+
+/// Thefts that are watched, between packages.
+const WATCHED: u64 = 100;
+
+/// Whoever has stolen beyond its package has been its master.
+fn slaves_stay(shape: &Shape) -> Verdict {
+    if (0..shape.cpus()).all(|cpu| shape.package_of(cpu) == 0) {
+        return Ok(Outcome::Skipped("one package".into()));
+    }
+    let builder = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).guest_seat(false);
+    let builder = builder.victims(Victims::Nearest).withhold(Duration::MAX);
+    let pool = builder.build().map_err(|error| error.to_string())?;
+    let counters = |worker: Option<&Worker>| worker.expect("a part runs on a worker").counters();
+    while pool.counters().left_package < WATCHED {
+        same("leaves", &pool.install(|worker| leaves(worker, 12)), &(1 << 12))?;
+        let seats = pool.broadcast(|_| sinew_core::with_current(counters));
+        let is_right = |seat: &Counters| seat.left_package == 0 || seat.masterships > 0;
+        ensure(seats.iter().all(is_right), || format!("a slave has left its package: {seats:?}"))?;
+    }
+    Ok(Outcome::Passed)
 }
 
 fn every_rule(shape: &Shape) -> Verdict {

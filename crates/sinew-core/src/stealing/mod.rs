@@ -12,8 +12,8 @@
 //!
 //! # Invariants
 //!
-//! - V1: a worker that has searched in vain for [`STRANDED_NS`], with work in sight, takes any task. So a rule that keeps workers from tasks delays
-//!   these, and never strands them.
+//! - V1: a worker that has searched in vain for [`WITHHELD_NS`], with work in sight, takes any task. So a rule that keeps workers from tasks delays
+//!   these, and never strands them, unless an experiment has [asked for it](crate::Builder::withhold).
 //!
 //! # Cost
 //!
@@ -45,7 +45,7 @@ use view::PoolView;
 
 /// How long a worker searches in vain, with work in sight, before it goes where its policy would not have it go. Longer than the silence after which
 /// an owner's tasks are exposed.
-const STRANDED_NS: u64 = 200_000;
+pub(crate) const WITHHELD_NS: u64 = 200_000;
 
 /// Of interest to the policy: nothing but the stacks.
 const NOTHING: u32 = 0;
@@ -62,18 +62,21 @@ pub(crate) struct Stealing {
     version: AtomicU32,
     /// `NOTHING`, `SIZES` or `PIECES`.
     interest: AtomicU32,
+    /// How long a policy may keep a worker from work in sight.
+    withheld_ns: u64,
     packages: Packages,
     classes: Classes,
     pieces: Pieces,
 }
 
 impl Stealing {
-    pub(crate) fn new(victims: Victims, machine: &Machine, seating: &Seating) -> Self {
+    pub(crate) fn new(victims: Victims, withheld_ns: u64, machine: &Machine, seating: &Seating) -> Self {
         let packages = Packages::new(machine, seating);
         let stealing = Self {
             choice: Mutex::new(victims),
             version: AtomicU32::new(0),
             interest: AtomicU32::new(NOTHING),
+            withheld_ns,
             classes: Classes::default(),
             pieces: Pieces::new(packages.count()),
             packages,
@@ -231,6 +234,6 @@ impl Worker {
     /// Whether it has been so for long (V1).
     fn is_stranded(&self) -> bool {
         let since = self.own.in_vain_since.get();
-        since != 0 && now_ns().saturating_sub(since) > STRANDED_NS
+        since != 0 && now_ns().saturating_sub(since) > self.pool().stealing.withheld_ns
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use sinew_core::victims::{AfterSuccess, Loads, Scope};
 use sinew_core::{Mapping, Pool, Victims, Wait, Worker};
@@ -148,6 +149,25 @@ fn packages_have_masters_only_under_rules_that_need_them() {
             let pool = pool_on("package:2 core:1", victims);
             pool.install(|w| steal_some(w, 3));
             assert_eq!(pool.counters().masterships > 0, victims.has_masters(), "{victims}");
+        }
+    });
+}
+
+/// Would miss: a slave that steals beyond its package, and a master that does not.
+#[test]
+fn only_masters_leave_their_package_where_nothing_bends_the_rule() {
+    ends(|| {
+        let builder =
+            Pool::builder().machine("package:4 l3:1 core:2".parse().unwrap()).mapping(Mapping::Compact);
+        let pool =
+            builder.guest_seat(false).victims(Victims::Nearest).withhold(Duration::MAX).build().unwrap();
+        let counters = |w: Option<&Worker>| w.expect("a part of a broadcast runs on a worker").counters();
+        while pool.counters().left_package < 20 {
+            let visits = AtomicU64::new(0);
+            pool.install(|w| count_in(w, 3, 0, &visits));
+            for seat in pool.broadcast(|_| sinew_core::with_current(counters)) {
+                assert!(seat.left_package == 0 || seat.masterships > 0, "{seat:?}");
+            }
         }
     });
 }
