@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::victims::{AfterSuccess, Loads, Scope};
-use sinew_core::{Counters, Mapping, Pool, Victims, Worker, scope};
+use sinew_core::{Mapping, Pool, Victims, Worker, scope};
 
 use crate::checks::{Check, Verdict, ensure, same};
 use crate::tree::nearness;
@@ -101,32 +101,52 @@ fn strictly_at_home(shape: &Shape) -> Verdict {
     })
 }
 
-/// The leaves of a binary tree, a task each.
-fn leaves(worker: &Worker, depth: u32) -> u64 {
-    if depth == 0 {
-        return 1;
-    }
-    let (left, right) = worker.join(|w| leaves(w, depth - 1), |w| leaves(w, depth - 1));
-    left + right
+/// Looks in vain after which a thief may not do what it has not done.
+const LOOKS: u64 = 300;
+
+/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Answers how many the thief has taken once it has them all, or has looked in vain often.
+fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
+    let workers = pool.max_workers();
+    let (held, offered) = (Barrier::new(workers), Barrier::new(workers));
+    let (over, taken) = (Gate::default(), Mutex::new(0));
+    let all_taken = || *taken.lock().expect("no task panics") == TASKS;
+    pool.broadcast(|context| {
+        held.wait();
+        if context.index() == owner {
+            scope(|scope| {
+                let take = |worker: &Worker| {
+                    *taken.lock().expect("no task panics") += usize::from(worker.index() == thief);
+                };
+                (0..TASKS).for_each(|_| scope.spawn(take));
+                offered.wait();
+                let often = pool.counters().failed_steals + LOOKS;
+                while !all_taken() && pool.counters().failed_steals < often {
+                    std::thread::yield_now();
+                }
+                over.open();
+            });
+        } else {
+            offered.wait();
+            if context.index() != thief {
+                over.wait();
+            }
+        }
+    });
+    taken.into_inner().expect("no task panics")
 }
 
-/// Thefts that are watched, between packages.
-const WATCHED: u64 = 100;
-
-/// Whoever has stolen beyond its package has been its master.
+/// Of two workers of a package, let go in turn while all others are held up, one is the master and may leave it, and the other is not.
 fn slaves_stay(shape: &Shape) -> Verdict {
-    if (0..shape.cpus()).all(|cpu| shape.package_of(cpu) == 0) {
-        return Ok(Outcome::Skipped("one package".into()));
-    }
     let builder = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).guest_seat(false);
-    let builder = builder.victims(Victims::Nearest).withhold(Duration::MAX);
+    let builder = builder.victims(Victims::Nearest).never_park(true).withhold(Duration::MAX);
     let pool = builder.build().map_err(|error| error.to_string())?;
-    let counters = |worker: Option<&Worker>| worker.expect("a part runs on a worker").counters();
-    while pool.counters().left_package < WATCHED {
-        same("leaves", &pool.install(|worker| leaves(worker, 12)), &(1 << 12))?;
-        let seats = pool.broadcast(|_| sinew_core::with_current(counters));
-        let is_right = |seat: &Counters| seat.left_package == 0 || seat.masterships > 0;
-        ensure(seats.iter().all(is_right), || format!("a slave has left its package: {seats:?}"))?;
+    let package: Vec<usize> = cpus(&pool).iter().map(|&cpu| shape.package_of(cpu)).collect();
+    for home in 1..=package.iter().copied().max().unwrap_or(0) {
+        let thieves: Vec<usize> = (0..package.len()).filter(|&seat| package[seat] == home).collect();
+        let taken: Vec<usize> = thieves.iter().map(|&thief| taken_by(&pool, thief, 0)).collect();
+        let masters = taken.iter().filter(|&&tasks| tasks == TASKS).count();
+        let slaves = taken.iter().filter(|&&tasks| tasks == 0).count();
+        same(&format!("masters and slaves of package {home}"), &(masters, slaves), &(1, thieves.len() - 1))?;
     }
     Ok(Outcome::Passed)
 }

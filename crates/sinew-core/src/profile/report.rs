@@ -84,11 +84,14 @@ pub struct Tasks {
 
 impl WorkerProfile {
     pub(super) fn between(before: &Reading, now: &Reading) -> Self {
-        let since =
-            |now: &[u64; KINDS], before: &[u64; KINDS]| std::array::from_fn(|at| now[at] - before[at]);
+        // The reader's clock may be a little ahead of the worker's: it may have counted what then was not to be of the interval that it found open.
+        let since = |now: &[u64; KINDS], before: &[u64; KINDS]| {
+            std::array::from_fn(|at| now[at].saturating_sub(before[at]))
+        };
+        let times: [u64; KINDS] = since(&now.times.times, &before.times.times);
         Self {
-            elapsed: now.times.at - before.times.at,
-            times: since(&now.times.times, &before.times.times),
+            elapsed: times.iter().sum(),
+            times,
             intervals: since(&now.times.intervals, &before.times.intervals),
             counts: now.counts.since(before.counts),
             work: now.times.work.saturating_sub(before.times.work),

@@ -52,8 +52,6 @@ pub(crate) struct Sheet<C> {
 /// A sheet as of one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
-    /// When it was read.
-    pub(crate) at: u64,
     /// By [`Kind`].
     pub(crate) times: [u64; KINDS],
     pub(crate) intervals: [u64; KINDS],
@@ -117,7 +115,7 @@ impl<C: Clock> Sheet<C> {
         times[present.number()] += since;
         let in_application = present.activity() == Activity::Application;
         let more = if in_application { since.saturating_sub(self.cost) } else { 0 };
-        Times { at, times, intervals, work: words[WORK] + more }
+        Times { times, intervals, work: words[WORK] + more }
     }
 }
 
