@@ -30,7 +30,7 @@ type Outcome<R> = Result<R, Payload>;
 /// The second arm, until it is run, and its result if a thief ran it.
 struct Frame<B, RB> {
     arm: UnsafeCell<ManuallyDrop<B>>,
-    result: UnsafeCell<MaybeUninit<Result<RB, Payload>>>,
+    result: UnsafeCell<MaybeUninit<Outcome<RB>>>,
 }
 
 impl<B, RB> Frame<B, RB>
@@ -70,7 +70,7 @@ where
     /// # Safety
     ///
     /// Called once, after the thief's report.
-    unsafe fn take_result(&self) -> Result<RB, Payload> {
+    unsafe fn take_result(&self) -> Outcome<RB> {
         // SAFETY: written by the thief before its report.
         unsafe { (*self.result.get()).assume_init_read() }
     }
@@ -99,7 +99,7 @@ where
 }
 
 /// The results of both arms; if both panicked, the first one wins.
-fn both<RA, RB>(ra: Result<RA, Payload>, rb: Result<RB, Payload>) -> (RA, RB) {
+fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {
     match (ra, rb) {
         (Ok(ra), Ok(rb)) => (ra, rb),
         (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
@@ -246,10 +246,13 @@ impl Worker {
         A: for<'w> FnOnce(&'w Self) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
     {
-        match self.stack.two_field() {
-            Some(stack) if !stack.is_full() => self.join_two_field(a, frame, at, stack),
-            _ if self.stack.is_full(at) => self.join_full(a, frame, at),
-            _ => self.join_profiled(a, frame, at),
+        let stack = self.stack.two_field();
+        if stack.map_or(self.stack.is_full(at), TwoField::is_full) {
+            return self.join_full(a, frame, at);
+        }
+        match stack {
+            Some(stack) => self.join_two_field(a, frame, at, stack),
+            None => self.join_profiled(a, frame, at),
         }
     }
 

@@ -175,9 +175,11 @@ impl Worker {
         self.stack.set_depth(depth);
     }
 
+    /// A task counts as no nearer to the root than the one it interrupts, though a token may have brought an older task, or a scope's bound one from
+    /// farther out: whoever waits for the interrupted task refuses what is not deeper, such as its part of a broadcast that the new task waits for.
     #[inline]
     pub(crate) fn run_task(&self, queued: Queued) {
-        self.stack.set_depth(queued.depth);
+        self.stack.set_depth(self.stack.depth().max(queued.depth));
         let header = queued.task.0;
         // SAFETY: whoever takes a task out of a queue runs it, once. Tasks catch their own panics.
         let run = || unsafe { (header.as_ref().run)(header, self) };

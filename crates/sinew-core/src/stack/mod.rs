@@ -62,6 +62,8 @@ mod models;
 mod parts;
 mod slot;
 mod slots;
+#[cfg(all(test, loom))]
+mod tally;
 mod thief;
 mod two_field;
 

@@ -3,15 +3,12 @@
 //! A script is data. After every execution each task must have run exactly once, its result must have been visible to the
 //! owner, and loom itself must have found no race on a slot. The planted bugs show that these checks look.
 
-use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 use std::sync::Arc;
 
-use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
 
-use super::{At, Popped, StackKind, Steal, Task, TaskStack, reason};
-
-const TASKS: usize = 4;
+use super::tally::Tally;
+use super::{At, Popped, StackKind, Steal, TaskStack, reason};
 
 /// A step of the owner.
 #[derive(Clone, Copy, Debug)]
@@ -41,33 +38,12 @@ use Rob::{Ask, Expose, Steal as Take};
 
 struct World {
     stack: TaskStack,
-    results: [Cell<u32>; TASKS],
-    runs: [PlainU32; TASKS],
-}
-
-// SAFETY: `results` are written by whoever runs the task and read after it is done; that this is no race is what loom checks.
-unsafe impl Sync for World {}
-// SAFETY: as above.
-unsafe impl Send for World {}
-
-unsafe fn never(_: *const (), _: *const ()) {
-    unreachable!("models run tasks by number")
+    tally: Tally,
 }
 
 impl World {
     fn new(fenced: bool) -> Self {
-        Self {
-            stack: TaskStack::new(fenced, false, StackKind::Split),
-            results: std::array::from_fn(|_| Cell::new(0)),
-            runs: std::array::from_fn(|_| PlainU32::new(0)),
-        }
-    }
-
-    fn run(&self, id: usize) {
-        // SAFETY: a task runs once; loom reports it if not.
-        self.results[id].with_mut(|result| unsafe { *result = id as u32 + 1 });
-        let runs = self.runs[id].fetch_add(1, PlainOrdering::Relaxed) + 1;
-        assert_eq!(runs, 1, "task {id} ran twice");
+        Self { stack: TaskStack::new(fenced, false, StackKind::Split), tally: Tally::new() }
     }
 
     fn rob(&self, thief: usize, script: &[Rob]) {
@@ -75,7 +51,7 @@ impl World {
             match step {
                 Take => {
                     if let Steal::Task(claim) = self.stack.steal(thief, None) {
-                        self.run(claim.task.data as usize);
+                        self.tally.run(claim.task.data as usize);
                         claim.finish();
                     }
                 }
@@ -110,17 +86,14 @@ impl World {
             }
         }
         assert!(pushed.is_empty() && self.stack.is_empty());
-        for id in 0..next {
-            assert_eq!(self.runs[id].load(PlainOrdering::Relaxed), 1, "task {id} was lost");
-        }
+        self.tally.check(next);
     }
 
     fn push(&self, next: &mut usize) -> (At, usize) {
         let id = *next;
         *next += 1;
-        let task = Task { run: never, data: id as *const () };
         // SAFETY: this is the owner; scripts are shorter than the stack.
-        let (at, _) = unsafe { self.stack.push(task, id as u32) };
+        let (at, _) = unsafe { self.stack.push(Tally::task(id), id as u32) };
         (at, id)
     }
 
@@ -128,7 +101,7 @@ impl World {
         // SAFETY: this is the owner, and `at` the newest slot.
         unsafe {
             if self.stack.pop(at) || self.stack.pop_cold(at) == Popped::Mine {
-                self.run(id);
+                self.tally.run(id);
                 return;
             }
             self.stack.pin(at);
@@ -140,9 +113,7 @@ impl World {
                 loom::thread::yield_now();
             }
             self.stack.unpin(at);
-            // SAFETY: done; loom reports it if that was not visible.
-            let result = self.results[id].with(|result| *result);
-            assert_eq!(result, id as u32 + 1);
+            self.tally.see(id);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 use std::panic::panic_any;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use sinew_core::{Pool, Wait, Worker};
+use sinew_core::{Pool, ScopeBuilder, Wait, Worker};
 
 use crate::support::{
     Drops, all_left, ends, full_pool, meet, message_of, payload_of, pool, telling, with_each_full_pool,
@@ -342,5 +342,44 @@ fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
             });
             assert_eq!(parts.1, [0, 1]);
         }
+    });
+}
+
+/// Would miss: a task of an outer scope that is run in the middle of a deeper one, and broadcasts as if it lay where it was spawned: whoever waits for
+/// the deeper one refuses its part.
+#[test]
+fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {
+    ends(|| {
+        let builder = Pool::builder().threads(2).guest_seat(false).wait(Wait::Descendants);
+        let pool = builder.never_park(true).build().unwrap();
+        let (stolen, spawned, taken) = (Barrier::new(2), Barrier::new(2), AtomicBool::new(false));
+        let broadcasts = AtomicUsize::new(0);
+        let broadcast = |w: &Worker| broadcasts.store(w.broadcast(|_| ()).len(), Ordering::SeqCst);
+        pool.install(|_| {
+            ScopeBuilder::new().max_pending(1).run(|s| {
+                let outer = |_: &Worker| {
+                    meet(&stolen);
+                    s.spawn(broadcast);
+                    meet(&spawned);
+                };
+                // The bound is reached: whoever is in here runs first what it has spawned before.
+                let innermost = |_: &Worker| {
+                    taken.store(true, Ordering::SeqCst);
+                    s.spawn(|_| ());
+                };
+                let offer = |w: &Worker| {
+                    while !taken.load(Ordering::SeqCst) {
+                        w.join(|_| (), |_| ());
+                    }
+                };
+                let deeper = |w: &Worker| {
+                    meet(&stolen);
+                    meet(&spawned);
+                    w.join(|w| w.join(|w| w.join(offer, innermost), |_| ()), |_| ());
+                };
+                sinew_core::run(|w| w.join(outer, deeper));
+            });
+        });
+        assert_eq!(broadcasts.into_inner(), 2);
     });
 }

@@ -25,8 +25,9 @@ pub(crate) use sampling::Sampling;
 pub(crate) use speedup::Speedup;
 pub(crate) use table1::Table1;
 
-use crate::common::Conditions;
-use crate::experiment::{Caveat, Need};
+use crate::common::{Conditions, Subject};
+use crate::experiment::{Caveat, Metrics, Need};
+use crate::failure::Failure;
 
 /// What Figure 5 to 8 and Table 1 lose on a small machine.
 const FEW_WORKERS: Caveat = Caveat {
@@ -51,4 +52,14 @@ machine that is busy otherwise.",
 /// A pool whose idle workers search without a pause, as the publication's do.
 fn conditions(workers: usize) -> Conditions {
     Conditions::workers(workers).restless()
+}
+
+/// A run without a profile.
+fn timed(subject: &Subject, conditions: &Conditions) -> Result<Metrics, Failure> {
+    let measured = subject.parallel(&conditions.build()?)?;
+    Ok(vec![
+        ("wall_s", measured.wall_s),
+        ("steals", measured.steals()),
+        ("failed_steals", measured.failed_steals()),
+    ])
 }

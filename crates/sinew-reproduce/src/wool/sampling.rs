@@ -5,9 +5,9 @@
 
 use super::strategies::{SAMP_SET, SET, Strategy};
 use super::workloads::{Workload, blocks, workloads};
-use super::{FEW_WORKERS, OTHER_PROCESSOR};
-use crate::common::{Subject, profiled};
-use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Metrics, Need};
+use super::{FEW_WORKERS, OTHER_PROCESSOR, timed};
+use crate::common::profiled;
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
 use crate::failure::Failure;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
 use crate::results::Results;
@@ -92,7 +92,7 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
                     cases.push(Case::new(
                         labels(&workload.name(), strategy, delay, mode, workers),
                         move || match mode {
-                            Mode::Plain => plain(&subject, &conditions),
+                            Mode::Plain => timed(&subject, &conditions),
                             Mode::Profiled => profiled(&subject, &conditions),
                         },
                     ));
@@ -101,15 +101,6 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
         }
     }
     Ok(cases)
-}
-
-fn plain(subject: &Subject, conditions: &crate::common::Conditions) -> Result<Metrics, Failure> {
-    let measured = subject.parallel(&conditions.build()?)?;
-    Ok(vec![
-        ("wall_s", measured.wall_s),
-        ("steals", measured.steals()),
-        ("failed_steals", measured.failed_steals()),
-    ])
 }
 
 /// What the report reads.

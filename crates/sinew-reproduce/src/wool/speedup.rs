@@ -4,9 +4,9 @@
 
 use super::strategies::{RAND, STRATEGIES, Strategy, TWO_FIELD};
 use super::workloads::{Workload, blocks, workloads};
-use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR, model};
-use crate::common::{Conditions, Subject, profiled};
-use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
+use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR, model, timed};
+use crate::common::profiled;
+use crate::experiment::{About, Block, Case, Experiment, Labels};
 use crate::failure::Failure;
 use crate::paper;
 use crate::report::{Band, Cell, Form, Part, Plot, Series, Table};
@@ -70,15 +70,6 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
         cases.extend(STRATEGIES.map(|strategy| case(strategy, workers)));
     }
     Ok(cases)
-}
-
-fn timed(subject: &Subject, conditions: &Conditions) -> Result<Metrics, Failure> {
-    let measured = subject.parallel(&conditions.build()?)?;
-    Ok(vec![
-        ("wall_s", measured.wall_s),
-        ("steals", measured.steals()),
-        ("failed_steals", measured.failed_steals()),
-    ])
 }
 
 /// What the report reads.

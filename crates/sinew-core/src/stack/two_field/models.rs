@@ -5,13 +5,10 @@
 
 use std::sync::Arc;
 
-use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
-use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 
-use super::{Attempt, Ordering, Popped, Task, TwoField};
-
-const TASKS: usize = 4;
+use super::{Attempt, Ordering, Popped, TwoField};
+use crate::stack::tally::Tally;
 
 /// A step of the owner.
 #[derive(Clone, Copy, Debug)]
@@ -38,40 +35,19 @@ use Rob::{Take, Touch};
 
 struct World {
     stack: TwoField,
-    results: [Cell<u32>; TASKS],
-    runs: [PlainU32; TASKS],
-}
-
-// SAFETY: `results` are written by whoever runs the task and read after it is done; that this is no race is what loom checks.
-unsafe impl Sync for World {}
-// SAFETY: as above.
-unsafe impl Send for World {}
-
-unsafe fn never(_: *const (), _: *const ()) {
-    unreachable!("models run tasks by number")
+    tally: Tally,
 }
 
 impl World {
     fn new() -> Self {
-        Self {
-            stack: TwoField::new(),
-            results: std::array::from_fn(|_| Cell::new(0)),
-            runs: std::array::from_fn(|_| PlainU32::new(0)),
-        }
-    }
-
-    fn run(&self, id: usize) {
-        // SAFETY: a task runs once; loom reports it if not.
-        self.results[id].with_mut(|result| unsafe { *result = id as u32 + 1 });
-        let runs = self.runs[id].fetch_add(1, PlainOrdering::Relaxed) + 1;
-        assert_eq!(runs, 1, "task {id} ran twice");
+        Self { stack: TwoField::new(), tally: Tally::new() }
     }
 
     fn rob(&self, thief: usize, script: &[Rob]) {
         for step in script {
             let keep = matches!(step, Take);
             if let Attempt::Task(descriptor, task) = self.stack.steal(thief, None, || keep) {
-                self.run(task.data as usize);
+                self.tally.run(task.data as usize);
                 descriptor.finish();
             }
         }
@@ -90,16 +66,14 @@ impl World {
             }
         }
         assert!(pushed.is_empty() && self.stack.is_empty());
-        for id in 0..next {
-            assert_eq!(self.runs[id].load(PlainOrdering::Relaxed), 1, "task {id} was lost");
-        }
+        self.tally.check(next);
     }
 
     fn push(&self, next: &mut usize) -> (usize, usize) {
         let id = *next;
         *next += 1;
         // SAFETY: this is the owner; scripts are shorter than the stack.
-        let at = unsafe { self.stack.push(Task { run: never, data: id as *const () }, id as u32) };
+        let at = unsafe { self.stack.push(Tally::task(id), id as u32) };
         (at, id)
     }
 
@@ -112,7 +86,7 @@ impl World {
                 popped = self.stack.pop_again(at);
             }
             if popped == Some(Popped::Mine) {
-                return self.run(id);
+                return self.tally.run(id);
             }
             if let Some(next) = leapfrog {
                 let (above, id) = self.push(next);
@@ -121,9 +95,7 @@ impl World {
             while !self.stack.descriptor(at).is_done() {
                 loom::thread::yield_now();
             }
-            // SAFETY: done; loom reports it if that was not visible.
-            let result = self.results[id].with(|result| *result);
-            assert_eq!(result, id as u32 + 1);
+            self.tally.see(id);
             self.stack.unpin(at);
         }
     }

@@ -1,0 +1,61 @@
+//! What the models of both task stacks keep: which tasks have run, and what came of them.
+//!
+//! A task is a number. It must run exactly once, and its result must be there for whoever joined it; loom itself reports a result that is not visible.
+
+use sinew_sync::cell::Cell;
+use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
+
+use super::Task;
+
+const TASKS: usize = 4;
+
+/// The runs and results of a model's tasks.
+pub(super) struct Tally {
+    results: [Cell<u32>; TASKS],
+    runs: [PlainU32; TASKS],
+}
+
+// SAFETY: `results` are written by whoever runs the task and read after it is done; that this is no race is what loom checks.
+unsafe impl Sync for Tally {}
+// SAFETY: as above.
+unsafe impl Send for Tally {}
+
+unsafe fn never(_: *const (), _: *const ()) {
+    unreachable!("models run tasks by number")
+}
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self {
+            results: std::array::from_fn(|_| Cell::new(0)),
+            runs: std::array::from_fn(|_| PlainU32::new(0)),
+        }
+    }
+
+    /// The task with this number.
+    pub(super) fn task(id: usize) -> Task {
+        Task { run: never, data: id as *const () }
+    }
+
+    /// Runs a task.
+    pub(super) fn run(&self, id: usize) {
+        // SAFETY: a task runs once; loom reports it if not.
+        self.results[id].with_mut(|result| unsafe { *result = id as u32 + 1 });
+        let runs = self.runs[id].fetch_add(1, PlainOrdering::Relaxed) + 1;
+        assert_eq!(runs, 1, "task {id} ran twice");
+    }
+
+    /// The joiner of a stolen task, which is done, looks at its result.
+    pub(super) fn see(&self, id: usize) {
+        // SAFETY: done; loom reports it if that was not visible.
+        let result = self.results[id].with(|result| unsafe { *result });
+        assert_eq!(result, id as u32 + 1);
+    }
+
+    /// The first `pushed` tasks have run.
+    pub(super) fn check(&self, pushed: usize) {
+        for id in 0..pushed {
+            assert_eq!(self.runs[id].load(PlainOrdering::Relaxed), 1, "task {id} was lost");
+        }
+    }
+}
