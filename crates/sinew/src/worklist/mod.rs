@@ -31,6 +31,7 @@
 //! | `team` | who works, and when the run is over |
 //! | `run`, `run/worker`, `run/helper` | a run, and its seats |
 //! | `ahead` | what helpers do, and how they get their units |
+//! | `places` | where threads sit and pages lie |
 //! | `steering` | the settings, and the tuner |
 //! | `tally` | what is counted and reported |
 //!
@@ -42,6 +43,7 @@
 
 mod ahead;
 mod lists;
+mod places;
 mod run;
 mod steering;
 mod tally;
@@ -55,13 +57,14 @@ use std::marker::PhantomData;
 
 use sinew_policy::tune::KnobError;
 pub use sinew_policy::tune::{Knobs, Path, Yardstick};
-pub use sinew_policy::worklist::Settings;
 use sinew_policy::worklist::helpers;
+pub use sinew_policy::worklist::{Pages, Settings};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 
 use lists::Entry;
+pub use places::mapping_for;
 use run::{Plan, or_resume};
 use steering::Steering;
 pub use steering::{Control, Tuning};
@@ -79,6 +82,7 @@ pub struct Worklist<U> {
     control: Control,
     steering: Option<Mutex<Steering>>,
     speculative: bool,
+    pages: Option<Pages>,
 }
 
 /// Why a list cannot be run.
@@ -165,6 +169,7 @@ impl<U> Worklist<U> {
             control: Control::new(Settings::baseline(usize::MAX).stealing(true)),
             steering: None,
             speculative: false,
+            pages: None,
         }
     }
 
@@ -184,6 +189,16 @@ impl<U> Worklist<U> {
     #[must_use]
     pub fn speculative(mut self) -> Self {
         self.speculative = true;
+        self
+    }
+
+    /// On which nodes the pages lie that workers are the first to touch while they run this list, on a machine that has several. Without a choice, on all of them in
+    /// turn; and, as soon as a worker's units add others, on its own. Pages that were touched before stay where they are.
+    ///
+    /// Where the system refuses, it is as with [`Pages::FirstTouch`].
+    #[must_use]
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = Some(pages);
         self
     }
 
@@ -348,6 +363,7 @@ impl<U: Send + Sync> Worklist<U> {
             control: &self.control,
             steering: self.steering.as_ref(),
             speculative: self.speculative,
+            pages: self.pages,
         };
         let (report, left) = run::run(run, std::mem::take(&mut self.units), &plan);
         self.units = left;

@@ -7,10 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use sinew_core::Scope;
 use sinew_policy::tune::Counts;
-use sinew_policy::worklist::Settings;
+use sinew_policy::worklist::{Pages, Settings};
 use sinew_sync::CachePadded;
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
+use sinew_topology::Machine;
 
 use super::ahead::Ahead;
 use super::lists::{Entry, Lists};
@@ -30,6 +31,8 @@ pub(super) struct Arena<'r, R: Run> {
     control: &'r Control,
     steering: Option<&'r Mutex<Steering>>,
     speculative: bool,
+    pages: Option<Pages>,
+    several_nodes: bool,
 }
 
 /// What belongs to one seat, whichever thread sits there.
@@ -51,11 +54,12 @@ pub(super) struct Plan<'r> {
     pub(super) control: &'r Control,
     pub(super) steering: Option<&'r Mutex<Steering>>,
     pub(super) speculative: bool,
+    pub(super) pages: Option<Pages>,
 }
 
 impl<'r, R: Run> Arena<'r, R> {
     pub(super) fn new(run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
-        let &Plan { seats, control, steering, speculative } = plan;
+        let &Plan { seats, control, steering, speculative, pages } = plan;
         let settings = control.settings();
         let threads = settings.threads.clamp(1, seats);
         Self {
@@ -66,6 +70,8 @@ impl<'r, R: Run> Arena<'r, R> {
             control,
             steering,
             speculative,
+            pages,
+            several_nodes: Machine::host().nodes().len() > 1,
         }
     }
 

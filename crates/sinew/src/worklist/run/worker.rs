@@ -11,6 +11,7 @@ use sinew_sync::thread::yield_now;
 
 use super::Arena;
 use crate::worklist::lists::{Access, Entry};
+use crate::worklist::places::Place;
 use crate::worklist::tally::Tally;
 use crate::worklist::team::Role;
 use crate::worklist::work::{Failure, More, Run};
@@ -46,6 +47,7 @@ pub(super) struct Worker<'scope, 'env, 'r, R: Run> {
     values: Vec<R::Value>,
     more: More<R::Unit>,
     local: Option<R::Local>,
+    place: Place,
     rng: Rng,
     /// Attempts given up since the last commit, and since the last swap.
     failures: u32,
@@ -72,6 +74,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
             values: Vec::with_capacity(2),
             more: More(Vec::new()),
             local: Some(local),
+            place: Place::new(arena.pages, arena.several_nodes),
             rng: Rng::new(),
             failures: 0,
             retries: 0,
@@ -231,6 +234,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
 
     /// Adds what the transaction has added.
     fn add(&mut self) {
+        self.place.adds_units();
         self.tally().added.add(self.more.0.len() as u64);
         let access = self.access();
         self.arena.lists.add(access, self.more.0.drain(..).map(Entry::Own));
