@@ -2,6 +2,7 @@
 
 use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
+use crate::prefetch::Ended;
 use crate::sites::Cause;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -169,6 +170,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let d = &mut *self.descriptor;
         match d.mode {
             Mode::Irrevocable => return Ok(()),
+            Mode::Ahead => return d.end_ahead(Ended::Through),
             Mode::Favoured => {}
             Mode::Optimistic => {
                 d.wants_token = true;
