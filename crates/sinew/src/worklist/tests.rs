@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use sinew_core::Pool;
 use sinew_stm::{TArray, TQueue, TVar};
+use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
