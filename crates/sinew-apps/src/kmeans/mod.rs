@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `serial` | one loop |
 //! | `by_hand` | workers claim a few at a time, in a transaction |
+//! | `listed` | a worklist of all points, filled again for each step |
 //!
 //! Sums are kept in double precision and centres in single: so the order in which points are added hardly ever shows.
 //!
@@ -17,12 +18,14 @@
 //! STAMP tries a range of numbers of clusters and keeps the best; published runs have a range of one.
 
 mod by_hand;
+mod listed;
 mod points;
 mod sums;
 
 use std::fmt;
 
 use sinew::Worker;
+use sinew::worklist::Tuning;
 
 use crate::app::App;
 use crate::lettered::{Lettered, fraction, whole};
@@ -71,6 +74,7 @@ struct KMeans {
     /// The part of all points that may change in the last step.
     threshold: f64,
     by_hand: bool,
+    tuning: Option<Tuning>,
 }
 
 impl KMeans {
@@ -87,7 +91,7 @@ impl KMeans {
         points.standardise();
         let seeds = seeds(points.len(), clusters as usize)
             .ok_or_else(|| LETTERS.impossible(format!("m{clusters} for {} points", points.len())))?;
-        Ok(Self { points, seeds, threshold, by_hand: options.by_hand })
+        Ok(Self { points, seeds, threshold, by_hand: options.by_hand, tuning: options.tuning })
     }
 
     /// Steps until few points change.
@@ -187,7 +191,7 @@ impl Solve for KMeans {
     }
 
     fn parallel(&self, worker: &Worker, (): ()) -> Clusters {
-        by_hand::solve(self, worker)
+        if self.by_hand { by_hand::solve(self, worker) } else { listed::solve(self) }
     }
 
     /// Every point was counted, with the centre that was nearest to it, and the centres are the means of their points.

@@ -96,7 +96,7 @@ impl Board {
             // With the next attempt comes a copy that has the cell; unless its path belongs to this very transaction, or has only just
             // committed.
             if self.map.is_taken(cell) {
-                return tx.retry();
+                return tx.restart();
             }
             unmapped.push(cell);
         }

@@ -11,7 +11,7 @@
 //! | `maze` | the input |
 //! | `lee` | a path on a copy |
 //! | `board` | the shared grid: claiming a path |
-//! | `serial`, `by_hand` | who routes which pair |
+//! | `by_hand`, `listed` | who lays which path: a queue, a worklist |
 //! | `paths` | the answer and its check |
 //!
 //! Ends are taken from the beginning, so nobody's path goes through those of others. Short pairs come first. Which paths are found, and whether all are,
@@ -20,10 +20,12 @@
 mod board;
 mod by_hand;
 mod lee;
+mod listed;
 mod maze;
 mod paths;
 
 use sinew::Worker;
+use sinew::worklist::Tuning;
 
 use crate::app::App;
 use crate::lettered::{Lettered, whole};
@@ -72,6 +74,7 @@ struct Labyrinth {
     /// The paths in the order in which they are to be laid: short ones first.
     order: Vec<usize>,
     by_hand: bool,
+    tuning: Option<Tuning>,
 }
 
 impl Labyrinth {
@@ -88,7 +91,7 @@ impl Labyrinth {
             let [from, to] = maze.pairs[at];
             from.iter().zip(to).map(|(from, to)| from.abs_diff(to).pow(2)).sum::<usize>()
         });
-        Ok(Self { maze, ends, order, by_hand: options.by_hand })
+        Ok(Self { maze, ends, order, by_hand: options.by_hand, tuning: options.tuning })
     }
 }
 
@@ -133,7 +136,7 @@ impl Solve for Labyrinth {
     }
 
     fn parallel(&self, worker: &Worker, board: Board) -> Paths {
-        by_hand::solve(self, worker, &board)
+        if self.by_hand { by_hand::solve(self, worker, &board) } else { listed::solve(self, &board) }
     }
 
     /// All paths are right, and where one is missing there is no way left.

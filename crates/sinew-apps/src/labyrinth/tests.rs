@@ -6,6 +6,7 @@ use sinew::Pool;
 
 use super::*;
 use crate::Size;
+use crate::options::tunings;
 
 fn prepared(size: &str, by_hand: bool) -> Labyrinth {
     let options = Options { size: size.parse().unwrap(), by_hand, ..Options::default() };
@@ -32,6 +33,33 @@ fn the_version_by_hand_lays_right_paths_on_one_to_four_workers() {
             labyrinth.check(&paths).unwrap_or_else(|wrong| panic!("{size} on {threads}: {wrong}"));
             assert!(paths == serial, "{size}: {paths}, {serial}");
         }
+    }
+}
+
+/// Would miss: paths that cross, or that an attempt left behind, under some setting of the list.
+#[test]
+fn the_worklist_lays_right_paths_under_all_settings() {
+    for size in MAZES {
+        let mut labyrinth = prepared(size, false);
+        for tuning in tunings() {
+            labyrinth.tuning = tuning;
+            for threads in [1, 4] {
+                let paths = parallel(&labyrinth, threads);
+                labyrinth.check(&paths).unwrap_or_else(|wrong| panic!("{size} under {tuning:?}: {wrong}"));
+            }
+        }
+    }
+}
+
+/// Would miss: a list that refuses to be run without units.
+#[test]
+fn a_maze_without_paths_is_solved() {
+    for by_hand in [true, false] {
+        let mut labyrinth = prepared("tiny", by_hand);
+        (labyrinth.maze.pairs, labyrinth.ends, labyrinth.order) = (Vec::new(), Vec::new(), Vec::new());
+        let paths = parallel(&labyrinth, 2);
+        labyrinth.check(&paths).unwrap();
+        assert_eq!(paths.to_string(), "0 of 0 paths, 0 cells");
     }
 }
 
@@ -101,8 +129,12 @@ fn the_suites_files_are_read_and_solved() {
     };
     for (name, side, pairs) in [("random-x32-y32-z3-n96.txt", 32, 96), ("random-x48-y48-z3-n64.txt", 48, 64)]
     {
-        let options =
-            Options { size: Size::Full, path: Some(folder.join(name)), by_hand: true, ..Options::default() };
+        let options = Options {
+            size: Size::Full,
+            path: Some(folder.join(name)),
+            by_hand: side == 48,
+            ..Options::default()
+        };
         let labyrinth = Labyrinth::prepare(&options).unwrap();
         assert_eq!((labyrinth.maze.shape.size, labyrinth.ends.len()), ([side, side, 3], pairs));
         let (serial, parallel) = (labyrinth.serial(labyrinth.input()), parallel(&labyrinth, 2));
