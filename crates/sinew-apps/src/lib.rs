@@ -43,6 +43,8 @@
 //! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
 //! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
 //! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
+//! | `yada` | a mesh refined until it has no small angles | a transaction a bad triangle |
+//! | `crew`, `lines` | a call a worker; input files with a record a line |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
 //! | `published` | the parameters of published experiments | |
@@ -55,6 +57,7 @@ mod app;
 mod blackscholes;
 mod cholesky;
 mod convex_hull;
+mod crew;
 mod dense;
 mod fib;
 mod floyd;
@@ -64,6 +67,7 @@ mod gather;
 mod gauss;
 mod heat;
 pub mod jacobi;
+mod lines;
 mod loops;
 mod matmul;
 mod memory;
@@ -84,6 +88,7 @@ mod swaptions;
 mod text;
 mod uts;
 mod wordcount;
+mod yada;
 
 pub use app::{App, all, find};
 pub use options::{Error, Options, Size};

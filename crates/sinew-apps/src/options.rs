@@ -44,8 +44,11 @@ pub struct Options {
     pub size: Size,
     /// The schedule of its loops; without one, each application has its own.
     pub schedule: Option<Schedule>,
-    /// The folder whose files are read; without one, the sources that cargo has downloaded.
+    /// What is read: the folder with the text to count words in (without one, the sources that cargo has downloaded), or the file with an
+    /// application's input (without one, it is generated).
     pub path: Option<PathBuf>,
+    /// Whether applications with transactions run the version that is written by hand instead of the worklist.
+    pub by_hand: bool,
 }
 
 /// Why an application could not be prepared.
@@ -84,6 +87,22 @@ pub enum Error {
     },
     /// No folder was given, and cargo has not downloaded any sources.
     NoFolder,
+    /// The file cannot be read.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file does not hold what the application reads.
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong there, and what is expected.
+        problem: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -108,6 +127,12 @@ impl fmt::Display for Error {
             Self::NoFolder => {
                 f.write_str("cargo has downloaded no sources here: give a folder of source files with --path")
             }
+            Self::File { path, source } => {
+                write!(f, "cannot read the file `{}`: {source}; give another with --path", path.display())
+            }
+            Self::Input { path, line, problem } => {
+                write!(f, "`{}`, line {line}: {problem}", path.display())
+            }
         }
     }
 }
@@ -115,7 +140,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Folder { source, .. } => Some(source),
+            Self::Folder { source, .. } | Self::File { source, .. } => Some(source),
             _ => None,
         }
     }
