@@ -2,6 +2,7 @@
 
 use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
+use crate::prefetch::Ended;
 use crate::sites::Cause;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,6 +15,13 @@ pub struct Stop(pub(crate) Why);
 pub(crate) enum Why {
     Conflict,
     Retry,
+}
+
+impl Stop {
+    /// Whether the closure wants to wait for a change: a [`Tx::retry`].
+    pub fn is_retry(&self) -> bool {
+        self.0 == Why::Retry
+    }
 }
 
 impl std::fmt::Display for Stop {
@@ -162,6 +170,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let d = &mut *self.descriptor;
         match d.mode {
             Mode::Irrevocable => return Ok(()),
+            Mode::Ahead => return d.end_ahead(Ended::Through),
             Mode::Favoured => {}
             Mode::Optimistic => {
                 d.wants_token = true;
