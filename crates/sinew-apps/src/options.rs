@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use sinew::Schedule;
+use sinew::worklist::{Tuning, Worklist};
 
 /// How large a problem to prepare.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,6 +50,22 @@ pub struct Options {
     pub path: Option<PathBuf>,
     /// Whether applications with transactions run the version that is written by hand instead of the worklist.
     pub by_hand: bool,
+    /// How worklists are tuned; without one, each worker has a list and steals.
+    pub tuning: Option<Tuning>,
+}
+
+/// An empty worklist that is tuned as the options say. Helpers are allowed, and more threads than the pool has workers count as all of
+/// them.
+pub(crate) fn worklist<U>(tuning: Option<Tuning>) -> Worklist<U> {
+    let list = Worklist::new().speculative();
+    match tuning {
+        None => list,
+        Some(Tuning::Fixed(settings)) => {
+            list.control().set(settings);
+            list
+        }
+        Some(tuning) => list.tune(tuning),
+    }
 }
 
 /// Why an application could not be prepared.
@@ -169,6 +186,24 @@ impl Numbers {
         let number = text.replace('_', "").parse().ok().filter(|number| self.range.contains(number));
         number.ok_or_else(|| Error::Size { app: self.app, given: text.clone(), sizes: self.sizes })
     }
+}
+
+/// Stealing, coalescing, swaps and helpers, alone and together, and the tuner: what a worklist is tested under.
+#[cfg(test)]
+pub(crate) fn tunings() -> Vec<Option<Tuning>> {
+    use sinew::worklist::Settings;
+    let base = Settings::baseline(4);
+    let fixed = [
+        base,
+        base.stealing(true),
+        base.coalescing(true),
+        base.swap_after(Some(1)),
+        Settings::baseline(2).lifespan(1_000),
+        base.stealing(true).coalescing(true).swap_after(Some(2)),
+        Settings::baseline(2).stealing(true).coalescing(true).swap_after(Some(1)).lifespan(10),
+    ];
+    let fixed = fixed.into_iter().map(|settings| Some(Tuning::Fixed(settings)));
+    fixed.chain([None, Some(Tuning::Auto)]).collect()
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod check;
 mod domain;
 mod generate;
 mod geometry;
+mod listed;
 mod read;
 mod refine;
 mod shared;
@@ -37,6 +38,7 @@ use std::fmt;
 use std::path::Path;
 
 use sinew::Worker;
+use sinew::worklist::Tuning;
 
 use crate::app::App;
 use crate::memory::room;
@@ -88,7 +90,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
         }
     };
     let bad = mesh.bad(&domain);
-    Ok(problem(Yada { name, mesh, domain, bad, by_hand: options.by_hand }))
+    Ok(problem(Yada { name, mesh, domain, bad, by_hand: options.by_hand, tuning: options.tuning }))
 }
 
 /// The angle for a mesh from files: what a named size has, or a number of degrees.
@@ -110,6 +112,7 @@ struct Yada {
     /// What is bad about the mesh.
     bad: Vec<Bad>,
     by_hand: bool,
+    tuning: Option<Tuning>,
 }
 
 /// What a run changes.
@@ -192,8 +195,7 @@ impl Solve for Yada {
                 (shared, refused)
             }
             Start::Shared(shared, bad) => {
-                let heap = by_hand::heap(&bad);
-                let refused = by_hand::refine_all(worker, &shared, &self.domain, &heap);
+                let refused = listed::refine_all(&shared, &self.domain, bad, self.tuning);
                 (shared, refused)
             }
             Start::Serial(..) => unreachable!("`parallel_input` makes no other"),

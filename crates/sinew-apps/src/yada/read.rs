@@ -152,3 +152,97 @@ fn point(row: &Record<'_>) -> Result<Point, Error> {
     let coordinate = |at| field(row, at, "coordinate of at most 1e60", |value: &f64| value.abs() <= LARGEST);
     Ok(Point { x: coordinate(1)?, y: coordinate(2)? })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const NODES: &str = "# a square\n5 2 1 1\n\n1 0 0 7.5 1\n2 1 0 7.5 1\n3 1 1e0 7.5 1 # remark\n 4 0 1 7.5 1\n5 0.5 0.25 7.5 0\n";
+    const ELEMENTS: &str = "4 3 0\n1 1 2 5\n2 2 3 5\n# in between\n3 3 4 5\n4 5 4 1\n";
+    const SEGMENTS: &str = "0 2 1 1\n2 1\n1 1 2 1\n2 5 3 1\n0\n";
+
+    /// Reads the three files, or what `read` says about them.
+    fn mesh(nodes: &str, elements: &str, segments: Option<&str>) -> Result<(Mesh, Domain), Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("square.1");
+        let files = [("node", Some(nodes)), ("ele", Some(elements)), ("poly", segments)];
+        for (ending, text) in files.into_iter().filter_map(|(ending, text)| Some((ending, text?))) {
+            fs::write(with(&path, ending), text).unwrap();
+        }
+        read(&path, 20.0)
+    }
+
+    /// Would miss: numbers from 0, and segments that are read as others.
+    #[test]
+    fn a_mesh_is_read_whatever_its_numbers_begin_with() {
+        let (of_one, domain) = mesh(NODES, ELEMENTS, Some(SEGMENTS)).unwrap();
+        assert_eq!((of_one.vertices.len(), of_one.triangles.len()), (5, 4));
+        assert_eq!(domain.segments, [[0, 1], [0, 3], [1, 2], [2, 3], [2, 4]]);
+        let nodes = "3 2 0 0\n0 0 0\n1 2 0\n2 0 2\n";
+        let (of_zero, domain) = mesh(nodes, "1 6 0\n0 0 1 2 9 9 9\n", None).unwrap();
+        assert_eq!((of_zero.triangles[0].corners, domain.segments.len()), ([0, 1, 2], 3));
+    }
+
+    /// Would miss: a name that is cut at its own dot.
+    #[test]
+    fn any_of_the_files_stands_for_the_mesh() {
+        for path in ["a/633.2", "a/633.2.node", "a/633.2.ele", "a/633.2.poly"] {
+            assert_eq!(name(Path::new(path)), Path::new("a/633.2"));
+        }
+    }
+
+    /// Would miss: a message without file or line, and flaws of other kinds.
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_with_its_line() {
+        let node = |from, to| (NODES.replace(from, to), ELEMENTS.to_owned(), SEGMENTS.to_owned());
+        let element = |from, to| (NODES.to_owned(), ELEMENTS.replace(from, to), SEGMENTS.to_owned());
+        let segment = |from, to| (NODES.to_owned(), ELEMENTS.to_owned(), SEGMENTS.replace(from, to));
+        let flaws = [
+            (
+                node("\n3 1", "\n9 1"),
+                ".node`, line 6: vertices are numbered one by one: 3 is expected, not 9",
+            ),
+            (
+                node("\n1 0", "\n2 0"),
+                ".node`, line 4: vertices are numbered one by one: 0 or 1 is expected, not 2",
+            ),
+            (node("5 2", "6 2"), ".node`, line 9: the file ends before number 6 of 6 vertices"),
+            (node("5 2", "4 2"), ".node`, line 8: there are more vertices than the first line says"),
+            (node("5 2", "5 3"), ".node`, line 2: the number of vertices is to be followed by 2"),
+            (node("5 2", "-5 2"), ".node`, line 2: `-5` is no number of vertices"),
+            (node("1e0", "1e99"), ".node`, line 6: `1e99` is no coordinate of at most 1e60"),
+            (node("1e0", "NaN"), ".node`, line 6: `NaN` is no coordinate"),
+            (node("5 0.5 0.25 7.5 0", "5 0.5"), ".node`, line 8: 3 fields or more are expected, not 2"),
+            (element("2 3 5", "2 3 6"), ".ele`, line 3: there is no vertex 6, only 1 to 5"),
+            (element("2 3 5", "2 3 0"), ".ele`, line 3: there is no vertex 0, only 1 to 5"),
+            (element("2 3 5", "2 3 2"), ".ele`, line 3: the triangle has no area"),
+            (
+                element("2 3 5", "2 1 4"),
+                ".ele`, line 3: the triangle lies on the same side of an edge as another",
+            ),
+            (element("4 3", "4000000000 3"), ".ele`, line 1: `4000000000` is no number of triangles"),
+            (segment("5 3", "2 4"), ".poly`, line 4: the segment is no side of a triangle"),
+            (segment("5 3", "5 x"), ".poly`, line 4: `x` is no vertex"),
+            (
+                segment("2 1\n", "3 1\n"),
+                ".poly`, line 5: segments are numbered one by one: 3 is expected, not 0",
+            ),
+        ];
+        for ((nodes, elements, segments), expected) in flaws {
+            let message = mesh(&nodes, &elements, Some(&segments)).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}, not {expected}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+    }
+
+    /// Would miss: an empty file.
+    #[test]
+    fn files_that_are_missing_or_empty_are_named() {
+        let message = read(Path::new("/nowhere/633.2"), 20.0).unwrap_err().to_string();
+        assert!(message.contains("/nowhere/633.2.node"), "{message}");
+        assert!(mesh("", ELEMENTS, None).unwrap_err().to_string().contains("number of vertices"));
+        assert!(mesh(NODES, "0 3 0\n", None).unwrap_err().to_string().contains("first of the triangles"));
+    }
+}

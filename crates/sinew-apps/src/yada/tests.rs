@@ -7,11 +7,11 @@ use sinew::Pool;
 use super::build::Parts;
 use super::triangle::{NONE, Point, Side};
 use super::*;
-use crate::options::Size;
+use crate::options::{Size, tunings};
 
 fn yada(mesh: Mesh, domain: Domain) -> Yada {
     let bad = mesh.bad(&domain);
-    Yada { name: "test".to_owned(), mesh, domain, bad, by_hand: false }
+    Yada { name: "test".to_owned(), mesh, domain, bad, by_hand: false, tuning: None }
 }
 
 fn random(points: usize, angle: f64) -> Yada {
@@ -97,19 +97,47 @@ fn a_full_mesh_stops() {
     assert!(message.contains("could not be made better"), "{message}");
 }
 
+/// Runs the parallel version a few times, and holds it against the serial one.
+fn parallel(problem: &Yada, threads: usize) {
+    let pool = Pool::builder().threads(threads).build().unwrap();
+    let right = serial(problem);
+    for _ in 0..2 {
+        let input = problem.parallel_input();
+        let refined = pool.run(|worker| problem.parallel(worker, input));
+        let told = |wrong| panic!("{threads} threads, {:?}, {refined}: {wrong}", problem.tuning);
+        problem.check(&refined).unwrap_or_else(told);
+        assert!(refined == right, "{refined} and {right}");
+    }
+}
+
 /// Would miss: conflicts that need more threads than there are.
 #[test]
 fn the_program_by_hand_refines_with_any_number_of_workers() {
     for threads in [1, 2, 4] {
-        let pool = Pool::builder().threads(threads).build().unwrap();
-        let problem = Yada { by_hand: true, ..random(633, 20.0) };
-        for _ in 0..3 {
-            let input = problem.parallel_input();
-            let refined = pool.run(|worker| problem.parallel(worker, input));
-            problem.check(&refined).unwrap_or_else(|wrong| panic!("{threads} threads, {refined}: {wrong}"));
-            assert!(refined == problem.serial(problem.input()));
+        parallel(&Yada { by_hand: true, ..random(633, 20.0) }, threads);
+    }
+}
+
+/// Would miss: a unit that is lost or run twice without leaving a bad triangle.
+#[test]
+fn the_worklist_refines_under_all_settings() {
+    for threads in [1, 4] {
+        for tuning in tunings() {
+            parallel(&Yada { tuning, ..random(400, 20.0) }, threads);
         }
     }
+}
+
+/// Would miss: a list that is run although it has no units.
+#[test]
+fn a_mesh_without_bad_triangles_is_left_as_it_is() {
+    let corners = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)];
+    let problem = polygon(&corners, &[[0, 1, 2], [0, 2, 3]], 20.0);
+    assert!(problem.bad.is_empty());
+    for by_hand in [false, true] {
+        parallel(&Yada { by_hand, ..polygon(&corners, &[[0, 1, 2], [0, 2, 3]], 20.0) }, 2);
+    }
+    assert_eq!(serial(&problem).mesh().vertices.len(), 4);
 }
 
 /// Would miss: flaws that no tampering here resembles.
