@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::{
     blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, jacobi, kmeans, labyrinth,
     matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts,
-    wordcount,
+    wordcount, yada,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -67,6 +67,7 @@ static APPS: &[App] = &[
     numbercount::APP,
     kmeans::APP,
     labyrinth::APP,
+    yada::APP,
 ];
 
 /// All applications, in the order in which they are shown.
