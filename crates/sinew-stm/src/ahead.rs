@@ -71,6 +71,7 @@ impl Descriptor {
         self.roll_back();
         self.reads.clear();
         self.ahead.stopped = None;
+        self.special = false;
         self.mode = Mode::Optimistic;
     }
 
@@ -109,7 +110,7 @@ impl Descriptor {
 
     /// Which entry of the write set has the value of `target`.
     fn written_ahead(&self, target: Target) -> Option<usize> {
-        self.writes.iter().position(|write| write.target == target)
+        self.writes.iter().position(|write| write.target() == target)
     }
 
     /// The bits of one's own entry for `target`, or what `load` finds in memory.
@@ -156,7 +157,7 @@ impl Descriptor {
             return self.end_ahead(Ended::Conflict);
         }
         self.take_room(target.words_of_value())?;
-        self.writes.push(Write { record: std::ptr::null(), before: 0, target, bits, next: LAST });
+        self.writes.push(Write::new(std::ptr::null(), 0, target, bits, LAST));
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 //! Units of a worklist that call joins, scopes and loops in the middle of their transaction.
 
-use sinew::prelude::*;
 use sinew::stm::TVar;
 use sinew::worklist::Worklist;
 use std::thread;
