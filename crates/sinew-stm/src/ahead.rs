@@ -2,7 +2,8 @@
 //!
 //! Such a run reads as a transaction does, so that it never sees variables in a state between two commits, but it changes nothing that
 //! others can see. Its writes stay in the write set, without a lock, and every access first looks for one's own value there.
-//! Source: Góes, "OpenSkel" thesis (2012), helper threads of a transactional worklist.
+//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), section 5.1.4.
+//! Difference: its reads are those of a transaction, so that a run never sees what no moment had.
 //!
 //! The limit of the descriptor is 0, which is below every record ([`FIRST`](crate::record::FIRST)). So each access takes the slow
 //! path, which branches here, and the fast paths of other transactions know nothing of this.
