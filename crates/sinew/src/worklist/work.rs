@@ -164,11 +164,15 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
     {
         let how = if favoured { self.how.patience(0) } else { self.how };
         let mut waits = false;
-        let attempt = how.attempt(|tx| {
-            for unit in units {
-                values.push(self.work.process(tx, unit, more).inspect_err(|stop| waits = stop.is_retry())?);
-            }
-            Ok(())
+        // A join in a unit must not let this worker run another one meanwhile.
+        let attempt = sinew_core::serially(|| {
+            how.attempt(|tx| {
+                for unit in units {
+                    values
+                        .push(self.work.process(tx, unit, more).inspect_err(|stop| waits = stop.is_retry())?);
+                }
+                Ok(())
+            })
         });
         attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
     }
@@ -179,7 +183,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
 
     fn finish(&self, local: &mut W::Local) {
         let kept = &*local;
-        self.how.atomically(|tx| self.work.update(tx, kept));
+        sinew_core::serially(|| self.how.atomically(|tx| self.work.update(tx, kept)));
         self.work.destroy(local);
     }
 
