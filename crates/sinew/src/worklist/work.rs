@@ -168,8 +168,8 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         let attempt = sinew_core::serially(|| {
             how.attempt(|tx| {
                 for unit in units {
-                    values
-                        .push(self.work.process(tx, unit, more).inspect_err(|stop| waits = stop.is_retry())?);
+                    let value = self.work.process(tx, unit, more);
+                    values.push(value.inspect_err(|stop| waits = stop.is_retry())?);
                 }
                 Ok(())
             })
@@ -190,7 +190,8 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
     fn run_ahead(&self, unit: &W::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64 {
         let ahead = Prefetch::new(lifespan).buffer(helpers::BUFFER).stopped_by(stopped);
         // All that the unit makes is dropped in there, as that may panic like the unit.
-        ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop)).words_read
+        let unit = || ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop));
+        sinew_core::serially(unit).words_read
     }
 }
 
