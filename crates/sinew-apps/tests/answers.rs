@@ -109,6 +109,7 @@ fn the_published_parameters_are_the_default() {
         ("swaptions", "64 swaptions, 20000 trials each"),
         ("streamcluster", "16384 points, 128 dimensions"),
         ("fluidanimate", "500000 particles, 5 frames"),
+        ("yada", "random: 10000 points, 19982 triangles, 10 degrees"),
     ];
     for (name, size) in published {
         let app = find(name).unwrap();
