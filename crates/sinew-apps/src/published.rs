@@ -77,6 +77,9 @@ static PUBLISHED: &[Published] = &[
     stamp("labyrinth", "x32-y32-z3-n96", "labyrinth"),
     stamp("labyrinth", "x48-y48-z3-n64", "labyrinth+"),
     stamp("labyrinth", "x512-y512-z7-n512", "labyrinth++"),
+    stamp("yada", "633x20", "yada: 633.2, 20 degrees"),
+    stamp("yada", "10_000x10", "yada+: ttimeu10000.2, 10 degrees"),
+    stamp("yada", "1_000_000x15", "yada++: ttimeu1000000.2, 15 degrees"),
 ];
 
 /// All of them, by source and application, as the sources list them.
@@ -89,8 +92,8 @@ mod tests {
     use super::*;
     use crate::{Options, find};
 
-    /// Inputs of gigabytes; the applications test that they take the size.
-    const LARGE: [&str; 3] = ["quicksort", "convex-hull", "numbercount"];
+    /// Inputs of gigabytes, or of seconds; the applications test that they take the size.
+    const LARGE: [&str; 4] = ["quicksort", "convex-hull", "numbercount", "yada"];
 
     /// Would miss: a row whose application or size does not exist.
     #[test]
