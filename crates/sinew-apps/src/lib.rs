@@ -45,6 +45,8 @@
 //! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
+//! | `intruder` | attacks in a stream of packets | transactions, by hand or in a worklist |
+//! | `crew`, `lettered` | the whole pool at once; sizes like `a10-l16` | |
 //! | `published` | the parameters of published experiments | |
 //!
 //! # Not handled
@@ -55,6 +57,7 @@ mod app;
 mod blackscholes;
 mod cholesky;
 mod convex_hull;
+mod crew;
 mod dense;
 mod fib;
 mod floyd;
@@ -63,7 +66,9 @@ mod fork;
 mod gather;
 mod gauss;
 mod heat;
+mod intruder;
 pub mod jacobi;
+mod lettered;
 mod loops;
 mod matmul;
 mod memory;

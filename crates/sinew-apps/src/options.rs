@@ -46,6 +46,8 @@ pub struct Options {
     pub schedule: Option<Schedule>,
     /// The folder whose files are read; without one, the sources that cargo has downloaded.
     pub path: Option<PathBuf>,
+    /// Whether applications with transactions run the version that is written by hand instead of the worklist.
+    pub by_hand: bool,
 }
 
 /// Why an application could not be prepared.

@@ -14,7 +14,8 @@ fn sources() -> PathBuf {
 }
 
 fn prepare(app: &App, size: &str, schedule: Option<Schedule>) -> Box<dyn Problem> {
-    let options = Options { size: size.parse().unwrap(), schedule, path: Some(sources()) };
+    let path = Some(sources());
+    let options = Options { size: size.parse().unwrap(), schedule, path, ..Options::default() };
     app.prepare(&options).unwrap_or_else(|error| panic!("{}: {error}", app.name))
 }
 

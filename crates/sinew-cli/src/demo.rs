@@ -69,7 +69,7 @@ fn conclude(entries: &[Entry], results: &[Measurement], greeted: std::io::Result
 fn prepare(args: &DemoArgs) -> Result<Vec<Entry>, Failure> {
     let entry = |app: &'static App| {
         let size = args.size.map_or_else(|| app.demo.parse().unwrap_or_default(), Size::from);
-        let options = Options { size, schedule: None, path: args.path.clone() };
+        let options = Options { size, path: args.path.clone(), ..Options::default() };
         Ok(Entry { app, problem: app.prepare(&options).map_err(Failure::usage)? })
     };
     sinew_apps::all().iter().map(entry).collect()
