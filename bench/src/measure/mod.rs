@@ -6,6 +6,7 @@ mod latency;
 mod memory;
 mod stm;
 mod victims;
+mod worklist;
 
 use crate::bars::Verdict;
 use crate::problem::Scale;
@@ -21,7 +22,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 6] = [
+pub(crate) const ALL: [Measure; 7] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
@@ -39,6 +40,11 @@ pub(crate) const ALL: [Measure; 6] = [
         name: "victims",
         about: "a failed attempt to steal, and fib, under each victim policy",
         run: victims::run,
+    },
+    Measure {
+        name: "worklist",
+        about: "what the transactional worklist adds to transactions by hand, by setting",
+        run: worklist::run,
     },
 ];
 

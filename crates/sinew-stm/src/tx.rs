@@ -16,6 +16,13 @@ pub(crate) enum Why {
     Retry,
 }
 
+impl Stop {
+    /// Whether the closure wants to wait for a change: a [`Tx::retry`].
+    pub fn is_retry(&self) -> bool {
+        self.0 == Why::Retry
+    }
+}
+
 impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {

@@ -67,6 +67,7 @@
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
+//! | [`worklist`] | units in any order, as transactions, tuned while they run |
 //!
 //! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is the crate `sinew-core`.
 
@@ -75,6 +76,7 @@ mod divide;
 mod fold;
 mod over;
 mod sort;
+pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use divide::{Step, divide_and_conquer};
@@ -91,6 +93,7 @@ pub use sinew_core::{
     join, run, scope, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
+pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, Placement};
 
 /// What [`Pool::profile`] answers, in parts.
@@ -102,6 +105,7 @@ pub mod profile {
 
 /// What most programs need: `use sinew::prelude::*;`.
 pub mod prelude {
+    pub use crate::worklist::Worklist;
     pub use crate::{
         DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement, Pool, Schedule,
         Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, over,

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use numa_protocol::{Line, Order, Outcome, Shape};
 
-use crate::{hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree};
+use crate::{hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worklist};
 
 /// What a check finds: that all is as it should be, or that it cannot be looked at here; an error says what is wrong.
 pub(crate) type Verdict = Result<Outcome, String>;
@@ -22,7 +22,7 @@ pub(crate) struct Check {
 }
 
 /// In the order in which they run: what others rely on first, what changes the machine last.
-fn groups() -> [&'static [Check]; 9] {
+fn groups() -> [&'static [Check]; 10] {
     [
         tree::CHECKS,
         hwloc::CHECKS,
@@ -31,6 +31,7 @@ fn groups() -> [&'static [Check]; 9] {
         locality::CHECKS,
         placed::CHECKS,
         steals::CHECKS,
+        worklist::CHECKS,
         limits::CHECKS,
         hotplug::CHECKS,
     ]

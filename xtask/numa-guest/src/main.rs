@@ -13,6 +13,7 @@
 //! | `pin` | workers and guests on CPUs |
 //! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
 //! | `steals` | whom thieves go to |
+//! | `worklist` | where a worklist's pages lie |
 //! | `limits`, `hotplug` | control groups; CPUs that are switched off |
 //! | `workers` | asking all workers of a pool, and the kernel about threads |
 //!
@@ -44,6 +45,8 @@ mod steals;
 mod tree;
 #[cfg(target_os = "linux")]
 mod workers;
+#[cfg(target_os = "linux")]
+mod worklist;
 
 use std::process::ExitCode;
 

@@ -25,17 +25,17 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 const PAGE: usize = 4096;
-const PAGES: usize = 60;
+pub(crate) const PAGES: usize = 60;
 
 /// Fresh memory. The kernel's large pages would come to lie as a whole, and are not what is asked about.
-fn fresh(pages: usize) -> Result<MmapMut, String> {
+pub(crate) fn fresh(pages: usize) -> Result<MmapMut, String> {
     let memory = MmapMut::map_anon(pages * PAGE).map_err(|error| format!("{pages} pages: {error}"))?;
     memory.advise(Advice::NoHugePage).map_err(|error| format!("large pages: {error}"))?;
     Ok(memory)
 }
 
 /// Touches all of it, and tells the node of each page: the kernel in two ways, which must agree.
-fn touch(memory: &mut MmapMut) -> Result<Vec<usize>, String> {
+pub(crate) fn touch(memory: &mut MmapMut) -> Result<Vec<usize>, String> {
     memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
     let found = where_is(memory).map_err(|error| error.to_string())?;
     let nodes: Option<Vec<usize>> = found.iter().copied().collect();
@@ -46,7 +46,7 @@ fn touch(memory: &mut MmapMut) -> Result<Vec<usize>, String> {
 }
 
 /// How many pages lie on each node that has some.
-fn counts(nodes: &[usize]) -> Vec<(usize, usize)> {
+pub(crate) fn counts(nodes: &[usize]) -> Vec<(usize, usize)> {
     let present: CpuSet = nodes.iter().copied().collect();
     present.iter().map(|node| (node, nodes.iter().filter(|&&other| other == node).count())).collect()
 }
@@ -77,7 +77,7 @@ fn all_on(what: &str, nodes: &[usize], node: usize) -> Result<(), String> {
     same(&format!("{what}: nodes with their pages"), &counts(nodes), &vec![(node, PAGES)])
 }
 
-fn with_memory(shape: &Shape) -> impl Iterator<Item = usize> {
+pub(crate) fn with_memory(shape: &Shape) -> impl Iterator<Item = usize> {
     (0..shape.nodes.len()).filter(|&node| shape.nodes[node].memory_mib > 0)
 }
 

@@ -1,0 +1,276 @@
+//! The lists of units: one for all, and one for each worker.
+//!
+//! Whichever the settings prefer, a worker finds the units of all of them, so settings may change at any time: what is left in a list that is no longer
+//! preferred is taken when the preferred ones are empty. A list is a stack to whoever works on it; a thief takes from the other end.
+//!
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), sections 3.2.2 and 5.1.1.
+//!
+//! # Invariants
+//!
+//! - L1: a unit is in one list or in one worker's hands.
+//! - L2: a list's length, which is read without its lock, is right whenever nobody has the lock.
+//!
+//! # Cost
+//!
+//! A lock that nobody else wants for each access; a look at a length for each list that is passed by.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sinew_policy::worklist::units;
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicUsize, Ordering, spin_loop};
+use sinew_sync::lock::{Mutex, MutexGuard};
+
+use super::tally::Tally;
+
+/// Looks at a list that is locked before the kernel is asked to wait: its accesses are short.
+const LOOKS: u32 = 128;
+
+/// A unit in a list or in a worker's hands.
+#[derive(Debug)]
+pub(super) enum Entry<U> {
+    /// Nobody else knows it.
+    Own(U),
+    /// A helper runs it ahead, or did.
+    Shared(Arc<U>),
+}
+
+impl<U> Entry<U> {
+    pub(super) fn unit(&self) -> &U {
+        match self {
+            Self::Own(unit) => unit,
+            Self::Shared(unit) => unit,
+        }
+    }
+
+    /// The same unit, which a helper may have as well.
+    pub(super) fn share(self) -> (Self, Arc<U>) {
+        let unit = match self {
+            Self::Own(unit) => Arc::new(unit),
+            Self::Shared(unit) => unit,
+        };
+        (Self::Shared(Arc::clone(&unit)), unit)
+    }
+}
+
+/// Units, the oldest first.
+type Units<U> = VecDeque<Entry<U>>;
+
+#[derive(Debug)]
+struct List<U> {
+    units: Mutex<Units<U>>,
+    /// Written under the lock only.
+    length: AtomicUsize,
+}
+
+impl<U> List<U> {
+    fn new(units: Units<U>) -> Self {
+        Self { length: AtomicUsize::new(units.len()), units: Mutex::new(units) }
+    }
+
+    fn len(&self) -> usize {
+        // Relaxed: a hint, except at the end of a run, where `Team` has ordered it after what the others did.
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Does something with the units, once nobody else does.
+    fn with<R>(&self, tally: &Tally, change: impl FnOnce(&mut Units<U>) -> R) -> R {
+        let mut units = self.units.try_lock().unwrap_or_else(|| self.lock_after_stall(tally));
+        let result = change(&mut units);
+        // Relaxed: as in `len`.
+        self.length.store(units.len(), Ordering::Relaxed);
+        result
+    }
+
+    #[cold]
+    fn lock_after_stall(&self, tally: &Tally) -> MutexGuard<'_, Units<U>> {
+        tally.stalls.add(1);
+        for _ in 0..LOOKS {
+            spin_loop();
+            if let Some(units) = self.units.try_lock() {
+                return units;
+            }
+        }
+        self.units.lock()
+    }
+}
+
+/// Who accesses the lists, and which of them it prefers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access<'a> {
+    pub(super) worker: usize,
+    pub(super) stealing: bool,
+    pub(super) tally: &'a Tally,
+}
+
+/// All lists of a run.
+#[derive(Debug)]
+pub(super) struct Lists<U> {
+    shared: CachePadded<List<U>>,
+    own: Box<[CachePadded<List<U>>]>,
+}
+
+impl<U> Lists<U> {
+    /// Lists for `seats` workers. If `stealing`, the units are dealt to the first `threads` of them; else they are in the list for all.
+    pub(super) fn new(units: Vec<Entry<U>>, seats: usize, threads: usize, stealing: bool) -> Self {
+        let (shared, own) = if stealing { (Vec::new(), deal(units, threads)) } else { (units, Vec::new()) };
+        let list = |units| CachePadded::new(List::new(units));
+        let own = own.into_iter().chain(std::iter::repeat_with(Units::new)).take(seats).map(list).collect();
+        Self { shared: list(shared.into()), own }
+    }
+
+    /// Deals what is left of the list for all to the first `threads` workers.
+    pub(super) fn deal(&self, threads: usize, tally: &Tally) {
+        let left = self.shared.with(tally, std::mem::take);
+        for (list, units) in self.own.iter().zip(deal(left.into(), threads.min(self.own.len()))) {
+            list.with(tally, |list| list.extend(units));
+        }
+    }
+
+    fn preferred(&self, by: Access<'_>) -> &List<U> {
+        if by.stealing { &self.own[by.worker] } else { &self.shared }
+    }
+
+    /// Takes up to `wanted` units from the lists that are this worker's to work on: the preferred one first. Answers whether there were any.
+    pub(super) fn take(&self, by: Access<'_>, wanted: usize, into: &mut Units<U>) -> bool {
+        let other = Access { stealing: !by.stealing, ..by };
+        let lists = [self.preferred(by), self.preferred(other)];
+        let before = into.len();
+        for list in lists {
+            let missing = wanted - (into.len() - before);
+            if missing > 0 && list.len() > 0 {
+                list.with(by.tally, |units| into.extend((0..missing).map_while(|_| units.pop_back())));
+            }
+        }
+        into.len() > before
+    }
+
+    /// Takes half of the units of the first other worker that has any, beginning with any of them, into this worker's own list.
+    pub(super) fn steal(&self, by: Access<'_>, random: usize) -> bool {
+        let Access { worker, tally, .. } = by;
+        let seats = self.own.len();
+        let victims = (0..seats).map(|i| (random % seats + i) % seats).filter(|&victim| victim != worker);
+        for victim in victims.filter(|&victim| self.own[victim].len() > 0) {
+            let stolen: Vec<_> =
+                self.own[victim].with(tally, |list| list.drain(..units::stolen(list.len())).collect());
+            if !stolen.is_empty() {
+                tally.steals.add(1);
+                tally.stolen.add(stolen.len() as u64);
+                self.own[worker].with(tally, |list| list.extend(stolen));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Adds units to the list that is preferred.
+    pub(super) fn add(&self, by: Access<'_>, added: impl Iterator<Item = Entry<U>>) {
+        self.preferred(by).with(by.tally, |units| units.extend(added));
+    }
+
+    /// Swaps `unit` for another of the list that is preferred, if it has one.
+    pub(super) fn swap(&self, by: Access<'_>, unit: &mut Entry<U>, random: u64) -> bool {
+        let list = self.preferred(by);
+        list.len() > 0
+            && list.with(by.tally, |units| {
+                let partner = sinew_policy::worklist::swap::partner(units.len(), random);
+                partner.map(|at| std::mem::swap(unit, &mut units[at])).is_some()
+            })
+    }
+
+    /// Whether any list has units.
+    pub(super) fn any(&self) -> bool {
+        self.shared.len() > 0 || self.own.iter().any(|list| list.len() > 0)
+    }
+
+    /// Whether this worker could give some away: more are waiting where it works than it will take next.
+    pub(super) fn has_spare(&self, by: Access<'_>) -> bool {
+        self.preferred(by).len() > usize::from(by.stealing)
+    }
+
+    /// What was left.
+    pub(super) fn into_units(self) -> impl Iterator<Item = Entry<U>> {
+        let lists = std::iter::once(self.shared).chain(self.own);
+        lists.flat_map(|list| list.0.units.into_inner())
+    }
+}
+
+/// The units of each of `threads` workers.
+fn deal<U>(units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
+    let mut dealt: Vec<Units<U>> = (0..threads)
+        .map(|worker| Units::with_capacity(units::dealt(units.len(), threads, worker).len()))
+        .collect();
+    for (place, unit) in units.into_iter().enumerate() {
+        dealt[place % threads].push_back(unit);
+    }
+    dealt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(lists: Lists<u32>) -> Vec<u32> {
+        let mut numbers: Vec<u32> = lists.into_units().map(|entry| *entry.unit()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    fn entries(count: u32) -> Vec<Entry<u32>> {
+        (0..count).map(Entry::Own).collect()
+    }
+
+    /// Would miss: a unit that is lost or doubled on its way between lists (L1), a thief that takes nothing or all.
+    #[test]
+    fn units_stay_whole_on_their_way_between_lists() {
+        let tally = Tally::default();
+        let lists = Lists::new(entries(101), 3, 2, false);
+        let mut hands = Units::new();
+        let by = |worker, stealing| Access { worker, stealing, tally: &tally };
+        assert!(lists.take(by(0, false), 1, &mut hands));
+        assert_eq!(*hands[0].unit(), 100, "a stack");
+        lists.deal(2, &tally);
+        assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [50, 50, 0]);
+        assert!(lists.steal(by(2, true), 0));
+        assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [25, 50, 25]);
+        assert!(lists.swap(by(2, true), &mut hands[0], u64::MAX));
+        lists.add(by(1, false), hands.drain(..));
+        assert_eq!(lists.shared.len(), 1);
+        assert_eq!(numbers(lists), (0..101).collect::<Vec<_>>());
+        assert_eq!((tally.steals.get(), tally.stolen.get(), tally.stalls.get()), (1, 25, 0));
+    }
+
+    /// Would miss: units that nobody takes any more because the settings changed.
+    #[test]
+    fn what_is_left_in_the_other_list_is_taken_as_well() {
+        let tally = Tally::default();
+        let lists = Lists::new(entries(4), 2, 2, true);
+        let by = |worker, stealing| Access { worker, stealing, tally: &tally };
+        lists.add(by(0, false), std::iter::once(Entry::Own(9)));
+        let mut hands = Units::new();
+        assert!(lists.take(by(0, false), 4, &mut hands));
+        assert_eq!(hands.iter().map(|entry| *entry.unit()).collect::<Vec<_>>(), [9, 2, 0]);
+        assert!(!lists.take(by(0, false), 1, &mut hands) && lists.any());
+        assert!(!lists.steal(by(1, true), 0), "nobody steals from itself");
+        assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
+    }
+
+    /// Would miss: a stall that nobody counts, or one counted where nobody was in the way.
+    #[test]
+    fn an_access_that_had_to_wait_is_a_stall() {
+        let tally = Tally::default();
+        let lists = Lists::new(entries(2), 1, 1, false);
+        std::thread::scope(|s| {
+            let held = lists.shared.units.lock();
+            let waiting = s.spawn(|| lists.shared.with(&tally, |units| units.len()));
+            while tally.stalls.get() == 0 {
+                std::thread::yield_now();
+            }
+            drop(held);
+            assert_eq!(waiting.join().unwrap(), 2);
+        });
+        lists.shared.with(&tally, |_| ());
+        assert_eq!(tally.stalls.get(), 1);
+    }
+}

@@ -1,0 +1,410 @@
+//! The transactional worklist: units of work in any order, conflicts handled, tuned while it runs.
+//!
+//! The user gives units and a function; each unit runs as one transaction of its own, on whichever worker, in whichever order. What two
+//! units do to the same variables is the transactions' business, which unit runs where the list's. That freedom is what its optimisations
+//! live on: each can be set by hand, combined with the others, changed while the list runs, or left to a tuner.
+//!
+//! ```
+//! use sinew::stm::TVar;
+//! use sinew::worklist::{Tuning, Worklist};
+//!
+//! let balance = TVar::new(0_u64);
+//! let mut deposits: Worklist<u64> = (1..=100).collect();
+//! let report = deposits.tune(Tuning::Auto).run(|tx, amount| balance.modify(tx, |b| b + amount))?;
+//! assert_eq!((balance.load(), report.commits), (5_050, 100));
+//! # Ok::<(), sinew::worklist::WorklistError>(())
+//! ```
+//!
+//! | optimisation | off | on |
+//! |---|---|---|
+//! | stealing | one stack for all, under a lock | a stack a worker; who runs dry takes half of another's |
+//! | coalescing | a unit a transaction | two units a transaction |
+//! | swap-retry | a unit is repeated until it commits | after some failed tries, another unit is tried |
+//! | helper threads | idle cores are left alone | they run the next unit ahead of its worker, without effect, to warm the cache |
+//!
+//! # Rooms
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `work` | what is done with each unit, by transactions or without |
+//! | `lists` | the units |
+//! | `team` | who works, and when the run is over |
+//! | `run`, `run/worker`, `run/helper` | a run, and its seats |
+//! | `ahead` | what helpers do, and how they get their units |
+//! | `places` | where threads sit and pages lie |
+//! | `steering` | the settings, and the tuner |
+//! | `tally` | what is counted and reported |
+//!
+//! The decisions (how many to steal, when to swap, what to turn on) are in `sinew-policy`, which has no threads.
+//!
+//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of
+//! Edinburgh, 2012). Differences: what a unit does to its worker's own state is folded in after its commit, so there is nothing to undo there;
+//! a worker that keeps failing becomes irrevocable after a bounded number of attempts; workers leave while there is nothing to do.
+
+mod ahead;
+mod lists;
+mod places;
+mod run;
+mod steering;
+mod tally;
+mod team;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+mod work;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use sinew_policy::tune::KnobError;
+pub use sinew_policy::tune::{Knobs, Path, Yardstick};
+use sinew_policy::worklist::helpers;
+pub use sinew_policy::worklist::{Pages, Settings};
+use sinew_stm::{Transaction, Tx, TxResult};
+use sinew_sync::clock::now_ns;
+use sinew_sync::lock::Mutex;
+
+use lists::Entry;
+pub use places::mapping_for;
+use run::{Plan, or_resume};
+use steering::Steering;
+pub use steering::{Control, Tuning};
+pub use tally::Report;
+use work::{Functions, Plain, Run, Transactional};
+pub use work::{More, Work};
+
+/// Units of work, and how they are run; see the [module](self).
+///
+/// A list can be filled and run again: its settings, its tuner and its path go on.
+#[derive(Debug)]
+pub struct Worklist<U> {
+    units: Vec<Entry<U>>,
+    tuning: Option<Tuning>,
+    control: Control,
+    steering: Option<Mutex<Steering>>,
+    speculative: bool,
+    pages: Option<Pages>,
+}
+
+/// Why a list cannot be run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum WorklistError {
+    /// There are no units.
+    Empty,
+    /// The settings have no thread.
+    NoThreads,
+    /// The settings have more threads than the pool has workers.
+    TooManyThreads {
+        /// Threads asked for.
+        threads: usize,
+        /// Workers there are.
+        workers: usize,
+    },
+    /// The settings have helpers, and nobody has said that units may be run ahead.
+    NotSpeculative,
+    /// The tuner cannot work with its thresholds.
+    Knobs(KnobError),
+}
+
+impl fmt::Display for WorklistError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the worklist has no units: add some with `push` or `extend`"),
+            Self::NoThreads => f.write_str("the worklist has 0 threads: use at least 1"),
+            Self::TooManyThreads { threads, workers } => {
+                write!(
+                    f,
+                    "the worklist has {threads} threads, its pool {workers} workers: use at most {workers}"
+                )
+            }
+            Self::NotSpeculative => {
+                f.write_str("the worklist has helpers: allow them with `speculative`, or use a lifespan of 0")
+            }
+            Self::Knobs(error) => write!(f, "the worklist's tuner: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for WorklistError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Knobs(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl<U> Default for Worklist<U> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<U> From<Vec<U>> for Worklist<U> {
+    fn from(units: Vec<U>) -> Self {
+        units.into_iter().collect()
+    }
+}
+
+impl<U> FromIterator<U> for Worklist<U> {
+    fn from_iter<I: IntoIterator<Item = U>>(units: I) -> Self {
+        let mut list = Self::new();
+        list.extend(units);
+        list
+    }
+}
+
+impl<U> Extend<U> for Worklist<U> {
+    fn extend<I: IntoIterator<Item = U>>(&mut self, units: I) {
+        self.units.extend(units.into_iter().map(Entry::Own));
+    }
+}
+
+impl<U> Worklist<U> {
+    /// An empty list. It will be run by all workers of the pool, each of which has a list and steals, unless something else is said.
+    pub fn new() -> Self {
+        Self {
+            units: Vec::new(),
+            tuning: None,
+            control: Control::new(Settings::baseline(usize::MAX).stealing(true)),
+            steering: None,
+            speculative: false,
+            pages: None,
+        }
+    }
+
+    /// How the settings are chosen, from the next run on.
+    #[must_use]
+    pub fn tune(mut self, tuning: Tuning) -> Self {
+        if let Tuning::Fixed(settings) = tuning {
+            self.control.set(settings);
+        }
+        self.steering = None;
+        self.tuning = Some(tuning);
+        self
+    }
+
+    /// Allows helper threads: the function is then called for units that run later, or in another state of the variables than it finds
+    /// in the end, and what it does outside of variables it must be able to bear. Its results there are dropped.
+    #[must_use]
+    pub fn speculative(mut self) -> Self {
+        self.speculative = true;
+        self
+    }
+
+    /// On which nodes the pages lie that workers are the first to touch while they run this list, on a machine that has several. Without a choice, on all of them in
+    /// turn; and, as soon as a worker's units add others, on its own. Pages that were touched before stay where they are.
+    ///
+    /// Where the system refuses, it is as with [`Pages::FirstTouch`].
+    #[must_use]
+    pub fn pages(mut self, pages: Pages) -> Self {
+        self.pages = Some(pages);
+        self
+    }
+
+    /// A handle that changes the settings, also while the list runs.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Adds a unit.
+    pub fn push(&mut self, unit: U) {
+        self.units.push(Entry::Own(unit));
+    }
+
+    /// Units that wait.
+    pub fn len(&self) -> usize {
+        self.units.len()
+    }
+
+    /// Whether no unit waits.
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+}
+
+impl<U: Send + Sync> Worklist<U> {
+    /// Runs `process` for every unit, each as one transaction, in the current pool; the list is empty afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`WorklistError`]; nothing was run then.
+    ///
+    /// # Panics
+    ///
+    /// If `process` panics, with its payload; the other workers stop after their unit. The units that were not committed are in the list, the
+    /// one that panicked as well.
+    ///
+    /// # Blocking
+    ///
+    /// Until every unit has run.
+    ///
+    /// # Cost
+    ///
+    /// A transaction for each unit, and some 30 ns for the list.
+    #[track_caller]
+    pub fn run<'env, F>(&mut self, process: F) -> Result<Report, WorklistError>
+    where
+        F: for<'tx> Fn(&mut Tx<'tx, 'env>, &U) -> TxResult<()> + Sync,
+    {
+        self.run_adding(|tx, unit, _| process(tx, unit))
+    }
+
+    /// As [`run`](Self::run), with a function that may add units: they run as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    #[track_caller]
+    pub fn run_adding<'env, F>(&mut self, process: F) -> Result<Report, WorklistError>
+    where
+        F: for<'tx> Fn(&mut Tx<'tx, 'env>, &U, &mut More<U>) -> TxResult<()> + Sync,
+    {
+        self.run_fold(process, |(): &mut (), ()| ())
+    }
+
+    /// As [`run_adding`](Self::run_adding), with what each unit answers folded into something of its worker's, after its commit:
+    /// [`Report::locals`] has these.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run); `fold` may panic as well.
+    ///
+    /// ```
+    /// use sinew::stm::TVar;
+    /// use sinew::worklist::Worklist;
+    ///
+    /// let largest = TVar::new(0);
+    /// let mut list = Worklist::from(vec![3, 1, 4, 1, 5]);
+    /// let report = list.run_fold(
+    ///     |tx, unit, _| largest.replace(tx, *unit),
+    ///     |seen: &mut Vec<i32>, before| seen.push(before),
+    /// )?;
+    /// let seen: usize = report.locals.iter().map(Vec::len).sum();
+    /// assert_eq!(seen, 5);
+    /// # Ok::<(), sinew::worklist::WorklistError>(())
+    /// ```
+    #[track_caller]
+    pub fn run_fold<'env, V, L, F, G>(&mut self, process: F, fold: G) -> Result<Report<L>, WorklistError>
+    where
+        F: for<'tx> Fn(&mut Tx<'tx, 'env>, &U, &mut More<U>) -> TxResult<V> + Sync,
+        G: Fn(&mut L, V) + Sync,
+        L: Default + Send,
+    {
+        self.run_work(&Functions::new(process, fold))
+    }
+
+    /// Runs `work`: see [`Work`].
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run), for all that `work` does.
+    #[track_caller]
+    pub fn run_work<'env, W>(&mut self, work: &W) -> Result<Report<W::Local>, WorklistError>
+    where
+        W: Work<'env, Unit = U>,
+    {
+        self.execute(&Transactional { work, how: Transaction::new(), environment: PhantomData })
+    }
+
+    /// Runs `process` for every unit without a transaction, with the same lists and the same settings; helpers have nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run). The unit that panicked is in the list again.
+    ///
+    /// ```
+    /// use sinew::worklist::Worklist;
+    ///
+    /// // Counts the nodes of a tree in which node n has the children 2n and 2n + 1.
+    /// let mut tree = Worklist::from(vec![1_u32]);
+    /// let report = tree.run_plain(|node, more| more.extend([2 * node, 2 * node + 1].into_iter().filter(|&n| n < 100)))?;
+    /// assert_eq!(report.commits, 99);
+    /// # Ok::<(), sinew::worklist::WorklistError>(())
+    /// ```
+    pub fn run_plain<F>(&mut self, process: F) -> Result<Report, WorklistError>
+    where
+        F: Fn(&U, &mut More<U>) + Sync,
+    {
+        self.execute(&Plain::new(process, |(): &mut (), ()| ()))
+    }
+
+    fn execute<R: Run<Unit = U>>(&mut self, run: &R) -> Result<Report<R::Local>, WorklistError> {
+        sinew_core::run(|worker| self.execute_in(worker.max_workers(), run))
+    }
+
+    fn execute_in<R: Run<Unit = U>>(
+        &mut self,
+        workers: usize,
+        run: &R,
+    ) -> Result<Report<R::Local>, WorklistError> {
+        if self.units.is_empty() {
+            return Err(WorklistError::Empty);
+        }
+        self.begin(workers)?;
+        let plan = Plan {
+            seats: workers,
+            control: &self.control,
+            steering: self.steering.as_ref(),
+            speculative: self.speculative,
+            pages: self.pages,
+        };
+        let (report, left) = run::run(run, std::mem::take(&mut self.units), &plan);
+        self.units = left;
+        let mut report = or_resume(report);
+        if let Some(steering) = &self.steering {
+            steering.lock().complete(&mut report);
+        }
+        Ok(report)
+    }
+
+    /// Checks the settings, and has the tuner, if there is one, take over.
+    fn begin(&mut self, workers: usize) -> Result<(), WorklistError> {
+        match self.tuning {
+            None => self.control.limit(workers),
+            Some(Tuning::Fixed(settings)) => self.check(&settings, workers)?,
+            Some(Tuning::Auto) => self.begin_steering(workers, Knobs::default())?,
+            Some(Tuning::AutoWith(knobs)) => self.begin_steering(workers, knobs)?,
+        }
+        Ok(())
+    }
+
+    fn begin_steering(&mut self, workers: usize, mut knobs: Knobs) -> Result<(), WorklistError> {
+        if !self.speculative {
+            knobs.longest_lifespan = knobs.longest_lifespan.min(helpers::FIRST_LIFESPAN);
+        }
+        if self.steering.is_none() {
+            self.steering = Some(Mutex::new(Steering::new(workers, knobs).map_err(WorklistError::Knobs)?));
+        }
+        let mut steering = self.steering.as_ref().expect("made above").lock();
+        steering.begin(self.units.len(), workers, now_ns());
+        self.control.set(steering.settings());
+        Ok(())
+    }
+
+    fn check(&self, settings: &Settings, workers: usize) -> Result<(), WorklistError> {
+        let threads = settings.threads;
+        match () {
+            () if threads == 0 => Err(WorklistError::NoThreads),
+            () if threads > workers => Err(WorklistError::TooManyThreads { threads, workers }),
+            () if settings.lifespan > 0 && !self.speculative => Err(WorklistError::NotSpeculative),
+            () => Ok(()),
+        }
+    }
+}

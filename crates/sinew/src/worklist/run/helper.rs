@@ -1,0 +1,69 @@
+//! A seat that helps a worker; see [`ahead`](crate::worklist::ahead).
+
+use sinew_sync::atomic::spin_loop;
+use sinew_sync::thread::yield_now;
+
+use super::{Arena, End};
+use crate::worklist::team::Role;
+use crate::worklist::work::Run;
+
+/// Looks for a unit before the processor is offered to others: a worker takes longer for one than a look.
+const LOOKS: u32 = 1_000;
+
+pub(super) struct Helper<'a, 'r, R: Run> {
+    arena: &'a Arena<'r, R>,
+    seat: usize,
+    worker: usize,
+}
+
+impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
+    pub(super) fn new(arena: &'a Arena<'r, R>, seat: usize, worker: usize) -> Self {
+        Self { arena, seat, worker }
+    }
+
+    /// Helps until the settings want something else, or the worker is gone.
+    pub(super) fn run(&self) -> End {
+        let (mut version, mut seen, mut looks) = (u64::MAX, 0, 0_u32);
+        let ahead = &self.arena.seats[self.worker].ahead;
+        let mut lifespan = 0;
+        loop {
+            if self.arena.control.version() != version {
+                version = self.arena.control.version();
+                let settings = self.arena.settings();
+                if self.arena.team.role(self.seat, &settings) != Role::Help(self.worker) {
+                    return End::Moved;
+                }
+                lifespan = settings.lifespan;
+            }
+            if self.arena.team.is_stopped() || !self.arena.team.is_taken(self.worker) {
+                return End::Over;
+            }
+            let ticket = ahead.ticket();
+            if ticket == seen {
+                looks = looks.wrapping_add(1);
+                rest(looks);
+                continue;
+            }
+            seen = ticket;
+            self.run_ahead(ticket, lifespan);
+        }
+    }
+
+    fn run_ahead(&self, ticket: u64, lifespan: u32) {
+        let ahead = &self.arena.seats[self.worker].ahead;
+        if let Some(unit) = ahead.unit() {
+            let words = self.arena.run.run_ahead(&unit, lifespan, &|| ahead.ticket() != ticket);
+            let tally = &self.arena.seats[self.seat].tally;
+            tally.ahead.add(1);
+            tally.words_ahead.add(words);
+        }
+    }
+}
+
+fn rest(looks: u32) {
+    if looks.is_multiple_of(LOOKS) {
+        yield_now();
+    } else {
+        spin_loop();
+    }
+}

@@ -1,0 +1,186 @@
+//! The settings of a run, who changes them, and when.
+//!
+//! Workers keep a copy and look at a version before each unit, so a change costs a load where nothing changes. The tuner is fed by whichever worker finds
+//! an epoch complete; it belongs to the list and goes on where it was when the list is filled again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_policy::tune::{Counts, Epochs, KnobError, Knobs, Path, Tuner};
+use sinew_policy::worklist::Settings;
+use sinew_sync::atomic::{AtomicU64, Ordering};
+use sinew_sync::lock::Mutex;
+
+use super::tally::Report;
+
+/// Rows of its path that a tuner keeps: some MiB at most.
+const ROWS: usize = 10_000;
+
+/// How the settings of a worklist are chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Tuning {
+    /// These, until somebody changes them.
+    Fixed(Settings),
+    /// By the autotuner, with the thresholds that were found best for it.
+    Auto,
+    /// By the autotuner, with these thresholds.
+    AutoWith(Knobs),
+}
+
+/// Changes a worklist's settings while it runs, from any thread.
+///
+/// A worklist that is tuned has a tuner that goes on changing them.
+///
+/// ```
+/// use sinew::worklist::{Settings, Worklist};
+///
+/// let mut list: Worklist<u32> = (0..100).collect();
+/// let control = list.control();
+/// control.set(Settings::baseline(1).coalescing(true));
+/// let report = list.run(|_, _| Ok(()))?;
+/// assert_eq!((report.commits, report.coalesced), (100, 50));
+/// # Ok::<(), sinew::worklist::WorklistError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Control(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    settings: Mutex<Settings>,
+    /// Counts changes.
+    version: AtomicU64,
+}
+
+impl Control {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self(Arc::new(Shared { settings: Mutex::new(settings), version: AtomicU64::new(0) }))
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Settings {
+        *self.0.settings.lock()
+    }
+
+    /// Changes the settings. Each worker follows before its next unit. More threads than the pool has workers count as all of them, none as one.
+    pub fn set(&self, settings: Settings) {
+        *self.0.settings.lock() = settings;
+        // Release: pairs with the load in `version`, though the lock orders the settings anyway.
+        self.0.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Says in numbers how many all threads are.
+    pub(super) fn limit(&self, workers: usize) {
+        let mut settings = self.0.settings.lock();
+        settings.threads = settings.threads.min(workers);
+    }
+
+    #[inline]
+    pub(super) fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Acquire)
+    }
+}
+
+/// The tuner of a list, over all its runs.
+#[derive(Debug)]
+pub(super) struct Steering {
+    tuner: Tuner,
+    epochs: Epochs,
+    path: Path,
+    /// The totals of the runs before.
+    before: Counts,
+    began_ns: u64,
+    /// Processor time that looking took in this run.
+    pub(super) spent_ns: u64,
+}
+
+impl Steering {
+    pub(super) fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
+        Ok(Self {
+            tuner: Tuner::new(cores, knobs)?,
+            epochs: Epochs::new(0, cores),
+            path: Path::new(ROWS),
+            before: Counts::default(),
+            began_ns: 0,
+            spent_ns: 0,
+        })
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        self.tuner.settings()
+    }
+
+    /// Adds what the tuner did.
+    pub(super) fn complete<L>(&self, report: &mut Report<L>) {
+        report.tuning = Duration::from_nanos(self.spent_ns);
+        report.path = Some(self.path.clone());
+    }
+
+    pub(super) fn is_due(&self, counts: &Counts) -> bool {
+        self.epochs.is_due(self.before.commits + counts.commits)
+    }
+
+    /// The list has been filled with `units` units, to run on `cores` cores from now on.
+    pub(super) fn begin(&mut self, units: usize, cores: usize, now_ns: u64) {
+        self.tuner.set_cores(cores);
+        self.epochs.refill(units, cores, &self.before);
+        self.began_ns = now_ns;
+        self.spent_ns = 0;
+    }
+
+    /// The run is over, with these totals.
+    pub(super) fn end(&mut self, counts: Counts, now_ns: u64) {
+        self.before = self.totals(counts, now_ns);
+    }
+
+    /// Commits of a whole run after which it is worth looking.
+    pub(super) fn epoch_length(&self) -> u64 {
+        self.epochs.length()
+    }
+
+    /// Looks at the totals of this run, and answers the new settings if an epoch is over and they change.
+    pub(super) fn look(&mut self, counts: Counts, now_ns: u64) -> Option<Settings> {
+        let totals = self.totals(counts, now_ns);
+        let epoch = self.epochs.poll(&totals)?;
+        let before = self.tuner.settings();
+        self.path.push(&self.tuner.epoch(&epoch));
+        let after = self.tuner.settings();
+        (after != before).then_some(after)
+    }
+
+    fn totals(&self, counts: Counts, now_ns: u64) -> Counts {
+        let elapsed_ns = now_ns.saturating_sub(self.began_ns);
+        self.before.plus(&Counts { elapsed_ns, ..counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a copy of the settings that is never renewed.
+    #[test]
+    fn a_change_has_a_new_version() {
+        let control = Control::new(Settings::baseline(2));
+        let seen = control.version();
+        control.set(Settings::baseline(1));
+        assert!(control.version() != seen && control.settings() == Settings::baseline(1));
+    }
+
+    /// Would miss: a refill that starts the tuner over, takes the time between two runs for a slow epoch, or counts a run twice.
+    #[test]
+    fn a_tuner_goes_on_where_it_was_when_the_list_is_filled_again() {
+        let mut steering = Steering::new(2, Knobs::default()).unwrap();
+        let counts = |commits| Counts { commits, stalls: commits, ..Counts::default() };
+        steering.begin(400, 2, 1_000);
+        assert_eq!(steering.epoch_length(), 10);
+        assert_eq!(steering.look(counts(9), 1_500), None);
+        assert_eq!(steering.look(counts(10), 2_000), None, "the first epoch only fills the counters");
+        steering.end(counts(10), 2_000);
+        steering.begin(400, 2, 900_000);
+        let contended = steering.look(counts(10), 900_500).unwrap();
+        assert!(contended.stealing);
+        let rows = steering.path.rows();
+        assert_eq!(rows.iter().map(|row| row.counts.elapsed_ns).collect::<Vec<_>>(), [1_000, 500]);
+    }
+}

@@ -1,0 +1,108 @@
+//! What each worker counts, and what a run reports.
+
+use sinew_policy::tune::{Counts, Path};
+use sinew_policy::worklist::Settings;
+use sinew_sync::counter::Counter;
+use std::time::Duration;
+
+/// The counters of one seat; only whoever sits there adds.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) commits: Counter,
+    pub(super) aborts: Counter,
+    pub(super) stalls: Counter,
+    pub(super) steals: Counter,
+    pub(super) stolen: Counter,
+    pub(super) swaps: Counter,
+    pub(super) coalesced: Counter,
+    pub(super) added: Counter,
+    pub(super) favoured: Counter,
+    pub(super) ahead: Counter,
+    pub(super) words_ahead: Counter,
+}
+
+impl Tally {
+    /// What a tuner is told.
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            commits: self.commits.get(),
+            aborts: self.aborts.get(),
+            stalls: self.stalls.get(),
+            elapsed_ns: 0,
+        }
+    }
+}
+
+/// What a run of a worklist did.
+///
+/// The counters are of this run alone, all workers together; the path is of all runs of the list.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Report<L = ()> {
+    /// What each worker that took part has kept: see [`Work::Local`](super::Work::Local). In the order of their numbers.
+    pub locals: Vec<L>,
+    /// Units whose transaction was committed: each that was in the list or was added.
+    pub commits: u64,
+    /// Attempts that were given up.
+    pub aborts: u64,
+    /// Accesses to a list that had to wait for another.
+    pub stalls: u64,
+    /// Successful steals.
+    pub steals: u64,
+    /// Units that were stolen.
+    pub stolen: u64,
+    /// Units put back for another after aborts.
+    pub swaps: u64,
+    /// Transactions that committed two units.
+    pub coalesced: u64,
+    /// Units that units added.
+    pub added: u64,
+    /// Attempts that were made irrevocable, since those before them had all been given up.
+    pub favoured: u64,
+    /// Units that a helper ran ahead, or began to.
+    pub ahead: u64,
+    /// Words that helpers read ahead.
+    pub words_ahead: u64,
+    /// How long the run took.
+    pub elapsed: Duration,
+    /// The processor time that tuning took, all workers together.
+    pub tuning: Duration,
+    /// The settings at the end.
+    pub settings: Settings,
+    /// What the tuner did since the list was made, if it is tuned.
+    pub path: Option<Path>,
+}
+
+impl<L> Report<L> {
+    /// A report of what all seats have counted.
+    pub(super) fn of<'a>(
+        seats: &(impl Iterator<Item = &'a Tally> + Clone),
+        locals: Vec<L>,
+        settings: Settings,
+    ) -> Self {
+        let sum = |count: fn(&Tally) -> &Counter| seats.clone().map(|tally| count(tally).get()).sum();
+        Self {
+            locals,
+            commits: sum(|t| &t.commits),
+            aborts: sum(|t| &t.aborts),
+            stalls: sum(|t| &t.stalls),
+            steals: sum(|t| &t.steals),
+            stolen: sum(|t| &t.stolen),
+            swaps: sum(|t| &t.swaps),
+            coalesced: sum(|t| &t.coalesced),
+            added: sum(|t| &t.added),
+            favoured: sum(|t| &t.favoured),
+            ahead: sum(|t| &t.ahead),
+            words_ahead: sum(|t| &t.words_ahead),
+            elapsed: Duration::ZERO,
+            tuning: Duration::ZERO,
+            settings,
+            path: None,
+        }
+    }
+
+    /// Attempts given up for each unit that was committed; 0 where nothing was.
+    pub fn abort_ratio(&self) -> f64 {
+        if self.commits == 0 { 0.0 } else { self.aborts as f64 / self.commits as f64 }
+    }
+}

@@ -1,0 +1,182 @@
+//! Who works: seats that are taken and left while the list runs.
+//!
+//! Each worker of the pool has a seat in the run. A seat's task works on units, helps a worker, or leaves: because the settings have no use for it, or because it
+//! has found nothing to do for a while. Whoever sees that a seat is missing spawns a task for it again. So the number of workers follows the settings
+//! while the list runs, and idle workers are the pool's to put to sleep, or to use for something else.
+//!
+//! # The end
+//!
+//! Source: Góes (see the [room](super)), section 5.1.1: a count of searching workers. Differences: it is held against the number of workers that are here, and
+//! a worker counts as searching only while it has no unit in its hands and none in its own list.
+//!
+//! - E1: only a worker that is here and does not search adds units.
+//! - E2: when all that are here search, and every list was seen empty between two such looks, no unit is left: by E1 nobody could add one in between, and
+//!   a thief stops searching before it takes.
+//!
+//! A worker that leaves may leave units in its list, and then nobody may be left to see them. So the run looks once more after all have gone.
+
+use sinew_policy::worklist::{Settings, helpers};
+use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Who is here, and who of them searches.
+#[derive(Debug, Default)]
+pub(super) struct Team {
+    /// Workers here in the upper half, those that search in the lower.
+    present: AtomicU64,
+    /// Which seats have a task.
+    seats: Box<[AtomicBool]>,
+    /// The run is to end: a unit panicked.
+    stopped: AtomicBool,
+}
+
+const HERE: u64 = 1 << 32;
+
+/// What a seat does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Runs units.
+    Work,
+    /// Runs the next unit of a worker ahead of it.
+    Help(usize),
+    /// Nothing.
+    Leave,
+}
+
+impl Team {
+    pub(super) fn new(seats: usize) -> Self {
+        Self { seats: (0..seats).map(|_| AtomicBool::new(false)).collect(), ..Self::default() }
+    }
+
+    pub(super) fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// What `seat` does under these settings.
+    pub(super) fn role(&self, seat: usize, settings: &Settings) -> Role {
+        let helping = seat.wrapping_sub(settings.threads);
+        if seat < settings.threads {
+            Role::Work
+        } else if self.helps(helping, settings) {
+            Role::Help(helping)
+        } else {
+            Role::Leave
+        }
+    }
+
+    /// Whether `worker` has a helper under these settings.
+    pub(super) fn helps(&self, worker: usize, settings: &Settings) -> bool {
+        settings.lifespan > 0 && worker < helpers::helpers(settings.threads, self.seats())
+    }
+
+    /// The next seat from `first` on that should have a task and has none; it counts as taken from here on.
+    pub(super) fn take_seat(&self, settings: &Settings, first: usize) -> Option<usize> {
+        let wanted = |seat: &usize| self.role(*seat, settings) != Role::Leave;
+        (first..self.seats()).filter(wanted).find(|&seat| {
+            let taken = &self.seats[seat];
+            // Relaxed: the swap decides, and the spawn publishes.
+            !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Relaxed)
+        })
+    }
+
+    /// Whether `seat` has a task.
+    pub(super) fn is_taken(&self, seat: usize) -> bool {
+        // Relaxed: a hint for helpers, which look again.
+        self.seats[seat].load(Ordering::Relaxed)
+    }
+
+    /// The task of `seat` has ended.
+    pub(super) fn leave_seat(&self, seat: usize) {
+        // Release: whoever takes the seat finds what was left there, whose lock orders it as well.
+        self.seats[seat].store(false, Ordering::Release);
+    }
+
+    /// Whether a worker is missing.
+    pub(super) fn is_short(&self, settings: &Settings) -> bool {
+        // Relaxed: a hint; `take_seat` decides.
+        (self.present.load(Ordering::Relaxed) / HERE) < settings.threads as u64
+    }
+
+    /// A worker begins, not searching.
+    pub(super) fn enter(&self) {
+        // AcqRel, here and below: by the order of these changes the last of them has seen what all the others did before.
+        self.present.fetch_add(HERE, Ordering::AcqRel);
+    }
+
+    /// A worker that does not search ends.
+    pub(super) fn leave(&self) {
+        self.present.fetch_sub(HERE, Ordering::AcqRel);
+    }
+
+    pub(super) fn begin_search(&self) {
+        self.present.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn end_search(&self) {
+        self.present.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether nobody here has a unit.
+    pub(super) fn all_search(&self) -> bool {
+        let present = self.present.load(Ordering::Acquire);
+        present / HERE == present % HERE
+    }
+
+    /// Ends the run before its time.
+    pub(super) fn stop(&self) {
+        // Relaxed, as below: it publishes nothing; who has stopped is known from the end of its task.
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a helper for a worker that there is not, two roles of one seat, a helper on the core of a worker.
+    #[test]
+    fn seats_beyond_the_workers_help_the_first_of_them() {
+        let team = Team::new(5);
+        let roles = |settings: Settings| (0..5).map(|seat| team.role(seat, &settings)).collect::<Vec<_>>();
+        let settings = Settings::baseline(3);
+        assert_eq!(roles(settings), [Role::Work, Role::Work, Role::Work, Role::Leave, Role::Leave]);
+        let helped = settings.lifespan(10);
+        assert_eq!(roles(helped)[2..], [Role::Work, Role::Help(0), Role::Help(1)]);
+        assert_eq!((0..5).map(|worker| team.helps(worker, &helped)).filter(|&helped| helped).count(), 2);
+        assert_eq!(roles(Settings::baseline(1).lifespan(10))[2], Role::Leave);
+        assert!(!team.helps(0, &Settings::baseline(5).lifespan(10)));
+    }
+
+    /// Would miss: a seat with two tasks, and one that is never taken again.
+    #[test]
+    fn a_seat_has_one_task_at_a_time() {
+        let team = Team::new(3);
+        let settings = Settings::baseline(1).lifespan(1);
+        assert_eq!([0; 3].map(|_| team.take_seat(&settings, 0)), [Some(0), Some(1), None]);
+        team.leave_seat(0);
+        assert!(!team.is_taken(0) && team.is_taken(1));
+        assert_eq!([1, 0].map(|first| team.take_seat(&settings, first)), [None, Some(0)]);
+    }
+
+    /// Would miss: an end while somebody has a unit, and none once nobody has.
+    #[test]
+    fn the_run_is_over_when_all_that_are_here_search() {
+        let team = Team::new(2);
+        let settings = Settings::baseline(2);
+        team.enter();
+        assert!(!team.all_search() && team.is_short(&settings));
+        team.begin_search();
+        assert!(team.all_search());
+        team.enter();
+        assert!(!team.all_search() && !team.is_short(&settings));
+        team.leave();
+        assert!(team.all_search());
+        team.end_search();
+        team.leave();
+        assert!(team.all_search(), "nobody is here");
+    }
+}

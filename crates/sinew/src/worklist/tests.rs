@@ -1,0 +1,249 @@
+//! Whole runs, with real threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+use sinew_core::Pool;
+use sinew_stm::{TArray, TQueue, TVar};
+
+use super::*;
+
+/// More workers than cores, so that somebody is always interrupted in the middle.
+const WORKERS: usize = 4;
+
+fn pool() -> Pool {
+    Pool::builder().threads(WORKERS).build().unwrap()
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let swaps = proptest::option::of(1..4_u32);
+    (1..=WORKERS, any::<bool>(), any::<bool>(), swaps, prop_oneof![Just(0), Just(1), Just(100)]).prop_map(
+        |(threads, stealing, coalescing, swap_after, lifespan)| {
+            let settings = Settings::baseline(threads).stealing(stealing).coalescing(coalescing);
+            settings.swap_after(swap_after).lifespan(lifespan)
+        },
+    )
+}
+
+/// A unit that counts itself, and adds units until they are small: its value halved, twice.
+fn count(counts: &TArray<u64>, total: &TVar<u64>, list: &mut Worklist<usize>) -> Report<Vec<usize>> {
+    list.run_fold(
+        |tx, &unit, more| {
+            // Added by every attempt, so that those that are given up would show.
+            more.extend([unit / 2; 2].into_iter().filter(|&half| half > 0));
+            total.modify(tx, |n| n + 1)?;
+            counts.modify(tx, unit, |n| n + 1)?;
+            Ok(unit)
+        },
+        |seen: &mut Vec<usize>, unit| seen.push(unit),
+    )
+    .unwrap()
+}
+
+/// How often each number is a unit, of these and all that they add.
+fn expected(units: &[usize]) -> Vec<u64> {
+    let mut counts = vec![0; 64];
+    let mut left = units.to_vec();
+    while let Some(unit) = left.pop() {
+        counts[unit] += 1;
+        left.extend([unit / 2; 2].into_iter().filter(|&half| half > 0));
+    }
+    counts
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Would miss: a unit that is lost or run twice, one that an aborted attempt added, and an answer that is folded for an aborted attempt or twice: under any
+    /// settings, changed meanwhile, in a list that is filled again.
+    #[test]
+    fn every_unit_commits_once_under_any_settings(
+        units in proptest::collection::vec(1..64_usize, 1..40), choices in proptest::collection::vec(settings(), 1..4),
+    ) {
+        let pool = pool();
+        let mut list = Worklist::new().tune(Tuning::Fixed(choices[0])).speculative();
+        let control = list.control();
+        let (counts, total) = (TArray::new(64, 0_u64), TVar::new(0));
+        let right = expected(&units);
+        for round in 1..=2 {
+            list.extend(units.iter().copied());
+            let report = pool.run(|_| std::thread::scope(|s| {
+                s.spawn(|| choices.iter().for_each(|&settings| {
+                    control.set(settings);
+                    std::thread::yield_now();
+                }));
+                count(&counts, &total, &mut list)
+            }));
+            let commits: u64 = right.iter().sum();
+            prop_assert_eq!((report.commits, total.load()), (commits, round * commits));
+            prop_assert!(right.iter().enumerate().all(|(unit, n)| counts.load_all()[unit] == round * n));
+            let mut seen: Vec<usize> = report.locals.into_iter().flatten().collect();
+            seen.sort_unstable();
+            let runs = right.iter().enumerate().flat_map(|(unit, &n)| std::iter::repeat_n(unit, n as usize));
+            prop_assert!(seen.into_iter().eq(runs));
+            prop_assert_eq!(report.added, commits - units.len() as u64);
+            prop_assert!(list.is_empty());
+        }
+    }
+}
+
+/// Would miss: a tuner that is not fed, one that starts over at every refill, and a path that loses epochs.
+#[test]
+fn a_tuner_is_fed_with_what_all_workers_count() {
+    let (pool, sum) = (pool(), TVar::new(0_u64));
+    let mut list = Worklist::new().tune(Tuning::Auto);
+    let mut epochs = 0;
+    for round in 1..=3 {
+        list.extend(0..2_000_u64);
+        let report = pool.run(|_| list.run(|tx, unit| sum.modify(tx, |sum| sum + unit))).unwrap();
+        assert_eq!(sum.load(), round * 1_999_000);
+        let path = report.path.unwrap();
+        let seen = path.rows().iter().map(|row| row.epochs).sum::<u64>() + path.left_out();
+        assert!(seen > epochs, "{seen} epochs after {epochs}");
+        let counted: u64 = path.rows().iter().map(|row| row.counts.commits).sum();
+        assert!(counted <= round * 2_000);
+        epochs = seen;
+    }
+}
+
+/// Would miss: a worker's function that is called for each unit, never, or twice; and one that sees another worker's state.
+#[test]
+fn what_a_worker_keeps_is_begun_updated_and_ended_once() {
+    struct Calls<'a> {
+        total: &'a TVar<u64>,
+        log: Mutex<Vec<&'static str>>,
+    }
+    impl<'env> Work<'env> for Calls<'env> {
+        type Unit = u64;
+        type Value = u64;
+        type Local = u64;
+
+        fn init(&self, worker: usize) -> u64 {
+            assert!(worker < WORKERS);
+            self.log.lock().unwrap().push("init");
+            0
+        }
+        fn process<'tx>(&self, _: &mut Tx<'tx, 'env>, unit: &u64, _: &mut More<u64>) -> TxResult<u64> {
+            Ok(*unit)
+        }
+        fn fold(&self, local: &mut u64, value: u64) {
+            *local += value;
+        }
+        fn update<'tx>(&self, tx: &mut Tx<'tx, 'env>, local: &u64) -> TxResult<()> {
+            self.log.lock().unwrap().push("update");
+            self.total.modify(tx, |total| total + local)
+        }
+        fn destroy(&self, local: &mut u64) {
+            self.log.lock().unwrap().push("destroy");
+            *local = 0;
+        }
+    }
+    let (pool, total) = (pool(), TVar::new(0));
+    let calls = Calls { total: &total, log: Mutex::default() };
+    let report = pool.run(|_| (0..100).collect::<Worklist<u64>>().run_work(&calls)).unwrap();
+    assert_eq!((total.load(), report.locals.iter().sum::<u64>()), (4_950, 0));
+    let log = calls.log.into_inner().unwrap();
+    for name in ["init", "update", "destroy"] {
+        assert_eq!(log.iter().filter(|&&call| call == name).count(), report.locals.len(), "{name}");
+    }
+}
+
+/// Would miss: a panic that hangs the others or is lost, a unit that vanishes with it, and a list that cannot be run again.
+#[test]
+fn a_panic_ends_the_run_and_leaves_the_other_units() {
+    let (pool, sum) = (pool(), TVar::new(0_u64));
+    for choice in [Settings::baseline(4), Settings::baseline(2).stealing(true).coalescing(true).lifespan(9)] {
+        sum.store(0);
+        let mut list: Worklist<u64> = (0..500).collect();
+        list = list.tune(Tuning::Fixed(choice)).speculative();
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|_| {
+                list.run(|tx, &unit| {
+                    sum.modify(tx, |sum| sum + unit)?;
+                    if unit == 77 { std::panic::resume_unwind(Box::new("wanted")) } else { Ok(()) }
+                })
+            })
+        }));
+        assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"wanted"));
+        assert!((1..=500).contains(&list.len()));
+        pool.run(|_| list.run(|tx, unit| sum.modify(tx, |sum| sum + unit))).unwrap();
+        assert_eq!(sum.load(), 499 * 500 / 2);
+    }
+}
+
+/// Would miss: a unit that waits for another that is behind it in the list, in the same hands, or in the same transaction: even one worker gets through.
+#[test]
+fn a_unit_that_waits_lets_others_go_first() {
+    for threads in 1..=2 {
+        for coalescing in [false, true] {
+            let choice = Settings::baseline(threads).stealing(true).coalescing(coalescing);
+            let (queue, pool) = (TQueue::new(), pool());
+            // Half of the units take what the other half puts there; the takers come first.
+            let mut list = Worklist::from([[false; 50], [true; 50]].concat()).tune(Tuning::Fixed(choice));
+            let report = pool.run(|_| {
+                list.run(|tx, taker| match taker {
+                    false => queue.push(tx, 1_u8),
+                    true => match queue.pop(tx)? {
+                        Some(_) => Ok(()),
+                        None => tx.retry(),
+                    },
+                })
+            });
+            assert_eq!(report.unwrap().commits, 100);
+        }
+    }
+}
+
+/// Would miss: a unit that others overtake for ever.
+#[test]
+fn a_long_unit_among_short_ones_commits() {
+    let (pool, cells) = (pool(), TArray::new(64, 0_u64));
+    let mut list: Worklist<usize> =
+        (0..20_000).map(|unit| if unit % 1_000 == 0 { 64 } else { unit % 64 }).collect();
+    list = list.tune(Tuning::Fixed(Settings::baseline(WORKERS)));
+    let report = pool.run(|_| {
+        list.run(|tx, &unit| match unit {
+            64 => (0..64).try_for_each(|cell| cells.modify(tx, cell, |n| n + 1)),
+            cell => cells.modify(tx, cell, |n| n + 1),
+        })
+    });
+    assert_eq!(report.unwrap().commits, 20_000);
+    assert_eq!(cells.load_all().iter().sum::<u64>(), 20 * 64 + 19_980);
+}
+
+/// Would miss: an error that does not name the value or the way out.
+#[test]
+fn what_cannot_be_run_is_said() {
+    let pool = pool();
+    let error = |list: Worklist<u8>| {
+        let mut list = list;
+        pool.run(|_| list.run(|_, _| Ok(()))).unwrap_err().to_string()
+    };
+    let one = || Worklist::from(vec![1_u8]);
+    assert!(error(Worklist::new()).contains("`push`"));
+    let mut none = Settings::baseline(1);
+    none.threads = 0;
+    assert!(error(one().tune(Tuning::Fixed(none))).contains("0 threads"));
+    let many = error(one().tune(Tuning::Fixed(Settings::baseline(9))));
+    assert!(many.contains("9 threads") && many.contains("4 workers"), "{many}");
+    let helped = Settings::baseline(1).lifespan(3);
+    assert!(error(one().tune(Tuning::Fixed(helped))).contains("`speculative`"));
+    let knobs = Knobs { alpha: 0.0, ..Knobs::default() };
+    assert!(error(one().tune(Tuning::AutoWith(knobs))).contains("alpha is 0"));
+}
+
+/// Would miss: a plain list that loses what units add.
+#[test]
+fn units_without_transactions_run_once_as_well() {
+    let (pool, sum) = (pool(), Mutex::new(0));
+    let mut list: Worklist<u64> = (1..100).collect();
+    let report = pool.run(|_| {
+        list.run_plain(|&unit, more| {
+            *sum.lock().unwrap() += unit;
+            more.extend((unit < 100).then_some(unit + 100));
+        })
+    });
+    assert_eq!(report.unwrap().commits, 198);
+    assert_eq!(sum.into_inner().unwrap(), 2 * 4_950 + 9_900);
+}

@@ -1,0 +1,274 @@
+//! What is done with each unit, and around it.
+
+use std::marker::PhantomData;
+
+use sinew_stm::{Transaction, Tx, TxResult};
+
+/// What a transactional worklist runs: for each unit [`process`](Self::process), and around that what each worker keeps.
+///
+/// For a function alone there is [`Worklist::run`](super::Worklist::run). `'env` is what surrounds the run: variables are borrowed from there.
+///
+/// The bank of Góes' thesis, whose workers count their deposits:
+///
+/// ```
+/// use sinew::stm::{TVar, Tx, TxResult};
+/// use sinew::worklist::{More, Work, Worklist};
+///
+/// struct Bank<'a> {
+///     balance: &'a TVar<u64>,
+///     deposits: &'a TVar<u64>,
+/// }
+///
+/// impl<'env> Work<'env> for Bank<'env> {
+///     type Unit = u64;
+///     type Value = ();
+///     type Local = u64;
+///
+///     fn init(&self, _worker: usize) -> u64 {
+///         0
+///     }
+///     fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, amount: &u64, _: &mut More<u64>) -> TxResult<()> {
+///         self.balance.modify(tx, |balance| balance + amount)
+///     }
+///     fn fold(&self, deposits: &mut u64, (): ()) {
+///         *deposits += 1;
+///     }
+///     fn update<'tx>(&self, tx: &mut Tx<'tx, 'env>, deposits: &u64) -> TxResult<()> {
+///         self.deposits.modify(tx, |sum| sum + deposits)
+///     }
+/// }
+///
+/// let (balance, deposits) = (TVar::new(0), TVar::new(0));
+/// let bank = Bank { balance: &balance, deposits: &deposits };
+/// Worklist::from(vec![10; 100]).run_work(&bank)?;
+/// assert_eq!((balance.load(), deposits.load()), (1_000, 100));
+/// # Ok::<(), sinew::worklist::WorklistError>(())
+/// ```
+pub trait Work<'env>: Sync {
+    /// A unit. Workers hand it to each other and to helpers.
+    type Unit: Send + Sync;
+    /// What a unit answers, for [`fold`](Self::fold).
+    type Value;
+    /// What a worker keeps.
+    type Local: Send;
+
+    /// Before a worker's first unit of a run; `worker` is its number, below the number of workers of the pool.
+    fn init(&self, worker: usize) -> Self::Local;
+
+    /// One unit, as a transaction; possibly a part of one with another unit. Units given to `more` are added once it has committed.
+    ///
+    /// # Errors
+    ///
+    /// Hand on those of the variables: the attempt is repeated, or another unit tried first.
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        unit: &Self::Unit,
+        more: &mut More<Self::Unit>,
+    ) -> TxResult<Self::Value>;
+
+    /// Once for each unit, after its commit and outside of it, on the worker that ran it. So an attempt that was given up leaves no trace.
+    fn fold(&self, local: &mut Self::Local, value: Self::Value);
+
+    /// Once for each worker after the last unit, as a transaction of its own.
+    ///
+    /// # Errors
+    ///
+    /// Hand on those of the variables: the attempt is repeated.
+    fn update<'tx>(&self, tx: &mut Tx<'tx, 'env>, local: &Self::Local) -> TxResult<()> {
+        let _ = (tx, local);
+        Ok(())
+    }
+
+    /// Once for each worker at the very end, outside of transactions.
+    fn destroy(&self, local: &mut Self::Local) {
+        let _ = local;
+    }
+}
+
+/// Units that a unit adds.
+#[derive(Debug)]
+pub struct More<U>(pub(super) Vec<U>);
+
+impl<U> More<U> {
+    /// Adds `unit` to the worklist, once the transaction has committed.
+    pub fn push(&mut self, unit: U) {
+        self.0.push(unit);
+    }
+}
+
+impl<U> Extend<U> for More<U> {
+    fn extend<I: IntoIterator<Item = U>>(&mut self, units: I) {
+        self.0.extend(units);
+    }
+}
+
+/// How an attempt went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// Others were in the way: it may be repeated.
+    Conflict,
+    /// It waits for something that others bring about.
+    Waits,
+}
+
+/// What the workers run: transactions, or plain functions.
+pub(super) trait Run: Sync {
+    type Unit: Send + Sync;
+    type Value;
+    type Local: Send;
+
+    fn init(&self, worker: usize) -> Self::Local;
+    /// Runs the units as one. After a failure nothing has happened, and what is in `values` and `more` is dropped.
+    fn attempt<'u>(
+        &self,
+        units: impl Iterator<Item = &'u Self::Unit>,
+        values: &mut Vec<Self::Value>,
+        more: &mut More<Self::Unit>,
+        favoured: bool,
+    ) -> Result<(), Failure>
+    where
+        Self::Unit: 'u;
+    fn fold(&self, local: &mut Self::Local, value: Self::Value);
+    fn finish(&self, local: &mut Self::Local);
+    /// Runs a unit ahead of its worker, without effect. Answers how many words were read.
+    fn run_ahead(&self, unit: &Self::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64;
+}
+
+/// Units as transactions.
+pub(super) struct Transactional<'w, 'env, W> {
+    pub(super) work: &'w W,
+    pub(super) how: Transaction,
+    pub(super) environment: PhantomData<fn(&'env ()) -> &'env ()>,
+}
+
+impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
+    type Unit = W::Unit;
+    type Value = W::Value;
+    type Local = W::Local;
+
+    fn init(&self, worker: usize) -> W::Local {
+        self.work.init(worker)
+    }
+
+    fn attempt<'u>(
+        &self,
+        units: impl Iterator<Item = &'u W::Unit>,
+        values: &mut Vec<W::Value>,
+        more: &mut More<W::Unit>,
+        favoured: bool,
+    ) -> Result<(), Failure>
+    where
+        W::Unit: 'u,
+    {
+        let how = if favoured { self.how.patience(0) } else { self.how };
+        let mut waits = false;
+        let attempt = how.attempt(|tx| {
+            for unit in units {
+                values.push(self.work.process(tx, unit, more).inspect_err(|stop| waits = stop.is_retry())?);
+            }
+            Ok(())
+        });
+        attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
+    }
+
+    fn fold(&self, local: &mut W::Local, value: W::Value) {
+        self.work.fold(local, value);
+    }
+
+    fn finish(&self, local: &mut W::Local) {
+        let kept = &*local;
+        self.how.atomically(|tx| self.work.update(tx, kept));
+        self.work.destroy(local);
+    }
+
+    fn run_ahead(&self, _unit: &W::Unit, _lifespan: u32, _stopped: &dyn Fn() -> bool) -> u64 {
+        0
+    }
+}
+
+/// A function as work, with a fold of what it answers.
+pub(super) struct Functions<U, V, L, F, G> {
+    process: F,
+    fold: G,
+    types: PhantomData<fn(U) -> (V, L)>,
+}
+
+impl<U, V, L, F, G> Functions<U, V, L, F, G> {
+    pub(super) fn new(process: F, fold: G) -> Self {
+        Self { process, fold, types: PhantomData }
+    }
+}
+
+impl<'env, U, V, L, F, G> Work<'env> for Functions<U, V, L, F, G>
+where
+    U: Send + Sync,
+    L: Default + Send,
+    F: for<'tx> Fn(&mut Tx<'tx, 'env>, &U, &mut More<U>) -> TxResult<V> + Sync,
+    G: Fn(&mut L, V) + Sync,
+{
+    type Unit = U;
+    type Value = V;
+    type Local = L;
+
+    fn init(&self, _worker: usize) -> L {
+        L::default()
+    }
+
+    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, unit: &U, more: &mut More<U>) -> TxResult<V> {
+        (self.process)(tx, unit, more)
+    }
+
+    fn fold(&self, local: &mut L, value: V) {
+        (self.fold)(local, value);
+    }
+}
+
+/// Units without transactions: every attempt succeeds.
+pub(super) struct Plain<U, V, L, F, G>(Functions<U, V, L, F, G>);
+
+impl<U, V, L, F, G> Plain<U, V, L, F, G> {
+    pub(super) fn new(process: F, fold: G) -> Self {
+        Self(Functions::new(process, fold))
+    }
+}
+
+impl<U, V, L, F, G> Run for Plain<U, V, L, F, G>
+where
+    U: Send + Sync,
+    L: Default + Send,
+    F: Fn(&U, &mut More<U>) -> V + Sync,
+    G: Fn(&mut L, V) + Sync,
+{
+    type Unit = U;
+    type Value = V;
+    type Local = L;
+
+    fn init(&self, _worker: usize) -> L {
+        L::default()
+    }
+
+    fn attempt<'u>(
+        &self,
+        units: impl Iterator<Item = &'u U>,
+        values: &mut Vec<V>,
+        more: &mut More<U>,
+        _favoured: bool,
+    ) -> Result<(), Failure>
+    where
+        U: 'u,
+    {
+        values.extend(units.map(|unit| (self.0.process)(unit, more)));
+        Ok(())
+    }
+
+    fn fold(&self, local: &mut L, value: V) {
+        (self.0.fold)(local, value);
+    }
+
+    fn finish(&self, _local: &mut L) {}
+
+    fn run_ahead(&self, _unit: &U, _lifespan: u32, _stopped: &dyn Fn() -> bool) -> u64 {
+        0
+    }
+}
