@@ -3,9 +3,9 @@
 use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
-    blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, intruder, jacobi, matmul,
-    multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts,
-    wordcount,
+    bank, blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, intruder, jacobi,
+    matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts,
+    vacation, wordcount,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -65,7 +65,9 @@ static APPS: &[App] = &[
     streamcluster::APP,
     fluidanimate::APP,
     numbercount::APP,
+    bank::APP,
     intruder::APP,
+    vacation::APP,
 ];
 
 /// All applications, in the order in which they are shown.

@@ -45,8 +45,10 @@
 //! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
+//! | `bank` | deposits, transfers and audits | transactions, by hand or in a worklist |
 //! | `intruder` | attacks in a stream of packets | transactions, by hand or in a worklist |
-//! | `crew`, `lettered` | the whole pool at once; sizes like `a10-l16` | |
+//! | `vacation` | a travel agency's bookings | transactions, by hand or in a worklist |
+//! | `crew`, `listing`, `lettered` | the whole pool at once; worklists; sizes like `a10-l16` | |
 //! | `published` | the parameters of published experiments | |
 //!
 //! # Not handled
@@ -54,6 +56,7 @@
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
+mod bank;
 mod blackscholes;
 mod cholesky;
 mod convex_hull;
@@ -69,6 +72,7 @@ mod heat;
 mod intruder;
 pub mod jacobi;
 mod lettered;
+mod listing;
 mod loops;
 mod matmul;
 mod memory;
@@ -88,6 +92,7 @@ mod stress;
 mod swaptions;
 mod text;
 mod uts;
+mod vacation;
 mod wordcount;
 
 pub use app::{App, all, find};

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use sinew::Schedule;
+use sinew::worklist::Tuning;
 
 /// How large a problem to prepare.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,6 +49,8 @@ pub struct Options {
     pub path: Option<PathBuf>,
     /// Whether applications with transactions run the version that is written by hand instead of the worklist.
     pub by_hand: bool,
+    /// How worklists are tuned; without one, each worker has a list and steals.
+    pub tuning: Option<Tuning>,
 }
 
 /// Why an application could not be prepared.

@@ -1,13 +1,15 @@
 //! The parameter sets of published experiments, so that they can be run again by name.
 //!
-//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), Table 1, here `wool`; and a
-//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`.
+//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), Table 1, here `wool`; a
+//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`; and Chi Cao Minh,
+//! JaeWoong Chung, Christos Kozyrakis and Kunle Olukotun, *STAMP: Stanford transactional applications for multi-processing* (2008), Table IV,
+//! here `stamp`.
 
 /// A problem of a published experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Published {
-    /// The experiment's short name: `wool` or `tbb`.
+    /// The experiment's short name: `wool`, `tbb` or `stamp`.
     pub source: &'static str,
     /// The [application](crate::find).
     pub app: &'static str,
@@ -23,6 +25,10 @@ const fn wool(app: &'static str, size: &'static str, note: &'static str) -> Publ
 
 const fn tbb(app: &'static str, size: &'static str, note: &'static str) -> Published {
     Published { source: "tbb", app, size, note }
+}
+
+const fn stamp(app: &'static str, size: &'static str, note: &'static str) -> Published {
+    Published { source: "stamp", app, size, note }
 }
 
 static PUBLISHED: &[Published] = &[
@@ -62,6 +68,13 @@ static PUBLISHED: &[Published] = &[
     tbb("streamcluster", "16384", "streamcluster, 16,384 points: most loaded, sorted lists"),
     tbb("fluidanimate", "500000", "fluidanimate, 500K particles: profile"),
     tbb("numbercount", "12000", "word count, 12,000 x 12,000 numbers: nearest"),
+    stamp("intruder", "a10-l4-n2038-s1", "intruder: 2,038 flows of up to 4 bytes"),
+    stamp("intruder", "a10-l16-n4096-s1", "intruder+: 4,096 flows of up to 16 bytes"),
+    stamp("intruder", "a10-l128-n262144-s1", "intruder++: 262,144 flows of up to 128 bytes"),
+    stamp("vacation", "n4-q60-u90-r16384-t4096", "vacation-high: 4,096 sessions"),
+    stamp("vacation", "n4-q60-u90-r1048576-t4194304", "vacation-high++: 4,194,304 sessions"),
+    stamp("vacation", "n2-q90-u98-r16384-t4096", "vacation-low: 4,096 sessions"),
+    stamp("vacation", "n2-q90-u98-r1048576-t4194304", "vacation-low++: 4,194,304 sessions"),
 ];
 
 /// All of them, by source and application, as the sources list them.

@@ -10,7 +10,9 @@
 //!
 //! Differences: fragments are put in order when a flow is complete, not as they arrive; and one automaton looks for all signatures.
 
+mod by_hand;
 mod detector;
+mod listed;
 mod reassembly;
 mod traffic;
 
@@ -20,15 +22,16 @@ use std::iter;
 use std::ops::Range;
 
 use sinew::Worker;
-use sinew_stm::{TQueue, atomically};
+use sinew::worklist::Tuning;
 
 use crate::app::App;
-use crate::crew::crew;
 use crate::lettered::Lettered;
 use crate::memory::room;
 use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
+use by_hand::ByHand;
 use detector::{Detector, Findings, Inspector};
+use listed::Listed;
 use reassembly::Reassembly;
 use traffic::{Packet, Shape, Traffic};
 
@@ -66,32 +69,23 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     room(APP.name, bytes.saturating_mul(size_of::<Packet>() as u64))?;
     let detector = Detector::new();
     let traffic = Traffic::generate(shape, &detector);
-    Ok(problem(Intruder { shape, traffic, detector }))
+    let Options { by_hand, tuning, .. } = *options;
+    Ok(problem(Intruder { shape, traffic, detector, by_hand, tuning }))
 }
 
 struct Intruder {
     shape: Shape,
     traffic: Traffic,
     detector: Detector,
+    by_hand: bool,
+    tuning: Option<Tuning>,
 }
 
-/// What the parallel versions share.
-struct Shared {
-    /// Packets that have arrived, by index.
-    captured: TQueue<u32>,
-    reassembly: Reassembly,
-    /// First packets of complete flows.
-    complete: TQueue<u32>,
-}
-
-impl Shared {
-    /// For packets with these indices.
-    fn new(indices: Range<u32>) -> Self {
-        let captured = TQueue::new();
-        let reassembly = Reassembly::new(indices.len());
-        indices.for_each(|index| atomically(|tx| captured.push(tx, index)));
-        Self { captured, reassembly, complete: TQueue::new() }
-    }
+/// What a version works on besides the traffic.
+enum Input {
+    Serial,
+    ByHand(Box<ByHand>),
+    Listed(Box<Listed>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -120,55 +114,11 @@ impl Intruder {
         0..self.traffic.packets.len() as u32
     }
 
-    /// One worker's part of the version by hand: packets until there are none.
-    fn detect(&self, shared: &Shared) -> Findings {
-        let mut inspector = self.inspector();
-        while let Some(index) = atomically(|tx| shared.captured.pop(tx)) {
-            self.decode(shared, index);
-            if let Some(mut fragments) = next_complete(shared) {
-                inspector.inspect(&mut fragments);
-            }
-        }
-        inspector.found
+    fn reassembly(&self) -> Reassembly {
+        Reassembly::new(self.traffic.packets.len())
     }
 
-    fn decode(&self, shared: &Shared, index: u32) {
-        let packet = self.packet(index);
-        atomically(|tx| match shared.reassembly.enter(tx, index, packet)? {
-            Some(first) => shared.complete.push(tx, first),
-            None => Ok(()),
-        });
-    }
-}
-
-/// The fragments of a flow that is complete, if there is one.
-fn next_complete(shared: &Shared) -> Option<Vec<u32>> {
-    atomically(|tx| {
-        let first = shared.complete.pop(tx)?;
-        first.map(|first| shared.reassembly.fragments(tx, first)).transpose()
-    })
-}
-
-impl Solve for Intruder {
-    type Input = Shared;
-    type Answer = Verdict;
-
-    fn size(&self) -> String {
-        let Shape { attack_percent, longest, flows, seed } = self.shape;
-        let packets = self.traffic.packets.len();
-        format!("{}, {packets} packets", LETTERED.show([attack_percent, longest, flows, seed]))
-    }
-
-    /// The serial version has no use for it.
-    fn input(&self) -> Shared {
-        Shared::new(0..0)
-    }
-
-    fn parallel_input(&self) -> Shared {
-        Shared::new(self.indices())
-    }
-
-    fn serial(&self, _: Shared) -> Verdict {
+    fn search(&self) -> Verdict {
         let mut inspector = self.inspector();
         let mut flows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for index in self.indices() {
@@ -181,10 +131,40 @@ impl Solve for Intruder {
         }
         Verdict { found: iter::once(inspector.found).sum(), left: flows.len() }
     }
+}
 
-    fn parallel(&self, worker: &Worker, shared: Shared) -> Verdict {
-        let found = crew(worker, |_| self.detect(&shared)).into_iter().sum();
-        Verdict { found, left: atomically(|tx| shared.reassembly.left(tx)) }
+impl Solve for Intruder {
+    type Input = Input;
+    type Answer = Verdict;
+
+    fn size(&self) -> String {
+        let Shape { attack_percent, longest, flows, seed } = self.shape;
+        let packets = self.traffic.packets.len();
+        format!("{}, {packets} packets", LETTERED.show([attack_percent, longest, flows, seed]))
+    }
+
+    fn input(&self) -> Input {
+        Input::Serial
+    }
+
+    fn parallel_input(&self) -> Input {
+        if self.by_hand {
+            Input::ByHand(Box::new(ByHand::new(self)))
+        } else {
+            Input::Listed(Box::new(Listed::new(self)))
+        }
+    }
+
+    fn serial(&self, _: Input) -> Verdict {
+        self.search()
+    }
+
+    fn parallel(&self, worker: &Worker, input: Input) -> Verdict {
+        match input {
+            Input::Serial => self.search(),
+            Input::ByHand(shared) => shared.run(worker, self),
+            Input::Listed(mut shared) => shared.run(self),
+        }
     }
 
     /// Exactly the planted attacks are found, every flow was put together as it was sent, and nothing is left.
@@ -207,7 +187,8 @@ mod tests {
 
     fn intruder(attack_percent: u64, longest: u64) -> Intruder {
         let (shape, detector) = (Shape { attack_percent, longest, flows: 60, seed: 5 }, Detector::new());
-        Intruder { shape, traffic: Traffic::generate(shape, &detector), detector }
+        let traffic = Traffic::generate(shape, &detector);
+        Intruder { shape, traffic, detector, by_hand: false, tuning: None }
     }
 
     /// Would miss: an attack that is neither planted nor found.
@@ -233,12 +214,13 @@ mod tests {
     fn flows_of_one_fragment_and_all_attacks_and_no_attacks_are_handled_by_every_version() {
         let pool = sinew::Pool::builder().threads(2).build().unwrap();
         for (percent, longest) in [(0, 1), (0, 30), (100, 1)] {
-            let intruder = intruder(percent, longest);
-            let serial = intruder.serial(intruder.input());
-            let input = intruder.parallel_input();
-            let parallel = pool.run(|worker| intruder.parallel(worker, input));
-            intruder.check(&serial).unwrap();
-            assert_eq!(serial, parallel);
+            for by_hand in [false, true] {
+                let intruder = Intruder { by_hand, ..intruder(percent, longest) };
+                let input = intruder.parallel_input();
+                let parallel = pool.run(|worker| intruder.parallel(worker, input));
+                intruder.check(&parallel).unwrap();
+                assert_eq!(intruder.serial(intruder.input()), parallel);
+            }
         }
     }
 

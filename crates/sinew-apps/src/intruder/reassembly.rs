@@ -4,7 +4,7 @@
 //! in transactions. The map leads to the fragment that came first; its link also has the count, and later fragments are
 //! hung in behind it. So a packet of a flow that is known changes two links, and the map is changed only by the first and by the last.
 
-use sinew_stm::{TMap, TVar, Tx, TxResult};
+use sinew::stm::{TMap, TVar, Tx, TxResult, atomically};
 
 use super::traffic::Packet;
 
@@ -82,15 +82,13 @@ impl Reassembly {
     }
 
     /// How many flows have begun and are not complete.
-    pub(super) fn left<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<usize> {
-        Ok(self.flows.to_vec(tx)?.len())
+    pub(super) fn left(&self) -> usize {
+        atomically(|tx| self.flows.to_vec(tx)).len()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use sinew_stm::atomically;
-
     use super::super::detector::Detector;
     use super::super::traffic::{Shape, Traffic};
     use super::*;
@@ -116,7 +114,7 @@ mod tests {
                 let of_flow = (0..=index).filter(|&at| traffic.packets[at as usize].flow == packet.flow);
                 assert_eq!(fragments, of_flow.collect::<Vec<_>>());
             }
-            assert_eq!(atomically(|tx| reassembly.left(tx)), begun);
+            assert_eq!(reassembly.left(), begun);
         }
         assert_eq!(begun, 0);
     }
