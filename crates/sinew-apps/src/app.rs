@@ -4,8 +4,8 @@ use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
     bank, blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, intruder, jacobi,
-    matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts,
-    vacation, wordcount,
+    kmeans, labyrinth, matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster,
+    stress, swaptions, uts, vacation, wordcount, yada,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -68,6 +68,9 @@ static APPS: &[App] = &[
     bank::APP,
     intruder::APP,
     vacation::APP,
+    kmeans::APP,
+    labyrinth::APP,
+    yada::APP,
 ];
 
 /// All applications, in the order in which they are shown.

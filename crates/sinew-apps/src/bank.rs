@@ -18,9 +18,8 @@ use sinew::worklist::{More, Tuning, Work, Worklist};
 
 use crate::app::App;
 use crate::crew::{crew, share};
-use crate::listing::{work_off, worklist};
 use crate::memory::room;
-use crate::options::{Error, Options};
+use crate::options::{Error, Options, worklist};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use crate::product::Product;
 
@@ -268,8 +267,9 @@ impl Solve for Bank {
     }
 
     fn parallel_input(&self) -> Worklist<Order> {
-        let listed: &[Order] = if self.by_hand { &[] } else { &self.orders };
-        worklist(listed.iter().copied(), self.tuning)
+        let mut list = worklist(self.tuning);
+        list.extend(self.orders.iter().copied().filter(|_| !self.by_hand));
+        list
     }
 
     fn serial(&self, _: Worklist<Order>) -> Ledger {
@@ -281,7 +281,7 @@ impl Solve for Bank {
         if self.by_hand {
             crew(worker, |member| shared.serve(&self.orders[share(self.orders.len(), member, workers)]));
         } else {
-            work_off(&mut list, &Clerks(&shared));
+            list.run_work(&Clerks(&shared)).unwrap_or_else(|error| panic!("{error}"));
         }
         shared.into_ledger()
     }

@@ -1,105 +1,116 @@
-//! Sizes of several numbers with a letter each, such as `a10-l16-n4096-s1`: the options of the programs of the STAMP suite, in one word.
+//! Sizes of numbers with letters, such as `x48-y48-z3-n64` for a grid and paths through it.
+//!
+//! That is how the STAMP suite names its inputs: the name of a file without the words around it is a size here.
 
 use std::ops::RangeInclusive;
 
 use crate::options::{Error, Size};
 
-/// Names that stand for sizes, and what exact ones may say: every letter once, in any order.
+/// A number of a size.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub(crate) name: char,
+    pub(crate) tiny: f64,
+    pub(crate) small: f64,
+    /// Also stands for the number where an exact size leaves it out.
+    pub(crate) full: f64,
+    pub(crate) range: RangeInclusive<f64>,
+    /// Whether it may have a fraction.
+    pub(crate) fraction: bool,
+}
+
+/// Named sizes, and exact ones with the ranges of their numbers.
 #[derive(Debug)]
 pub(crate) struct Lettered<const N: usize> {
     pub(crate) app: &'static str,
     pub(crate) sizes: &'static str,
-    pub(crate) letters: [char; N],
-    pub(crate) ranges: [RangeInclusive<u64>; N],
-    pub(crate) tiny: [u64; N],
-    pub(crate) small: [u64; N],
-    pub(crate) full: [u64; N],
-    /// Further names.
-    pub(crate) named: &'static [(&'static str, [u64; N])],
+    pub(crate) letters: [Letter; N],
 }
 
 impl<const N: usize> Lettered<N> {
     /// The numbers a size stands for, in the order of the letters; digits may be grouped with `_`.
-    pub(crate) fn pick(&self, size: &Size) -> Result<[u64; N], Error> {
+    pub(crate) fn pick(&self, size: &Size) -> Result<[f64; N], Error> {
         match size {
-            Size::Tiny => Ok(self.tiny),
-            Size::Small => Ok(self.small),
-            Size::Full => Ok(self.full),
-            Size::Exact(text) => {
-                self.named(text).or_else(|| self.parse(text)).ok_or_else(|| self.error(text))
-            }
+            Size::Tiny => Ok(self.letters.each_ref().map(|letter| letter.tiny)),
+            Size::Small => Ok(self.letters.each_ref().map(|letter| letter.small)),
+            Size::Full => Ok(self.letters.each_ref().map(|letter| letter.full)),
+            Size::Exact(text) => self.parse(text).ok_or_else(|| self.impossible(text.clone())),
         }
     }
 
-    fn named(&self, text: &str) -> Option<[u64; N]> {
-        self.named.iter().find(|(name, _)| *name == text).map(|&(_, numbers)| numbers)
+    /// There is no such size.
+    pub(crate) fn impossible(&self, given: String) -> Error {
+        Error::Size { app: self.app, given, sizes: self.sizes }
     }
 
-    fn parse(&self, text: &str) -> Option<[u64; N]> {
-        let mut numbers = [None; N];
+    fn parse(&self, text: &str) -> Option<[f64; N]> {
+        let mut numbers = self.letters.each_ref().map(|letter| letter.full);
         for part in text.split('-') {
-            let letter = part.chars().next()?;
-            let at = self.letters.iter().position(|&known| known == letter)?;
-            let number = part[letter.len_utf8()..].replace('_', "").parse().ok()?;
-            let first = numbers[at].replace(number).is_none();
-            (first && self.ranges[at].contains(&number)).then_some(())?;
+            let at = self.letters.iter().position(|letter| part.starts_with(letter.name))?;
+            numbers[at] = self.letters[at].number(part)?;
         }
-        numbers.iter().all(Option::is_some).then(|| numbers.map(Option::unwrap_or_default))
+        Some(numbers)
     }
+}
 
-    /// What is said about a size that there is not.
-    pub(crate) fn error(&self, given: &str) -> Error {
-        Error::Size { app: self.app, given: given.to_owned(), sizes: self.sizes }
+impl Letter {
+    /// The number behind the letter.
+    fn number(&self, part: &str) -> Option<f64> {
+        let digits = part.strip_prefix(self.name)?.replace('_', "");
+        let number: f64 = digits.parse().ok()?;
+        let possible = self.range.contains(&number) && (self.fraction || number.fract() == 0.0);
+        possible.then_some(number)
     }
+}
 
-    /// Numbers as a size.
-    pub(crate) fn show(&self, numbers: [u64; N]) -> String {
-        let parts = self.letters.iter().zip(numbers).map(|(letter, number)| format!("{letter}{number}"));
-        parts.collect::<Vec<_>>().join("-")
-    }
+/// A number without a fraction, with its `[tiny, small, full]` values.
+pub(crate) const fn whole(name: char, named: [f64; 3], range: RangeInclusive<f64>) -> Letter {
+    let [tiny, small, full] = named;
+    Letter { name, tiny, small, full, range, fraction: false }
+}
+
+/// A number that may have a fraction.
+pub(crate) const fn fraction(name: char, named: [f64; 3], range: RangeInclusive<f64>) -> Letter {
+    Letter { fraction: true, ..whole(name, named, range) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SIZES: &str = "`a1-b20`, a from 0 to 9, b from 1 to 100, or `large`";
+    const SIZES: &str = "n10-t0.5";
 
     const LETTERED: Lettered<2> = Lettered {
         app: "x",
         sizes: SIZES,
-        letters: ['a', 'b'],
-        ranges: [0..=9, 1..=100],
-        tiny: [1, 2],
-        small: [3, 4],
-        full: [5, 6],
-        named: &[("large", [7, 8])],
+        letters: [whole('n', [1.0, 2.0, 3.0], 1.0..=20_000.0), fraction('t', [0.1, 0.2, 0.3], 0.0..=1.0)],
     };
+
+    fn pick(text: &str) -> Result<[f64; 2], Error> {
+        LETTERED.pick(&text.parse().unwrap())
+    }
 
     /// Would miss: a number that is read into the wrong place.
     #[test]
-    fn sizes_have_names_and_numbers_in_any_order() {
+    fn sizes_have_names_and_letters_in_any_order() {
         let sizes = [
-            ("tiny", [1, 2]),
-            ("small", [3, 4]),
-            ("full", [5, 6]),
-            ("large", [7, 8]),
-            ("a0-b1_00", [0, 100]),
-            ("b7-a9", [9, 7]),
+            ("tiny", [1.0, 0.1]),
+            ("small", [2.0, 0.2]),
+            ("full", [3.0, 0.3]),
+            ("n7-t0.05", [7.0, 0.05]),
+            ("t1-n20_000", [20_000.0, 1.0]),
+            ("n7", [7.0, 0.3]),
         ];
         for (text, numbers) in sizes {
-            assert_eq!(LETTERED.pick(&text.parse().unwrap()).unwrap(), numbers, "{text}");
+            assert_eq!(pick(text).unwrap(), numbers, "{text}");
         }
-        assert_eq!(LETTERED.show([9, 7]), "a9-b7");
     }
 
-    /// Would miss: a number beyond its range, a letter twice, one that is missing or that nobody knows.
+    /// Would miss: a number beyond its range, with a fraction that it cannot have, or that belongs to nothing.
     #[test]
     fn an_impossible_size_is_named_in_one_line_with_the_way_out() {
-        for text in
-            ["", "a1", "a1-a1", "a1-b2-a1", "a10-b1", "a1-b0", "a1-c1", "a-b", "a1-b1-", "ä1-b1", "9-9"]
-        {
-            let message = LETTERED.pick(&text.parse().unwrap()).unwrap_err().to_string();
+        for text in ["", "7", "n", "n0", "n20001", "n1.5", "t-1", "tNaN", "n7-", "n7-z3", "n7 t1", "huge"] {
+            let message = pick(text).unwrap_err().to_string();
             assert!(message.contains(&format!("`{text}`")) && message.contains(SIZES), "{message}");
             assert!(!message.contains('\n'), "{message}");
         }

@@ -43,12 +43,15 @@
 //! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
 //! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
 //! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
+//! | `bank` | deposits, transfers and audits | a transaction an order |
+//! | `intruder` | attacks in a stream of packets | transactions that put packets together |
+//! | `vacation` | a travel agency's bookings | a transaction a session |
+//! | `kmeans` | points around centres | transactions that add points up, a list of points once a step |
+//! | `labyrinth` | paths through a grid that do not cross | a transaction a path |
+//! | `yada` | a mesh refined until it has no small angles | a transaction a bad triangle |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
+//! | `lettered`, `lines`, `crew` | sizes and input files of the STAMP suite; a call a worker | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
-//! | `bank` | deposits, transfers and audits | transactions, by hand or in a worklist |
-//! | `intruder` | attacks in a stream of packets | transactions, by hand or in a worklist |
-//! | `vacation` | a travel agency's bookings | transactions, by hand or in a worklist |
-//! | `crew`, `listing`, `lettered` | the whole pool at once; worklists; sizes like `a10-l16` | |
 //! | `published` | the parameters of published experiments | |
 //!
 //! # Not handled
@@ -71,8 +74,10 @@ mod gauss;
 mod heat;
 mod intruder;
 pub mod jacobi;
+mod kmeans;
+mod labyrinth;
 mod lettered;
-mod listing;
+mod lines;
 mod loops;
 mod matmul;
 mod memory;
@@ -94,6 +99,7 @@ mod text;
 mod uts;
 mod vacation;
 mod wordcount;
+mod yada;
 
 pub use app::{App, all, find};
 pub use options::{Error, Options, Size};

@@ -1,9 +1,9 @@
 //! The parameter sets of published experiments, so that they can be run again by name.
 //!
-//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), Table 1, here `wool`; a
-//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`; and Chi Cao Minh,
-//! JaeWoong Chung, Christos Kozyrakis and Kunle Olukotun, *STAMP: Stanford transactional applications for multi-processing* (2008), Table IV,
-//! here `stamp`.
+//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), Table 1, here `wool`; and a
+//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`;
+//! and the inputs of Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford Transactional Applications for Multi-Processing* (2008), Table IV, here `stamp`,
+//! whose `+` inputs are larger, and `++` those for real machines.
 
 /// A problem of a published experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,15 @@ static PUBLISHED: &[Published] = &[
     stamp("vacation", "n4-q60-u90-r1048576-t4194304", "vacation-high++: 4,194,304 sessions"),
     stamp("vacation", "n2-q90-u98-r16384-t4096", "vacation-low: 4,096 sessions"),
     stamp("vacation", "n2-q90-u98-r1048576-t4194304", "vacation-low++: 4,194,304 sessions"),
+    stamp("kmeans", "n2048-d16-c16-m15-t0.05", "kmeans-high"),
+    stamp("kmeans", "n16384-d24-c16-m15-t0.05", "kmeans-high+"),
+    stamp("kmeans", "n65536-d32-c16-m15-t0.00001", "kmeans-high++"),
+    stamp("kmeans", "n2048-d16-c16-m40-t0.05", "kmeans-low"),
+    stamp("kmeans", "n16384-d24-c16-m40-t0.05", "kmeans-low+"),
+    stamp("kmeans", "n65536-d32-c16-m40-t0.00001", "kmeans-low++"),
+    stamp("labyrinth", "x32-y32-z3-n96", "labyrinth"),
+    stamp("labyrinth", "x48-y48-z3-n64", "labyrinth+"),
+    stamp("labyrinth", "x512-y512-z7-n512", "labyrinth++"),
 ];
 
 /// All of them, by source and application, as the sources list them.

@@ -3,7 +3,7 @@
 //! The fast paths are inlined into the user's closure: a read is three loads, two comparisons and an entry; a write is a
 //! compare-and-swap and an entry. Everything else is out of line.
 
-use crate::descriptor::{Descriptor, LAST, Read, Target, Undo, Write};
+use crate::descriptor::{Descriptor, LAST, Mode, Read, Target, Undo, Write};
 use crate::grace;
 use crate::record::{INDEX, LOCKED, OWNER, Record};
 use crate::tx::TxResult;
@@ -69,7 +69,7 @@ impl Descriptor {
         if !self.pinned {
             self.pinned = true;
             self.untidy = true;
-            grace::pin(&self.shared, self.snapshot());
+            grace::pin(&self.shared, self.pin_time());
         }
         let bits = self.read_cold(record, Target::chain(chain), || to_bits(chain.current()))?;
         // SAFETY: such an entry holds a version, and so does what the closure answers.
@@ -86,22 +86,26 @@ impl Descriptor {
     ) -> TxResult<Bits> {
         loop {
             let seen = record.look();
-            if seen & LOCKED != 0 {
-                if seen & OWNER == self.owner {
-                    // By I1 the memory is ours to read where there is no entry.
-                    return Ok(self.own_entry(seen, target).map_or_else(load, |at| self.writes[at].bits));
-                }
-                self.conflict(record, seen)?;
-            } else if seen > self.limit {
-                self.extend()?;
-            } else {
+            if seen <= self.limit {
                 let bits = load();
                 if record.look_again() == seen || planted(Bug::NoSecondLook) {
                     self.reads.push(Read { record, seen });
                     return Ok(bits);
                 }
+            } else if seen & OWNER == self.owner {
+                // By I1 the memory is ours to read where there is no entry.
+                return Ok(self.own_entry(seen, target).map_or_else(load, |at| self.writes[at].bits));
+            } else if self.mode == Mode::Ahead {
+                return self.read_ahead(record, target, load);
+            } else {
+                self.make_way(record, seen)?;
             }
         }
+    }
+
+    /// Gets the record out of the way that was `seen` locked by another, or younger than the snapshot.
+    fn make_way(&mut self, record: &Record, seen: u64) -> TxResult<()> {
+        if seen & LOCKED == 0 { self.extend() } else { self.conflict(record, seen) }
     }
 
     /// Where the write set has the value of `target`, whose record was seen locked by us as `owned`.
@@ -141,21 +145,20 @@ impl Descriptor {
     fn write_cold(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
         loop {
             let seen = record.look();
-            if seen & LOCKED != 0 {
-                if seen & OWNER == self.owner {
-                    self.write_own(seen, target, bits);
-                    return Ok(());
-                }
-                self.conflict(record, seen)?;
-            } else if seen > self.limit {
-                self.extend()?;
-            } else {
+            if seen <= self.limit {
                 let index = self.writes.len() as u64;
                 assert!(index < INDEX, "a transaction writes at most 2^32 - 1 words");
                 if record.try_lock(seen, self.owner | index) {
                     self.writes.push(Write { record, before: seen, target, bits, next: LAST });
                     return Ok(());
                 }
+            } else if seen & OWNER == self.owner {
+                self.write_own(seen, target, bits);
+                return Ok(());
+            } else if self.mode == Mode::Ahead {
+                return self.write_ahead(record, target, bits);
+            } else {
+                self.make_way(record, seen)?;
             }
         }
     }
@@ -168,7 +171,7 @@ impl Descriptor {
         }
     }
 
-    fn overwrite(&mut self, index: usize, bits: Bits) {
+    pub(crate) fn overwrite(&mut self, index: usize, bits: Bits) {
         let boxed = self.writes[index].target.is_chain();
         let old = std::mem::replace(&mut self.writes[index].bits, bits);
         if index < self.undo_below {
@@ -202,7 +205,9 @@ impl Descriptor {
         let place = Bits::new(self.buffer.len() as u64);
         self.buffer.extend_from_slice(value);
         // SAFETY: the caller's promise.
-        unsafe { self.write(record, Target::words(words), place) }
+        let entered = unsafe { self.write(record, Target::words(words), place) };
+        // A refused value leaves nothing, so that memory stays bounded also where errors are hidden.
+        entered.inspect_err(|_| self.buffer.truncate(self.place(place)))
     }
 
     /// Enters a new version. It belongs to the transaction from here on, also where this fails.

@@ -145,6 +145,14 @@ impl<T: Copy> TArray<T> {
     }
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+impl<T: Copy> TArray<T> {
+    /// For tests that compare their words: one for each place.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
+        (0..self.len).map(|i| self.at(i).0)
+    }
+}
+
 /// Groups of `N` for `len` values. What is left of the last group repeats its last value.
 fn grouped<T: Copy, const N: usize>(len: usize, mut f: impl FnMut(usize) -> T) -> Box<[Group<T, N>]> {
     let group = |first: usize| {

@@ -121,6 +121,14 @@ impl<T> TBox<T> {
     }
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+impl<T> TBox<T> {
+    /// For tests that compare its word.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
 impl<T> Drop for TBox<T> {
     fn drop(&mut self) {
         // SAFETY: transactions access a variable through `&'tx`, so none is left that has seen this one.

@@ -16,6 +16,7 @@
 //!   the snapshot when it was locked.
 
 use crate::after::After;
+use crate::ahead::Ahead;
 use crate::contention::Manager;
 use crate::engine::{STEP, TOKEN, engine};
 use crate::grace;
@@ -69,6 +70,16 @@ impl Target {
     pub(crate) fn is_chain(self) -> bool {
         self.kind == VERSION
     }
+
+    /// Whether an entry's bits are a place in the buffer.
+    pub(crate) fn is_buffered(self) -> bool {
+        self.kind != ONE && !self.is_chain()
+    }
+
+    /// Words of the value; at least one.
+    pub(crate) fn words_of_value(self) -> usize {
+        if self.is_chain() { 1 } else { self.kind.max(1) as usize }
+    }
 }
 
 /// A value to be written.
@@ -100,6 +111,8 @@ pub(crate) struct Undo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Optimistic,
+    /// Reads ahead for another thread: never locks, never commits. See `ahead`.
+    Ahead,
     /// Holds the token because it was given up too often.
     Favoured,
     /// Holds the token because it asked to.
@@ -117,7 +130,8 @@ pub(crate) struct Attempts {
 
 /// The transaction of a thread, used again and again.
 pub(crate) struct Descriptor {
-    /// The time of the snapshot, with [`WAITED`]: free records up to here may be believed.
+    /// The time of the snapshot, with [`WAITED`]: free records up to here may be believed. 0 where accesses are not to take the fast
+    /// paths.
     pub(crate) limit: u64,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
@@ -143,16 +157,16 @@ pub(crate) struct Descriptor {
     pub(crate) rng: fastrand::Rng,
     pub(crate) number: u32,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) ahead: Ahead,
     site: *const Location<'static>,
     own: Arc<Own>,
     sites: Vec<(Site, Arc<Own>)>,
 }
 
 impl Descriptor {
-    /// The descriptor of this thread, which gets a number.
-    pub(crate) fn new(site: Site) -> Self {
+    /// The descriptor of this thread, which gets a number. It counts for no site yet.
+    pub(crate) fn new() -> Self {
         let (number, shared) = engine().threads.lock().join();
-        let own = engine().sites.lock().enter(site);
         Self {
             limit: 0,
             reads: Vec::new(),
@@ -173,9 +187,10 @@ impl Descriptor {
             rng: fastrand::Rng::with_seed(u64::from(number)),
             number,
             shared,
-            site,
-            own: Arc::clone(&own),
-            sites: vec![(site, own)],
+            ahead: Ahead::default(),
+            site: Location::caller(),
+            own: Arc::default(),
+            sites: Vec::new(),
         }
     }
 
@@ -260,7 +275,7 @@ impl Descriptor {
     }
 
     pub(crate) fn holds_token(&self) -> bool {
-        self.mode != Mode::Optimistic
+        matches!(self.mode, Mode::Favoured | Mode::Irrevocable)
     }
 
     /// The attempt is lost to `cause`.
@@ -273,12 +288,17 @@ impl Descriptor {
     /// Moves the snapshot to the present.
     #[cold]
     pub(crate) fn extend(&mut self) -> TxResult<()> {
-        let now = engine().clock.now();
-        if !planted(Bug::NoExtensionValidation) && !self.still_valid() {
-            return self.doom(Cause::Changed);
+        match self.later_snapshot() {
+            Some(now) => self.see_up_to(now),
+            None => return self.doom(Cause::Changed),
         }
-        self.see_up_to(now);
         Ok(())
+    }
+
+    /// The present time, if everything that was read is still as it was.
+    pub(crate) fn later_snapshot(&self) -> Option<u64> {
+        let now = engine().clock.now();
+        (planted(Bug::NoExtensionValidation) || self.still_valid()).then_some(now)
     }
 
     /// Whether everything that was read is as it was.
@@ -406,7 +426,9 @@ impl Descriptor {
             // SAFETY: as in `roll_back_to`.
             unsafe { self.after.discard(from_bits(write.bits)) };
         }
-        if write.record.is_null() {
+        if self.mode == Mode::Ahead {
+            // Its record was never locked.
+        } else if write.record.is_null() {
             self.writes[write.before as usize].next = write.next;
         } else {
             // SAFETY: I9. By I1 the value is as it was, so is the version.

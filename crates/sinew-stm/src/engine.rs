@@ -15,6 +15,7 @@
 //! - C2 `advance` ↔ `take`, both on one word: a committer comes before the taker, which then sees its locks and waits for their
 //!   release, or after it, and then sees [`TOKEN`] and gives way. No fence is needed.
 
+use crate::record::FIRST;
 use crate::sites::Sites;
 use crate::threads::Threads;
 use crate::waiting::Sleepers;
@@ -44,7 +45,7 @@ impl Engine {
     const_unless_modelled! {
         fn new() -> Self {
             Self {
-                clock: Clock(CachePadded::new(AtomicU64::new(0))),
+                clock: Clock(CachePadded::new(AtomicU64::new(FIRST))),
                 gate: Gate { taken: Mutex::new(false), given: Condvar::new() },
                 safe: CachePadded::new(AtomicU64::new(0)),
                 threads: Mutex::new(Threads::new()),

@@ -10,7 +10,7 @@
 //!
 //! Source: Guerraoui and Kapałka, "On the Correctness of Transactional Memory" (2008), the graph characterisation.
 
-use crate::{TVar, Transaction};
+use crate::{Ended, Prefetch, TVar, Transaction, Tx, TxResult};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -63,28 +63,43 @@ impl Recorder {
     /// Runs `steps` as one transaction, and notes all its attempts.
     pub(crate) fn run(&self, how: Transaction, steps: &[Step]) {
         let current = RefCell::new(None);
-        how.atomically(|tx| {
-            let now = self.tick();
-            let lost = current.replace(Some(Attempt { number: now, began: now, ..Attempt::default() }));
-            lost.into_iter().for_each(|attempt| self.note(attempt, false));
-            for step in steps {
-                let (Step::Read(var) | Step::Write(var)) = *step;
-                let value = self.vars[var].get(tx)?;
-                let mut current = current.borrow_mut();
-                let attempt = current.as_mut().expect("begun above");
-                if value != attempt.number {
-                    attempt.reads.push((var, value));
-                }
-                if matches!(step, Step::Write(_)) {
-                    attempt.writes.push(var);
-                    let number = attempt.number;
-                    drop(current);
-                    self.vars[var].set(tx, number)?;
-                }
-            }
-            Ok(())
-        });
+        how.atomically(|tx| self.follow(tx, steps, &current));
         current.into_inner().into_iter().for_each(|attempt| self.note(attempt, true));
+    }
+
+    /// Runs `steps` ahead: an attempt that commits nothing.
+    pub(crate) fn run_ahead(&self, steps: &[Step]) -> Ended {
+        let current = RefCell::new(None);
+        let ahead = Prefetch::new(1_000).run(|tx| self.follow(tx, steps, &current));
+        current.into_inner().into_iter().for_each(|attempt| self.note(attempt, false));
+        ahead.ended
+    }
+
+    /// One attempt at `steps`, noted in `current`; what was there has been lost.
+    fn follow<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        steps: &[Step],
+        current: &RefCell<Option<Attempt>>,
+    ) -> TxResult<()> {
+        let number = self.tick();
+        let lost = current.replace(Some(Attempt { number, began: number, ..Attempt::default() }));
+        lost.into_iter().for_each(|attempt| self.note(attempt, false));
+        for step in steps {
+            let (Step::Read(var) | Step::Write(var)) = *step;
+            let value = self.vars[var].get(tx)?;
+            let mut current = current.borrow_mut();
+            let attempt = current.as_mut().expect("begun above");
+            if value != number {
+                attempt.reads.push((var, value));
+            }
+            if matches!(step, Step::Write(_)) {
+                attempt.writes.push(var);
+                drop(current);
+                self.vars[var].set(tx, number)?;
+            }
+        }
+        Ok(())
     }
 
     /// What is wrong with the history so far, which is forgotten.
@@ -196,7 +211,7 @@ mod tests {
         assert_eq!(check(&[both, early, late]), Ok(3));
     }
 
-    /// Would miss: snapshots and commits that go wrong on the machine itself, under each manager.
+    /// Would miss: snapshots and commits that go wrong on the machine itself, under each manager, and in runs ahead.
     #[test]
     fn histories_of_real_threads_are_opaque() {
         let end = std::time::Instant::now() + crate::stress_time();
@@ -210,7 +225,9 @@ mod tests {
                     let recorder = &recorder;
                     s.spawn(move || {
                         for turn in 0..30 {
-                            recorder.run(how, &steps(recorder.vars.len(), thread, turn + round));
+                            let steps = steps(recorder.vars.len(), thread, turn + round);
+                            recorder.run_ahead(&steps);
+                            recorder.run(how, &steps);
                         }
                     });
                 }

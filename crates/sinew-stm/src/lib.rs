@@ -76,6 +76,8 @@
 //! each one commits after a bounded number of attempts, a long reader among fast writers as well. [`Transaction::attempt`] leaves it to the
 //! caller what to do after a conflict.
 //!
+//! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread brings what the transaction will need nearer.
+//!
 //! **Panics.** A panic in the closure takes all writes back and propagates.
 //!
 //! # How it works
@@ -87,6 +89,7 @@
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they may go |
 //! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
+//! | `prefetch`, `ahead` | runs that only read ahead, for helper threads |
 //! | `contention`, `waiting`, `after`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, counters, threads |
 //!
 //! Time-based, with invisible reads whose snapshot is extended when they meet something younger, locks taken at the first write, and values
@@ -133,6 +136,7 @@ macro_rules! const_unless_modelled {
 
 mod access;
 mod after;
+mod ahead;
 mod array;
 mod boxed;
 mod containers;
@@ -145,6 +149,9 @@ mod history;
 mod local;
 #[cfg(all(test, loom))]
 mod models;
+mod prefetch;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod prefetch_tests;
 mod record;
 mod run;
 #[cfg(all(test, shuttle))]
@@ -162,6 +169,7 @@ pub use boxed::TBox;
 pub use containers::{TGrid, THashMap, THeap, TList, TMap, TQueue};
 pub use contention::Manager;
 pub use local::in_transaction;
+pub use prefetch::{Ended, Prefetch, Prefetched};
 pub use run::{Transaction, atomically};
 pub use sites::{Cause, Counters, sites};
 pub use tx::{Stop, Tx, TxResult};

@@ -78,7 +78,7 @@ pub(crate) fn enter(site: Site) -> NonNull<Descriptor> {
         if let Some(other) = here.active.get() {
             nested(other, site);
         }
-        let descriptor = NonNull::new(here.descriptor.get()).unwrap_or_else(|| make_cold(here, site));
+        let descriptor = NonNull::new(here.descriptor.get()).unwrap_or_else(|| make_cold(here));
         here.active.set(Some(site));
         descriptor
     })
@@ -99,12 +99,12 @@ fn nested(other: Site, site: Site) -> ! {
 }
 
 #[cold]
-fn make_cold(here: &Here, site: Site) -> NonNull<Descriptor> {
+fn make_cold(here: &Here) -> NonNull<Descriptor> {
     // Before there are other threads the kernel registers the asymmetric fence at once.
     if !sinew_sync::fence::asymmetric() && sinew_sync::fence::register_is_quick() {
         sinew_sync::fence::register();
     }
-    let descriptor = NonNull::from(Box::leak(Box::new(Descriptor::new(site))));
+    let descriptor = NonNull::from(Box::leak(Box::new(Descriptor::new())));
     here.descriptor.set(descriptor.as_ptr());
     // Where the thread is past its destructors the descriptor is lost, some hundred bytes.
     let _ = OWNER.try_with(|owner| owner.0.set(descriptor.as_ptr()));

@@ -1,6 +1,6 @@
 //! Loom models: every interleaving, and every order that the memory model allows, of two small transactions.
 
-use crate::{Manager, TBox, TVar, Transaction};
+use crate::{Ended, Manager, Prefetch, TBox, TVar, Transaction};
 use loom::thread;
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
@@ -60,6 +60,37 @@ fn loom_finds_a_read_without_a_second_look() {
     loom::model(commit_against_read);
 }
 
+/// Two variables that are always equal, one thread that changes them and a helper that runs ahead.
+fn commit_against_run_ahead() {
+    let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
+    let other = Arc::clone(&shared);
+    let writer = thread::spawn(move || {
+        brief().atomically(|tx| other.0.set(tx, 1).and_then(|()| other.1.set(tx, 1)));
+    });
+    let mut pair = (0, 0);
+    Prefetch::new(10).run(|tx| {
+        let seen = (shared.1.get(tx)?, shared.0.get(tx)?);
+        pair = seen;
+        Ok(())
+    });
+    assert_eq!(pair.0, pair.1, "half of a commit");
+    writer.join().unwrap();
+}
+
+/// Would miss: an order of memory in which a run ahead believes half of a commit.
+#[test]
+fn loom_a_run_ahead_sees_all_of_a_commit_or_nothing() {
+    loom::model(commit_against_run_ahead);
+}
+
+/// Would miss: a model that does not look between the parts of a read ahead.
+#[test]
+#[should_panic(expected = "half of a commit")]
+fn loom_finds_a_read_ahead_without_a_second_look() {
+    plant(&[Bug::NoSecondLook]);
+    loom::model(commit_against_run_ahead);
+}
+
 /// Two threads that add to one variable.
 fn increments() {
     let shared = Arc::new(TVar::new(0_u64));
@@ -101,6 +132,26 @@ fn versions() {
     // SAFETY: nobody writes the value before its end.
     brief().atomically(|tx| shared.with(tx, |probe| probe.0.with(|value| unsafe { *value })));
     writer.join().unwrap();
+}
+
+/// Would miss: a version dropped while a run ahead looks at it.
+#[test]
+fn loom_versions_outlive_runs_ahead() {
+    loom::model(|| {
+        let shared = Arc::new(TBox::new(Probe(Cell::new(0))));
+        let other = Arc::clone(&shared);
+        let writer = thread::spawn(move || {
+            for value in 1..3 {
+                brief().atomically(|tx| other.set(tx, Probe(Cell::new(value))));
+            }
+        });
+        let ahead = Prefetch::new(10).run(|tx| {
+            // SAFETY: nobody writes the value before its end.
+            shared.with(tx, |probe| probe.0.with(|value| unsafe { *value }))
+        });
+        assert_ne!(ahead.ended, Ended::Panicked);
+        writer.join().unwrap();
+    });
 }
 
 /// Would miss: a version dropped while a reader looks at it.

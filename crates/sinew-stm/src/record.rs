@@ -8,7 +8,7 @@
 //! | `version \| WAITED` | free; a transaction sleeps until the value changes | `mark_waited` | `try_lock` |
 //! | `LOCKED \| owner \| index` | the transaction `owner` will write it; its write set has the value at `index` | `try_lock` | `release` |
 //!
-//! Versions are even and below [`LOCKED`], so that `word <= snapshot | WAITED` asks in one comparison whether the record
+//! Versions are even, from [`FIRST`] on, and below [`LOCKED`], so that `word <= snapshot | WAITED` asks in one comparison whether the record
 //! is free and not younger than the snapshot.
 //!
 //! # Invariants
@@ -38,6 +38,9 @@ pub(crate) const OWNER: u64 = !INDEX;
 /// The part of a locked word that is a place in the owner's write set.
 pub(crate) const INDEX: u64 = 0xffff_ffff;
 
+/// The version of a variable that nobody has written. Not 0: a limit of 0 believes no record.
+pub(crate) const FIRST: u64 = 2;
+
 /// An ownership record.
 #[derive(Debug)]
 pub(crate) struct Record(AtomicU64);
@@ -46,7 +49,7 @@ impl Record {
     const_unless_modelled! {
         /// The record of a variable as old as the clock.
         pub(crate) fn new() -> Self {
-            Self(AtomicU64::new(0))
+            Self(AtomicU64::new(FIRST))
         }
     }
 

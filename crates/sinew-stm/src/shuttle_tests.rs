@@ -5,7 +5,7 @@
 //! `SHUTTLE_RANDOM_SEED` repeats a run. All accesses are sequentially consistent here: weaker orders are the affair of `models`.
 
 use crate::history::{Recorder, steps};
-use crate::{Manager, TArray, TBox, TVar, Transaction, atomically};
+use crate::{Ended, Manager, TArray, TBox, TVar, Transaction, atomically};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, MaxSteps, Runner, thread};
 use sinew_sync::plant::{Bug, plant};
@@ -64,6 +64,39 @@ fn shuttle_histories_are_opaque_under_backoff() {
 #[test]
 fn shuttle_histories_are_opaque_under_age() {
     explore(|| opaque_under(Manager::Age, 10));
+}
+
+/// One thread that commits, so that it never has to extend, and one that runs ahead.
+fn ahead_of_another() {
+    let recorder = Recorder::new(3);
+    let other = Arc::clone(&recorder);
+    let writer =
+        thread::spawn(move || (0..3).for_each(|turn| other.run(Transaction::new(), &steps(3, 0, turn))));
+    let ends = [1, 2].map(|thread| recorder.run_ahead(&steps(3, thread, 0)));
+    writer.join().unwrap();
+    assert!(ends.iter().all(|end| [Ended::Through, Ended::Conflict].contains(end)), "{ends:?}");
+    let verdict = recorder.verdict();
+    assert!(verdict.is_ok(), "{verdict:?}");
+}
+
+/// Would miss: a run ahead that sees values of two moments, changes something, or waits.
+#[test]
+fn shuttle_histories_with_runs_ahead_are_opaque() {
+    explore(ahead_of_another);
+}
+
+/// Would miss: a checker that does not look at what runs ahead see later on.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_run_ahead_whose_extension_does_not_validate() {
+    hunt(Bug::NoExtensionValidation, ahead_of_another);
+}
+
+/// Would miss: a checker that does not look between the parts of a read ahead.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_run_ahead_without_a_second_look() {
+    hunt(Bug::NoSecondLook, ahead_of_another);
 }
 
 /// Would miss: a checker that does not look at commits.

@@ -2,6 +2,7 @@
 
 use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
+use crate::prefetch::Ended;
 use crate::sites::Cause;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -82,6 +83,22 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// The thread sleeps until another commits a change; it does not spin.
     pub fn retry<T>(&mut self) -> TxResult<T> {
         Err(Stop(Why::Retry))
+    }
+
+    /// Gives this attempt up as a conflict does, and begins the next one: for what a transaction knows from elsewhere, and finds out to be old
+    /// when it reads the variables.
+    ///
+    /// # Errors
+    ///
+    /// Always: hand it on with `?` or `return`.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction is [`irrevocable`](Self::irrevocable).
+    pub fn restart<T>(&mut self) -> TxResult<T> {
+        let revocable = self.descriptor.mode != Mode::Irrevocable;
+        assert!(revocable, "restart() after irrevocable(): the attempt cannot be given up");
+        Err(Stop(Why::Conflict))
     }
 
     /// Does `first`, or, if that calls [`retry`](Self::retry), undoes what it did and does `second` instead.
@@ -169,6 +186,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let d = &mut *self.descriptor;
         match d.mode {
             Mode::Irrevocable => return Ok(()),
+            Mode::Ahead => return d.end_ahead(Ended::Through),
             Mode::Favoured => {}
             Mode::Optimistic => {
                 d.wants_token = true;

@@ -8,6 +8,7 @@ use sinew_core::{Mapping, Pool};
 
 use crate::checks::{Check, Verdict, ensure, same};
 use crate::pages::{PAGES, counts, fresh, nearest_memory, touch, with_memory};
+use crate::workers::restricted;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check { name: "worklist/pages-are-dealt-to-all-nodes-until-units-add-others", run: by_rule },
@@ -15,8 +16,12 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "worklist/the-callers-policy-is-back-after-a-run", run: afterwards },
 ];
 
-/// Three units on one worker, of which the second adds the third: the nodes of the pages that each of them was the first to touch.
+/// Three units on one worker, of which the second adds the third: the nodes of the pages that each of them was the first to touch, on CPU 0.
 fn nodes_of_units(pages: Option<Pages>) -> Result<Vec<Vec<usize>>, String> {
+    restricted(&[0].into_iter().collect(), || run_units(pages))
+}
+
+fn run_units(pages: Option<Pages>) -> Result<Vec<Vec<usize>>, String> {
     let pool = Pool::builder().threads(1).mapping(Mapping::Compact).build().map_err(|e| e.to_string())?;
     // A stack: the last unit is the first.
     let mut list = Worklist::from(vec![1, 0]).tune(Tuning::Fixed(Settings::baseline(1)));
@@ -63,8 +68,10 @@ fn afterwards(shape: &Shape) -> Verdict {
     if with_memory(shape).count() < 2 {
         return Ok(Outcome::Skipped("one node has memory".into()));
     }
-    nodes_of_units(None)?;
-    let nodes = touch(&mut fresh(PAGES)?)?;
+    let nodes = restricted(&[0].into_iter().collect(), || {
+        run_units(None)?;
+        touch(&mut fresh(PAGES)?)
+    })?;
     ensure(counts(&nodes).len() == 1, || format!("the caller's pages lie on {:?}", counts(&nodes)))?;
     Ok(Outcome::Passed)
 }

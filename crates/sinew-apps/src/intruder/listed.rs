@@ -6,7 +6,7 @@ use sinew::worklist::{More, Work, Worklist};
 use super::detector::Inspector;
 use super::reassembly::Reassembly;
 use super::{Intruder, Verdict};
-use crate::listing::{work_off, worklist};
+use crate::options::worklist;
 
 /// What the workers share.
 pub(super) struct Listed {
@@ -17,12 +17,16 @@ pub(super) struct Listed {
 
 impl Listed {
     pub(super) fn new(intruder: &Intruder) -> Self {
-        Self { captured: worklist(intruder.indices(), intruder.tuning), reassembly: intruder.reassembly() }
+        let mut captured = worklist(intruder.tuning);
+        // A list is emptied from its end.
+        captured.extend(intruder.indices().rev());
+        Self { captured, reassembly: intruder.reassembly() }
     }
 
     pub(super) fn run(&mut self, intruder: &Intruder) -> Verdict {
-        let inspectors = work_off(&mut self.captured, &Detection { intruder, reassembly: &self.reassembly });
-        let found = inspectors.into_iter().map(|inspector| inspector.found).sum();
+        let detection = Detection { intruder, reassembly: &self.reassembly };
+        let report = self.captured.run_work(&detection).unwrap_or_else(|error| panic!("{error}"));
+        let found = report.locals.into_iter().map(|inspector| inspector.found).sum();
         Verdict { found, left: self.reassembly.left() }
     }
 }

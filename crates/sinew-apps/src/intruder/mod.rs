@@ -25,7 +25,7 @@ use sinew::Worker;
 use sinew::worklist::Tuning;
 
 use crate::app::App;
-use crate::lettered::Lettered;
+use crate::lettered::{Lettered, whole};
 use crate::memory::room;
 use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -35,17 +35,17 @@ use listed::Listed;
 use reassembly::Reassembly;
 use traffic::{Packet, Shape, Traffic};
 
-const SIZES: &str = "`a10-l16-n4096-s1`: percent of attacks, longest flow (1 to 1000000 bytes), flows (1 to 1000000000), seed";
+const SIZES: &str = "parts of a10-l16-n4096-s1: percent of attacks, bytes of the longest flow, flows, seed";
 
-const LETTERED: Lettered<4> = Lettered {
+const LETTERS: Lettered<4> = Lettered {
     app: "intruder",
     sizes: SIZES,
-    letters: ['a', 'l', 'n', 's'],
-    ranges: [0..=100, 1..=1_000_000, 1..=1_000_000_000, 0..=u64::MAX],
-    tiny: [10, 8, 100, 1],
-    small: [10, 4, 2_038, 1],
-    full: [10, 16, 4_096, 1],
-    named: &[],
+    letters: [
+        whole('a', [10.0, 10.0, 10.0], 0.0..=100.0),
+        whole('l', [8.0, 4.0, 16.0], 1.0..=1e6),
+        whole('n', [100.0, 2_038.0, 4_096.0], 1.0..=1e9),
+        whole('s', [1.0, 1.0, 1.0], 0.0..=9e15),
+    ],
 };
 
 pub(crate) const APP: App = App {
@@ -59,12 +59,11 @@ pub(crate) const APP: App = App {
 };
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
-    let numbers = LETTERED.pick(&options.size)?;
-    let [attack_percent, longest, flows, seed] = numbers;
+    let [attack_percent, longest, flows, seed] = LETTERS.pick(&options.size)?.map(|number| number as u64);
     let shape = Shape { attack_percent, longest, flows, seed };
     let bytes = shape.bytes();
     if bytes >= u64::from(u32::MAX) {
-        return Err(LETTERED.error(&LETTERED.show(numbers)));
+        return Err(LETTERS.impossible(format!("{shape}, which is more than 4 GiB of text")));
     }
     room(APP.name, bytes.saturating_mul(size_of::<Packet>() as u64))?;
     let detector = Detector::new();
@@ -138,9 +137,7 @@ impl Solve for Intruder {
     type Answer = Verdict;
 
     fn size(&self) -> String {
-        let Shape { attack_percent, longest, flows, seed } = self.shape;
-        let packets = self.traffic.packets.len();
-        format!("{}, {packets} packets", LETTERED.show([attack_percent, longest, flows, seed]))
+        format!("{}, {} packets", self.shape, self.traffic.packets.len())
     }
 
     fn input(&self) -> Input {
@@ -229,6 +226,10 @@ mod tests {
     fn traffic_that_cannot_be_addressed_is_refused_in_one_line() {
         let size = "a10-l128-n33554432-s1".parse().unwrap();
         let message = prepare(&Options { size, ..Options::default() }).err().unwrap().to_string();
-        assert!(message.contains("`a10-l128-n33554432-s1`") && !message.contains('\n'), "{message}");
+        assert!(
+            message.contains("`a10-l128-n33554432-s1, which is more than 4 GiB of text`")
+                && !message.contains('\n'),
+            "{message}"
+        );
     }
 }

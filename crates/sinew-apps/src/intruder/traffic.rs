@@ -4,6 +4,8 @@
 //! Otherwise it is up to the given number of random printable characters, and no attack by accident. Each flow is cut into a random number
 //! of fragments of equal length, of which the last takes what is left over, and the fragments of all flows are shuffled.
 
+use std::fmt;
+
 use fastrand::Rng;
 
 use super::detector::{Detector, SIGNATURES, digest};
@@ -29,6 +31,13 @@ pub(super) struct Shape {
     pub(super) longest: u64,
     pub(super) flows: u64,
     pub(super) seed: u64,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attack_percent, longest, flows, seed } = self;
+        write!(f, "a{attack_percent}-l{longest}-n{flows}-s{seed}")
+    }
 }
 
 impl Shape {

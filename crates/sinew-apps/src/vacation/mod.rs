@@ -23,10 +23,9 @@ use sinew::worklist::{More, Tuning, Work, Worklist};
 
 use crate::app::App;
 use crate::crew::{crew, share};
-use crate::lettered::Lettered;
-use crate::listing::{work_off, worklist};
+use crate::lettered::{Lettered, whole};
 use crate::memory::room;
-use crate::options::{Error, Options};
+use crate::options::{Error, Options, Size, worklist};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use audit::audit;
 use plain::Plain;
@@ -34,31 +33,32 @@ use sessions::{Plan, Tally};
 use shared::Shared;
 use tables::Books;
 
-const SIZES: &str = "high, low (contention), high++, low++ (the same, larger), or `n4-q60-u90-r16384-t4096`: \
-    queries a session, percent of rows asked about, percent of sessions that book, \
-    rows (1 to 100000000), sessions; queries times sessions up to 40000000";
+const SIZES: &str = "high, low (contention), high++, low++ (the same, larger), or parts of n4-q60-u90-r16384-t4096: \
+    queries a session, percent of rows asked about, percent of sessions that book, rows (up to 100000000), sessions; \
+    queries times sessions up to 40000000";
 
 /// Queries of all sessions: as many could each add to the same row.
-const QUERIES: u64 = 40_000_000;
+const QUERIES: f64 = 4e7;
 
-const HIGH: [u64; 5] = [4, 60, 90, 16_384, 4_096];
-const LOW: [u64; 5] = [2, 90, 98, 16_384, 4_096];
-
-const LETTERED: Lettered<5> = Lettered {
+const LETTERS: Lettered<5> = Lettered {
     app: "vacation",
     sizes: SIZES,
-    letters: ['n', 'q', 'u', 'r', 't'],
-    ranges: [1..=QUERIES, 1..=100, 0..=100, 1..=100_000_000, 1..=QUERIES],
-    tiny: [4, 60, 80, 64, 400],
-    small: [4, 60, 90, 2_048, 4_096],
-    full: HIGH,
-    named: &[
-        ("high", HIGH),
-        ("low", LOW),
-        ("high++", [4, 60, 90, 1_048_576, 4_194_304]),
-        ("low++", [2, 90, 98, 1_048_576, 4_194_304]),
+    letters: [
+        whole('n', [4.0, 4.0, 4.0], 1.0..=QUERIES),
+        whole('q', [60.0, 60.0, 60.0], 1.0..=100.0),
+        whole('u', [80.0, 90.0, 90.0], 0.0..=100.0),
+        whole('r', [64.0, 2_048.0, 16_384.0], 1.0..=1e8),
+        whole('t', [400.0, 4_096.0, 4_096.0], 1.0..=QUERIES),
     ],
 };
+
+/// What the suite calls its sizes.
+const NAMED: [(&str, &str); 4] = [
+    ("high", "n4-q60-u90-r16384-t4096"),
+    ("low", "n2-q90-u98-r16384-t4096"),
+    ("high++", "n4-q60-u90-r1048576-t4194304"),
+    ("low++", "n2-q90-u98-r1048576-t4194304"),
+];
 
 pub(crate) const APP: App = App {
     name: "vacation",
@@ -71,15 +71,26 @@ pub(crate) const APP: App = App {
 };
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
-    let numbers = LETTERED.pick(&options.size)?;
-    let [queries, query_percent, booking_percent, rows, sessions] = numbers;
-    if queries * sessions > QUERIES {
-        return Err(LETTERED.error(&LETTERED.show(numbers)));
-    }
-    let plan = Plan { queries, query_percent, booking_percent, rows, sessions };
-    room(APP.name, sessions * Shared::BYTES as u64 + rows * BYTES_A_ROW)?;
+    let plan = plan(&options.size)?;
+    room(APP.name, plan.sessions * Shared::BYTES as u64 + plan.rows * BYTES_A_ROW)?;
     let Options { by_hand, tuning, .. } = *options;
     Ok(problem(Vacation { plan, by_hand, tuning }))
+}
+
+/// The plan of a size.
+fn plan(size: &Size) -> Result<Plan, Error> {
+    let named = |text: &String| NAMED.iter().find(|(name, _)| name == text);
+    let size = match size {
+        Size::Exact(text) => {
+            Size::Exact(named(text).map_or(text.as_str(), |(_, numbers)| *numbers).to_owned())
+        }
+        other => other.clone(),
+    };
+    let numbers = LETTERS.pick(&size)?;
+    let [queries, query_percent, booking_percent, rows, sessions] = numbers.map(|number| number as u64);
+    let plan = Plan { queries, query_percent, booking_percent, rows, sessions };
+    let few = (queries * sessions) as f64 <= QUERIES;
+    few.then_some(plan).ok_or_else(|| LETTERS.impossible(plan.to_string()))
 }
 
 /// About what a row of each of the tables takes, with its customer: three nodes of a map and a smaller one.
@@ -146,8 +157,9 @@ impl Vacation {
     }
 
     fn listed(&self, shared: &Shared, sessions: &mut Worklist<u32>) -> Tally {
-        let tallies = work_off(sessions, &Agency { plan: self.plan, shared });
-        tallies.into_iter().fold(Tally::default(), Tally::and)
+        let report =
+            sessions.run_work(&Agency { plan: self.plan, shared }).unwrap_or_else(|error| panic!("{error}"));
+        report.locals.into_iter().fold(Tally::default(), Tally::and)
     }
 }
 
@@ -180,8 +192,7 @@ impl Solve for Vacation {
     type Answer = Outcome;
 
     fn size(&self) -> String {
-        let Plan { queries, query_percent, booking_percent, rows, sessions } = self.plan;
-        LETTERED.show([queries, query_percent, booking_percent, rows, sessions])
+        self.plan.to_string()
     }
 
     fn input(&self) -> Input {
@@ -189,9 +200,10 @@ impl Solve for Vacation {
     }
 
     fn parallel_input(&self) -> Input {
-        let listed = if self.by_hand { 0..0 } else { self.numbers() };
+        let mut sessions = worklist(self.tuning);
+        sessions.extend(self.numbers().filter(|_| !self.by_hand));
         let shared = Shared::new(self.plan.records(), self.plan.sessions as usize);
-        Input { shared, sessions: worklist(listed, self.tuning), ..Input::default() }
+        Input { shared, sessions, ..Input::default() }
     }
 
     fn serial(&self, Input { mut plain, .. }: Input) -> Outcome {
@@ -218,9 +230,7 @@ mod tests {
     /// Would miss: an interleaving of transactions: here there is none.
     #[test]
     fn sessions_in_transactions_come_to_the_same_as_without_if_they_are_held_in_the_same_order() {
-        let [queries, query_percent, booking_percent, rows, sessions] = LETTERED.tiny;
-        let plan = Plan { queries, query_percent, booking_percent, rows, sessions };
-        let vacation = Vacation { plan, by_hand: true, tuning: None };
+        let vacation = Vacation { plan: plan(&Size::Tiny).unwrap(), by_hand: true, tuning: None };
         let serial = vacation.serial(vacation.input());
         let pool = sinew::Pool::builder().threads(1).build().unwrap();
         let input = vacation.parallel_input();

@@ -1,5 +1,7 @@
 //! Sessions of the travel agency: who wants what, and what comes of it.
 
+use std::fmt;
+
 use fastrand::Rng;
 
 use super::tables::{Booking, Choice, Kind, Records, Row, Tables};
@@ -19,6 +21,13 @@ pub(super) struct Plan {
     /// Rows of each table, and customers, in the beginning.
     pub(super) rows: u64,
     pub(super) sessions: u64,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queries, query_percent, booking_percent, rows, sessions } = self;
+        write!(f, "n{queries}-q{query_percent}-u{booking_percent}-r{rows}-t{sessions}")
+    }
 }
 
 /// What sessions did.

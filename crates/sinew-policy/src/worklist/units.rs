@@ -5,7 +5,7 @@
 //! has. Coalescing fights the same contention from the other side: two units a transaction are half as many accesses.
 //!
 //! Source: Góes (see the [room](super)), sections 5.1.1, 5.1.2, 5.1.4 and 6.2.4.
-//! Differences: the larger half is stolen, so that a single unit can be.
+//! Differences: the larger half is stolen, so that a single unit can be; from a long list of its own a worker takes several at once.
 //!
 //! # Invariants
 //!
@@ -46,6 +46,21 @@ pub fn to_take(coalescing: bool, helped: bool, holds: usize) -> usize {
     (1 + usize::from(coalescing) + usize::from(helped)).saturating_sub(holds)
 }
 
+/// The most units that a worker takes from a list of its own at once.
+pub const BATCH: usize = 8;
+
+/// How many units a worker takes from its own list, which has `units`, when it wants `wanted` at least: an eighth of a long list, up to [`BATCH`], so that
+/// the list's lock costs little; and just what it needs of a short one, as the rest is for thieves.
+///
+/// ```
+/// use sinew_policy::worklist::units::batch;
+///
+/// assert_eq!((batch(1, 1_000), batch(1, 40), batch(1, 3), batch(2, 3)), (8, 5, 1, 2));
+/// ```
+pub fn batch(wanted: usize, units: usize) -> usize {
+    wanted.max((units / 8).min(BATCH))
+}
+
 /// Whether the shared list, or one's own, is contended: more than `alpha` accesses in one committed unit had to wait.
 pub fn is_contended(counts: &Counts, alpha: f64) -> bool {
     counts.stall_ratio() > alpha
@@ -82,6 +97,15 @@ mod tests {
             let taken = stolen(units);
             prop_assert!(taken <= units && (units == 0 || taken >= 1));
             prop_assert!(taken - (units - taken) <= 1);
+        }
+    }
+
+    proptest! {
+        /// Would miss: a worker that keeps more than an eighth from thieves, or gets less than it needs.
+        #[test]
+        fn a_batch_leaves_most_to_thieves(wanted in 1..4_usize, units in 0..10_000_usize) {
+            let taken = batch(wanted, units);
+            prop_assert!(taken >= wanted && (taken == wanted || (8 * taken <= units && taken <= BATCH)));
         }
     }
 

@@ -132,15 +132,19 @@ impl<U> Lists<U> {
         if by.stealing { &self.own[by.worker] } else { &self.shared }
     }
 
-    /// Takes up to `wanted` units from the lists that are this worker's to work on: the preferred one first. Answers whether there were any.
+    /// Takes at least `wanted` units, if there are so many, from the lists that are this worker's to work on: the preferred one first. Answers whether there
+    /// were any.
     pub(super) fn take(&self, by: Access<'_>, wanted: usize, into: &mut Units<U>) -> bool {
         let other = Access { stealing: !by.stealing, ..by };
-        let lists = [self.preferred(by), self.preferred(other)];
         let before = into.len();
-        for list in lists {
-            let missing = wanted - (into.len() - before);
+        for from in [by, other] {
+            let list = self.preferred(from);
+            let missing = wanted.saturating_sub(into.len() - before);
             if missing > 0 && list.len() > 0 {
-                list.with(by.tally, |units| into.extend((0..missing).map_while(|_| units.pop_back())));
+                list.with(by.tally, |units| {
+                    let count = if from.stealing { units::batch(missing, units.len()) } else { missing };
+                    into.extend((0..count).map_while(|_| units.pop_back()));
+                });
             }
         }
         into.len() > before
@@ -198,6 +202,9 @@ impl<U> Lists<U> {
 
 /// The units of each of `threads` workers.
 fn deal<U>(units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
+    if threads == 1 {
+        return vec![units.into()];
+    }
     let mut dealt: Vec<Units<U>> = (0..threads)
         .map(|worker| Units::with_capacity(units::dealt(units.len(), threads, worker).len()))
         .collect();

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use sinew_core::Pool;
 use sinew_stm::{TArray, TQueue, TVar};
+use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
@@ -246,4 +247,93 @@ fn units_without_transactions_run_once_as_well() {
     });
     assert_eq!(report.unwrap().commits, 198);
     assert_eq!(sum.into_inner().unwrap(), 2 * 4_950 + 9_900);
+}
+
+/// Would miss: a helper that is never given a unit, or reads nothing.
+#[test]
+fn helpers_read_ahead() {
+    let (pool, cells) = (pool(), TArray::new(64, 0_u64));
+    let settings = Settings::baseline(2).stealing(true).lifespan(100);
+    let mut list = Worklist::new().speculative().tune(Tuning::Fixed(settings));
+    let (mut units, mut words) = (0, 0);
+    // A helper comes when it comes; runs are repeated until one has.
+    while words == 0 {
+        list.extend(0..2_000_usize);
+        let report = pool.run(|_| {
+            list.run(|tx, &unit| (0..8).try_for_each(|cell| cells.modify(tx, (unit + cell) % 64, |n| n + 1)))
+        });
+        let report = report.unwrap();
+        words += report.words_ahead;
+        units += report.commits;
+        assert!(report.ahead > 0 || report.words_ahead == 0);
+    }
+    assert_eq!(cells.load_all().iter().sum::<u64>(), 8 * units);
+}
+
+/// Would miss: a helper's panic that reaches the run, an allocation of its that stays, and a unit of its that counts.
+#[test]
+fn what_goes_wrong_in_a_helper_changes_nothing() {
+    static ALIVE: AtomicUsize = AtomicUsize::new(0);
+    struct Wild;
+    impl Wild {
+        fn new() -> Self {
+            ALIVE.fetch_add(1, Ordering::Relaxed);
+            Self
+        }
+    }
+    impl Drop for Wild {
+        fn drop(&mut self) {
+            ALIVE.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    thread_local!(static IS_HELPER: std::cell::Cell<bool> = const { std::cell::Cell::new(true) });
+    struct Nervous<'a>(&'a TArray<u64>);
+    impl<'env> Work<'env> for Nervous<'env> {
+        type Unit = Vec<usize>;
+        type Value = Vec<Wild>;
+        type Local = u64;
+
+        fn init(&self, _: usize) -> u64 {
+            IS_HELPER.set(false);
+            0
+        }
+        fn process<'tx>(
+            &self,
+            tx: &mut Tx<'tx, 'env>,
+            unit: &Vec<usize>,
+            more: &mut More<Vec<usize>>,
+        ) -> TxResult<Vec<Wild>> {
+            let mut made = Vec::new();
+            for (step, &cell) in unit.iter().enumerate() {
+                self.0.modify(tx, cell, |n| n + 1)?;
+                made.push(Wild::new());
+                if IS_HELPER.get() {
+                    more.push(vec![63; 1_000]);
+                    if step == cell % 8 {
+                        std::panic::resume_unwind(Box::new(Wild::new()));
+                    }
+                }
+            }
+            Ok(made)
+        }
+        fn fold(&self, sum: &mut u64, made: Vec<Wild>) {
+            *sum += made.len() as u64;
+        }
+    }
+    // Seats keep their role, and each pool thread its seat's, only in a run of its own: threads of their own know what they are.
+    let cells = TArray::new(64, 0_u64);
+    let settings = Settings::baseline(1).stealing(true).lifespan(1_000);
+    let mut ahead = 0;
+    while ahead < 100 {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        let units: Vec<Vec<usize>> =
+            (0..500).map(|unit| (0..8).map(|step| (unit + step) % 63).collect()).collect();
+        let mut list = Worklist::from(units).speculative().tune(Tuning::Fixed(settings));
+        let before: u64 = cells.load_all().iter().sum();
+        let report = pool.run(|_| list.run_work(&Nervous(&cells))).unwrap();
+        ahead += report.ahead;
+        assert_eq!((report.commits, report.added, report.locals.iter().sum::<u64>()), (500, 0, 4_000));
+        assert_eq!(cells.load_all().iter().sum::<u64>(), before + 4_000);
+        assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
+    }
 }

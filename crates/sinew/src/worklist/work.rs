@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use sinew_stm::{Transaction, Tx, TxResult};
+use sinew_policy::worklist::helpers;
+use sinew_stm::{Prefetch, Transaction, Tx, TxResult};
 
 /// What a transactional worklist runs: for each unit [`process`](Self::process), and around that what each worker keeps.
 ///
@@ -182,8 +183,10 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         self.work.destroy(local);
     }
 
-    fn run_ahead(&self, _unit: &W::Unit, _lifespan: u32, _stopped: &dyn Fn() -> bool) -> u64 {
-        0
+    fn run_ahead(&self, unit: &W::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64 {
+        let ahead = Prefetch::new(lifespan).buffer(helpers::BUFFER).stopped_by(stopped);
+        // All that the unit makes is dropped in there, as that may panic like the unit.
+        ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop)).words_read
     }
 }
 

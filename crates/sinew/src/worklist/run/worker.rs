@@ -141,10 +141,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
 
     fn take(&mut self) -> bool {
         let wanted = units::to_take(self.settings.coalescing, self.helped, self.held.len());
-        if wanted > 0 {
-            self.arena.lists.take(self.access(), wanted, &mut self.held);
-        }
-        !self.held.is_empty()
+        wanted == 0 || self.arena.lists.take(self.access(), wanted, &mut self.held) || !self.held.is_empty()
     }
 
     /// Looks everywhere, until there are units, all workers search, or it has taken too long.
@@ -224,7 +221,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
         tally.coalesced.add(u64::from(count > 1));
         tally.favoured.add(u64::from(favoured));
         (self.failures, self.retries) = (0, 0);
-        self.held.drain(..count);
+        (0..count).for_each(|_| drop(self.held.pop_front()));
         if !self.more.0.is_empty() {
             self.add();
         }

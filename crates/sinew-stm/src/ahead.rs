@@ -1,0 +1,189 @@
+//! Reading ahead: what a descriptor does in [`Mode::Ahead`].
+//!
+//! Such a run reads as a transaction does, so that it never sees variables in a state between two commits, but it changes nothing that
+//! others can see. Its writes stay in the write set, without a lock, and every access first looks for one's own value there.
+//! Source: Góes, "OpenSkel" thesis (2012), helper threads of a transactional worklist.
+//!
+//! The limit of the descriptor is 0, which is below every record ([`FIRST`](crate::record::FIRST)). So each access takes the slow
+//! path, which branches here, and the fast paths of other transactions know nothing of this.
+//!
+//! # Invariants
+//!
+//! - I13: in this mode no record is locked by this thread, no entry of the write set is a head, and nothing is stored but in the
+//!   descriptor and in the thread's own pin.
+//! - I8 holds with the limit in [`Ahead`]: each read is checked as in `access`, and the snapshot is extended as there.
+//!
+//! # Cost
+//!
+//! Each access looks through the entries of the write set, so the buffer should be small. Memory is bounded: by the lifespan for the
+//! read set, by the buffer for the rest.
+
+use crate::descriptor::{Descriptor, LAST, Mode, Read, Target, Write};
+use crate::engine::engine;
+use crate::prefetch::Ended;
+use crate::record::{LOCKED, Record, WAITED};
+use crate::tx::{Stop, TxResult, Why};
+use crate::word::Bits;
+use sinew_sync::plant::{Bug, planted};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+/// What ends a run when it says so.
+pub(crate) type Stopped = dyn Fn() -> bool;
+
+/// A run ahead, as far as it has got.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// The time of the snapshot, with [`WAITED`].
+    limit: u64,
+    pub(crate) words_read: u64,
+    lifespan: u64,
+    /// Words that may still be written.
+    room: usize,
+    /// Outlives the run: see [`Descriptor::begin_ahead`].
+    stopped: Option<NonNull<Stopped>>,
+    pub(crate) ended: Option<Ended>,
+    /// What `stopped` panicked with. Accesses do not unwind, as they may be in the middle of something.
+    pub(crate) panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Descriptor {
+    /// Begins a run. The sets are empty, and there is no other attempt under way.
+    ///
+    /// # Safety
+    ///
+    /// `stopped` lives until [`leave_ahead`](Self::leave_ahead).
+    pub(crate) unsafe fn begin_ahead(
+        &mut self,
+        lifespan: u64,
+        room: usize,
+        stopped: Option<NonNull<Stopped>>,
+    ) {
+        let limit = engine().clock.now() | WAITED;
+        self.ahead = Ahead { limit, lifespan, room, stopped, ..Ahead::default() };
+        self.mode = Mode::Ahead;
+        self.limit = 0;
+    }
+
+    /// Ends the run, and takes everything back.
+    pub(crate) fn leave_ahead(&mut self) {
+        self.roll_back();
+        self.reads.clear();
+        self.ahead.stopped = None;
+        self.mode = Mode::Optimistic;
+    }
+
+    /// The run is over for `why`, if it was not before.
+    #[cold]
+    pub(crate) fn end_ahead<T>(&mut self, why: Ended) -> TxResult<T> {
+        self.ahead.ended.get_or_insert(why);
+        Err(Stop(Why::Conflict))
+    }
+
+    /// The time since which versions are seen, for the pin.
+    pub(crate) fn pin_time(&self) -> u64 {
+        let limit = if self.mode == Mode::Ahead { self.ahead.limit } else { self.limit };
+        limit & !WAITED
+    }
+
+    /// Whether one more access may follow.
+    fn go_on(&mut self) -> TxResult<()> {
+        if self.ahead.ended.is_some() {
+            return Err(Stop(Why::Conflict));
+        }
+        // SAFETY: it lives, as `begin_ahead` was promised.
+        match self.ahead.stopped.map(|stopped| catch_unwind(AssertUnwindSafe(unsafe { stopped.as_ref() }))) {
+            None | Some(Ok(false)) => {}
+            Some(Ok(true)) => return self.end_ahead(Ended::Stopped),
+            Some(Err(payload)) => {
+                self.ahead.panic = Some(payload);
+                return self.end_ahead(Ended::Panicked);
+            }
+        }
+        if self.ahead.words_read >= self.ahead.lifespan {
+            return self.end_ahead(Ended::Lifespan);
+        }
+        Ok(())
+    }
+
+    /// Which entry of the write set has the value of `target`.
+    fn written_ahead(&self, target: Target) -> Option<usize> {
+        self.writes.iter().position(|write| write.target == target)
+    }
+
+    /// The bits of one's own entry for `target`, or what `load` finds in memory.
+    #[cold]
+    pub(crate) fn read_ahead(
+        &mut self,
+        record: &Record,
+        target: Target,
+        load: impl FnOnce() -> Bits,
+    ) -> TxResult<Bits> {
+        self.go_on()?;
+        self.ahead.words_read += target.words_of_value() as u64;
+        if let Some(at) = self.written_ahead(target) {
+            return Ok(self.writes[at].bits);
+        }
+        let seen = record.look();
+        if seen & LOCKED != 0 || seen > self.ahead.limit && !self.see_later() {
+            return self.end_ahead(Ended::Conflict);
+        }
+        let bits = load();
+        // R1, R2 and C1 as in `access`. A snapshot that was extended after the first look includes what was seen then.
+        if record.look_again() != seen && !planted(Bug::NoSecondLook) {
+            return self.end_ahead(Ended::Conflict);
+        }
+        self.reads.push(Read { record, seen });
+        Ok(bits)
+    }
+
+    /// Moves the snapshot to the present, if it can be.
+    fn see_later(&mut self) -> bool {
+        let later = self.later_snapshot();
+        self.ahead.limit = later.map_or(self.ahead.limit, |now| now | WAITED);
+        later.is_some()
+    }
+
+    /// Enters `bits` for `target` in the write set. Where it fails they are still the caller's.
+    #[cold]
+    pub(crate) fn write_ahead(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
+        self.go_on()?;
+        if let Some(at) = self.written_ahead(target) {
+            return self.overwrite_ahead(at, target, bits);
+        }
+        if record.look() & LOCKED != 0 {
+            return self.end_ahead(Ended::Conflict);
+        }
+        self.take_room(target.words_of_value())?;
+        self.writes.push(Write { record: std::ptr::null(), before: 0, target, bits, next: LAST });
+        Ok(())
+    }
+
+    /// Replaces the value of an entry. Takes room only where the old value has to be kept as well.
+    fn overwrite_ahead(&mut self, index: usize, target: Target, bits: Bits) -> TxResult<()> {
+        let kept = index < self.undo_below || target.is_chain();
+        if kept {
+            self.take_room(target.words_of_value())?;
+        } else if target.is_buffered() {
+            self.move_back(self.place(self.writes[index].bits), self.place(bits));
+            return Ok(());
+        }
+        self.overwrite(index, bits);
+        Ok(())
+    }
+
+    /// Moves the value at the end of the buffer, which begins at `from`, over an older one.
+    fn move_back(&mut self, to: usize, from: usize) {
+        self.buffer.copy_within(from.., to);
+        self.buffer.truncate(from);
+    }
+
+    fn take_room(&mut self, words: usize) -> TxResult<()> {
+        match self.ahead.room.checked_sub(words) {
+            Some(left) => self.ahead.room = left,
+            None => return self.end_ahead(Ended::BufferFull),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! [`Prefetch`]: a closure of a transaction, run for its reads only.
+//!
+//! A helper thread runs ahead of a worker: it executes the transaction that the worker will execute next, so that what this
+//! needs is in a cache that the two share when the worker comes to it. How the descriptor does that is in `ahead`.
+
+use crate::after::After;
+use crate::ahead::Stopped;
+use crate::local;
+use crate::tx::{Tx, TxResult};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::ptr::NonNull;
+
+/// Words that a run may write if nothing else is said.
+const BUFFER: usize = 32;
+
+/// Why a run ahead was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The closure returned, or came to where only a real transaction goes on: [`Tx::retry`] or [`Tx::irrevocable`].
+    Through,
+    /// It had read as many words as it was to read.
+    Lifespan,
+    /// It wanted to write more words than its buffer has.
+    BufferFull,
+    /// It was told to.
+    Stopped,
+    /// Another transaction had locked, or changed, what it read.
+    Conflict,
+    /// The closure panicked, or something that was dropped after it, or a handler.
+    Panicked,
+}
+
+/// What a run ahead did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prefetched {
+    /// Words that were read. A value of [`TBox`](crate::TBox) is one.
+    pub words_read: u64,
+    /// Places that were written, in the buffer only.
+    pub writes: u64,
+    /// Why it was over.
+    pub ended: Ended,
+}
+
+/// How to run a transaction ahead of the thread that will execute it, so that caches have what it reads.
+///
+/// Such a run makes real reads, which are consistent with each other as in any transaction. It locks nothing, keeps what it writes in a
+/// buffer, which its own reads look at, and never commits. It waits for nobody.
+///
+/// ```
+/// use sinew_stm::{Ended, Prefetch, TVar};
+///
+/// let cells: Vec<TVar<u64>> = (0..100).map(TVar::new).collect();
+/// let ahead = Prefetch::new(10).run(|tx| {
+///     cells[0].set(tx, 7)?;
+///     cells.iter().try_fold(0, |sum, cell| Ok(sum + cell.get(tx)?))
+/// });
+/// assert_eq!((ahead.words_read, ahead.writes, ahead.ended), (10, 1, Ended::Lifespan));
+/// assert_eq!(cells[0].load(), 0);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Prefetch<'a> {
+    lifespan: u64,
+    buffer: usize,
+    stopped: Option<&'a dyn Fn() -> bool>,
+}
+
+impl<'a> Prefetch<'a> {
+    /// A run that ends at the first access after it has read `lifespan_words`, each of eight bytes.
+    pub fn new(lifespan_words: u32) -> Self {
+        Self { lifespan: lifespan_words.into(), buffer: BUFFER, stopped: None }
+    }
+
+    /// How many words it may write (default: 32). A value takes as many as it has, one of [`TBox`](crate::TBox) takes one. Where a place is
+    /// written again this counts only if the old value must be kept: for a `TBox`, and inside [`Tx::or_else`].
+    ///
+    /// # Cost
+    ///
+    /// Each access looks through everything that was written.
+    #[must_use]
+    pub fn buffer(self, writes: usize) -> Self {
+        Self { buffer: writes, ..self }
+    }
+
+    /// Ends the run at the first access at which `stopped` answers yes. It is asked before each one, inside the transaction.
+    #[must_use]
+    pub fn stopped_by(self, stopped: &'a dyn Fn() -> bool) -> Self {
+        Self { stopped: Some(stopped), ..self }
+    }
+
+    /// Runs `f` once.
+    ///
+    /// Handlers given to [`Tx::on_commit`] are not called, those given to [`Tx::on_abort`] are. No site counts the run. A panic of
+    /// `f` ends it and is not propagated, though the panic hook sees it. A closure that accesses no variable is not stopped.
+    ///
+    /// # Panics
+    ///
+    /// If called inside a transaction of the same thread.
+    #[track_caller]
+    pub fn run<'env, R>(&self, f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>) -> Prefetched {
+        let mut descriptor = local::enter(Location::caller());
+        // SAFETY: by I12 it is ours until `leave`.
+        let d = unsafe { descriptor.as_mut() };
+        // SAFETY: what is borrowed for `'a` outlives this call, and `leave_ahead` is in it: nothing between the two unwinds.
+        unsafe { d.begin_ahead(self.lifespan, self.buffer, self.stopped.map(unbounded)) };
+        let answer = catch_unwind(AssertUnwindSafe(|| f(&mut Tx::new(d))));
+        let ended = if answer.is_ok() { d.ahead.ended.unwrap_or(Ended::Through) } else { Ended::Panicked };
+        let done = Prefetched { words_read: d.ahead.words_read, writes: d.writes.len() as u64, ended };
+        d.leave_ahead();
+        let (after, panic) = (d.tidy(), d.ahead.panic.take());
+        local::leave();
+        panic.into_iter().for_each(drop_payload);
+        if clean_up(answer, after) { done } else { Prefetched { ended: Ended::Panicked, ..done } }
+    }
+}
+
+/// The same function, without a claim about how long it lives.
+fn unbounded<'a>(stopped: &'a (dyn Fn() -> bool + 'a)) -> NonNull<Stopped> {
+    // SAFETY: only the bound on the pointee's life changes, which a pointer does not vouch for.
+    unsafe { std::mem::transmute::<NonNull<dyn Fn() -> bool + 'a>, NonNull<Stopped>>(NonNull::from(stopped)) }
+}
+
+/// Drops what a run leaves, outside of it. Answers whether nothing panicked.
+fn clean_up<R>(answer: std::thread::Result<R>, after: After) -> bool {
+    let answer_dropped = match answer {
+        Ok(value) => quietly(|| drop(value)),
+        Err(payload) => {
+            drop_payload(payload);
+            false
+        }
+    };
+    quietly(|| after.run(false)) && answer_dropped
+}
+
+/// Whether `f` did not panic.
+fn quietly(f: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(f)).map_err(drop_payload).is_ok()
+}
+
+/// Drops what a panic carried. It may panic as it goes; what that one carries is leaked, as it might go on like this.
+fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(next);
+    }
+}
+
+impl std::fmt::Debug for Prefetch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prefetch")
+            .field("lifespan", &self.lifespan)
+            .field("buffer", &self.buffer)
+            .finish_non_exhaustive()
+    }
+}
