@@ -17,7 +17,6 @@ pub(crate) enum Step {
     Parks,
     Wakes,
     Fault,
-    Claims,
 }
 
 /// A hash over all steps so far.

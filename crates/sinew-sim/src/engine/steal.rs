@@ -128,6 +128,9 @@ impl<W: Workload> Simulation<'_, W> {
         if self.has_what_it_waits_for(me) {
             return self.go_on_again(me);
         }
+        if self.seats[me].is_about_to_leave() {
+            return self.leave(me);
+        }
         let above = if advised { self.above(me) } else { None };
         let oldest = self.seats[victim].tasks.oldest_depth();
         let may = |depth| above.is_none_or(|above| depth > above);
@@ -180,8 +183,6 @@ impl<W: Workload> Simulation<'_, W> {
         self.trace.add(self.queue.now(), me, Step::Fails, victim as u64);
         if self.seats[me].waits() {
             self.help_on(me);
-        } else if self.seats[me].is_about_to_leave() {
-            self.leave(me);
         } else {
             self.choose(me, 0);
         }

@@ -18,9 +18,15 @@ const ENOUGH: u64 = 3_000_000;
 
 fn report<W: Workload>(setup: &Setup, workload: &W) -> Report {
     let run = Simulation::new(setup.clone(), workload).expect("a setup that can be run");
-    let report = run.run_while(|progress| progress.events < ENOUGH).unwrap_or_else(|broken| panic!("{setup:?}: {broken}"));
-    assert!(report.is_whole, "{setup:?}: no end after {ENOUGH} events: {:?}", report.counts);
+    let report = run.run_while(|progress| progress.events < ENOUGH).unwrap_or_else(|broken| panic!("{broken}, {}", brief(setup)));
+    assert!(report.is_whole, "no end after {ENOUGH} events: {:?}, {}", report.counts, brief(setup));
     report
+}
+
+/// The setup without the machine's whole tree.
+fn brief(setup: &Setup) -> String {
+    let machine = setup.machine.as_ref().map(sinew_topology::Machine::source);
+    format!("{:?} on {machine:?}", Setup { machine: None, ..setup.clone() })
 }
 
 fn any_cost(chance: &mut fastrand::Rng) -> Duration {
@@ -84,10 +90,10 @@ fn any_setup(seed: u64) -> Setup {
 /// Runs it twice: alike, every task once, and with the work that it has on one worker (the checks of every run aside).
 fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     let first = report(setup, workload);
-    assert_eq!(first, report(setup, workload), "{setup:?}");
+    assert_eq!(first, report(setup, workload), "{}", brief(setup));
     if is_fixed {
         let serial = Serial::of(workload);
-        assert_eq!((first.counts.tasks, first.work, first.span), (serial.tasks, serial.work, serial.span), "{setup:?}");
+        assert_eq!((first.counts.tasks, first.work, first.span), (serial.tasks, serial.work, serial.span), "{}", brief(setup));
     }
 }
 
@@ -170,7 +176,8 @@ fn a_slow_worker_is_slow_and_one_that_has_left_does_nothing() {
     let slow = Setup { faults: vec![at_once(0, Mishap::Slows(3.0))], costs: Costs::ZERO, ..Setup::new(1) };
     // The first leaf is begun at the full speed, as worker 0 comes before what happens from outside.
     assert_eq!(report(&slow, &tree).time, (1_000 + 63 * 3_000) * NS);
-    let gone = Setup { faults: vec![at_once(1, Mishap::Leaves)], costs: Costs::ZERO, ..Setup::new(2) };
+    let costs = Costs { attempt: Duration::ns(10), ..Costs::ZERO };
+    let gone = Setup { faults: vec![at_once(1, Mishap::Leaves)], costs, ..Setup::new(2) };
     let alone = report(&gone, &tree);
     assert_eq!((alone.time, alone.counts.steals), (64_000 * NS, 0));
 }
@@ -186,8 +193,8 @@ fn a_stopped_run_reports_what_it_has_done() {
 }
 
 fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
-    let tree = Tree::new(8, Duration::Exponential(1_000 * NS), 1);
-    let mut run = Simulation::new(setup, &tree).expect("a setup");
+    let trees = Series::new(Tree::new(8, Duration::Exponential(1_000 * NS), 1), 2, Duration::ns(5_000));
+    let mut run = Simulation::new(setup, &trees).expect("a setup");
     run.plant(bug);
     run.run()
 }

@@ -22,7 +22,7 @@ impl Workload for Fib {
     type Node = (u32, u64);
 
     fn root(&self, _: usize) -> Self::Node {
-        (self.n, 1)
+        (self.n, mix(1))
     }
 
     #[inline]
@@ -37,6 +37,6 @@ impl Workload for Fib {
 
     #[inline]
     fn child(&self, &(n, seed): &Self::Node, number: u32) -> Self::Node {
-        (n - 2 + number, mix(seed + u64::from(number)))
+        (n - 2 + number, mix(seed.wrapping_add(u64::from(number))))
     }
 }
