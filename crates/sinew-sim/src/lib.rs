@@ -20,11 +20,13 @@
 //! | `engine` | workers, their task stacks, steals and joins |
 //! | [`Setup`], [`Costs`] | what a run depends on |
 //! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
+//! | [`figure`] | what sampling does, in the model of the paper that asked first |
 //! | `view`, `places`, `seat` | a worker, and what others see of it; where it sits |
 //! | `queue`, `random`, `trace` | whose turn it is; chance that repeats; fingerprints |
 
 mod costs;
 mod engine;
+pub mod figure;
 mod places;
 mod queue;
 mod random;

@@ -111,6 +111,20 @@ impl<'w, W: Workload> Simulation<'w, W> {
     ///
     /// What is impossible about the setup.
     pub fn new(setup: Setup, workload: &'w W) -> Result<Self, SetupError> {
+        let victims = setup.victims;
+        Self::with_policies(setup, workload, || victims.policy())
+    }
+
+    /// The same with a policy of one's own for each worker; the setup's says only whether packages have masters.
+    ///
+    /// # Errors
+    ///
+    /// What is impossible about the setup.
+    pub fn with_policies(
+        setup: Setup,
+        workload: &'w W,
+        policy: impl FnMut() -> Box<dyn VictimPolicy>,
+    ) -> Result<Self, SetupError> {
         setup.check()?;
         // A machine with room for all workers has a place for each.
         let places = Places::new(setup.machine.as_ref(), setup.workers).map_err(SetupError::from)?;
@@ -120,7 +134,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             workload,
             queue: Queue::new(setup.workers + 1),
             seats: (0..setup.workers).map(|_| Seat::new()).collect(),
-            policies: (0..setup.workers).map(|_| setup.victims.policy()).collect(),
+            policies: std::iter::repeat_with(policy).take(setup.workers).collect(),
             packages: Packages::new(places.packages()),
             places,
             parked: Vec::new(),
