@@ -175,7 +175,8 @@ impl Figure {
             let seed = self.seed.wrapping_add(run);
             let tree = Tree::new(workers.max(1).ilog2() + 2, self.steal, seed);
             let policy = || Box::new(Independent { samples }) as Box<dyn VictimPolicy>;
-            let simulation = Simulation::with_policies(self.setup(workers, seed), &tree, policy).map_err(FigureError::Setup)?;
+            let simulation = Simulation::with_policies(self.setup(workers, seed), &tree, policy)
+                .map_err(FigureError::Setup)?;
             let report = simulation.run_while(|_| goes_on()).map_err(FigureError::Violation)?;
             if !report.is_whole || !goes_on() {
                 return Ok(None);
@@ -210,9 +211,10 @@ mod tests {
     fn sampling_costs_time_in_small_pools_and_saves_steals_in_large_ones() {
         let figure = Figure { workers: vec![8, 512], samples: vec![1, 2], runs: 4, ..Figure::paper(0) };
         let points = figure.compute(|| true).expect("a figure");
-        assert_eq!(points.iter().map(|point| (point.workers, point.samples)).collect::<Vec<_>>(), [
-            (8, 0), (8, 1), (8, 2), (512, 0), (512, 1), (512, 2)
-        ]);
+        assert_eq!(
+            points.iter().map(|point| (point.workers, point.samples)).collect::<Vec<_>>(),
+            [(8, 0), (8, 1), (8, 2), (512, 0), (512, 1), (512, 2)]
+        );
         assert!(points[2].relative.time > 1.05, "{points:?}");
         assert!(points[5].relative.steals < 0.9, "{points:?}");
         // A look that changes nothing leaves the steals as they are, but for chance.

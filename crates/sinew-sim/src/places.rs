@@ -17,7 +17,13 @@ impl Places {
     /// `workers` workers on `machine`, packed as near to each other as they can be; without a machine all are at distance 1.
     pub(crate) fn new(machine: Option<&Machine>, workers: usize) -> Result<Self, MappingError> {
         let Some(machine) = machine else {
-            return Ok(Self { machine: None, pus: Vec::new(), packages: vec![0; workers], count: 1, last_level: 1 });
+            return Ok(Self {
+                machine: None,
+                pus: Vec::new(),
+                packages: vec![0; workers],
+                count: 1,
+                last_level: 1,
+            });
         };
         let order = place(machine, &machine.cpus(), &Mapping::Compact, workers)?;
         let pus: Vec<PuId> = order.into_iter().flatten().collect();

@@ -61,7 +61,9 @@ impl Duration {
     pub fn draw(self, bits: u64) -> Time {
         match self {
             Self::Fixed(time) => time,
-            Self::Uniform(least, most) => least + ((u128::from(bits) * u128::from(most - least + 1)) >> 64) as u64,
+            Self::Uniform(least, most) => {
+                least + ((u128::from(bits) * u128::from(most - least + 1)) >> 64) as u64
+            }
             Self::Exponential(mean) => (-libm::log(unit(bits)) * mean as f64) as Time,
             Self::Pareto(least, exponent) => {
                 (least as f64 * libm::pow(unit(bits), -1.0 / exponent)).min(LONGEST) as Time
@@ -72,7 +74,9 @@ impl Duration {
     /// Whether it is never more than nothing.
     pub fn is_zero(self) -> bool {
         match self {
-            Self::Fixed(most) | Self::Uniform(_, most) | Self::Exponential(most) | Self::Pareto(most, _) => most == 0,
+            Self::Fixed(most) | Self::Uniform(_, most) | Self::Exponential(most) | Self::Pareto(most, _) => {
+                most == 0
+            }
         }
     }
 
@@ -181,7 +185,9 @@ mod tests {
     /// Would miss: a cost that would make time run backwards.
     #[test]
     fn what_is_no_duration_is_refused_by_name() {
-        for text in ["-1", "", "exp:-3", "uniform:5,4", "pareto:1,0", "pareto:1", "normal:1,2", "nan", "1e30", "exp:"] {
+        for text in
+            ["-1", "", "exp:-3", "uniform:5,4", "pareto:1,0", "pareto:1", "normal:1,2", "nan", "1e30", "exp:"]
+        {
             let error = text.parse::<Duration>().expect_err(text).to_string();
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }

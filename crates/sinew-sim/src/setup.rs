@@ -148,9 +148,9 @@ impl Setup {
             Mishap::Leaves if fault.worker == 0 => {
                 Err(SetupError("worker 0 has the root and cannot leave: choose another".into()))
             }
-            Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => {
-                Err(SetupError(format!("a worker becomes slower by a factor from 1 to 1000000, not {factor}")))
-            }
+            Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => Err(SetupError(format!(
+                "a worker becomes slower by a factor from 1 to 1000000, not {factor}"
+            ))),
             _ => Ok(()),
         }
     }

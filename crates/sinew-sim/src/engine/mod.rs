@@ -100,7 +100,10 @@ pub struct Simulation<'w, W: Workload> {
 
 impl<W: Workload> std::fmt::Debug for Simulation<'_, W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Simulation").field("setup", &self.setup).field("open", &self.open).finish_non_exhaustive()
+        f.debug_struct("Simulation")
+            .field("setup", &self.setup)
+            .field("open", &self.open)
+            .finish_non_exhaustive()
     }
 }
 

@@ -92,7 +92,8 @@ impl<W: Workload> Simulation<'_, W> {
     /// Makes the next child of the youngest frame.
     fn child(&mut self, me: usize) -> Option<crate::seat::Task<W::Node>> {
         let frame = self.seats[me].frames.last_mut()?;
-        let (node, path, depth) = (self.workload.child(&frame.task.node, frame.made), frame.task.path, frame.task.depth);
+        let (node, path, depth) =
+            (self.workload.child(&frame.task.node, frame.made), frame.task.path, frame.task.depth);
         frame.made += 1;
         Some(self.create(node, path, depth + 1))
     }

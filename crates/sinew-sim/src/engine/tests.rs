@@ -9,7 +9,9 @@ use crate::costs::Costs;
 use crate::random::{Duration, NS};
 use crate::report::{Activity, Report, Violation};
 use crate::setup::{Fault, Idle, Mishap, Setup, Wait};
-use crate::workload::{Chains, Children, Fib, IterationCosts, RandomTree, Serial, Series, Shape, Splits, Tree, Uts, Workload};
+use crate::workload::{
+    Chains, Children, Fib, IterationCosts, RandomTree, Serial, Series, Shape, Splits, Tree, Uts, Workload,
+};
 
 const SEEDS: u64 = 200;
 
@@ -18,7 +20,9 @@ const ENOUGH: u64 = 3_000_000;
 
 fn report<W: Workload>(setup: &Setup, workload: &W) -> Report {
     let run = Simulation::new(setup.clone(), workload).expect("a setup that can be run");
-    let report = run.run_while(|progress| progress.events < ENOUGH).unwrap_or_else(|broken| panic!("{broken}, {}", brief(setup)));
+    let report = run
+        .run_while(|progress| progress.events < ENOUGH)
+        .unwrap_or_else(|broken| panic!("{broken}, {}", brief(setup)));
     assert!(report.is_whole, "no end after {ENOUGH} events: {:?}, {}", report.counts, brief(setup));
     report
 }
@@ -55,8 +59,10 @@ fn any_faults(chance: &mut fastrand::Rng, workers: usize) -> Vec<Fault> {
 
 fn any_setup(seed: u64) -> Setup {
     let mut chance = fastrand::Rng::with_seed(seed);
-    let machines = ["core:9", "package:3 l3:2 core:2", "package:8 core:2", "package:2 node:2 l3:2 core:2 pu:2"];
-    let machine: Option<sinew_topology::Machine> = chance.bool().then(|| machines[chance.usize(..4)].parse().expect("a machine"));
+    let machines =
+        ["core:9", "package:3 l3:2 core:2", "package:8 core:2", "package:2 node:2 l3:2 core:2 pu:2"];
+    let machine: Option<sinew_topology::Machine> =
+        chance.bool().then(|| machines[chance.usize(..4)].parse().expect("a machine"));
     let most = machine.as_ref().map_or(40, |machine| machine.pus().len());
     let workers = chance.usize(1..=most);
     let waits = [Wait::Block, Wait::Leapfrog, Wait::Deeper, Wait::Any, Wait::Leave];
@@ -93,7 +99,12 @@ fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     assert_eq!(first, report(setup, workload), "{}", brief(setup));
     if is_fixed {
         let serial = Serial::of(workload);
-        assert_eq!((first.counts.tasks, first.work, first.span), (serial.tasks, serial.work, serial.span), "{}", brief(setup));
+        assert_eq!(
+            (first.counts.tasks, first.work, first.span),
+            (serial.tasks, serial.work, serial.span),
+            "{}",
+            brief(setup)
+        );
     }
 }
 
@@ -103,7 +114,8 @@ fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
 fn two_hundred_random_runs_keep_every_rule_and_repeat() {
     for seed in 0..SEEDS {
         let setup = any_setup(seed);
-        let leaf = [Duration::ns(500), Duration::Exponential(800 * NS), Duration::Pareto(200 * NS, 1.2)][seed as usize % 3];
+        let leaf = [Duration::ns(500), Duration::Exponential(800 * NS), Duration::Pareto(200 * NS, 1.2)]
+            [seed as usize % 3];
         let chance = &mut fastrand::Rng::with_seed(!seed);
         let loops = || IterationCosts::new(700, Shape::Decreasing, leaf, seed);
         match seed % 8 {
@@ -111,7 +123,11 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
             1 => check(&setup, &Fib::new(chance.u32(0..13), leaf), true),
             2 | 3 => check(&setup, &RandomTree::new(chance.u64(1..600), leaf, seed), true),
             4 => check(&setup, &Uts::new(Children::Geometric { mean: 2.0, depth: 7 }, leaf, seed), true),
-            5 => check(&setup, &Uts::new(Children::Binomial { root: 50, many: 3, probability: 0.3 }, leaf, seed), true),
+            5 => check(
+                &setup,
+                &Uts::new(Children::Binomial { root: 50, many: 3, probability: 0.3 }, leaf, seed),
+                true,
+            ),
             6 => check(&setup, &Series::new(Tree::new(5, leaf, seed), 4, leaf), true),
             // What is stolen is cut further, so there may be more tasks than on one worker.
             _ => check(&setup, &Splits::new(loops(), Splitter::adaptive(setup.workers), 4), false),
@@ -203,7 +219,9 @@ fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
 #[test]
 fn the_checks_find_every_planted_error() {
     let setup = || Setup { wait: Wait::Block, ..Setup::new(8) };
-    assert!(matches!(planted(Bug::RunTwice, setup()), Err(Violation::NotOnceEach { created, run }) if run > created));
+    assert!(
+        matches!(planted(Bug::RunTwice, setup()), Err(Violation::NotOnceEach { created, run }) if run > created)
+    );
     assert!(matches!(planted(Bug::WrongTask, setup()), Err(Violation::NotOnceEach { .. })));
     assert!(matches!(planted(Bug::NobodyIsTold, setup()), Err(Violation::Stranded { .. })));
     assert!(matches!(planted(Bug::IntoThePast, setup()), Err(Violation::TimeRanBackwards(_))));

@@ -75,7 +75,11 @@ impl Workload for Uts {
         match self.children {
             Children::Binomial { root, .. } if node.level == 0 => root,
             Children::Binomial { many, probability, .. } => {
-                if unit(node.bits) <= probability { many } else { 0 }
+                if unit(node.bits) <= probability {
+                    many
+                } else {
+                    0
+                }
             }
             Children::Geometric { depth, .. } if node.level >= depth => 0,
             Children::Geometric { .. } => (libm::log(unit(node.bits)) * self.scale) as u32,
