@@ -57,6 +57,21 @@ impl Costs {
         }
     }
 
+    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample` or `wake`. Answers whether there is one.
+    pub fn set(&mut self, name: &str, cost: Duration) -> bool {
+        let place = match name {
+            "spawn" => &mut self.spawn,
+            "join" => &mut self.join,
+            "attempt" => &mut self.attempt,
+            "steal" => &mut self.steal,
+            "sample" => &mut self.sample,
+            "wake" => &mut self.wake,
+            _ => return false,
+        };
+        *place = cost;
+        true
+    }
+
     /// Whether nothing ever takes any time.
     pub fn are_zero(&self) -> bool {
         let single = [self.spawn, self.join, self.attempt, self.steal, self.sample, self.wake];

@@ -20,6 +20,7 @@
 //! | `engine` | workers, their task stacks, steals and joins |
 //! | [`Setup`], [`Costs`] | what a run depends on |
 //! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
+//! | [`Loop`] | loops under every schedule |
 //! | [`figure`] | what sampling does, in the model of the paper that asked first |
 //! | `view`, `places`, `seat` | a worker, and what others see of it; where it sits |
 //! | `queue`, `random`, `trace` | whose turn it is; chance that repeats; fingerprints |
@@ -27,6 +28,7 @@
 mod costs;
 mod engine;
 pub mod figure;
+mod loops;
 mod places;
 mod queue;
 mod random;
@@ -39,6 +41,7 @@ pub mod workload;
 
 pub use costs::Costs;
 pub use engine::{Progress, Simulation};
+pub use loops::{Loop, LoopReport};
 pub use queue::Time;
 pub use random::{Duration, DurationError, NS};
 pub use report::{Activity, Counts, Report, Violation};

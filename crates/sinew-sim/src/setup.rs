@@ -1,7 +1,9 @@
 //! What a run depends on.
 
 use std::fmt;
+use std::str::FromStr;
 
+use sinew_policy::chunk::ScheduleError;
 use sinew_policy::victim::Victims;
 use sinew_topology::{Machine, MappingError};
 
@@ -23,6 +25,28 @@ pub enum Wait {
     /// Goes stealing as if it had nothing: whoever finishes last goes on. The ideal that bounds are proved for; no library can do it. Possible here since tasks end
     /// with their joins.
     Leave,
+}
+
+impl FromStr for Wait {
+    type Err = SetupError;
+
+    /// Reads `block`, `leapfrog`, `deeper`, `any` and `leave`.
+    ///
+    /// # Errors
+    ///
+    /// Names the text, and what could be written instead.
+    fn from_str(text: &str) -> Result<Self, SetupError> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "block" => Ok(Self::Block),
+            "leapfrog" => Ok(Self::Leapfrog),
+            "deeper" => Ok(Self::Deeper),
+            "any" => Ok(Self::Any),
+            "leave" => Ok(Self::Leave),
+            _ => Err(SetupError(format!(
+                "`{text}` is no way to wait: write block, leapfrog, deeper, any or leave"
+            ))),
+        }
+    }
 }
 
 /// What a worker does that finds nothing.
@@ -170,6 +194,12 @@ impl fmt::Display for SetupError {
 }
 
 impl std::error::Error for SetupError {}
+
+impl From<ScheduleError> for SetupError {
+    fn from(error: ScheduleError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 impl From<MappingError> for SetupError {
     fn from(error: MappingError) -> Self {

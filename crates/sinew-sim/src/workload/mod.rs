@@ -20,6 +20,7 @@
 
 mod chains;
 mod fib;
+mod named;
 mod random_tree;
 mod series;
 mod splits;
@@ -28,6 +29,7 @@ mod uts;
 
 pub use chains::Chains;
 pub use fib::Fib;
+pub use named::{Program, ProgramError, RunError};
 pub use random_tree::RandomTree;
 pub use series::Series;
 pub use splits::{IterationCosts, Shape, Splits};
