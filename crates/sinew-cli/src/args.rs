@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Topo(TopoArgs),
     /// Repeat published experiments, and show the published values beside what is measured here
     Reproduce(ReproduceArgs),
+    /// Run a program on a machine that is not there, in virtual time
+    Sim(SimArgs),
 }
 
 /// How a pool is built.
@@ -129,6 +131,63 @@ fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
     }
 }
 
+/// Arguments of `sim`.
+#[derive(Debug, Args)]
+pub(crate) struct SimArgs {
+    /// tree:12, stress:10,16, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100, loop:10000,decreasing; or sampling: what
+    /// sampling victims does from 2 to 1024 workers, in the model of "Manycore Work Stealing"
+    pub(crate) program: String,
+    /// Numbers of workers, with commas [default: as many as the machine has PUs, or 2]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
+    pub(crate) workers: Vec<usize>,
+    /// The machine, from the outside in: "package:4 l3:1 core:16" [default: all workers equally far apart]
+    #[arg(long, value_name = "DESCRIPTION")]
+    pub(crate) machine: Option<String>,
+    /// Whom thieves try, as in `run`; may be repeated
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) victims: Vec<Victims>,
+    /// What a worker does in a join whose task is elsewhere: block, leapfrog, deeper, any or leave
+    #[arg(long, value_name = "POLICY", default_value = "deeper")]
+    pub(crate) wait: sinew_sim::Wait,
+    /// Workers without work go on searching instead of parking
+    #[arg(long)]
+    pub(crate) spin: bool,
+    /// How long a leaf, task or iteration takes, in nanoseconds: 1000, uniform:10,20, exp:100 or pareto:10,1.5
+    #[arg(long, value_name = "DURATION", default_value = "exp:1000", allow_negative_numbers = true)]
+    pub(crate) leaf: sinew_sim::Duration,
+    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample and wake; may be repeated
+    #[arg(long = "cost", value_name = "NAME=DURATION", value_parser = cost)]
+    pub(crate) costs: Vec<(String, sinew_sim::Duration)>,
+    /// Nothing costs anything but what --cost says
+    #[arg(long)]
+    pub(crate) free: bool,
+    /// From which all chance comes
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) seed: u64,
+    /// Runs of which `sampling` shows the means
+    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = runs)]
+    pub(crate) runs: u64,
+    /// A file for the same table as comma-separated values
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// At least one run.
+fn runs(text: &str) -> Result<u64, &'static str> {
+    count(text).map(|count| count as u64)
+}
+
+/// A simulated cost with its name.
+fn cost(text: &str) -> Result<(String, sinew_sim::Duration), String> {
+    let (name, duration) = text.split_once('=').ok_or("write NAME=DURATION, for example steal=exp:400")?;
+    let duration = duration.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?;
+    let name = name.trim().to_ascii_lowercase();
+    match sinew_sim::Costs::ZERO.set(&name, duration) {
+        true => Ok((name, duration)),
+        false => Err(format!("`{name}` costs nothing: write spawn, join, attempt, steal, sample or wake")),
+    }
+}
+
 /// Arguments of `topo`.
 #[derive(Debug, Args)]
 pub(crate) struct TopoArgs {
@@ -194,9 +253,9 @@ pub(crate) fn parse() -> Result<Command, Failure> {
             output::print(&message.render().to_string())?;
             std::process::exit(0)
         }
-        Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Failure::usage("a command is needed: demo, run, list, topo or reproduce (see sinew --help)"))
-        }
+        Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(
+            Failure::usage("a command is needed: demo, run, list, topo, reproduce or sim (see sinew --help)"),
+        ),
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
     }
 }

@@ -6,7 +6,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `args` | what may be written on the command line |
-//! | `demo`, `run`, `list`, `topo`, `reproduce` | a subcommand each |
+//! | `demo`, `run`, `list`, `topo`, `reproduce`, `sim` | a subcommand each |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
 //! | `contention` | whether the workers had their cores to themselves |
@@ -20,7 +20,7 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C: the system's default, which ends the process at once, is what users want here. What `reproduce` has written by then is whole.
+//! Ctrl-C, except in `sim`: the system's default, which ends the process at once, is what users want here. What `reproduce` has written by then is whole.
 
 mod args;
 mod contention;
@@ -33,6 +33,7 @@ mod profile;
 mod progress;
 mod reproduce;
 mod run;
+mod sim;
 mod suggest;
 mod table;
 mod topo;
@@ -56,5 +57,6 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::List => list::perform(),
         Command::Topo(args) => topo::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
+        Command::Sim(args) => sim::perform(&args),
     }
 }

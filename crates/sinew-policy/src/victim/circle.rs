@@ -2,13 +2,66 @@
 //!
 //! The order is drawn once, at the first search, so that thieves do not follow each other around the pool; a start costs one
 //! random number, a step none.
+//!
+//! In the largest pools an order for each thief would take a square of memory. There each thief goes around in steps of its own length, which has no common
+//! divisor with the number of the others. Source: the order in which the scheduler of the Go language visits its processors.
 
 use super::{View, below, is_worth_trying};
+
+/// Pools of more workers have orders that are not written down.
+const WRITTEN: usize = 2_048;
+
+#[derive(Debug, Clone)]
+enum Order {
+    /// Any order of some of the others.
+    Written(Vec<usize>),
+    /// All of `len` others, without the thief itself, each `step` behind the one before.
+    Steps { len: usize, step: usize, me: usize },
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self::Written(Vec::new())
+    }
+}
+
+impl Order {
+    fn steps(view: &dyn View, random: &mut dyn FnMut() -> u64) -> Self {
+        let len = view.workers() - 1;
+        let first = below(len, random);
+        // At the latest 1 has no common divisor with any number.
+        let step = (0..len).map(|more| (first + more) % len + 1).find(|&step| gcd(step, len) == 1);
+        Self::Steps { len, step: step.unwrap_or(1), me: view.me() }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Written(order) => order.len(),
+            Self::Steps { len, .. } => *len,
+        }
+    }
+
+    #[inline]
+    fn at(&self, place: usize) -> usize {
+        match self {
+            Self::Written(order) => order[place],
+            Self::Steps { len, step, me } => {
+                let other = (place as u128 * *step as u128 % *len as u128) as usize;
+                other + usize::from(other >= *me)
+            }
+        }
+    }
+}
+
+/// The greatest common divisor.
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
 
 /// Some of the other workers in a circle, and where in it the walk stands.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Circle {
-    order: Vec<usize>,
+    order: Order,
     /// The next one.
     at: usize,
     /// How many are left of this turn; after them the walk is where the turn began.
@@ -27,7 +80,17 @@ impl Circle {
     ) {
         if self.workers != view.workers() {
             self.workers = view.workers();
-            self.order = shuffled(view, random, belongs);
+            self.order = Order::Written(shuffled(view, random, belongs));
+        }
+    }
+
+    /// Draws the order of all others, if that has not been done.
+    pub(super) fn draw_all(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
+        if view.workers() <= WRITTEN {
+            self.draw(view, random, |_| true);
+        } else if self.workers != view.workers() {
+            self.workers = view.workers();
+            self.order = Order::steps(view, random);
         }
     }
 
@@ -56,7 +119,7 @@ impl Circle {
     pub(super) fn next(&mut self, view: &dyn View) -> Option<usize> {
         while self.left > 0 {
             self.left -= 1;
-            let worker = self.order[self.at];
+            let worker = self.order.at(self.at);
             self.at = if self.at + 1 == self.order.len() { 0 } else { self.at + 1 };
             if is_worth_trying(view, worker) {
                 return Some(worker);
@@ -66,8 +129,13 @@ impl Circle {
     }
 
     /// All of the circle, in its order.
-    pub(super) fn members(&self) -> &[usize] {
-        &self.order
+    pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.order.len()).map(|place| self.order.at(place))
+    }
+
+    /// How many that are.
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
     }
 }
 
@@ -83,4 +151,27 @@ pub(super) fn shuffled(
         order.swap(last, below(last + 1, random));
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Pool, Source};
+    use super::*;
+
+    /// Would miss: a large pool's order that leaves somebody out, names the thief, or is every thief's.
+    #[test]
+    fn an_order_that_is_not_written_down_has_everybody_once() {
+        let mut orders = Vec::new();
+        for (workers, me) in [(WRITTEN + 1, 0), (WRITTEN + 1, 700), (3_000, 2_999), (4_099, 5)] {
+            let mut circle = Circle::default();
+            circle.draw_all(&Pool::of(workers, me), &mut Source::new(me as u64).numbers());
+            assert!(matches!(circle.order, Order::Steps { .. }));
+            let order: Vec<usize> = circle.members().collect();
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq((0..workers).filter(|&worker| worker != me)));
+            orders.push(order);
+        }
+        assert_ne!(orders[0], orders[1]);
+    }
 }

@@ -26,7 +26,7 @@ impl Dealt {
     }
 
     fn piece(&self, view: &dyn View) -> Option<usize> {
-        let far = self.others.members().iter().copied().filter(|&worker| !is_near(view, worker));
+        let far = self.others.members().filter(|&worker| !is_near(view, worker));
         let offers = far.filter_map(|worker| Some((view.oldest_depth(worker)?, worker)));
         offers.min_by_key(|&(depth, _)| depth).map(|(_, worker)| worker)
     }
@@ -34,7 +34,7 @@ impl Dealt {
 
 impl VictimPolicy for Dealt {
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
-        self.others.draw(view, random, |_| true);
+        self.others.draw_all(view, random);
         self.nearest.start(view, random);
         self.tried = false;
     }

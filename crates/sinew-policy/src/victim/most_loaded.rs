@@ -34,7 +34,7 @@ impl MostLoaded {
     fn heaviest(&self, view: &dyn View) -> Option<usize> {
         let mut heaviest = None;
         let mut most = 0;
-        for &worker in self.walk.members() {
+        for worker in self.walk.members() {
             let load = view.load(worker);
             if load > most {
                 (most, heaviest) = (load, Some(worker));
@@ -56,7 +56,7 @@ impl VictimPolicy for MostLoaded {
     }
 
     fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
-        if self.scans > 0 && self.scans >= self.walk.members().len() {
+        if self.scans > 0 && self.scans >= self.walk.others() {
             self.walk.again();
             return self.end_round(true);
         }

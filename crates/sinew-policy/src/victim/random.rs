@@ -22,8 +22,13 @@ impl Random {
     }
 
     /// The other workers, in the order of the walk.
-    pub(super) fn members(&self) -> &[usize] {
+    pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {
         self.circle.members()
+    }
+
+    /// How many they are.
+    pub(super) fn others(&self) -> usize {
+        self.circle.len()
     }
 
     /// Begins a round where the walk stands.
@@ -34,7 +39,7 @@ impl Random {
 
 impl VictimPolicy for Random {
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
-        self.circle.draw(view, random, |_| true);
+        self.circle.draw_all(view, random);
         self.circle.begin(random);
     }
 

@@ -52,7 +52,7 @@ impl Set {
 
 impl VictimPolicy for Set {
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
-        self.circle.draw(view, random, |_| true);
+        self.circle.draw_all(view, random);
         self.draw_start(random);
     }
 

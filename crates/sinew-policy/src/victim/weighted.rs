@@ -87,7 +87,7 @@ impl VictimPolicy for DistanceWeighted {
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
         if self.workers != view.workers() {
             self.make_levels(view, random);
-            self.walk.draw(view, random, |_| true);
+            self.walk.draw_all(view, random);
         }
         self.walk.again();
         (self.left, self.rounds) = (self.others(), 0);

@@ -1,0 +1,134 @@
+//! Counts, and the checks at the end of a run.
+
+use sinew_policy::victim::Tally;
+
+use super::Simulation;
+use crate::queue::Time;
+use crate::random::mix;
+use crate::report::{Activity, Counts, Report, Violation};
+use crate::workload::Workload;
+
+/// Picoseconds in a microsecond.
+const US: Time = 1_000_000;
+
+/// What is written down on the way.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    pub(super) counts: Counts,
+    /// T1, and T∞, as far as they are known.
+    pub(super) work: Time,
+    pub(super) span: Time,
+    /// The time that workers must have spent on that work, slow ones included.
+    effort: Time,
+    created: u64,
+    /// Hashes of the numbers of tasks, added when they are created and taken away when they begin: nothing is left exactly if each began once.
+    balance: u64,
+    tallies: Vec<(u64, Time)>,
+}
+
+impl Books {
+    /// The number of a new task.
+    #[inline]
+    pub(super) fn created(&mut self) -> u64 {
+        let id = self.created;
+        self.created += 1;
+        self.balance = self.balance.wrapping_add(mix(id));
+        id
+    }
+
+    #[inline]
+    pub(super) fn begun(&mut self, id: u64) {
+        self.counts.tasks += 1;
+        self.balance = self.balance.wrapping_sub(mix(id));
+    }
+
+    /// A task's own work, how long this worker takes for it, and the end of the longest path through it.
+    #[inline]
+    pub(super) fn worked(&mut self, work: Time, takes: Time, end: Time) {
+        self.work += work;
+        self.effort += takes;
+        self.span = self.span.max(end);
+    }
+
+    pub(super) fn tally(&mut self, depth: u32, took: Time) {
+        let depth = depth as usize;
+        if self.tallies.len() <= depth {
+            self.tallies.resize(depth + 1, (0, 0));
+        }
+        let tally = &mut self.tallies[depth];
+        *tally = (tally.0 + 1, tally.1 + took);
+    }
+}
+
+impl<W: Workload> Simulation<'_, W> {
+    /// Ends the run.
+    pub(super) fn close(self) -> Result<Report, Violation> {
+        let report = self.report();
+        if self.queue.backwards() > 0 {
+            return Err(Violation::TimeRanBackwards(self.queue.backwards()));
+        }
+        self.check_times(&report)?;
+        if report.is_whole {
+            self.check_tasks(&report)?;
+            self.check_bounds(&report)?;
+        }
+        Ok(report)
+    }
+
+    fn report(&self) -> Report {
+        let now = self.now();
+        let mut spent = [0; Activity::COUNT];
+        for seat in &self.seats {
+            for (all, one) in spent.iter_mut().zip(seat.spent(now)) {
+                *all += one;
+            }
+        }
+        let tally = |&(tasks, time): &(u64, Time)| Tally { tasks, micros: time / US };
+        Report {
+            workers: self.seats.len(),
+            time: now,
+            work: self.books.work,
+            span: self.books.span,
+            counts: self.books.counts,
+            spent,
+            tallies: self.books.tallies.iter().map(tally).collect(),
+            trace: self.trace.hash(),
+            is_whole: self.open == 0,
+        }
+    }
+
+    fn check_times(&self, report: &Report) -> Result<(), Violation> {
+        let all: Time = report.spent.iter().sum();
+        match all.abs_diff(report.time * report.workers as u64) {
+            0 => Ok(()),
+            by => Err(Violation::TimesDoNotSumUp(by)),
+        }
+    }
+
+    fn check_tasks(&self, report: &Report) -> Result<(), Violation> {
+        let (created, run) = (self.books.created, report.counts.tasks);
+        if created != run || self.books.balance != 0 {
+            return Err(Violation::NotOnceEach { created, run });
+        }
+        let done = report.spent[Activity::Works as usize];
+        if done != self.books.effort {
+            return Err(Violation::WorkNotConserved { had: self.books.effort, done });
+        }
+        Ok(())
+    }
+
+    fn check_bounds(&self, report: &Report) -> Result<(), Violation> {
+        let Report { time, work, span, workers, .. } = *report;
+        let outside = |bound| Err(Violation::OutOfBounds { time, bound });
+        let lower = span.max(work.div_ceil(workers as u64));
+        if time < lower {
+            return outside(lower);
+        }
+        // Whole picoseconds, so the share may be rounded up.
+        let upper = span + work.div_ceil(workers as u64);
+        if self.setup.is_greedy() && time > upper {
+            return outside(upper);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! A worker and its own tasks.
+//!
+//! A step goes on until something takes time: work, a spawn, a join. What takes none is done at once, so that with costs of zero a step reaches from one leaf to
+//! the next.
+
+use super::Simulation;
+use crate::report::Activity;
+use crate::seat::{Frame, Origin, State, Top};
+use crate::trace::Step;
+use crate::workload::Workload;
+
+/// What a frame is to do next.
+enum Next {
+    Work,
+    Spawn,
+    Call,
+    Join,
+    Finish,
+}
+
+impl<N> Frame<N> {
+    #[inline]
+    fn next(&self) -> Next {
+        if !self.begun {
+            Next::Work
+        } else if self.made + 1 < self.children {
+            Next::Spawn
+        } else if self.made < self.children {
+            Next::Call
+        } else if self.joins > 0 {
+            Next::Join
+        } else {
+            Next::Finish
+        }
+    }
+}
+
+impl<W: Workload> Simulation<'_, W> {
+    /// The worker goes on with its youngest frame until that takes time, or there is none left.
+    #[inline]
+    pub(super) fn go_on(&mut self, me: usize) {
+        loop {
+            let Some(frame) = self.seats[me].frames.last() else { return self.run_dry(me) };
+            let takes_time = match frame.next() {
+                Next::Work => self.work(me),
+                Next::Spawn => self.spawn(me),
+                Next::Call => self.call(me),
+                Next::Join => self.join(me),
+                Next::Finish => self.finish(me),
+            };
+            if takes_time {
+                return;
+            }
+        }
+    }
+
+    /// A root begins at `worker`, if there is one left.
+    pub(super) fn begin_root(&mut self, worker: usize) {
+        if self.root < self.workload.roots() {
+            let node = self.workload.root(self.root);
+            self.root += 1;
+            self.packages.begin(self.places.package(worker));
+            let root = self.create(node, self.books.span, 0);
+            self.take(worker, root, None);
+            self.seats[worker].state = State::Runs;
+            self.after(worker, 0, Activity::Schedules);
+        }
+    }
+
+    fn work(&mut self, me: usize) -> bool {
+        let workload = self.workload;
+        let seat = &mut self.seats[me];
+        let Some(frame) = seat.frames.last_mut() else { return false };
+        let work = workload.work(&frame.task.node);
+        frame.begun = true;
+        frame.children = workload.children(&frame.task.node);
+        frame.joins = frame.children.saturating_sub(1);
+        // Children begin where this work ends.
+        frame.task.path += work;
+        let (end, id) = (frame.task.path, frame.task.id);
+        let takes = crate::costs::times(work, seat.slowness);
+        self.books.worked(work, takes, end);
+        self.trace.add(self.queue.now(), me, Step::Works, id);
+        #[cfg(test)]
+        let takes = self.plant_in_work(takes);
+        if takes > 0 {
+            self.after(me, takes, Activity::Works);
+        }
+        takes > 0
+    }
+
+    /// Makes the next child of the youngest frame.
+    fn child(&mut self, me: usize) -> Option<crate::seat::Task<W::Node>> {
+        let frame = self.seats[me].frames.last_mut()?;
+        let (node, path, depth) =
+            (self.workload.child(&frame.task.node, frame.made), frame.task.path, frame.task.depth);
+        frame.made += 1;
+        Some(self.create(node, path, depth + 1))
+    }
+
+    fn spawn(&mut self, me: usize) -> bool {
+        let Some(task) = self.child(me) else { return false };
+        self.trace.add(self.queue.now(), me, Step::Spawns, task.id);
+        self.seats[me].tasks.push(task);
+        self.on_offer += 1;
+        self.books.counts.spawns += 1;
+        self.call_sleeper();
+        self.pay(me, self.setup.costs.spawn)
+    }
+
+    fn call(&mut self, me: usize) -> bool {
+        if let Some(task) = self.child(me) {
+            self.take(me, task, None);
+        }
+        false
+    }
+
+    fn join(&mut self, me: usize) -> bool {
+        let top = self.seats[me].tasks.pop();
+        if let Some(Top::Stolen(thief)) = top {
+            return self.wait_for(me, thief);
+        }
+        if let Some(frame) = self.seats[me].frames.last_mut() {
+            frame.joins -= 1;
+        }
+        match top {
+            Some(Top::Mine(task)) => {
+                self.on_offer -= 1;
+                self.books.counts.inlined += 1;
+                self.trace.add(self.queue.now(), me, Step::Inlines, task.id);
+                self.take(me, task, None);
+                self.pay(me, self.setup.costs.join)
+            }
+            Some(Top::Done(thief)) => {
+                let cost = self.draw_between(me, thief, self.setup.costs.join);
+                self.spend(me, cost)
+            }
+            _ => false,
+        }
+    }
+
+    fn finish(&mut self, me: usize) -> bool {
+        let Some(frame) = self.seats[me].frames.pop() else { return false };
+        self.open -= 1;
+        self.trace.add(self.queue.now(), me, Step::Finishes, frame.task.id);
+        if let Some(origin) = frame.origin {
+            self.give_back(me, origin, frame.task.depth);
+        }
+        if self.open == 0 {
+            self.begin_root(me);
+        }
+        false
+    }
+
+    /// Tells the owner of a stolen task that it is done.
+    fn give_back(&mut self, me: usize, origin: Origin, depth: u32) {
+        let (owner, slot) = (origin.victim as usize, origin.slot as usize);
+        self.books.tally(depth, self.queue.now() - origin.at);
+        if self.setup.wait == crate::setup::Wait::Leave {
+            return;
+        }
+        self.seats[owner].tasks.finish(slot, me);
+        if self.seats[owner].state == State::Blocked && self.seats[owner].tasks.is_top(slot) {
+            #[cfg(test)]
+            if self.planted(super::plant::Bug::NobodyIsTold) {
+                return;
+            }
+            self.go_on_again(owner);
+        }
+    }
+
+    fn pay(&mut self, me: usize, cost: crate::random::Duration) -> bool {
+        let time = self.draw(me, cost);
+        self.spend(me, time)
+    }
+
+    fn spend(&mut self, me: usize, time: crate::queue::Time) -> bool {
+        if time > 0 {
+            self.after(me, time, Activity::Schedules);
+        }
+        time > 0
+    }
+}

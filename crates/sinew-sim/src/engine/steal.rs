@@ -1,0 +1,224 @@
+//! A worker without a task.
+//!
+//! It asks its policy for a victim, which costs what the policy looks at, and gets to it after the cost of an attempt. What is there by then it takes: other thieves,
+//! and the victim itself, may have been faster. A round that the policy ends without a single attempt takes as long as one.
+
+use sinew_policy::victim::{Candidate, Holder, Outcome};
+
+use super::Simulation;
+use crate::queue::Time;
+use crate::random::Duration;
+use crate::report::Activity;
+use crate::seat::{Frame, Origin, State, Task};
+use crate::setup::{Idle, Wait};
+use crate::trace::Step;
+use crate::workload::Workload;
+
+/// Rounds in vain, with work in sight, after which a thief goes anywhere, whatever its rule says.
+pub(super) const LONG: u32 = 8;
+
+impl<W: Workload> Simulation<'_, W> {
+    /// The last frame has ended.
+    pub(super) fn run_dry(&mut self, me: usize) {
+        self.seats[me].state = State::Searches;
+        if self.seats[me].is_about_to_leave() {
+            self.leave(me);
+        } else {
+            self.search(me);
+        }
+    }
+
+    /// Begins a search.
+    pub(super) fn search(&mut self, me: usize) {
+        (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
+        self.stand_for_mastership(me);
+        let ((), price) = self.ask(me, |policy, sight, chance| policy.start(sight, chance));
+        self.choose(me, price);
+    }
+
+    /// Chooses whom to try next, or ends the round. So much time has been spent on it already.
+    pub(super) fn choose(&mut self, me: usize, spent: Time) {
+        let (victim, price) = self.ask(me, |policy, sight, chance| policy.next(sight, chance));
+        match victim {
+            Some(victim) => self.set_out(me, victim, true, spent + price),
+            None => self.end_round(me, spent + price),
+        }
+    }
+
+    /// On the way to a victim.
+    pub(super) fn set_out(&mut self, me: usize, victim: usize, advised: bool, spent: Time) {
+        let cost = self.draw_between(me, victim, self.setup.costs.attempt);
+        let seat = &mut self.seats[me];
+        seat.state = State::Tries { victim: victim as u32, advised };
+        seat.attempts += u32::from(advised);
+        let doing = seat.idleness();
+        self.trace.add(self.queue.now(), me, Step::Tries, victim as u64);
+        self.after(me, spent + cost, doing);
+    }
+
+    fn end_round(&mut self, me: usize, spent: Time) {
+        let seat = &mut self.seats[me];
+        let (idle_round, waits) = (std::mem::take(&mut seat.attempts) == 0, seat.waits());
+        seat.in_vain = seat.in_vain.saturating_add(1);
+        if self.gives_up(me) {
+            return if waits { self.block(me) } else { self.park(me) };
+        }
+        self.stand_for_mastership(me);
+        if idle_round {
+            self.pause(me, spent);
+        } else if waits {
+            self.try_thief(me, spent);
+        } else {
+            self.choose(me, spent);
+        }
+    }
+
+    /// A round without an attempt takes as long as one, so that time passes.
+    fn pause(&mut self, me: usize, spent: Time) {
+        let pause = self.draw(me, self.setup.costs.attempt).max(1);
+        self.seats[me].state = State::Pauses;
+        let doing = self.seats[me].idleness();
+        self.after(me, spent + pause, doing);
+    }
+
+    /// After a pause.
+    pub(super) fn ask_again(&mut self, me: usize) {
+        if self.has_what_it_waits_for(me) {
+            self.go_on_again(me);
+        } else if self.seats[me].is_about_to_leave() {
+            self.leave(me);
+        } else {
+            self.choose(me, 0);
+        }
+    }
+
+    fn gives_up(&self, me: usize) -> bool {
+        let Idle::Park { rounds } = self.setup.idle else { return false };
+        // A worker that waits is not needed: the one that has its task works, or waits for one that does.
+        self.seats[me].in_vain >= rounds && (self.seats[me].waits() || self.on_offer == 0)
+    }
+
+    fn park(&mut self, me: usize) {
+        self.packages.resign(self.places.package(me), me);
+        self.trace.add(self.queue.now(), me, Step::Parks, 0);
+        self.parked.push(me as u32);
+        self.rest(me, State::Parked, Activity::Parks);
+    }
+
+    /// Somebody has spawned: one who sleeps is called.
+    pub(super) fn call_sleeper(&mut self) {
+        #[cfg(test)]
+        if self.planted(super::plant::Bug::NobodyIsCalled) {
+            return;
+        }
+        if let Some(sleeper) = self.parked.pop() {
+            let sleeper = sleeper as usize;
+            self.books.counts.wakes += 1;
+            let delay = self.draw(sleeper, self.setup.costs.wake);
+            self.trace.add(self.queue.now(), sleeper, Step::Wakes, delay);
+            self.seats[sleeper].state = State::Searches;
+            self.after(sleeper, delay, Activity::Parks);
+        }
+    }
+
+    /// The attempt gets to its victim.
+    #[inline]
+    pub(super) fn arrive(&mut self, me: usize, victim: usize, advised: bool) {
+        self.books.counts.attempts += 1;
+        if self.has_what_it_waits_for(me) {
+            return self.go_on_again(me);
+        }
+        if self.seats[me].is_about_to_leave() {
+            return self.leave(me);
+        }
+        let above = if advised { self.above(me) } else { None };
+        let oldest = self.seats[victim].tasks.oldest_depth();
+        let may = |depth| above.is_none_or(|above| depth > above);
+        let found = if oldest.is_some_and(may) { self.seats[victim].tasks.steal(me) } else { None };
+        if advised {
+            let outcome = match found {
+                Some(_) => Outcome::Stolen,
+                None if self.seats[victim].is_thief() => Outcome::Thief,
+                None => Outcome::Empty,
+            };
+            self.policies[me].outcome(victim, outcome);
+        }
+        match found {
+            Some((task, slot)) => self.carry_home(me, victim, task, slot, advised),
+            None => self.come_away(me, victim),
+        }
+    }
+
+    fn carry_home(&mut self, me: usize, victim: usize, mut task: Task<W::Node>, slot: usize, advised: bool) {
+        self.on_offer -= 1;
+        self.books.counts.steals += 1;
+        self.books.counts.leaps += u64::from(!advised);
+        self.trace.add(self.queue.now(), me, Step::Steals, task.id);
+        #[cfg(test)]
+        self.plant_in_steal(me, &mut task);
+        let (mine, theirs) = (self.places.package(me), self.places.package(victim));
+        if mine != theirs {
+            self.packages.got_piece(mine);
+        }
+        let cost = self.draw_between(me, victim, self.setup.costs.steal);
+        let refill = self.refill(me, victim);
+        task.node = self.workload.stolen(&task.node);
+        let origin = Origin { victim: victim as u32, slot: slot as u32, at: self.queue.now() };
+        self.books.begun(task.id);
+        let seat = &mut self.seats[me];
+        seat.state = State::Runs;
+        seat.frames.push(Frame::of(task, Some(origin)));
+        self.after(me, cost + refill, Activity::Schedules);
+    }
+
+    fn refill(&mut self, me: usize, victim: usize) -> Time {
+        if self.setup.costs.refill.is_empty() {
+            return 0;
+        }
+        let refill: Duration = self.setup.costs.refill(self.places.distance(me, victim));
+        self.draw(me, refill)
+    }
+
+    fn come_away(&mut self, me: usize, victim: usize) {
+        self.trace.add(self.queue.now(), me, Step::Fails, victim as u64);
+        if self.seats[me].waits() {
+            self.help_on(me);
+        } else {
+            self.choose(me, 0);
+        }
+    }
+
+    /// Under rules that keep to packages: who may leave this one?
+    fn stand_for_mastership(&mut self, me: usize) {
+        if !self.setup.victims.has_masters() {
+            return;
+        }
+        let package = self.places.package(me);
+        let holder = match self.packages.master(package) {
+            None => Holder::Nobody,
+            Some(master) if master == me => return,
+            Some(master) => self.master_does(master),
+        };
+        let candidate = Candidate { waits: self.seats[me].waits(), stranded: self.seats[me].in_vain >= LONG };
+        self.packages.stand(package, me, holder, candidate);
+    }
+
+    fn master_does(&self, master: usize) -> Holder {
+        let seat = &self.seats[master];
+        match seat.state {
+            State::Parked | State::Gone => Holder::Parked,
+            State::Blocked => Holder::Waits,
+            State::Runs => Holder::Works,
+            _ if seat.waits() => Holder::Waits,
+            _ => Holder::Searches,
+        }
+    }
+
+    /// The depth beyond which the worker may steal by its policy's advice.
+    pub(super) fn above(&self, me: usize) -> Option<u32> {
+        match self.setup.wait {
+            Wait::Any | Wait::Leave => None,
+            _ => self.seats[me].frames.last().map(|frame| frame.task.depth),
+        }
+    }
+}

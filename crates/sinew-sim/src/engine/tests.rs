@@ -1,0 +1,230 @@
+//! 200 random runs with everything that can be set, closed forms, and planted errors.
+
+use sinew_policy::split::Splitter;
+use sinew_policy::victim::Victims;
+
+use super::Simulation;
+use super::plant::Bug;
+use crate::costs::Costs;
+use crate::random::{Duration, NS};
+use crate::report::{Activity, Report, Violation};
+use crate::setup::{Fault, Idle, Mishap, Setup, Wait};
+use crate::workload::{
+    Chains, Children, Fib, IterationCosts, RandomTree, Serial, Series, Shape, Splits, Tree, Uts, Workload,
+};
+
+const SEEDS: u64 = 200;
+
+/// No run here has so many events.
+const ENOUGH: u64 = 3_000_000;
+
+fn report<W: Workload>(setup: &Setup, workload: &W) -> Report {
+    let run = Simulation::new(setup.clone(), workload).expect("a setup that can be run");
+    let report = run
+        .run_while(|progress| progress.events < ENOUGH)
+        .unwrap_or_else(|broken| panic!("{broken}, {}", brief(setup)));
+    assert!(report.is_whole, "no end after {ENOUGH} events: {:?}, {}", report.counts, brief(setup));
+    report
+}
+
+/// The setup without the machine's whole tree.
+fn brief(setup: &Setup) -> String {
+    let machine = setup.machine.as_ref().map(sinew_topology::Machine::source);
+    format!("{:?} on {machine:?}", Setup { machine: None, ..setup.clone() })
+}
+
+fn any_cost(chance: &mut fastrand::Rng) -> Duration {
+    let mean = chance.u64(1..2_000) * NS;
+    match chance.u8(..5) {
+        0 => Duration::ZERO,
+        1 => Duration::Fixed(mean),
+        2 => Duration::Uniform(mean / 2, mean),
+        3 => Duration::Pareto(mean / 3, 1.5),
+        _ => Duration::Exponential(mean),
+    }
+}
+
+fn any_faults(chance: &mut fastrand::Rng, workers: usize) -> Vec<Fault> {
+    let fault = |chance: &mut fastrand::Rng| {
+        let worker = chance.usize(..workers);
+        let what = match chance.u8(..4) {
+            0 | 1 if worker > 0 => Mishap::Leaves,
+            2 => Mishap::Returns,
+            _ => Mishap::Slows(f64::from(chance.u8(4..20)) / 4.0),
+        };
+        Fault { at: chance.u64(..100_000 * NS), worker, what }
+    };
+    (0..chance.usize(..8)).map(|_| fault(chance)).collect()
+}
+
+fn any_setup(seed: u64) -> Setup {
+    let mut chance = fastrand::Rng::with_seed(seed);
+    let machines =
+        ["core:9", "package:3 l3:2 core:2", "package:8 core:2", "package:2 node:2 l3:2 core:2 pu:2"];
+    let machine: Option<sinew_topology::Machine> =
+        chance.bool().then(|| machines[chance.usize(..4)].parse().expect("a machine"));
+    let most = machine.as_ref().map_or(40, |machine| machine.pus().len());
+    let workers = chance.usize(1..=most);
+    let waits = [Wait::Block, Wait::Leapfrog, Wait::Deeper, Wait::Any, Wait::Leave];
+    let mut costs = Costs {
+        spawn: any_cost(&mut chance),
+        join: any_cost(&mut chance),
+        attempt: any_cost(&mut chance),
+        steal: any_cost(&mut chance),
+        sample: any_cost(&mut chance),
+        wake: any_cost(&mut chance),
+        factors: if chance.bool() { vec![0.5, 1.0, 3.0] } else { vec![] },
+        refill: if chance.bool() { vec![Duration::ZERO, Duration::ns(500)] } else { vec![] },
+    };
+    if seed % 5 == 0 {
+        costs = Costs::ZERO;
+    }
+    let spins = !costs.attempt.is_zero() && chance.bool();
+    Setup {
+        machine,
+        victims: Victims::all()[chance.usize(..Victims::all().len())],
+        wait: waits[chance.usize(..5)],
+        idle: if spins { Idle::Spin } else { Idle::Park { rounds: chance.u32(1..5) } },
+        faults: if chance.bool() { any_faults(&mut chance, workers) } else { Vec::new() },
+        boundary: chance.bool().then(|| chance.u32(..6)),
+        costs,
+        seed,
+        ..Setup::new(workers)
+    }
+}
+
+/// Runs it twice: alike, every task once, and with the work that it has on one worker (the checks of every run aside).
+fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
+    let first = report(setup, workload);
+    assert_eq!(first, report(setup, workload), "{}", brief(setup));
+    if is_fixed {
+        let serial = Serial::of(workload);
+        assert_eq!(
+            (first.counts.tasks, first.work, first.span),
+            (serial.tasks, serial.work, serial.span),
+            "{}",
+            brief(setup)
+        );
+    }
+}
+
+/// Would miss: a task lost or run twice, work made up, time that runs backwards, a trace that depends on anything but the seed, a run that ends never or
+/// too soon, under some combination of victims, waiting, parking, costs, machines and faults.
+#[test]
+fn two_hundred_random_runs_keep_every_rule_and_repeat() {
+    for seed in 0..SEEDS {
+        let setup = any_setup(seed);
+        let leaf = [Duration::ns(500), Duration::Exponential(800 * NS), Duration::Pareto(200 * NS, 1.2)]
+            [seed as usize % 3];
+        let chance = &mut fastrand::Rng::with_seed(!seed);
+        let loops = || IterationCosts::new(700, Shape::Decreasing, leaf, seed);
+        match seed % 8 {
+            0 => check(&setup, &Tree::new(chance.u32(0..9), leaf, seed), true),
+            1 => check(&setup, &Fib::new(chance.u32(0..13), leaf), true),
+            2 | 3 => check(&setup, &RandomTree::new(chance.u64(1..600), leaf, seed), true),
+            4 => check(&setup, &Uts::new(Children::Geometric { mean: 2.0, depth: 7 }, leaf, seed), true),
+            5 => check(
+                &setup,
+                &Uts::new(Children::Binomial { root: 50, many: 3, probability: 0.3 }, leaf, seed),
+                true,
+            ),
+            6 => check(&setup, &Series::new(Tree::new(5, leaf, seed), 4, leaf), true),
+            // What is stolen is cut further, so there may be more tasks than on one worker.
+            _ => check(&setup, &Splits::new(loops(), Splitter::adaptive(setup.workers), 4), false),
+        }
+    }
+}
+
+/// Would miss: a scheduler that leaves a worker idle beside a task.
+#[test]
+fn greedy_scheduling_without_costs_keeps_the_upper_bound() {
+    for seed in 0..60 {
+        let workers = 1 + seed as usize % 17;
+        let setup = Setup { seed, victims: Victims::all()[seed as usize % 23], ..Setup::greedy(workers) };
+        assert!(setup.is_greedy());
+        report(&setup, &RandomTree::new(400, Duration::Exponential(NS * 100), seed));
+        report(&setup, &Tree::new(7, Duration::Uniform(0, NS * 100), seed));
+    }
+}
+
+/// Would miss: a worker alone that is slower or faster than the sum of what it does.
+#[test]
+fn one_worker_takes_the_work_and_a_spawn_and_a_join_for_every_spawned_task() {
+    let costs = Costs { spawn: Duration::ns(3), join: Duration::ns(4), ..Costs::usual() };
+    let setup = Setup { costs, ..Setup::new(1) };
+    for (tasks, leaves) in [(Tree::new(0, Duration::ns(9), 0), 1), (Tree::new(6, Duration::ns(9), 0), 64)] {
+        let report = report(&setup, &tasks);
+        assert_eq!(report.time, (leaves * 9 + (leaves - 1) * 7) * NS);
+        assert_eq!(report.spent[Activity::Works as usize], leaves * 9 * NS);
+    }
+}
+
+/// Would miss: a steal that costs anything else, or a second one.
+#[test]
+fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
+    let costs = Costs { attempt: Duration::ns(30), steal: Duration::ns(50), ..Costs::ZERO };
+    let chains = Chains::new(2, 100, Duration::ns(10), 0);
+    let free = Setup { idle: Idle::Spin, costs, ..Setup::new(2) };
+    // The thief's first attempt arrives 30 ns after the spawn, the task 50 ns later; its owner waits for it.
+    for wait in [Wait::Block, Wait::Leapfrog, Wait::Leave] {
+        let report = report(&Setup { wait, ..free.clone() }, &chains);
+        assert_eq!(report.counts.steals, 1, "{wait:?}");
+        let late = if wait == Wait::Leapfrog { 30 } else { 0 };
+        assert!((1_080..=1_080 + late).contains(&(report.time / NS)), "{wait:?}: {}", report.time);
+    }
+    assert_eq!(report(&Setup::greedy(2), &chains).time, 1_000 * NS);
+}
+
+/// Would miss: serial parts that overlap with what follows.
+#[test]
+fn serial_parts_bound_the_speedup() {
+    let series = Series::new(Tree::new(4, Duration::ns(100), 0), 5, Duration::ns(300));
+    let report = report(&Setup::greedy(16), &series);
+    assert_eq!(report.time, 5 * 400 * NS);
+    assert_eq!(report.time, report.span);
+}
+
+/// Would miss: faults that do nothing.
+#[test]
+fn a_slow_worker_is_slow_and_one_that_has_left_does_nothing() {
+    let at_once = |worker, what| Fault { at: 0, worker, what };
+    let tree = Tree::new(6, Duration::ns(1_000), 0);
+    let slow = Setup { faults: vec![at_once(0, Mishap::Slows(3.0))], costs: Costs::ZERO, ..Setup::new(1) };
+    // The first leaf is begun at the full speed, as worker 0 comes before what happens from outside.
+    assert_eq!(report(&slow, &tree).time, (1_000 + 63 * 3_000) * NS);
+    let costs = Costs { attempt: Duration::ns(10), ..Costs::ZERO };
+    let gone = Setup { faults: vec![at_once(1, Mishap::Leaves)], costs, ..Setup::new(2) };
+    let alone = report(&gone, &tree);
+    assert_eq!((alone.time, alone.counts.steals), (64_000 * NS, 0));
+}
+
+/// Would miss: a run that goes on although it was told to stop.
+#[test]
+fn a_stopped_run_reports_what_it_has_done() {
+    let setup = Setup { idle: Idle::Spin, ..Setup::new(8) };
+    let tree = Tree::new(16, Duration::ns(100), 0);
+    let run = Simulation::new(setup, &tree).expect("a setup");
+    let report = run.run_while(|progress| progress.events < 100_000).expect("no violation");
+    assert!(!report.is_whole && report.counts.events == 2 << 16 && report.work > 0);
+}
+
+fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
+    let trees = Series::new(Tree::new(8, Duration::Exponential(1_000 * NS), 1), 2, Duration::ns(5_000));
+    let mut run = Simulation::new(setup, &trees).expect("a setup");
+    run.plant(bug);
+    run.run()
+}
+
+/// Would miss: checks that do not look.
+#[test]
+fn the_checks_find_every_planted_error() {
+    let setup = || Setup { wait: Wait::Block, ..Setup::new(8) };
+    assert!(
+        matches!(planted(Bug::RunTwice, setup()), Err(Violation::NotOnceEach { created, run }) if run > created)
+    );
+    assert!(matches!(planted(Bug::WrongTask, setup()), Err(Violation::NotOnceEach { .. })));
+    assert!(matches!(planted(Bug::NobodyIsTold, setup()), Err(Violation::Stranded { .. })));
+    assert!(matches!(planted(Bug::IntoThePast, setup()), Err(Violation::TimeRanBackwards(_))));
+    assert!(matches!(planted(Bug::HalfTheWork, setup()), Err(Violation::WorkNotConserved { .. })));
+    assert!(matches!(planted(Bug::NobodyIsCalled, Setup::greedy(8)), Err(Violation::OutOfBounds { .. })));
+}

@@ -1,0 +1,102 @@
+//! A worker in a join whose task is elsewhere.
+//!
+//! What it may do meanwhile is a matter of [`Wait`]. It looks whether the task is done whenever an attempt of its own is over, and where it does nothing, the one
+//! that has the task says so.
+
+use super::Simulation;
+use crate::queue::Time;
+use crate::report::Activity;
+use crate::seat::{State, Top};
+use crate::setup::{Idle, Wait};
+use crate::trace::Step;
+use crate::workload::Workload;
+
+/// Attempts at the thief in a row that find nothing, after which a worker that may park does.
+const PATIENCE: u32 = 16;
+
+impl<W: Workload> Simulation<'_, W> {
+    /// The join's task is with `thief`. Answers that no more is to be done now.
+    pub(super) fn wait_for(&mut self, me: usize, thief: usize) -> bool {
+        self.trace.add(self.queue.now(), me, Step::Waits, thief as u64);
+        match self.setup.wait {
+            Wait::Leave => self.abandon(me),
+            Wait::Block => self.block(me),
+            Wait::Leapfrog | Wait::Deeper | Wait::Any => self.begin_to_help(me, thief),
+        }
+        true
+    }
+
+    fn begin_to_help(&mut self, me: usize, thief: usize) {
+        (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
+        let price = match self.setup.wait {
+            Wait::Leapfrog => 0,
+            _ => self.ask(me, |policy, sight, chance| policy.start(sight, chance)).1,
+        };
+        self.set_out(me, thief, false, price);
+    }
+
+    /// The thief had nothing, or the victim that the policy named; what next?
+    pub(super) fn help_on(&mut self, me: usize) {
+        if self.setup.wait == Wait::Leapfrog {
+            let seat = &mut self.seats[me];
+            seat.in_vain = seat.in_vain.saturating_add(1);
+            let gives_up = seat.in_vain >= PATIENCE && self.setup.idle != Idle::Spin;
+            return if gives_up { self.block(me) } else { self.try_thief(me, 0) };
+        }
+        match self.seats[me].state {
+            State::Tries { advised: true, .. } if self.seats[me].attempts % 2 == 0 => self.try_thief(me, 0),
+            _ => self.choose(me, 0),
+        }
+    }
+
+    /// Sets out for the thief of what is waited for. So much time has been spent on the choice already.
+    pub(super) fn try_thief(&mut self, me: usize, spent: Time) {
+        match self.seats[me].tasks.thief_of_top() {
+            Some(thief) => self.set_out(me, thief, false, spent),
+            None => self.go_on_again(me),
+        }
+    }
+
+    /// What was waited for is done.
+    pub(super) fn go_on_again(&mut self, me: usize) {
+        self.seats[me].state = State::Runs;
+        self.after(me, 0, Activity::Schedules);
+    }
+
+    /// Whether the worker stands in a join, and may go on.
+    pub(super) fn has_what_it_waits_for(&self, me: usize) -> bool {
+        self.seats[me].waits() && self.seats[me].tasks.thief_of_top().is_none()
+    }
+
+    /// Waits without doing anything.
+    pub(super) fn block(&mut self, me: usize) {
+        if self.has_what_it_waits_for(me) {
+            return self.go_on_again(me);
+        }
+        self.packages.resign(self.places.package(me), me);
+        self.rest(me, State::Blocked, Activity::Waits);
+    }
+
+    /// All that is left to do here is to join tasks that others have; whoever finishes the last of them goes on.
+    fn abandon(&mut self, me: usize) {
+        let frames = self.seats[me].frames.len() as u64;
+        self.seats[me].frames.clear();
+        self.seats[me].tasks.abandon();
+        self.open -= frames;
+        if self.open == 0 {
+            self.begin_root(me);
+        } else {
+            self.run_dry(me);
+        }
+    }
+}
+
+impl<N: Copy> crate::seat::TaskStack<N> {
+    /// Who has the youngest entry, if it is stolen and not done.
+    pub(crate) fn thief_of_top(&self) -> Option<usize> {
+        match self.top() {
+            Some(Top::Stolen(thief)) => Some(thief),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What sampling does to time and steals, in the model of the paper that asked first.
+//!
+//! N workers run a balanced binary tree of depth log₂ N + 2, so that each runs four leaves on average. A worker with tasks of its own runs them; one without
+//! tries to steal, and all durations are exponential: an attempt takes as long as a leaf on average, a sample half as long. A thief draws some workers
+//! independently of each other, looks at each, and goes to the one whose oldest task is nearest the root, whether or not it saw an empty one. Nobody waits, nobody
+//! parks, there is no topology, and inner tasks take no time.
+//! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 4 and Figure 4.
+//!
+//! # What is found
+//!
+//! The paper states a slow-down below 128 workers, almost a third fewer steals at 1,024, and 2 as the best sample size.
+#![doc = include_str!("figure.md")]
+
+use sinew_policy::victim::{Outcome, VictimPolicy, View};
+
+use crate::costs::Costs;
+use crate::engine::Simulation;
+use crate::random::Duration;
+use crate::report::{Counts, Violation};
+use crate::setup::{Idle, Setup, SetupError, Wait};
+use crate::workload::Tree;
+
+/// The paper's rule: of so many workers, drawn independently of each other, the one whose oldest task is nearest the root; the first one drawn where none has
+/// any. With 0 or 1 it is a random one, which with 1 has been looked at in vain.
+///
+/// [`sinew_policy::victim::Sample`] is what ships: it walks a private permutation, so that nobody is looked at twice, and can stop at an empty one.
+#[derive(Debug, Clone, Copy)]
+pub struct Independent {
+    /// How many are looked at.
+    pub samples: u32,
+}
+
+fn other(view: &dyn View, random: &mut dyn FnMut() -> u64) -> usize {
+    let drawn = ((u128::from(random()) * (view.workers() - 1) as u128) >> 64) as usize;
+    drawn + usize::from(drawn >= view.me())
+}
+
+impl VictimPolicy for Independent {
+    fn start(&mut self, _: &dyn View, _: &mut dyn FnMut() -> u64) {}
+
+    fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
+        if view.workers() < 2 {
+            return None;
+        }
+        let mut best = other(view, random);
+        if self.samples == 0 {
+            return Some(best);
+        }
+        let mut nearest = view.oldest_depth(best);
+        for _ in 1..self.samples {
+            let worker = other(view, random);
+            let depth = view.oldest_depth(worker);
+            if depth.is_some_and(|depth| nearest.is_none_or(|nearest| depth < nearest)) {
+                (best, nearest) = (worker, depth);
+            }
+        }
+        Some(best)
+    }
+
+    fn outcome(&mut self, _: usize, _: Outcome) {}
+}
+
+/// What is measured, and how often.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// Numbers of workers.
+    pub workers: Vec<usize>,
+    /// Sample sizes, besides 0.
+    pub samples: Vec<u32>,
+    /// Runs of which the means are taken.
+    pub runs: u64,
+    /// From which all chance comes; equal runs of different sample sizes have equal leaves.
+    pub seed: u64,
+    /// How long an attempt and a leaf take on average, and how long a sample.
+    pub steal: Duration,
+    /// See there.
+    pub sample: Duration,
+}
+
+impl Figure {
+    /// The paper's: 2 to 1,024 workers, samples of 1, 2, 4 and 8, a sample half as long as a steal.
+    pub fn paper(runs: u64) -> Self {
+        Self {
+            workers: (1..=10).map(|power| 1 << power).collect(),
+            samples: vec![1, 2, 4, 8],
+            runs,
+            seed: 0,
+            steal: Duration::Exponential(1_000_000),
+            sample: Duration::Exponential(500_000),
+        }
+    }
+}
+
+/// One point: the means of all runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// How many workers.
+    pub workers: usize,
+    /// How many of them were looked at before an attempt.
+    pub samples: u32,
+    /// In picoseconds.
+    pub time: f64,
+    /// Attempts, in vain or not.
+    pub attempts: f64,
+    /// Successful ones.
+    pub steals: f64,
+    /// Each of these relative to no sampling.
+    pub relative: Relative,
+}
+
+/// See [`Point::relative`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Relative {
+    /// Below 1 sampling pays.
+    pub time: f64,
+    /// Of attempts.
+    pub attempts: f64,
+    /// Of steals.
+    pub steals: f64,
+}
+
+/// A figure cannot be computed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FigureError {
+    /// For so many workers there is no run.
+    Setup(SetupError),
+    /// An error of the simulator.
+    Violation(Violation),
+}
+
+impl std::fmt::Display for FigureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Setup(error) => error.fmt(f),
+            Self::Violation(violation) => violation.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FigureError {}
+
+impl Figure {
+    /// The table: for each number of workers no sampling, then each sample size. `goes_on` is asked now and then; once it says no, the points that are
+    /// complete are answered.
+    ///
+    /// # Errors
+    ///
+    /// An impossible number of workers, or an error of the simulator.
+    ///
+    /// # Cost
+    ///
+    /// Some 100 events a worker and run.
+    pub fn compute(&self, mut goes_on: impl FnMut() -> bool) -> Result<Vec<Point>, FigureError> {
+        let mut points = Vec::new();
+        for &workers in &self.workers {
+            let Some(base) = self.means(workers, 0, &mut goes_on)? else { break };
+            points.push(point(workers, 0, base, base));
+            for &samples in &self.samples {
+                let Some(means) = self.means(workers, samples, &mut goes_on)? else { return Ok(points) };
+                points.push(point(workers, samples, means, base));
+            }
+        }
+        Ok(points)
+    }
+
+    /// Time, attempts and steals; `None` if it was stopped.
+    fn means(
+        &self,
+        workers: usize,
+        samples: u32,
+        goes_on: &mut impl FnMut() -> bool,
+    ) -> Result<Option<[f64; 3]>, FigureError> {
+        let mut sums = [0.0; 3];
+        for run in 0..self.runs {
+            let seed = self.seed.wrapping_add(run);
+            let tree = Tree::new(workers.max(1).ilog2() + 2, self.steal, seed);
+            let policy = || Box::new(Independent { samples }) as Box<dyn VictimPolicy>;
+            let simulation = Simulation::with_policies(self.setup(workers, seed), &tree, policy)
+                .map_err(FigureError::Setup)?;
+            let report = simulation.run_while(|_| goes_on()).map_err(FigureError::Violation)?;
+            if !report.is_whole || !goes_on() {
+                return Ok(None);
+            }
+            let Counts { attempts, steals, .. } = report.counts;
+            for (sum, value) in sums.iter_mut().zip([report.time, attempts, steals]) {
+                *sum += value as f64 / self.runs as f64;
+            }
+        }
+        Ok(Some(sums))
+    }
+
+    fn setup(&self, workers: usize, seed: u64) -> Setup {
+        let costs = Costs { attempt: self.steal, sample: self.sample, ..Costs::ZERO };
+        Setup { wait: Wait::Leave, idle: Idle::Spin, costs, seed, ..Setup::new(workers) }
+    }
+}
+
+fn point(workers: usize, samples: u32, means: [f64; 3], base: [f64; 3]) -> Point {
+    let [time, attempts, steals] = means;
+    let relative = |at: usize| if base[at] == 0.0 { 1.0 } else { means[at] / base[at] };
+    let relative = Relative { time: relative(0), attempts: relative(1), steals: relative(2) };
+    Point { workers, samples, time, attempts, steals, relative }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: sampling that costs nothing or finds nothing better.
+    #[test]
+    fn sampling_costs_time_in_small_pools_and_saves_steals_in_large_ones() {
+        let figure = Figure { workers: vec![8, 512], samples: vec![1, 2], runs: 4, ..Figure::paper(0) };
+        let points = figure.compute(|| true).expect("a figure");
+        assert_eq!(
+            points.iter().map(|point| (point.workers, point.samples)).collect::<Vec<_>>(),
+            [(8, 0), (8, 1), (8, 2), (512, 0), (512, 1), (512, 2)]
+        );
+        assert!(points[2].relative.time > 1.05, "{points:?}");
+        assert!(points[5].relative.steals < 0.9, "{points:?}");
+        // A look that changes nothing leaves the steals as they are, but for chance.
+        assert!((0.9..1.1).contains(&points[4].relative.steals), "{points:?}");
+    }
+
+    /// Would miss: a stopped figure that answers half a point.
+    #[test]
+    fn a_stopped_figure_has_whole_points_only() {
+        let mut asked = 0;
+        let figure = Figure { workers: vec![4, 8], runs: 3, ..Figure::paper(0) };
+        let points = figure.compute(|| {
+            asked += 1;
+            asked < 10
+        });
+        assert_eq!(points.expect("no violation").len(), 3);
+    }
+}

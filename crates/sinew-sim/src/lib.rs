@@ -1,0 +1,48 @@
+#![forbid(unsafe_code)]
+//! Sinew's policies in virtual time: what happens beyond the machine at hand.
+//!
+//! Workers of a simulated machine run a simulated program, with the very code of [`sinew_policy`] deciding whom they steal from and how loops are cut: what is simulated is
+//! what ships. A run is a sequence of discrete events that follows from its [`Setup`] and its program: the same seed gives the same trace on any machine.
+//!
+//! ```
+//! use sinew_sim::{Duration, Setup, Simulation, workload::Tree};
+//!
+//! let tree = Tree::new(10, Duration::ns(1_000), 0);
+//! let report = Simulation::new(Setup::new(64), &tree)?.run()?;
+//! assert_eq!(report.work, 1024 * Duration::ns(1_000).draw(0));
+//! assert!(report.speedup() > 16.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | [`workload`] | programs: trees of tasks that unfold while they run |
+//! | `engine` | workers, their task stacks, steals and joins |
+//! | [`Setup`], [`Costs`] | what a run depends on |
+//! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
+//! | [`Loop`] | loops under every schedule |
+//! | [`figure`] | what sampling does, in the model of the paper that asked first |
+//! | `view`, `places`, `seat` | a worker, and what others see of it; where it sits |
+//! | `queue`, `random`, `trace` | whose turn it is; chance that repeats; fingerprints |
+
+mod costs;
+mod engine;
+pub mod figure;
+mod loops;
+mod places;
+mod queue;
+mod random;
+mod report;
+mod seat;
+mod setup;
+mod trace;
+mod view;
+pub mod workload;
+
+pub use costs::Costs;
+pub use engine::{Progress, Simulation};
+pub use loops::{Loop, LoopReport};
+pub use queue::Time;
+pub use random::{Duration, DurationError, NS};
+pub use report::{Activity, Counts, Report, Violation};
+pub use setup::{Fault, Idle, MOST_WORKERS, Mishap, Setup, SetupError, Wait};

@@ -1,0 +1,140 @@
+//! Where the workers sit, and who is the master of a package.
+
+use sinew_policy::victim::{Candidate, Holder, takes_over};
+use sinew_topology::{Level, Machine, Mapping, MappingError, PuId, place};
+
+/// The workers' places on a machine.
+#[derive(Debug)]
+pub(crate) struct Places {
+    machine: Option<Machine>,
+    pus: Vec<PuId>,
+    packages: Vec<u32>,
+    count: usize,
+    last_level: u8,
+}
+
+impl Places {
+    /// `workers` workers on `machine`, packed as near to each other as they can be; without a machine all are at distance 1.
+    pub(crate) fn new(machine: Option<&Machine>, workers: usize) -> Result<Self, MappingError> {
+        let Some(machine) = machine else {
+            return Ok(Self {
+                machine: None,
+                pus: Vec::new(),
+                packages: vec![0; workers],
+                count: 1,
+                last_level: 1,
+            });
+        };
+        let order = place(machine, &machine.cpus(), &Mapping::Compact, workers)?;
+        let pus: Vec<PuId> = order.into_iter().flatten().collect();
+        let (packages, count) = packages(machine, &pus);
+        let last_level = last_level(machine);
+        Ok(Self { machine: Some(machine.clone()), pus, packages, count, last_level })
+    }
+
+    /// How far two workers are apart.
+    pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
+        match &self.machine {
+            None => u8::from(a != b),
+            // More workers than PUs share one in turns, which no rule may take for the same worker.
+            Some(machine) => machine.distance(self.pus[a], self.pus[b]).max(u8::from(a != b)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn package(&self, worker: usize) -> usize {
+        self.packages[worker] as usize
+    }
+
+    pub(crate) fn packages(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn last_level(&self) -> u8 {
+        self.last_level
+    }
+}
+
+/// The package of each worker, numbered without gaps in the order in which they occur.
+fn packages(machine: &Machine, pus: &[PuId]) -> (Vec<u32>, usize) {
+    let mut known = Vec::new();
+    let mut number = |pu: &PuId| {
+        let package = machine.ancestor(*pu, Level::Package);
+        known.iter().position(|other| *other == package).unwrap_or_else(|| {
+            known.push(package);
+            known.len() - 1
+        }) as u32
+    };
+    let packages = pus.iter().map(&mut number).collect();
+    (packages, known.len())
+}
+
+/// The distance of two PUs that share a last-level cache and nothing closer.
+fn last_level(machine: &Machine) -> u8 {
+    let names = machine.distance_names();
+    let cache = machine.last_level_cache().map(|level| format!("same {level}"));
+    let rung = names.iter().position(|name| Some(name) == cache.as_ref());
+    rung.map_or(1, |rung| u8::try_from(rung + 1).unwrap_or(u8::MAX))
+}
+
+/// What the victim policies that keep to packages want to know.
+#[derive(Debug)]
+pub(crate) struct Packages {
+    masters: Vec<Option<u32>>,
+    /// Which have got their piece of what runs now.
+    has_piece: Vec<bool>,
+}
+
+impl Packages {
+    pub(crate) fn new(count: usize) -> Self {
+        Self { masters: vec![None; count], has_piece: vec![false; count] }
+    }
+
+    pub(crate) fn master(&self, package: usize) -> Option<usize> {
+        self.masters[package].map(|master| master as usize)
+    }
+
+    /// `worker` asks for the mastership of its package.
+    pub(crate) fn stand(&mut self, package: usize, worker: usize, holder: Holder, candidate: Candidate) {
+        if takes_over(holder, candidate) {
+            self.masters[package] = Some(worker as u32);
+        }
+    }
+
+    /// `worker` is about to park, or leaves.
+    pub(crate) fn resign(&mut self, package: usize, worker: usize) {
+        if self.master(package) == Some(worker) {
+            self.masters[package] = None;
+        }
+    }
+
+    pub(crate) fn wants_piece(&self, package: usize) -> bool {
+        !self.has_piece[package]
+    }
+
+    pub(crate) fn got_piece(&mut self, package: usize) {
+        self.has_piece[package] = true;
+    }
+
+    /// A new root begins in `package`.
+    pub(crate) fn begin(&mut self, package: usize) {
+        self.has_piece.fill(false);
+        self.got_piece(package);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: workers in the wrong package, or distances that are not the machine's.
+    #[test]
+    fn workers_sit_as_near_to_each_other_as_they_can() {
+        let machine: Machine = "package:2 l3:2 core:2".parse().expect("a machine");
+        let places = Places::new(Some(&machine), 8).expect("places");
+        assert_eq!((0..8).map(|w| places.package(w)).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!([0, 1, 2, 4].map(|w| places.distance(0, w)), [0, 1, 2, 3]);
+        assert_eq!((places.packages(), places.last_level()), (2, 1));
+        assert_eq!(Places::new(None, 3).expect("places").distance(0, 2), 1);
+    }
+}

@@ -1,0 +1,140 @@
+//! The event queue: whose turn is it?
+//!
+//! Every worker has at most one event ahead of it, its own next step, so the queue is an array of times, one for each worker, and a
+//! *tournament tree* above it: an inner node names the earlier of the two below. The root names the earliest of all; a change of one time
+//! plays the matches on one path again.
+//!
+//! # Invariants
+//!
+//! - Q1: of two workers with the same time, the one with the smaller number comes first, so that the order of events depends on nothing
+//!   but times and numbers.
+//! - Q2: no worker's time is set to one that has passed. [`Queue::set`] counts the attempts.
+//!
+//! # Cost
+//!
+//! A look at the earliest: one load. A change: one match for each of log₂ of the number of workers levels, without a branch that depends on the
+//! outcome; 1,024 workers fit into the first-level cache.
+//!
+//! # Tests
+//!
+//! Against a sorted list, with times that come and go.
+
+/// Virtual time, in picoseconds since the beginning: 213 days fit.
+pub type Time = u64;
+
+/// No event ahead.
+const NEVER: Time = Time::MAX;
+
+/// The next event of each worker.
+#[derive(Debug, Clone)]
+pub(crate) struct Queue {
+    times: Vec<Time>,
+    /// The winners; node 1 is the root, the children of node `i` are `2i` and `2i + 1`, and the leaves begin at `times.len()`.
+    winners: Vec<u32>,
+    now: Time,
+    /// How often somebody asked for an event in the past.
+    backwards: u64,
+}
+
+impl Queue {
+    /// A queue for `workers` (at least one), none with an event.
+    pub(crate) fn new(workers: usize) -> Self {
+        let leaves = workers.next_power_of_two().max(2);
+        let mut winners = vec![0; 2 * leaves];
+        for (at, winner) in winners[leaves..].iter_mut().enumerate() {
+            *winner = at as u32;
+        }
+        for node in (1..leaves).rev() {
+            winners[node] = winners[2 * node];
+        }
+        Self { times: vec![NEVER; leaves], winners, now: 0, backwards: 0 }
+    }
+
+    /// The time of the last event that was taken.
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How often an event was asked for in the past.
+    pub(crate) fn backwards(&self) -> u64 {
+        self.backwards
+    }
+
+    /// Puts the worker's next event at `time`, whether or not it had one.
+    #[inline]
+    pub(crate) fn set(&mut self, worker: usize, time: Time) {
+        self.backwards += u64::from(time < self.now);
+        self.put(worker, time);
+    }
+
+    /// Takes the worker's event away.
+    pub(crate) fn clear(&mut self, worker: usize) {
+        self.put(worker, NEVER);
+    }
+
+    /// Whose event is the earliest; the clock stands at its time from then on. `None` if nobody has one.
+    ///
+    /// The event stays: whoever handles it sets or clears the worker's next one.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<usize> {
+        let first = self.winners[1] as usize;
+        let time = self.times[first];
+        if time == NEVER {
+            return None;
+        }
+        self.now = time;
+        Some(first)
+    }
+
+    #[inline]
+    fn put(&mut self, worker: usize, time: Time) {
+        self.times[worker] = time;
+        let mut node = (self.times.len() + worker) / 2;
+        while node > 0 {
+            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+            // Of equals the left one, whose number is the smaller.
+            let right_wins = self.times[right as usize] < self.times[left as usize];
+            self.winners[node] = if right_wins { right } else { left };
+            node /= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Would miss: an event that is lost, repeated or out of order, and equals that do not come by number.
+        #[test]
+        fn events_come_by_time_and_then_by_number(
+            workers in 1..20_usize,
+            steps in proptest::collection::vec((0..20_usize, proptest::option::of(0..50_u64)), 1..100),
+        ) {
+            let mut queue = Queue::new(workers);
+            let mut model = vec![None; workers];
+            for (worker, delay) in steps {
+                let worker = worker % workers;
+                model[worker] = delay.map(|delay| queue.now() + delay);
+                match model[worker] {
+                    Some(time) => queue.set(worker, time),
+                    None => queue.clear(worker),
+                }
+                let first = model.iter().enumerate().filter_map(|(at, time)| Some(((*time)?, at))).min();
+                prop_assert_eq!(queue.next().map(|at| (queue.now(), at)), first);
+            }
+            prop_assert_eq!(queue.backwards(), 0);
+        }
+    }
+
+    /// Would miss: a queue that does not notice an event in the past.
+    #[test]
+    fn an_event_in_the_past_is_counted() {
+        let mut queue = Queue::new(3);
+        queue.set(2, 10);
+        assert_eq!(queue.next(), Some(2));
+        queue.set(2, 9);
+        assert_eq!(queue.backwards(), 1);
+    }
+}

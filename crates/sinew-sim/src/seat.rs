@@ -1,0 +1,245 @@
+//! A worker: its frames, its task stack, and what it is doing.
+//!
+//! The task stack is the direct one: the owner pushes and pops at the top, thieves take the oldest, and what was taken stays where it is until its owner joins it, so that it
+//! can say who has it and when it is done.
+//! Source: K.-F. Faxén, "Wool: A Work Stealing Library" (2008).
+//!
+//! # Invariants
+//!
+//! - T1: the entries below `bottom` have been stolen, those from there on have not.
+//! - T2: a frame that joins has as many entries of its own as it has yet to join, directly below those of the frames above it.
+
+use crate::queue::Time;
+use crate::report::Activity;
+
+/// A task that has been created.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Task<N> {
+    pub(crate) node: N,
+    /// Its serial number.
+    pub(crate) id: u64,
+    /// All work on the way from the root to its beginning.
+    pub(crate) path: Time,
+    pub(crate) depth: u32,
+}
+
+/// Where a stolen task lay.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) victim: u32,
+    pub(crate) slot: u32,
+    /// When the thief got it.
+    pub(crate) at: Time,
+}
+
+/// A task that a worker runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame<N> {
+    pub(crate) task: Task<N>,
+    pub(crate) begun: bool,
+    /// How many children it has, how many of them have been spawned or called, and how many are to be joined.
+    pub(crate) children: u32,
+    pub(crate) made: u32,
+    pub(crate) joins: u32,
+    pub(crate) origin: Option<Origin>,
+}
+
+impl<N> Frame<N> {
+    pub(crate) fn of(task: Task<N>, origin: Option<Origin>) -> Self {
+        Self { task, begun: false, children: 0, made: 0, joins: 0, origin }
+    }
+}
+
+/// Who has a task that was spawned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    Owner,
+    Thief(u32),
+    /// A thief had it, and has finished it.
+    Done(u32),
+}
+
+/// A slot of the task stack.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry<N> {
+    pub(crate) task: Task<N>,
+    pub(crate) holder: Holder,
+}
+
+/// What the owner finds at the top.
+#[derive(Debug)]
+pub(crate) enum Top<N> {
+    Mine(Task<N>),
+    /// It is with this thief.
+    Stolen(usize),
+    /// This thief has finished it.
+    Done(usize),
+}
+
+/// A worker's spawned tasks.
+#[derive(Debug)]
+pub(crate) struct TaskStack<N> {
+    entries: Vec<Entry<N>>,
+    bottom: usize,
+}
+
+impl<N: Copy> TaskStack<N> {
+    #[inline]
+    pub(crate) fn push(&mut self, task: Task<N>) {
+        self.entries.push(Entry { task, holder: Holder::Owner });
+    }
+
+    /// The youngest entry.
+    #[inline]
+    pub(crate) fn top(&self) -> Option<Top<N>> {
+        let top = self.entries.last()?;
+        Some(match top.holder {
+            Holder::Owner => Top::Mine(top.task),
+            Holder::Thief(thief) => Top::Stolen(thief as usize),
+            Holder::Done(thief) => Top::Done(thief as usize),
+        })
+    }
+
+    /// Takes the youngest entry, unless it is with a thief, where it stays.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Top<N>> {
+        let top = self.top()?;
+        if !matches!(top, Top::Stolen(_)) {
+            self.entries.pop();
+            self.bottom = self.bottom.min(self.entries.len());
+        }
+        Some(top)
+    }
+
+    /// Takes the oldest task that has not been stolen, and says where it lay.
+    #[inline]
+    pub(crate) fn steal(&mut self, thief: usize) -> Option<(Task<N>, usize)> {
+        let slot = self.bottom;
+        let entry = self.entries.get_mut(slot)?;
+        entry.holder = Holder::Thief(thief as u32);
+        self.bottom += 1;
+        Some((entry.task, slot))
+    }
+
+    /// The thief of a slot has finished the task.
+    pub(crate) fn finish(&mut self, slot: usize, thief: usize) {
+        self.entries[slot].holder = Holder::Done(thief as u32);
+    }
+
+    /// Whether this slot is the youngest.
+    pub(crate) fn is_top(&self, slot: usize) -> bool {
+        slot + 1 == self.entries.len()
+    }
+
+    /// How many tasks a thief could take.
+    #[inline]
+    pub(crate) fn load(&self) -> usize {
+        self.entries.len() - self.bottom
+    }
+
+    /// The depth of the oldest of them.
+    #[inline]
+    pub(crate) fn oldest_depth(&self) -> Option<u32> {
+        self.entries.get(self.bottom).map(|entry| entry.task.depth)
+    }
+
+    /// Forgets entries that nobody will join. All must have been stolen.
+    pub(crate) fn abandon(&mut self) {
+        debug_assert_eq!(self.load(), 0, "what is abandoned is with thieves");
+        self.entries.clear();
+        self.bottom = 0;
+    }
+}
+
+/// What a worker's next event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It goes on with its youngest frame.
+    Runs,
+    /// It begins a search.
+    Searches,
+    /// Its rule named nobody, and it lets some time pass before it asks again.
+    Pauses,
+    /// It gets to a victim.
+    Tries {
+        victim: u32,
+        /// By the policy's advice, not as the thief of what is waited for.
+        advised: bool,
+    },
+    /// It waits in a join without doing anything; no event.
+    Blocked,
+    /// It sleeps until somebody spawns; no event.
+    Parked,
+    /// It has left; no event.
+    Gone,
+}
+
+/// A worker.
+#[derive(Debug)]
+pub(crate) struct Seat<N> {
+    pub(crate) frames: Vec<Frame<N>>,
+    pub(crate) tasks: TaskStack<N>,
+    pub(crate) state: State,
+    /// It is to leave as soon as it has no task in hand.
+    pub(crate) leaves: bool,
+    /// By what everything it does takes longer.
+    pub(crate) slowness: f64,
+    /// Rounds of this search that found nothing.
+    pub(crate) in_vain: u32,
+    /// Attempts in this round.
+    pub(crate) attempts: u32,
+    doing: Activity,
+    since: Time,
+    spent: [Time; Activity::COUNT],
+}
+
+impl<N: Copy> Seat<N> {
+    pub(crate) fn new() -> Self {
+        Self {
+            frames: Vec::new(),
+            tasks: TaskStack { entries: Vec::new(), bottom: 0 },
+            state: State::Searches,
+            leaves: false,
+            slowness: 1.0,
+            in_vain: 0,
+            attempts: 0,
+            doing: Activity::Searches,
+            since: 0,
+            spent: [0; Activity::COUNT],
+        }
+    }
+
+    /// From `now` on it does something else.
+    #[inline]
+    pub(crate) fn does(&mut self, doing: Activity, now: Time) {
+        self.spent[self.doing as usize] += now - self.since;
+        (self.doing, self.since) = (doing, now);
+    }
+
+    /// What it has spent its time with until `now`.
+    pub(crate) fn spent(&self, now: Time) -> [Time; Activity::COUNT] {
+        let mut spent = self.spent;
+        spent[self.doing as usize] += now - self.since;
+        spent
+    }
+
+    /// Whether it stands in a join.
+    pub(crate) fn waits(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
+    /// Whether it has nothing in hand, and was told to leave.
+    pub(crate) fn is_about_to_leave(&self) -> bool {
+        self.leaves && self.frames.is_empty()
+    }
+
+    /// What it does while it does nothing for a task.
+    pub(crate) fn idleness(&self) -> Activity {
+        if self.waits() { Activity::Waits } else { Activity::Searches }
+    }
+
+    /// Whether it has nothing and wants something.
+    pub(crate) fn is_thief(&self) -> bool {
+        matches!(self.state, State::Searches | State::Pauses | State::Tries { .. } | State::Parked)
+    }
+}

@@ -1,0 +1,237 @@
+//! What a run depends on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sinew_policy::chunk::ScheduleError;
+use sinew_policy::victim::Victims;
+use sinew_topology::{Machine, MappingError};
+
+use crate::costs::Costs;
+use crate::queue::Time;
+
+/// What a worker does at a join whose task is elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wait {
+    /// Nothing, until it is done.
+    Block,
+    /// Steals from the thief of the awaited task, whose tasks are parts of it.
+    Leapfrog,
+    /// The same, in turns with any task that lies deeper than the join.
+    #[default]
+    Deeper,
+    /// The same, in turns with any task.
+    Any,
+    /// Goes stealing as if it had nothing: whoever finishes last goes on. The ideal that bounds are proved for; no library can do it. Possible here since tasks end
+    /// with their joins.
+    Leave,
+}
+
+impl FromStr for Wait {
+    type Err = SetupError;
+
+    /// Reads `block`, `leapfrog`, `deeper`, `any` and `leave`.
+    ///
+    /// # Errors
+    ///
+    /// Names the text, and what could be written instead.
+    fn from_str(text: &str) -> Result<Self, SetupError> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "block" => Ok(Self::Block),
+            "leapfrog" => Ok(Self::Leapfrog),
+            "deeper" => Ok(Self::Deeper),
+            "any" => Ok(Self::Any),
+            "leave" => Ok(Self::Leave),
+            _ => Err(SetupError(format!(
+                "`{text}` is no way to wait: write block, leapfrog, deeper, any or leave"
+            ))),
+        }
+    }
+}
+
+/// What a worker does that finds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    /// Goes on searching.
+    Spin,
+    /// Parks after so many rounds in vain, where there is nothing to steal; a spawn wakes one that is parked.
+    Park {
+        /// Rounds, at least 1.
+        rounds: u32,
+    },
+}
+
+/// Something that goes wrong with a worker, or right again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mishap {
+    /// It goes as soon as it has no task in hand.
+    Leaves,
+    /// It comes back.
+    Returns,
+    /// From now on it takes so many times as long for everything, at least 1.
+    Slows(f64),
+}
+
+/// A mishap, to whom and when.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fault {
+    /// When.
+    pub at: Time,
+    /// To whom. Worker 0, which has the root, never leaves.
+    pub worker: usize,
+    /// What.
+    pub what: Mishap,
+}
+
+/// What a run depends on, besides the program.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// How many workers.
+    pub workers: usize,
+    /// The machine they sit on; without one all are equally far apart.
+    pub machine: Option<Machine>,
+    /// Whom they steal from.
+    pub victims: Victims,
+    /// What they do in joins.
+    pub wait: Wait,
+    /// What they do without work.
+    pub idle: Idle,
+    /// What that costs.
+    pub costs: Costs,
+    /// What happens to them, in any order.
+    pub faults: Vec<Fault>,
+    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`]; see [`sinew_policy::victim::boundary`].
+    pub boundary: Option<u32>,
+    /// From which all chance comes.
+    pub seed: u64,
+}
+
+impl Setup {
+    /// So many workers, all equally far apart, as the runtime does it, with the usual costs.
+    pub fn new(workers: usize) -> Self {
+        Self {
+            workers,
+            machine: None,
+            victims: Victims::default(),
+            wait: Wait::default(),
+            idle: Idle::Park { rounds: 4 },
+            costs: Costs::usual(),
+            faults: Vec::new(),
+            boundary: None,
+            seed: 0,
+        }
+    }
+
+    /// Greedy scheduling: nothing costs anything, nobody waits while there is work.
+    pub fn greedy(workers: usize) -> Self {
+        Self { wait: Wait::Leave, idle: Idle::Park { rounds: 1 }, costs: Costs::ZERO, ..Self::new(workers) }
+    }
+
+    /// Whether T∞ + T1/p bounds the time: see [`sinew_policy::span::Bounds`].
+    pub fn is_greedy(&self) -> bool {
+        self.wait == Wait::Leave && self.costs.are_zero() && self.idle != Idle::Spin && self.faults.is_empty()
+    }
+
+    /// # Errors
+    ///
+    /// What is impossible about it.
+    pub fn check(&self) -> Result<(), SetupError> {
+        let wrong = |wrong| Err(SetupError(wrong));
+        match &self.machine {
+            _ if self.workers == 0 => return wrong("there must be at least one worker".into()),
+            _ if self.workers > MOST_WORKERS => {
+                return wrong(format!("{} workers are more than {MOST_WORKERS}", self.workers));
+            }
+            Some(machine) if machine.pus().len() < self.workers => {
+                let pus = machine.pus().len();
+                return wrong(format!(
+                    "{} workers do not fit onto a machine of {pus} PUs: use fewer, or a larger machine",
+                    self.workers
+                ));
+            }
+            _ => {}
+        }
+        match self.idle {
+            Idle::Spin if self.costs.attempt.is_zero() => {
+                return wrong("workers that spin without ever spending time would spin for ever: give attempts a cost, or park".into());
+            }
+            Idle::Park { rounds: 0 } => return wrong("workers park after at least 1 round".into()),
+            _ => {}
+        }
+        if let Some(factor) = self.costs.factors.iter().find(|factor| !(0.0..=1e6).contains(*factor)) {
+            return wrong(format!("the distance factor {factor} is not a number from 0 to 1000000"));
+        }
+        self.faults.iter().try_for_each(|fault| self.check_fault(fault))
+    }
+
+    fn check_fault(&self, fault: &Fault) -> Result<(), SetupError> {
+        match fault.what {
+            _ if fault.worker >= self.workers => {
+                Err(SetupError(format!("there is no worker {}: there are {}", fault.worker, self.workers)))
+            }
+            Mishap::Leaves if fault.worker == 0 => {
+                Err(SetupError("worker 0 has the root and cannot leave: choose another".into()))
+            }
+            Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => Err(SetupError(format!(
+                "a worker becomes slower by a factor from 1 to 1000000, not {factor}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// No run has more workers.
+pub const MOST_WORKERS: usize = 1 << 20;
+
+/// What is impossible about a [`Setup`], in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupError(String);
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl From<ScheduleError> for SetupError {
+    fn from(error: ScheduleError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<MappingError> for SetupError {
+    fn from(error: MappingError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a setup that would never end, or make no sense, and is run.
+    #[test]
+    fn impossible_setups_are_refused_in_one_line_that_names_the_value() {
+        let machine = Some("core:4".parse().expect("a machine"));
+        let fault = |worker, what| vec![Fault { at: 0, worker, what }];
+        let spin = Setup { idle: Idle::Spin, ..Setup::greedy(2) };
+        let factors = Setup { costs: Costs { factors: vec![-1.0], ..Costs::ZERO }, ..Setup::new(2) };
+        for (setup, says) in [
+            (Setup::new(0), "at least one"),
+            (Setup::new(MOST_WORKERS + 1), "1048577"),
+            (Setup { machine, ..Setup::new(5) }, "5 workers do not fit onto a machine of 4 PUs"),
+            (spin, "for ever"),
+            (Setup { idle: Idle::Park { rounds: 0 }, ..Setup::new(2) }, "at least 1 round"),
+            (factors, "-1"),
+            (Setup { faults: fault(2, Mishap::Leaves), ..Setup::new(2) }, "no worker 2"),
+            (Setup { faults: fault(0, Mishap::Leaves), ..Setup::new(2) }, "worker 0"),
+            (Setup { faults: fault(1, Mishap::Slows(0.5)), ..Setup::new(2) }, "0.5"),
+        ] {
+            let error = setup.check().expect_err(says).to_string();
+            assert!(error.contains(says) && !error.contains('\n'), "{error}");
+        }
+        assert_eq!(Setup::new(4).check(), Ok(()));
+    }
+}

@@ -1,0 +1,93 @@
+//! The pool as a victim policy sees it, and what looking costs.
+//!
+//! The trait is the runtime's own, so the policies are run as they are. Each look at what a worker has on offer is counted, and the thief pays for it.
+
+use std::cell::Cell;
+
+use sinew_policy::victim::{Reach, View};
+
+use crate::costs::Costs;
+use crate::places::{Packages, Places};
+use crate::seat::{Seat, State};
+
+/// What one thief sees.
+pub(crate) struct Sight<'a, N> {
+    pub(crate) seats: &'a [Seat<N>],
+    pub(crate) places: &'a Places,
+    pub(crate) packages: &'a Packages,
+    pub(crate) costs: &'a Costs,
+    pub(crate) me: usize,
+    /// Tasks that do not lie deeper are no offer to it.
+    pub(crate) above: Option<u32>,
+    pub(crate) boundary: Option<u32>,
+    pub(crate) stranded: bool,
+    /// How many looks there were, and the sum of the factors for their distances.
+    pub(crate) looks: Cell<(u32, f64)>,
+}
+
+impl<N: Copy> Sight<'_, N> {
+    fn look(&self, worker: usize) -> &Seat<N> {
+        let (looks, factors) = self.looks.get();
+        let factor = match self.costs.know_distance() {
+            true => self.costs.factor(self.places.distance(self.me, worker)),
+            false => 1.0,
+        };
+        self.looks.set((looks + 1, factors + factor));
+        &self.seats[worker]
+    }
+
+    fn may_run(&self, depth: u32) -> bool {
+        self.above.is_none_or(|above| depth > above)
+    }
+}
+
+impl<N: Copy> View for Sight<'_, N> {
+    fn workers(&self) -> usize {
+        self.seats.len()
+    }
+
+    fn me(&self) -> usize {
+        self.me
+    }
+
+    fn is_active(&self, worker: usize) -> bool {
+        self.seats[worker].state != State::Gone
+    }
+
+    fn load(&self, worker: usize) -> usize {
+        let tasks = &self.look(worker).tasks;
+        if tasks.oldest_depth().is_some_and(|depth| self.may_run(depth)) { tasks.load() } else { 0 }
+    }
+
+    fn oldest_depth(&self, worker: usize) -> Option<u32> {
+        self.look(worker).tasks.oldest_depth().filter(|&depth| self.may_run(depth))
+    }
+
+    fn distance(&self, worker: usize) -> u8 {
+        self.places.distance(self.me, worker)
+    }
+
+    fn package(&self, worker: usize) -> usize {
+        self.places.package(worker)
+    }
+
+    fn last_level(&self) -> u8 {
+        self.places.last_level()
+    }
+
+    fn reach(&self) -> Reach {
+        match self.packages.master(self.places.package(self.me)) {
+            _ if self.stranded => Reach::Everywhere,
+            Some(master) if master == self.me => Reach::Machine,
+            _ => Reach::Package,
+        }
+    }
+
+    fn boundary(&self) -> Option<u32> {
+        self.boundary
+    }
+
+    fn wants_piece(&self) -> bool {
+        self.packages.wants_piece(self.places.package(self.me))
+    }
+}

@@ -1,0 +1,42 @@
+//! The naive Fibonacci function: the finest tasks there are.
+
+use super::Workload;
+use crate::queue::Time;
+use crate::random::{Duration, mix};
+
+/// `fib(n)`: spawns `fib(n - 2)`, calls `fib(n - 1)`. Every task works, leaves included.
+#[derive(Debug, Clone, Copy)]
+pub struct Fib {
+    n: u32,
+    task: Duration,
+}
+
+impl Fib {
+    /// `fib(n)`, where each call takes `task` besides its spawn and its join.
+    pub fn new(n: u32, task: Duration) -> Self {
+        Self { n, task }
+    }
+}
+
+impl Workload for Fib {
+    type Node = (u32, u64);
+
+    fn root(&self, _: usize) -> Self::Node {
+        (self.n, mix(1))
+    }
+
+    #[inline]
+    fn work(&self, &(_, seed): &Self::Node) -> Time {
+        self.task.draw(seed)
+    }
+
+    #[inline]
+    fn children(&self, &(n, _): &Self::Node) -> u32 {
+        if n < 2 { 0 } else { 2 }
+    }
+
+    #[inline]
+    fn child(&self, &(n, seed): &Self::Node, number: u32) -> Self::Node {
+        (n - 2 + number, mix(seed.wrapping_add(u64::from(number))))
+    }
+}

@@ -1,0 +1,147 @@
+//! What is simulated: programs as trees of tasks that unfold while they run.
+//!
+//! A task works, then spawns all of its children but the last, calls the last, and joins the others in the opposite order; joining is all it does in the end. A node
+//! is a few words from which its work and its children follow, so a tree of any size takes no memory, and its shape does not depend on who runs what when.
+//!
+//! | workload | what it is |
+//! |---|---|
+//! | [`Tree`] | a balanced binary tree whose leaves work |
+//! | [`Fib`] | the naive Fibonacci function |
+//! | [`RandomTree`] | any shape, of a given number of tasks |
+//! | [`Uts`] | the unbalanced tree search, geometric and binomial |
+//! | [`Chains`] | independent sequences, one a worker: nothing to balance |
+//! | [`Series`] | one program after the other, with serial parts between |
+//! | [`Splits`] | a loop whose range is cut in halves by the rules of [`sinew_policy::split`] |
+//!
+//! # Invariants
+//!
+//! - W1: a node's answers depend on nothing but the workload and the node, with one exception: [`Workload::stolen`] may answer another node, as the adaptive
+//!   splitter cuts what was stolen further. Its work is the same.
+
+mod chains;
+mod fib;
+mod named;
+mod random_tree;
+mod series;
+mod splits;
+mod tree;
+mod uts;
+
+pub use chains::Chains;
+pub use fib::Fib;
+pub use named::{Program, ProgramError, RunError};
+pub use random_tree::RandomTree;
+pub use series::Series;
+pub use splits::{IterationCosts, Shape, Splits};
+pub use tree::Tree;
+pub use uts::{Children, Uts};
+
+use crate::queue::Time;
+
+/// A program.
+pub trait Workload {
+    /// A task: the words from which everything about it follows.
+    type Node: Copy + std::fmt::Debug;
+
+    /// The number of trees, which run one after the other, each when all of the one before has been done. At least 1.
+    fn roots(&self) -> usize {
+        1
+    }
+
+    /// The root of tree `number`.
+    fn root(&self, number: usize) -> Self::Node;
+
+    /// How long the task works before it spawns.
+    fn work(&self, node: &Self::Node) -> Time;
+
+    /// How many children it has.
+    fn children(&self, node: &Self::Node) -> u32;
+
+    /// One of them; the last is the one that is called rather than spawned.
+    fn child(&self, node: &Self::Node, number: u32) -> Self::Node;
+
+    /// The task, now that a thief has it.
+    fn stolen(&self, node: &Self::Node) -> Self::Node {
+        *node
+    }
+}
+
+/// A program on one worker, without any cost but its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Serial {
+    /// How many tasks there are.
+    pub tasks: u64,
+    /// All work together: T1.
+    pub work: Time,
+    /// The longest chain of tasks that wait for each other: T∞.
+    pub span: Time,
+}
+
+impl Serial {
+    /// Walks through the whole program.
+    ///
+    /// # Cost
+    ///
+    /// Time proportional to the number of tasks, memory to the depth times the number of children.
+    pub fn of<W: Workload>(workload: &W) -> Self {
+        let mut all = Self::default();
+        for root in 0..workload.roots() {
+            let before = all.span;
+            let mut ahead = vec![(workload.root(root), before)];
+            while let Some((node, path)) = ahead.pop() {
+                let work = workload.work(&node);
+                let end = path + work;
+                all.tasks += 1;
+                all.work += work;
+                all.span = all.span.max(end);
+                ahead.extend((0..workload.children(&node)).map(|at| (workload.child(&node, at), end)));
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Duration, NS};
+
+    /// Would miss: a tree of another shape than its name says.
+    #[test]
+    fn serial_figures_are_those_that_can_be_computed_by_hand() {
+        let tree = Serial::of(&Tree::new(3, Duration::ns(10), 0));
+        assert_eq!(tree, Serial { tasks: 15, work: 80 * NS, span: 10 * NS });
+        let fib = Serial::of(&Fib::new(5, Duration::ns(1)));
+        assert_eq!(fib, Serial { tasks: 15, work: 15 * NS, span: 5 * NS });
+        let chains = Serial::of(&Chains::new(2, 7, Duration::ns(3), 0));
+        assert_eq!(chains, Serial { tasks: 15, work: 42 * NS, span: 21 * NS });
+        let series = Serial::of(&Series::new(Tree::new(2, Duration::ns(5), 0), 3, Duration::ns(8)));
+        assert_eq!(series, Serial { tasks: 3 * 8, work: 3 * 28 * NS, span: 3 * 13 * NS });
+    }
+
+    /// Would miss: a random tree that is not as large as it was asked to be.
+    #[test]
+    fn a_random_tree_has_as_many_tasks_as_it_was_told() {
+        for size in [1, 2, 3, 10, 1_000] {
+            for seed in 0..20 {
+                assert_eq!(Serial::of(&RandomTree::new(size, Duration::ns(1), seed)).tasks, size);
+            }
+        }
+    }
+
+    /// Would miss: unbalanced trees of another mean size than their parameters say.
+    #[test]
+    fn unbalanced_trees_have_their_expected_size_on_average() {
+        let mean = |children: Children| {
+            let runs = 300;
+            let tasks = |seed| Serial::of(&Uts::new(children, Duration::ns(1), seed)).tasks as f64;
+            (0..runs).map(tasks).sum::<f64>() / runs as f64
+        };
+        // A binomial node has 4 · 0.2 children on average, so each child of the root stands for 1/(1 − 0.8) nodes.
+        let binomial = mean(Children::Binomial { root: 100, many: 4, probability: 0.2 });
+        assert!((binomial / 501.0 - 1.0).abs() < 0.05, "{binomial}");
+        // Levels of 1, 3, 9, 27 and 81 nodes.
+        let geometric = mean(Children::Geometric { mean: 3.0, depth: 4 });
+        assert!((geometric / 121.0 - 1.0).abs() < 0.15, "{geometric}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Loops: what their iterations cost, and the ones whose ranges are cut in halves.
+
+use std::ops::Range;
+
+use sinew_policy::split::{Splitter, halves};
+
+use super::Workload;
+use crate::queue::Time;
+use crate::random::{Duration, mix};
+
+/// How the costs of iterations lie along a loop. All have the same mean, but for chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Everywhere alike.
+    Uniform,
+    /// The first eighth costs as much as all the rest.
+    Biased,
+    /// From twice the mean down to nothing.
+    Decreasing,
+}
+
+/// How long each iteration of a loop takes, as sums from the front.
+#[derive(Debug, Clone)]
+pub struct IterationCosts {
+    sums: Vec<Time>,
+    longest: Time,
+}
+
+impl IterationCosts {
+    /// `n` iterations of mean `iteration`, of this shape.
+    ///
+    /// # Cost
+    ///
+    /// Eight bytes an iteration.
+    pub fn new(n: usize, shape: Shape, iteration: Duration, seed: u64) -> Self {
+        let mut sums = Vec::with_capacity(n + 1);
+        let (mut sum, mut longest) = (0, 0);
+        sums.push(0);
+        for at in 0..n {
+            let drawn = iteration.draw(mix(mix(seed) ^ at as u64));
+            let cost = shaped(shape, drawn, at, n);
+            longest = longest.max(cost);
+            sum += cost;
+            sums.push(sum);
+        }
+        Self { sums, longest }
+    }
+
+    /// The number of iterations.
+    pub fn len(&self) -> usize {
+        self.sums.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How long a range of them takes.
+    #[inline]
+    pub fn of(&self, range: &Range<usize>) -> Time {
+        self.sums[range.end] - self.sums[range.start]
+    }
+
+    /// How long all of them take.
+    pub fn total(&self) -> Time {
+        self.sums[self.len()]
+    }
+
+    /// How long the longest takes.
+    pub fn longest(&self) -> Time {
+        self.longest
+    }
+}
+
+/// The cost of iteration `at` of `n`, were it `mean` on average.
+fn shaped(shape: Shape, mean: Time, at: usize, n: usize) -> Time {
+    let part = |numerator: usize, denominator: usize| {
+        (u128::from(mean) * numerator as u128 / denominator.max(1) as u128) as Time
+    };
+    match shape {
+        Shape::Uniform => mean,
+        Shape::Biased if at < n / 8 => 4 * mean,
+        Shape::Biased => part(4, 7),
+        Shape::Decreasing => part(2 * (n - 1 - at), (n - 1).max(1)),
+    }
+}
+
+/// A loop as a tree: ranges are cut in halves, by the rules and with the code that the runtime uses for the schedules `simple` and `adaptive`.
+#[derive(Debug, Clone)]
+pub struct Splits {
+    costs: IterationCosts,
+    splitter: Splitter,
+    grain: usize,
+}
+
+impl Splits {
+    /// A loop over iterations of these costs.
+    pub fn new(costs: IterationCosts, splitter: Splitter, grain: usize) -> Self {
+        Self { costs, splitter, grain }
+    }
+
+    /// What is spawned, and what is called: the right half and the left one.
+    fn cut(&self, node: &Piece) -> Option<[Piece; 2]> {
+        let splitter = node.splitter.halved()?;
+        let ([left], [right]) = halves(&[node.first..node.end], &[self.grain])?;
+        Some([right, left].map(|half| Piece { first: half.start, end: half.end, splitter }))
+    }
+}
+
+/// A range, and how it is to be cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece {
+    first: usize,
+    end: usize,
+    splitter: Splitter,
+}
+
+impl Workload for Splits {
+    type Node = Piece;
+
+    fn root(&self, _: usize) -> Piece {
+        Piece { first: 0, end: self.costs.len(), splitter: self.splitter }
+    }
+
+    fn work(&self, node: &Piece) -> Time {
+        if self.cut(node).is_some() { 0 } else { self.costs.of(&(node.first..node.end)) }
+    }
+
+    fn children(&self, node: &Piece) -> u32 {
+        if self.cut(node).is_some() { 2 } else { 0 }
+    }
+
+    fn child(&self, node: &Piece, number: u32) -> Piece {
+        self.cut(node).map_or(*node, |halves| halves[number as usize])
+    }
+
+    fn stolen(&self, node: &Piece) -> Piece {
+        Piece { splitter: node.splitter.stolen(), ..*node }
+    }
+}

@@ -1,0 +1,93 @@
+//! The unbalanced tree search: trees whose shape nobody can foresee.
+//!
+//! Source: S. Olivier and others, "UTS: An Unbalanced Tree Search Benchmark" (2006).
+//! Difference: the splittable generator is SplitMix64 instead of SHA-1, so trees have the published shapes' distributions, but not their numbers of nodes;
+//! the number that a geometric node has falls off with no shape function: its mean is the same down to the last level.
+
+use super::Workload;
+use crate::queue::Time;
+use crate::random::{Duration, mix, unit};
+
+/// How many children a node has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Children {
+    /// The root `root`; every other node `many` with this probability, else none. With `many` times the probability just below 1, trees are deep and
+    /// subtrees of any size occur.
+    Binomial {
+        /// Children of the root.
+        root: u32,
+        /// Children of another node that has any.
+        many: u32,
+        /// How probable it is that it has.
+        probability: f64,
+    },
+    /// Geometrically distributed with this mean, down to `depth`, where there are none.
+    Geometric {
+        /// Their mean.
+        mean: f64,
+        /// The level of the last leaves.
+        depth: u32,
+    },
+}
+
+/// A random tree in which every node works.
+#[derive(Debug, Clone, Copy)]
+pub struct Uts {
+    children: Children,
+    node: Duration,
+    seed: u64,
+    /// 1/ln of the probability of one child more, for geometric trees.
+    scale: f64,
+}
+
+impl Uts {
+    /// A tree of this law, in which each node takes `node`.
+    pub fn new(children: Children, node: Duration, seed: u64) -> Self {
+        let scale = match children {
+            Children::Binomial { .. } => 0.0,
+            Children::Geometric { mean, .. } => 1.0 / libm::log(mean / (1.0 + mean)),
+        };
+        Self { children, node, seed, scale }
+    }
+}
+
+/// A node: its random state, and its level.
+#[derive(Debug, Clone, Copy)]
+pub struct State {
+    bits: u64,
+    level: u32,
+}
+
+impl Workload for Uts {
+    type Node = State;
+
+    fn root(&self, _: usize) -> State {
+        State { bits: mix(self.seed), level: 0 }
+    }
+
+    #[inline]
+    fn work(&self, node: &State) -> Time {
+        self.node.draw(mix(!node.bits))
+    }
+
+    #[inline]
+    fn children(&self, node: &State) -> u32 {
+        match self.children {
+            Children::Binomial { root, .. } if node.level == 0 => root,
+            Children::Binomial { many, probability, .. } => {
+                if unit(node.bits) <= probability {
+                    many
+                } else {
+                    0
+                }
+            }
+            Children::Geometric { depth, .. } if node.level >= depth => 0,
+            Children::Geometric { .. } => (libm::log(unit(node.bits)) * self.scale) as u32,
+        }
+    }
+
+    #[inline]
+    fn child(&self, node: &State, number: u32) -> State {
+        State { bits: mix(node.bits.wrapping_add(u64::from(number))), level: node.level + 1 }
+    }
+}
