@@ -3,8 +3,9 @@
 use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
-    blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, jacobi, matmul, multisort,
-    nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts, wordcount,
+    blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, jacobi, kmeans, labyrinth,
+    matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts,
+    wordcount, yada,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -64,6 +65,9 @@ static APPS: &[App] = &[
     streamcluster::APP,
     fluidanimate::APP,
     numbercount::APP,
+    kmeans::APP,
+    labyrinth::APP,
+    yada::APP,
 ];
 
 /// All applications, in the order in which they are shown.

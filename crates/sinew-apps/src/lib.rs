@@ -43,7 +43,11 @@
 //! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
 //! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
 //! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
+//! | `kmeans` | points around centres | transactions that add points up, a list of points once a step |
+//! | `labyrinth` | paths through a grid that do not cross | a transaction a path |
+//! | `yada` | a mesh refined until it has no small angles | a transaction a bad triangle |
 //! | `problem`, `options`, `gather` | what all of them have in common | |
+//! | `lettered`, `lines`, `crew` | sizes and input files of the STAMP suite; a call a worker | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
 //! | `published` | the parameters of published experiments | |
 //!
@@ -55,6 +59,7 @@ mod app;
 mod blackscholes;
 mod cholesky;
 mod convex_hull;
+mod crew;
 mod dense;
 mod fib;
 mod floyd;
@@ -64,6 +69,10 @@ mod gather;
 mod gauss;
 mod heat;
 pub mod jacobi;
+mod kmeans;
+mod labyrinth;
+mod lettered;
+mod lines;
 mod loops;
 mod matmul;
 mod memory;
@@ -84,6 +93,7 @@ mod swaptions;
 mod text;
 mod uts;
 mod wordcount;
+mod yada;
 
 pub use app::{App, all, find};
 pub use options::{Error, Options, Size};

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use sinew::Schedule;
+use sinew::worklist::{Tuning, Worklist};
 
 /// How large a problem to prepare.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,8 +45,27 @@ pub struct Options {
     pub size: Size,
     /// The schedule of its loops; without one, each application has its own.
     pub schedule: Option<Schedule>,
-    /// The folder whose files are read; without one, the sources that cargo has downloaded.
+    /// What is read: the folder with the text to count words in (without one, the sources that cargo has downloaded), or the file with an
+    /// application's input (without one, it is generated).
     pub path: Option<PathBuf>,
+    /// Whether applications with transactions run the version that is written by hand instead of the worklist.
+    pub by_hand: bool,
+    /// How worklists are tuned; without one, each worker has a list and steals.
+    pub tuning: Option<Tuning>,
+}
+
+/// An empty worklist that is tuned as the options say. Helpers are allowed, and more threads than the pool has workers count as all of
+/// them.
+pub(crate) fn worklist<U>(tuning: Option<Tuning>) -> Worklist<U> {
+    let list = Worklist::new().speculative();
+    match tuning {
+        None => list,
+        Some(Tuning::Fixed(settings)) => {
+            list.control().set(settings);
+            list
+        }
+        Some(tuning) => list.tune(tuning),
+    }
 }
 
 /// Why an application could not be prepared.
@@ -84,6 +104,22 @@ pub enum Error {
     },
     /// No folder was given, and cargo has not downloaded any sources.
     NoFolder,
+    /// The file cannot be read.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file does not hold what the application reads.
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong there, and what is expected.
+        problem: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -108,6 +144,12 @@ impl fmt::Display for Error {
             Self::NoFolder => {
                 f.write_str("cargo has downloaded no sources here: give a folder of source files with --path")
             }
+            Self::File { path, source } => {
+                write!(f, "cannot read the file `{}`: {source}; give another with --path", path.display())
+            }
+            Self::Input { path, line, problem } => {
+                write!(f, "`{}`, line {line}: {problem}", path.display())
+            }
         }
     }
 }
@@ -115,7 +157,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Folder { source, .. } => Some(source),
+            Self::Folder { source, .. } | Self::File { source, .. } => Some(source),
             _ => None,
         }
     }
@@ -144,6 +186,24 @@ impl Numbers {
         let number = text.replace('_', "").parse().ok().filter(|number| self.range.contains(number));
         number.ok_or_else(|| Error::Size { app: self.app, given: text.clone(), sizes: self.sizes })
     }
+}
+
+/// Stealing, coalescing, swaps and helpers, alone and together, and the tuner: what a worklist is tested under.
+#[cfg(test)]
+pub(crate) fn tunings() -> Vec<Option<Tuning>> {
+    use sinew::worklist::Settings;
+    let base = Settings::baseline(4);
+    let fixed = [
+        base,
+        base.stealing(true),
+        base.coalescing(true),
+        base.swap_after(Some(1)),
+        Settings::baseline(2).lifespan(1_000),
+        base.stealing(true).coalescing(true).swap_after(Some(2)),
+        Settings::baseline(2).stealing(true).coalescing(true).swap_after(Some(1)).lifespan(10),
+    ];
+    let fixed = fixed.into_iter().map(|settings| Some(Tuning::Fixed(settings)));
+    fixed.chain([None, Some(Tuning::Auto)]).collect()
 }
 
 #[cfg(test)]

@@ -125,6 +125,10 @@ pub(crate) trait Solve: Send + Sync {
 
     fn size(&self) -> String;
     fn input(&self) -> Self::Input;
+    /// The parallel version's, where it works on something else.
+    fn parallel_input(&self) -> Self::Input {
+        self.input()
+    }
     fn serial(&self, input: Self::Input) -> Self::Answer;
     fn parallel(&self, worker: &Worker, input: Self::Input) -> Self::Answer;
     fn check(&self, answer: &Self::Answer) -> Result<(), Wrong>;
@@ -149,7 +153,7 @@ impl<S: Solve> Problem for Prepared<S> {
     }
 
     fn parallel(&self, pool: &Pool) -> Run {
-        let input = self.0.input();
+        let input = self.0.parallel_input();
         gather(pool);
         let before = pool.counters();
         pool.take_profile();

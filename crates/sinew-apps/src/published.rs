@@ -1,13 +1,15 @@
 //! The parameter sets of published experiments, so that they can be run again by name.
 //!
 //! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), Table 1, here `wool`; and a
-//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`.
+//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`;
+//! and the inputs of Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford Transactional Applications for Multi-Processing* (2008), Table IV, here `stamp`,
+//! whose `+` inputs are larger, and `++` those for real machines.
 
 /// A problem of a published experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Published {
-    /// The experiment's short name: `wool` or `tbb`.
+    /// The experiment's short name: `wool`, `tbb` or `stamp`.
     pub source: &'static str,
     /// The [application](crate::find).
     pub app: &'static str,
@@ -23,6 +25,10 @@ const fn wool(app: &'static str, size: &'static str, note: &'static str) -> Publ
 
 const fn tbb(app: &'static str, size: &'static str, note: &'static str) -> Published {
     Published { source: "tbb", app, size, note }
+}
+
+const fn stamp(app: &'static str, size: &'static str, note: &'static str) -> Published {
+    Published { source: "stamp", app, size, note }
 }
 
 static PUBLISHED: &[Published] = &[
@@ -62,6 +68,15 @@ static PUBLISHED: &[Published] = &[
     tbb("streamcluster", "16384", "streamcluster, 16,384 points: most loaded, sorted lists"),
     tbb("fluidanimate", "500000", "fluidanimate, 500K particles: profile"),
     tbb("numbercount", "12000", "word count, 12,000 x 12,000 numbers: nearest"),
+    stamp("kmeans", "n2048-d16-c16-m15-t0.05", "kmeans-high"),
+    stamp("kmeans", "n16384-d24-c16-m15-t0.05", "kmeans-high+"),
+    stamp("kmeans", "n65536-d32-c16-m15-t0.00001", "kmeans-high++"),
+    stamp("kmeans", "n2048-d16-c16-m40-t0.05", "kmeans-low"),
+    stamp("kmeans", "n16384-d24-c16-m40-t0.05", "kmeans-low+"),
+    stamp("kmeans", "n65536-d32-c16-m40-t0.00001", "kmeans-low++"),
+    stamp("labyrinth", "x32-y32-z3-n96", "labyrinth"),
+    stamp("labyrinth", "x48-y48-z3-n64", "labyrinth+"),
+    stamp("labyrinth", "x512-y512-z7-n512", "labyrinth++"),
 ];
 
 /// All of them, by source and application, as the sources list them.

@@ -69,7 +69,9 @@ fn conclude(entries: &[Entry], results: &[Measurement], greeted: std::io::Result
 fn prepare(args: &DemoArgs) -> Result<Vec<Entry>, Failure> {
     let entry = |app: &'static App| {
         let size = args.size.map_or_else(|| app.demo.parse().unwrap_or_default(), Size::from);
-        let options = Options { size, schedule: None, path: args.path.clone() };
+        // Others that read anything read a file in a format of their own.
+        let path = args.path.clone().filter(|_| app.name == "wordcount");
+        let options = Options { size, path, ..Options::default() };
         Ok(Entry { app, problem: app.prepare(&options).map_err(Failure::usage)? })
     };
     sinew_apps::all().iter().map(entry).collect()

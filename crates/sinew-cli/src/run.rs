@@ -21,7 +21,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     warn_of_useless_options(app, &args);
     let pool = build_profiling(&args.pool, args.profile)?;
     let size: Size = args.size.parse().unwrap_or_default();
-    let options = Options { size, schedule: args.schedule, path: args.path };
+    let options = Options { size, schedule: args.schedule, path: args.path, ..Options::default() };
     let problem = app.prepare(&options).map_err(Failure::usage)?;
     let plan = Plan { repeat: args.repeat, budget: Duration::MAX };
     let progress = Progress::new();

@@ -85,6 +85,22 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         Err(Stop(Why::Retry))
     }
 
+    /// Gives this attempt up as a conflict does, and begins the next one: for what a transaction knows from elsewhere, and finds out to be old
+    /// when it reads the variables.
+    ///
+    /// # Errors
+    ///
+    /// Always: hand it on with `?` or `return`.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction is [`irrevocable`](Self::irrevocable).
+    pub fn restart<T>(&mut self) -> TxResult<T> {
+        let revocable = self.descriptor.mode != Mode::Irrevocable;
+        assert!(revocable, "restart() after irrevocable(): the attempt cannot be given up");
+        Err(Stop(Why::Conflict))
+    }
+
     /// Does `first`, or, if that calls [`retry`](Self::retry), undoes what it did and does `second` instead.
     ///
     /// Nests. If `second` retries as well, so does the whole, and waits for a change in what either has read.

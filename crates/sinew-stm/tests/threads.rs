@@ -71,10 +71,12 @@ fn an_irrevocable_transaction_runs_its_effects_once() {
 
 /// Would miss: a wait of an irrevocable transaction for what cannot come, and a token that it keeps.
 #[test]
-fn an_irrevocable_transaction_must_not_retry() {
+fn an_irrevocable_transaction_must_not_retry_or_restart() {
     let var = TVar::new(0);
     let wait = || atomically(|tx| var.get(tx).and_then(|_| tx.irrevocable()).and_then(|()| tx.retry::<()>()));
     assert!(catch_unwind(AssertUnwindSafe(wait)).is_err());
+    let restart = || atomically(|tx| tx.irrevocable().and_then(|()| tx.restart::<()>()));
+    assert!(catch_unwind(AssertUnwindSafe(restart)).is_err());
     var.store(1);
     atomically(|tx| tx.irrevocable().and_then(|()| var.set(tx, 2)));
     assert_eq!(var.load(), 2);

@@ -299,3 +299,17 @@ fn a_site_counts_what_its_transactions_do() {
     assert_eq!((counters.aborts(), counters.body), (1, 1));
     assert_eq!(Transaction::new().counters().commits, 0);
 }
+
+/// Would miss: a restart that waits for a change, that keeps what the attempt wrote, or that only ends a branch.
+#[test]
+fn a_restarted_attempt_leaves_no_trace_and_is_repeated_at_once() {
+    let (var, mut attempts) = (TVar::new(0), 0);
+    atomically(|tx| {
+        attempts += 1;
+        var.modify(tx, |n| n + 1)?;
+        let restart = attempts < 3;
+        tx.or_else(|tx| if restart { tx.restart() } else { Ok(()) }, |_| panic!("a restart is no retry"))
+    });
+    assert_eq!((attempts, var.load()), (3, 1));
+    assert_eq!(Transaction::new().attempt(|tx| tx.restart::<()>()), Err(Cause::Body));
+}

@@ -1,0 +1,71 @@
+//! The version that is written by hand: workers claim points, a few at a time, from a shared counter.
+//!
+//! The claim is a transaction, each point's addition is one, and so is each worker's report of how many points have changed, as in the
+//! program of the suite.
+
+use sinew::Worker;
+use sinew_stm::{TVar, atomically};
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+
+use super::points::Points;
+use super::sums::Shared;
+use super::{Clusters, KMeans};
+
+/// Points that are claimed at once.
+const CHUNK: usize = 3;
+
+/// What workers share.
+struct Team<'p> {
+    points: &'p Points,
+    /// The cluster of each point, written by whoever claims it.
+    members: Vec<AtomicUsize>,
+    /// The first point that nobody has claimed.
+    next: TVar<usize>,
+    shared: Shared,
+}
+
+pub(super) fn solve(kmeans: &KMeans, worker: &Worker) -> Clusters {
+    let points = &kmeans.points;
+    let members = points.iter().map(|_| AtomicUsize::new(usize::MAX)).collect();
+    let shared = Shared::zero(&points.select(&kmeans.seeds));
+    let team = Team { points, members, next: TVar::new(0), shared };
+    kmeans.settle(|centers| {
+        team.next.store(0);
+        worker.scope(|scope| {
+            for _ in 0..worker.max_workers() {
+                scope.spawn(|_| team.work(centers));
+            }
+        });
+        team.shared.take()
+    })
+}
+
+impl Team<'_> {
+    fn work(&self, centers: &Points) {
+        let mut changed = 0;
+        loop {
+            let start = atomically(|tx| {
+                let start = self.next.get(tx)?;
+                self.next.set(tx, start + CHUNK)?;
+                Ok(start)
+            });
+            if start >= self.points.len() {
+                break;
+            }
+            let claimed = start..self.points.len().min(start + CHUNK);
+            changed += claimed.map(|at| self.put(at, centers)).sum::<u64>();
+        }
+        atomically(|tx| self.shared.count_changed(tx, changed));
+    }
+
+    /// Puts a point with its nearest centre; answers 1 if that is another than before.
+    fn put(&self, at: usize, centers: &Points) -> u64 {
+        let point = self.points.get(at);
+        let cluster = centers.nearest(point);
+        atomically(|tx| self.shared.add(tx, cluster, point));
+        // Relaxed: a point is claimed by one worker a step, and the scope's end lies between two steps.
+        let before = self.members[at].load(Ordering::Relaxed);
+        self.members[at].store(cluster, Ordering::Relaxed);
+        u64::from(before != cluster)
+    }
+}

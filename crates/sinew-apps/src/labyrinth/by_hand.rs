@@ -1,0 +1,59 @@
+//! The version that is written by hand: workers take pairs from a transactional queue, and lay each path in one transaction.
+
+use sinew::Worker;
+use sinew_stm::{TQueue, Transaction, atomically};
+use sinew_sync::lock::Mutex;
+
+use super::Labyrinth;
+use super::board::Board;
+use super::lee::{Path, Sketch};
+use super::paths::Paths;
+
+/// What a worker has found: which path, and the path unless there is no way.
+type Found = Vec<(usize, Option<Path>)>;
+
+/// What workers share.
+struct Team<'p> {
+    labyrinth: &'p Labyrinth,
+    board: &'p Board,
+    /// The paths that nobody has begun.
+    queue: TQueue<usize>,
+    found: Mutex<Found>,
+}
+
+pub(super) fn solve(labyrinth: &Labyrinth, worker: &Worker, board: &Board) -> Paths {
+    let queue = TQueue::new();
+    atomically(|tx| labyrinth.order.iter().try_for_each(|at| queue.push(tx, *at)));
+    let team = Team { labyrinth, board, queue, found: Mutex::new(Vec::new()) };
+    worker.scope(|scope| {
+        for _ in 0..worker.max_workers() {
+            scope.spawn(|_| team.work());
+        }
+    });
+    let mut paths = Paths::none(labyrinth.ends.len());
+    team.found.into_inner().into_iter().for_each(|(at, path)| paths.put(at, path));
+    paths
+}
+
+impl Team<'_> {
+    fn work(&self) {
+        let mut sketch = Sketch::new(self.labyrinth.maze.shape);
+        let mut found = Found::new();
+        while let Some(at) = atomically(|tx| self.queue.pop(tx)) {
+            let path = self.lay(&mut sketch, self.labyrinth.ends[at]);
+            path.iter().for_each(|path| self.board.map.enter(path));
+            found.push((at, path));
+        }
+        self.found.lock().append(&mut found);
+    }
+
+    /// Lays a path in one transaction, which is repeated at once: each repetition follows another's path, so they are not many.
+    fn lay(&self, sketch: &mut Sketch, ends: [u32; 2]) -> Option<Path> {
+        let laying = Transaction::new();
+        loop {
+            if let Ok(path) = laying.attempt(|tx| self.board.lay(tx, sketch, ends)) {
+                return path;
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The original program's loop: a heap of bad triangles that is shared by all workers, and three transactions a triangle.
+//!
+//! One takes the worst from the heap, one makes it better, one puts what is bad now into the heap. A worker that finds the heap empty leaves, as there: whoever still has a triangle
+//! goes on with what comes of it.
+
+use sinew::Worker;
+use sinew_stm::{THeap, atomically};
+
+use super::cavity::Cavity;
+use super::domain::Domain;
+use super::refine::{Outcome, refine};
+use super::shared::{Inside, Shared};
+use super::triangle::Bad;
+use crate::crew::crew;
+
+/// Fills the heap.
+pub(super) fn heap(bad: &[Bad]) -> THeap<Bad> {
+    let heap = THeap::new();
+    atomically(|tx| bad.iter().try_for_each(|bad| heap.push(tx, *bad)));
+    heap
+}
+
+/// Makes all of a mesh better, with all workers; answers how many triangles were refused.
+pub(super) fn refine_all(worker: &Worker, mesh: &Shared, domain: &Domain, heap: &THeap<Bad>) -> u64 {
+    crew(worker, |_| work_off(mesh, domain, heap)).into_iter().sum()
+}
+
+/// One worker's part.
+fn work_off(mesh: &Shared, domain: &Domain, heap: &THeap<Bad>) -> u64 {
+    let (mut cavity, mut added, mut refused) = (Cavity::default(), Vec::new(), 0);
+    while let Some(bad) = atomically(|tx| heap.pop(tx)) {
+        let outcome = atomically(|tx| {
+            added.clear();
+            refine(&mut Inside { tx, mesh }, domain, &mut cavity, bad, |bad| added.push(bad))
+        });
+        refused += u64::from(outcome == Outcome::Refused);
+        if !added.is_empty() {
+            atomically(|tx| added.iter().try_for_each(|bad| heap.push(tx, *bad)));
+        }
+    }
+    refused
+}
