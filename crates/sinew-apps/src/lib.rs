@@ -50,6 +50,7 @@
 //! | `lettered`, `lines`, `crew` | sizes and input files of the STAMP suite; a call a worker | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
 //! | `published` | the parameters of published experiments | |
+//! | `lists`, `record` | worklists as options say; what they and transactions did | |
 //!
 //! # Not handled
 //!
@@ -73,6 +74,7 @@ mod kmeans;
 mod labyrinth;
 mod lettered;
 mod lines;
+mod lists;
 mod loops;
 mod matmul;
 mod memory;
@@ -84,6 +86,7 @@ mod problem;
 mod product;
 mod published;
 mod quicksort;
+mod record;
 mod sorted;
 mod ssf;
 mod strassen;
@@ -99,3 +102,4 @@ pub use app::{App, all, find};
 pub use options::{Error, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong};
 pub use published::{Published, published};
+pub use record::{Record, Recorded, Transactions};
