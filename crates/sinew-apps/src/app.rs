@@ -3,9 +3,9 @@
 use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
-    blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, jacobi, kmeans, labyrinth,
-    matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster, stress, swaptions, uts,
-    wordcount, yada,
+    bank, blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, intruder, jacobi,
+    kmeans, labyrinth, matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster,
+    stress, swaptions, uts, vacation, wordcount, yada,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -70,6 +70,9 @@ static APPS: &[App] = &[
     streamcluster::APP,
     fluidanimate::APP,
     numbercount::APP,
+    bank::APP,
+    intruder::APP,
+    vacation::APP,
     kmeans::APP,
     labyrinth::APP,
     yada::APP,

@@ -43,6 +43,9 @@
 //! | `matmul`, `dense` | the product of two dense matrices | a loop over bands of rows |
 //! | `strassen` | the same by seven smaller products | nested joins above a cutoff |
 //! | `cholesky` | a sparse matrix as the product of a triangle and its transpose | nested joins down to blocks |
+//! | `bank` | deposits, transfers and audits | a transaction an order |
+//! | `intruder` | attacks in a stream of packets | transactions that put packets together |
+//! | `vacation` | a travel agency's bookings | a transaction a session |
 //! | `kmeans` | points around centres | transactions that add points up, a list of points once a step |
 //! | `labyrinth` | paths through a grid that do not cross | a transaction a path |
 //! | `yada` | a mesh refined until it has no small angles | a transaction a bad triangle |
@@ -57,6 +60,7 @@
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
+mod bank;
 mod blackscholes;
 mod cholesky;
 mod convex_hull;
@@ -69,6 +73,7 @@ mod fork;
 mod gather;
 mod gauss;
 mod heat;
+mod intruder;
 pub mod jacobi;
 mod kmeans;
 mod labyrinth;
@@ -95,6 +100,7 @@ mod stress;
 mod swaptions;
 mod text;
 mod uts;
+mod vacation;
 mod wordcount;
 mod yada;
 

@@ -68,6 +68,13 @@ static PUBLISHED: &[Published] = &[
     tbb("streamcluster", "16384", "streamcluster, 16,384 points: most loaded, sorted lists"),
     tbb("fluidanimate", "500000", "fluidanimate, 500K particles: profile"),
     tbb("numbercount", "12000", "word count, 12,000 x 12,000 numbers: nearest"),
+    stamp("intruder", "a10-l4-n2038-s1", "intruder: 2,038 flows of up to 4 bytes"),
+    stamp("intruder", "a10-l16-n4096-s1", "intruder+: 4,096 flows of up to 16 bytes"),
+    stamp("intruder", "a10-l128-n262144-s1", "intruder++: 262,144 flows of up to 128 bytes"),
+    stamp("vacation", "n4-q60-u90-r16384-t4096", "vacation-high: 4,096 sessions"),
+    stamp("vacation", "n4-q60-u90-r1048576-t4194304", "vacation-high++: 4,194,304 sessions"),
+    stamp("vacation", "n2-q90-u98-r16384-t4096", "vacation-low: 4,096 sessions"),
+    stamp("vacation", "n2-q90-u98-r1048576-t4194304", "vacation-low++: 4,194,304 sessions"),
     stamp("kmeans", "n2048-d16-c16-m15-t0.05", "kmeans-high"),
     stamp("kmeans", "n16384-d24-c16-m15-t0.05", "kmeans-high+"),
     stamp("kmeans", "n65536-d32-c16-m15-t0.00001", "kmeans-high++"),
@@ -77,6 +84,9 @@ static PUBLISHED: &[Published] = &[
     stamp("labyrinth", "x32-y32-z3-n96", "labyrinth"),
     stamp("labyrinth", "x48-y48-z3-n64", "labyrinth+"),
     stamp("labyrinth", "x512-y512-z7-n512", "labyrinth++"),
+    stamp("yada", "633x20", "yada: 633.2, 20 degrees"),
+    stamp("yada", "10_000x10", "yada+: ttimeu10000.2, 10 degrees"),
+    stamp("yada", "1_000_000x15", "yada++: ttimeu1000000.2, 15 degrees"),
 ];
 
 /// All of them, by source and application, as the sources list them.
@@ -89,8 +99,8 @@ mod tests {
     use super::*;
     use crate::{Options, find};
 
-    /// Inputs of gigabytes; the applications test that they take the size.
-    const LARGE: [&str; 3] = ["quicksort", "convex-hull", "numbercount"];
+    /// Inputs of gigabytes, or of seconds; the applications test that they take the size.
+    const LARGE: [&str; 4] = ["quicksort", "convex-hull", "numbercount", "yada"];
 
     /// Would miss: a row whose application or size does not exist.
     #[test]

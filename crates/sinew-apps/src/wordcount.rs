@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn pieces_cover_a_text_without_any_end_of_word() {
         assert_eq!(cut(b"abcdefgh", 3), vec![0..8; 1]);
-        assert_eq!(cut(b"", 3), []);
+        assert!(cut(b"", 3).is_empty());
     }
 
     #[test]

@@ -112,6 +112,7 @@ fn the_published_parameters_are_the_default() {
         ("fluidanimate", "500000 particles, 5 frames"),
         ("kmeans", "16384 points, 24 dimensions, 15 clusters, threshold 0.05"),
         ("labyrinth", "48 x 48 x 3 cells, 64 paths"),
+        ("yada", "random: 10000 points, 19982 triangles, 10 degrees"),
     ];
     for (name, size) in published {
         let app = find(name).unwrap();

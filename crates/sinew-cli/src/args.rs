@@ -102,8 +102,8 @@ pub(crate) struct RunArgs {
     /// tiny, small, full or the application's own notation; see `sinew list`
     #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
     pub(crate) size: String,
-    /// The folder whose files are read, where the application reads any
-    #[arg(long, value_name = "DIR")]
+    /// The folder whose files are read, or the file, where the application reads any
+    #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
     /// Run the version with transactions by hand instead of the worklist, where there is one
     #[arg(long, conflicts_with_all = ["tune", "tuner_path"])]

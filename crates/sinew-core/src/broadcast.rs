@@ -184,6 +184,10 @@ where
     if pool.is_of_another_process() {
         fork::die_of_lost_workers();
     }
+    assert!(
+        pool.is_serial() || !tls::is_serial(),
+        "a broadcast needs all threads of its pool, and this code runs serially: broadcast before it or after it"
+    );
     let inside = tls::current_in(pool);
     let waiter = Waiter::here();
     let elsewhere = || Owner::Elsewhere(Arc::clone(waiter.parker()));

@@ -215,6 +215,11 @@ impl Builder {
         self
     }
 
+    /// The pool of a thread that works [`serially`](crate::serially).
+    pub(crate) fn serial() -> Self {
+        Self { first_seat: FirstSeat::Serial, ..Self::new().threads(1) }
+    }
+
     /// Whether workers run the oldest of their own queued tasks first instead of the newest. Default: no.
     pub fn oldest_first(mut self, oldest_first: bool) -> Self {
         self.oldest_first = oldest_first;

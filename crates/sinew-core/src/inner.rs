@@ -69,6 +69,8 @@ pub(crate) enum FirstSeat {
     Builder,
     /// A thread of the pool.
     Thread,
+    /// One thread, for the time of what it does [`serially`](crate::serially).
+    Serial,
 }
 
 /// What a pool's threads share.
@@ -120,6 +122,12 @@ impl Inner {
     /// Whether there is a thread that serves whoever calls from outside.
     pub(crate) fn has_threads(&self) -> bool {
         !self.threaded_seats().is_empty()
+    }
+
+    /// Whether this is what a thread does [`serially`](crate::serially).
+    #[inline]
+    pub(crate) fn is_serial(&self) -> bool {
+        self.first_seat == FirstSeat::Serial
     }
 
     /// Whether callers from outside may sit down at seat 0.

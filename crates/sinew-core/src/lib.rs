@@ -11,6 +11,7 @@
 //! | `join`, `scope`, `spawn`, `inject` | the ways to make tasks |
 //! | `stealing`, [`victims`] | whom thieves ask |
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
+//! | `serially` | code whose joins, scopes and loops stay on one thread |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
@@ -41,6 +42,7 @@ mod profile;
 mod queue;
 mod scope;
 mod search;
+mod serially;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sleep;
@@ -65,6 +67,7 @@ pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;
 pub use profile::{Attempts, BURDENS, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile};
 pub use scope::{Scope, ScopeBuilder, scope};
+pub use serially::serially;
 pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
 pub use sinew_topology::Mapping;

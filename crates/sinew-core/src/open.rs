@@ -284,8 +284,8 @@ impl Pool {
     where
         F: FnOnce(&Scope<'scope>) -> R,
     {
-        self.serve_injector();
-        run(&self.inner, Box::default(), body)
+        let pool = self.serving();
+        run(pool, Box::default(), body)
     }
 
     /// [`in_place_scope`](Self::in_place_scope) whose tasks are begun in order.
@@ -297,17 +297,21 @@ impl Pool {
     where
         F: FnOnce(&ScopeFifo<'scope>) -> R,
     {
-        self.serve_injector();
-        run(&self.inner, fifos(&self.inner), body)
+        let pool = self.serving();
+        run(pool, fifos(pool), body)
     }
 }
 
 impl Pool {
-    /// Before tasks are queued from outside: sees to it that somebody takes them, in a pool that has only its guest seat.
-    fn serve_injector(&self) {
-        if self.inner.takes_guests() && !self.inner.has_threads() && tls::current_in(&self.inner).is_none() {
-            self.start_standby();
+    /// The pool that runs a scope's tasks: this one, or that of a thread that works serially. Before tasks are queued from outside: sees to it that
+    /// somebody takes them, in a pool that has only its guest seat.
+    fn serving(&self) -> &Inner {
+        match tls::serving(&self.inner) {
+            Some(worker) => return worker.pool(),
+            None if self.inner.takes_guests() && !self.inner.has_threads() => self.start_standby(),
+            None => {}
         }
+        &self.inner
     }
 }
 

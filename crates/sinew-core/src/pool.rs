@@ -75,7 +75,7 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
-        if let Some(worker) = tls::current_in(&self.inner) {
+        if let Some(worker) = tls::serving(&self.inner) {
             tls::with_current(worker, f)
         } else if self.inner.takes_guests() && self.inner.guest.try_enter() {
             self.inner.as_guest(f)
@@ -101,7 +101,7 @@ impl Pool {
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
     {
-        match tls::current_in(&self.inner) {
+        match tls::serving(&self.inner) {
             Some(worker) => tls::with_current(worker, f),
             None => self.inject(f),
         }

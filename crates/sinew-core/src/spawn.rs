@@ -64,6 +64,9 @@ impl Worker {
     where
         F: for<'w> FnOnce(&'w Self) + Send + 'static,
     {
+        if self.pool().is_serial() {
+            return spawn_around(f);
+        }
         let _spawn = self.enter(Activity::Spawn);
         self.queue(Queued { task: self.trace(detached(f)), depth: self.depth() + 1 });
     }
@@ -77,12 +80,39 @@ impl Worker {
     where
         F: for<'w> FnOnce(&'w Self) + Send + 'static,
     {
+        if self.pool().is_serial() {
+            return spawn_fifo_around(f);
+        }
         let _spawn = self.enter(Activity::Spawn);
         let depth = self.depth() + 1;
         let task = self.trace(detached(f));
         // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before it ends.
         let token = unsafe { self.fifo.push(Queued { task, depth }) };
         self.queue(Queued { task: token, depth });
+    }
+}
+
+/// Spawns a detached task from a thread that works serially: into the pool around that.
+#[cold]
+fn spawn_around<F>(f: F)
+where
+    F: for<'w> FnOnce(&'w Worker) + Send + 'static,
+{
+    match tls::around_serial() {
+        Some(worker) => worker.spawn(f),
+        None => crate::global::pool().spawn(f),
+    }
+}
+
+/// [`spawn_around`] in order.
+#[cold]
+fn spawn_fifo_around<F>(f: F)
+where
+    F: for<'w> FnOnce(&'w Worker) + Send + 'static,
+{
+    match tls::around_serial() {
+        Some(worker) => worker.spawn_fifo(f),
+        None => crate::global::pool().spawn(f),
     }
 }
 

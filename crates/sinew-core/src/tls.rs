@@ -78,6 +78,38 @@ fn around_in<'a>(pool: &Inner) -> Option<&'a Worker> {
     None
 }
 
+/// The worker that serves calls into `pool`: this thread's in that pool, or its serial one, if it works serially.
+#[inline]
+pub(crate) fn serving<'a>(pool: &Inner) -> Option<&'a Worker> {
+    match current() {
+        Some(worker) if std::ptr::eq(worker.pool(), pool) || worker.pool().is_serial() => Some(worker),
+        Some(_) => around_in(pool),
+        None => None,
+    }
+}
+
+/// Whether this thread works [`serially`](crate::serially).
+#[inline]
+pub(crate) fn is_serial() -> bool {
+    current().is_some_and(|worker| worker.pool().is_serial())
+}
+
+/// The innermost worker that this thread is beside its serial one.
+#[cold]
+pub(crate) fn around_serial<'a>() -> Option<&'a Worker> {
+    let mut frame = HERE.with(|here| here.frame.get());
+    // SAFETY: as in `around_in`.
+    while let Some(here) = unsafe { frame.as_ref() } {
+        // SAFETY: as above.
+        let worker = unsafe { &*here.worker };
+        if !worker.pool().is_serial() {
+            return Some(worker);
+        }
+        frame = here.around;
+    }
+    None
+}
+
 /// Calls `f` while `worker`, which this thread owns, is the current one.
 pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     HERE.with(|here| {

@@ -68,7 +68,7 @@ impl Descriptor {
     ) -> TxResult<NonNull<Header>> {
         if !self.pinned {
             self.pinned = true;
-            self.untidy = true;
+            self.leave_a_mess();
             grace::pin(&self.shared, self.pin_time());
         }
         let bits = self.read_cold(record, Target::chain(chain), || to_bits(chain.current()))?;
@@ -113,7 +113,7 @@ impl Descriptor {
         let mut at = head(owned);
         loop {
             let write = &self.writes[at];
-            if write.target == target {
+            if write.target() == target {
                 return Some(at);
             }
             if write.next == LAST {
@@ -135,7 +135,7 @@ impl Descriptor {
         // What was seen is confirmed by the compare-and-swap.
         let seen = record.look();
         if seen <= self.limit && record.try_lock(seen, self.owner | self.writes.len() as u64) {
-            self.writes.push(Write { record, before: seen, target, bits, next: LAST });
+            self.writes.push(Write::new(record, seen, target, bits, LAST));
             return Ok(());
         }
         self.write_cold(record, target, bits)
@@ -149,7 +149,7 @@ impl Descriptor {
                 let index = self.writes.len() as u64;
                 assert!(index < INDEX, "a transaction writes at most 2^32 - 1 words");
                 if record.try_lock(seen, self.owner | index) {
-                    self.writes.push(Write { record, before: seen, target, bits, next: LAST });
+                    self.writes.push(Write::new(record, seen, target, bits, LAST));
                     return Ok(());
                 }
             } else if seen & OWNER == self.owner {
@@ -172,10 +172,10 @@ impl Descriptor {
     }
 
     pub(crate) fn overwrite(&mut self, index: usize, bits: Bits) {
-        let boxed = self.writes[index].target.is_chain();
+        let boxed = self.writes[index].target().is_chain();
         let old = std::mem::replace(&mut self.writes[index].bits, bits);
         if index < self.undo_below {
-            self.untidy = true;
+            self.leave_a_mess();
             self.undo.push(Undo { index, bits: old, boxed });
         } else if boxed {
             // SAFETY: the bits are a version, which was never published and has left the write set.
@@ -187,7 +187,7 @@ impl Descriptor {
     fn hang_on(&mut self, head: usize, target: Target, bits: Bits) {
         let index = u32::try_from(self.writes.len()).expect("a transaction writes at most 2^32 - 1 words");
         let next = std::mem::replace(&mut self.writes[head].next, index);
-        self.writes.push(Write { record: std::ptr::null(), before: head as u64, target, bits, next });
+        self.writes.push(Write::new(std::ptr::null(), head as u64, target, bits, next));
     }
 
     /// Enters a value of several words.
@@ -201,7 +201,7 @@ impl Descriptor {
         words: &[Word],
         value: &[Bits],
     ) -> TxResult<()> {
-        self.untidy = true;
+        self.leave_a_mess();
         let place = Bits::new(self.buffer.len() as u64);
         self.buffer.extend_from_slice(value);
         // SAFETY: the caller's promise.
@@ -221,7 +221,7 @@ impl Descriptor {
         chain: &Chain,
         version: NonNull<Header>,
     ) -> TxResult<()> {
-        self.untidy = true;
+        self.leave_a_mess();
         // SAFETY: the caller's promise; a version that was refused is reached by nobody.
         unsafe {
             let entered = self.write(record, Target::chain(chain), to_bits(version));

@@ -2,7 +2,8 @@
 //!
 //! Such a run reads as a transaction does, so that it never sees variables in a state between two commits, but it changes nothing that
 //! others can see. Its writes stay in the write set, without a lock, and every access first looks for one's own value there.
-//! Source: Góes, "OpenSkel" thesis (2012), helper threads of a transactional worklist.
+//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), section 5.1.4.
+//! Difference: its reads are those of a transaction, so that a run never sees what no moment had.
 //!
 //! The limit of the descriptor is 0, which is below every record ([`FIRST`](crate::record::FIRST)). So each access takes the slow
 //! path, which branches here, and the fast paths of other transactions know nothing of this.
@@ -71,6 +72,7 @@ impl Descriptor {
         self.roll_back();
         self.reads.clear();
         self.ahead.stopped = None;
+        self.special = false;
         self.mode = Mode::Optimistic;
     }
 
@@ -109,7 +111,7 @@ impl Descriptor {
 
     /// Which entry of the write set has the value of `target`.
     fn written_ahead(&self, target: Target) -> Option<usize> {
-        self.writes.iter().position(|write| write.target == target)
+        self.writes.iter().position(|write| write.target() == target)
     }
 
     /// The bits of one's own entry for `target`, or what `load` finds in memory.
@@ -156,7 +158,7 @@ impl Descriptor {
             return self.end_ahead(Ended::Conflict);
         }
         self.take_room(target.words_of_value())?;
-        self.writes.push(Write { record: std::ptr::null(), before: 0, target, bits, next: LAST });
+        self.writes.push(Write::new(std::ptr::null(), 0, target, bits, LAST));
         Ok(())
     }
 

@@ -14,6 +14,8 @@
 //!   record's word. Further entries of that record hang on it and come after it.
 //! - I11: a record in the read set that is now locked by this transaction has not changed since it was read: it was not younger than
 //!   the snapshot when it was locked.
+//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no token and no age. So one test at its end
+//!   is enough.
 
 use crate::after::After;
 use crate::ahead::Ahead;
@@ -89,10 +91,25 @@ pub(crate) struct Write {
     pub(crate) record: *const Record,
     /// The word of the record before it was locked; of an entry that is no head, the index of the head.
     pub(crate) before: u64,
-    pub(crate) target: Target,
+    /// The target, in two parts, of which the smaller shares a word with `next`: an entry is five stores.
+    at: *const (),
     pub(crate) bits: Bits,
+    kind: u32,
     /// The next entry of the same record, or [`LAST`].
     pub(crate) next: u32,
+}
+
+impl Write {
+    #[inline(always)]
+    pub(crate) fn new(record: *const Record, before: u64, target: Target, bits: Bits, next: u32) -> Self {
+        let Target { at, kind } = target;
+        Self { record, before, at, bits, kind, next }
+    }
+
+    #[inline(always)]
+    pub(crate) fn target(&self) -> Target {
+        Target { at: self.at, kind: self.kind }
+    }
 }
 
 /// The end of a record's entries.
@@ -140,6 +157,8 @@ pub(crate) struct Descriptor {
     /// Why the attempt can no longer commit.
     pub(crate) doomed: Option<Cause>,
     pub(crate) mode: Mode,
+    /// Whether there is more to its end than locks, values and counters (I14).
+    pub(crate) special: bool,
     /// Whether `after` has work, or a pin is to be ended, or stock to be taken.
     pub(crate) untidy: bool,
     pub(crate) pinned: bool,
@@ -174,6 +193,7 @@ impl Descriptor {
             owner: LOCKED | u64::from(number) << 32,
             doomed: None,
             mode: Mode::Optimistic,
+            special: false,
             untidy: false,
             pinned: false,
             undo_below: 0,
@@ -256,6 +276,14 @@ impl Descriptor {
     pub(crate) fn resume(&mut self, attempts: Attempts) {
         Attempts { manager: self.manager, aborts: self.aborts, wants_token: self.wants_token, .. } = attempts;
         self.shared.set_age(attempts.age);
+        self.special = true;
+    }
+
+    /// Notes that something is to be done after the attempt.
+    #[inline(always)]
+    pub(crate) fn leave_a_mess(&mut self) {
+        self.untidy = true;
+        self.special = true;
     }
 
     /// Ends the attempts: the next transaction begins its own.
@@ -264,6 +292,7 @@ impl Descriptor {
         self.aborts = 0;
         self.wants_token = false;
         self.shared.set_age(AGELESS);
+        self.special = false;
     }
 
     /// Gives the token back, if this transaction has it.
@@ -281,6 +310,7 @@ impl Descriptor {
     /// The attempt is lost to `cause`.
     #[cold]
     pub(crate) fn doom<T>(&mut self, cause: Cause) -> TxResult<T> {
+        self.special = true;
         self.doomed.get_or_insert(cause);
         Err(Stop(Why::Conflict))
     }
@@ -314,7 +344,7 @@ impl Descriptor {
     /// Commits, or says that it cannot. Then a rollback must follow.
     #[inline(always)]
     pub(crate) fn commit(&mut self) -> bool {
-        if self.doomed.is_some() {
+        if self.special && self.doomed.is_some() {
             return false;
         }
         if !self.writes.is_empty() {
@@ -324,8 +354,9 @@ impl Descriptor {
             }
             self.write_back((before & !TOKEN) + STEP);
         }
-        self.own.commits.add(1);
-        self.own.reads.add(self.reads.len() as u64);
+        let own = &*self.own;
+        own.commits.add(1);
+        own.reads.add(self.reads.len() as u64);
         self.reads.clear();
         true
     }
@@ -351,7 +382,10 @@ impl Descriptor {
         self.own.writes.add(self.writes.len() as u64);
         let mut before = 0;
         for index in (0..self.writes.len()).rev() {
-            let Write { record, before: word, target, bits, .. } = self.writes[index];
+            // SAFETY: below the length, which nothing in here changes.
+            let write = unsafe { *self.writes.get_unchecked(index) };
+            let Write { record, before: word, bits, .. } = write;
+            let target = write.target();
             if planted(Bug::EarlyRelease) && !record.is_null() {
                 // SAFETY: I9.
                 unsafe { &*record }.release(version);
@@ -422,7 +456,7 @@ impl Descriptor {
 
     fn take_back_last(&mut self) {
         let Some(write) = self.writes.pop() else { return };
-        if write.target.is_chain() {
+        if write.target().is_chain() {
             // SAFETY: as in `roll_back_to`.
             unsafe { self.after.discard(from_bits(write.bits)) };
         }

@@ -69,7 +69,8 @@
 //!
 //! **Composing.** Functions that take `tx` are parts of whatever calls them. [`atomically`] itself must not be called inside a transaction of
 //! the same thread: its variables might be gone before the outer transaction commits, so it panics and names both places.
-//! [`Tx::atomically`] is the form that becomes a part of the outer transaction.
+//! [`Tx::atomically`] is the form that becomes a part of the outer transaction. In a pool, a worker that waits inside a
+//! transaction could be given another one to run: wrap the call in the pool's `serially`, as worklists do.
 //!
 //! **Contention.** [`Transaction`] chooses a [`Manager`] for a place in the program, and says what happened there
 //! ([`Counters`]; [`sites`] for all places). A transaction that was given up ten times takes the *token*, and with it wins against all others; so
@@ -101,8 +102,8 @@
 //!
 //! ## Invariants
 //!
-//! They are numbered I1 to I12 and stated in the rooms that keep them: I1 to I3 in `record`, I4 in `engine`, I5 in `after`, I6 and I7 in
-//! `version`, I8 to I11 in `descriptor`, I12 in `local`.
+//! They are numbered I1 to I14 and stated in the rooms that keep them: I1 to I3 in `record`, I4 in `engine`, I5 in `after`, I6 and I7 in
+//! `version`, I8 to I11 and I14 in `descriptor`, I12 in `local`, I13 in `ahead`.
 //!
 //! ## Orderings
 //!

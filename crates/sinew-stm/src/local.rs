@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - I12: while `active` is set, the descriptor is borrowed by the one `atomically` that set it, and nobody else touches it.
+//! - I12: while `idle` is null and `descriptor` is not, the descriptor is borrowed by the one `atomically` that took it, and nobody else
+//!   touches it.
 
 use crate::descriptor::Descriptor;
 use crate::sites::Site;
@@ -11,13 +12,17 @@ use std::ptr::{NonNull, null_mut};
 
 /// What a thread has. Without a destructor, so that an access is one address.
 struct Here {
-    active: Cell<Option<Site>>,
+    /// The descriptor, or null while it is borrowed: one test says whether there is one and whether it may be had.
+    idle: Cell<*mut Descriptor>,
+    /// The same, borrowed or not.
     descriptor: Cell<*mut Descriptor>,
+    /// Who borrowed it last.
+    site: Cell<Option<Site>>,
 }
 
 impl Here {
     const fn new() -> Self {
-        Self { active: Cell::new(None), descriptor: Cell::new(null_mut()) }
+        Self { idle: Cell::new(null_mut()), descriptor: Cell::new(null_mut()), site: Cell::new(None) }
     }
 }
 
@@ -32,7 +37,10 @@ impl Drop for Owner {
         }
         #[cfg(not(any(loom, shuttle)))]
         {
-            HERE.with(|here| here.descriptor.set(null_mut()));
+            HERE.with(|here| {
+                here.idle.set(null_mut());
+                here.descriptor.set(null_mut());
+            });
             // SAFETY: the thread ends outside of any transaction, so nobody borrows the descriptor (I12).
             unsafe { &*descriptor }.retire();
         }
@@ -64,7 +72,7 @@ loom::thread_local! {
 /// A scheduler asks this before it runs something else on the thread.
 #[inline]
 pub fn in_transaction() -> bool {
-    HERE.with(|here| here.active.get().is_some())
+    HERE.with(|here| here.idle.get().is_null() && !here.descriptor.get().is_null())
 }
 
 /// Begins a transaction of `site` on this thread: the caller borrows the descriptor until [`leave`].
@@ -75,19 +83,26 @@ pub fn in_transaction() -> bool {
 #[inline(always)]
 pub(crate) fn enter(site: Site) -> NonNull<Descriptor> {
     HERE.with(|here| {
-        if let Some(other) = here.active.get() {
-            nested(other, site);
-        }
-        let descriptor = NonNull::new(here.descriptor.get()).unwrap_or_else(|| make_cold(here));
-        here.active.set(Some(site));
+        let descriptor = NonNull::new(here.idle.get()).unwrap_or_else(|| enter_cold(here, site));
+        here.idle.set(null_mut());
+        here.site.set(Some(site));
         descriptor
     })
 }
 
-/// Ends the transaction of this thread.
+/// Ends the transaction of this thread, which borrowed `descriptor`.
 #[inline(always)]
-pub(crate) fn leave() {
-    HERE.with(|here| here.active.set(None));
+pub(crate) fn leave(descriptor: NonNull<Descriptor>) {
+    HERE.with(|here| here.idle.set(descriptor.as_ptr()));
+}
+
+/// The descriptor of a thread that has none yet.
+#[cold]
+fn enter_cold(here: &Here, site: Site) -> NonNull<Descriptor> {
+    match here.site.get() {
+        Some(other) if !here.descriptor.get().is_null() => nested(other, site),
+        _ => make_cold(here),
+    }
 }
 
 #[cold]

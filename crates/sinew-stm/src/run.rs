@@ -110,14 +110,16 @@ impl Transaction {
     /// As [`atomically`](fn@crate::atomically).
     #[inline]
     pub fn atomically<'env, R>(&self, mut f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResult<R>) -> R {
-        let mut run = Run::enter(self);
+        let mut descriptor = local::enter(self.site);
+        let mut run = Run::begin(self, descriptor);
         loop {
-            let stop = match run.attempt(&mut f) {
-                Ok(value) => return value,
-                Err(stop) => stop,
-            };
-            run.fail(stop);
-            run.prepare(self.patience);
+            match run.attempt(descriptor, &mut f) {
+                Ok(value) => {
+                    run.finish(descriptor);
+                    return value;
+                }
+                Err(stop) => descriptor = run.again_cold(stop, self.patience),
+            }
         }
     }
 
@@ -135,28 +137,37 @@ impl Transaction {
         &self,
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
     ) -> Result<R, Cause> {
-        let mut run = Run::enter(self);
-        run.attempt(f).map_err(|_| run.give_up())
+        let descriptor = local::enter(self.site);
+        let mut run = Run::begin(self, descriptor);
+        match run.attempt(descriptor, f) {
+            Ok(value) => {
+                run.finish(descriptor);
+                Ok(value)
+            }
+            Err(_) => Err(run.give_up()),
+        }
     }
 }
 
 /// A call of `atomically` on this thread; gives the attempt up if it is dropped before the end.
 struct Run {
-    descriptor: NonNull<Descriptor>,
+    /// The thread's, while it is ours: it is not while handlers run.
+    descriptor: Option<NonNull<Descriptor>>,
     site: Site,
-    /// Whether the descriptor is ours: it is not while handlers run.
-    inside: bool,
 }
 
 impl Run {
+    /// A run with the descriptor that it has just borrowed. Who calls keeps the pointer at hand, in a register.
     #[inline(always)]
-    fn enter(how: &Transaction) -> Self {
-        let mut run = Self { descriptor: local::enter(how.site), site: how.site, inside: true };
-        let d = run.descriptor();
+    fn begin(how: &Transaction, mut descriptor: NonNull<Descriptor>) -> Self {
+        let mut run = Self { descriptor: Some(descriptor), site: how.site };
+        // SAFETY: I12.
+        let d = unsafe { descriptor.as_mut() };
         d.count_for(how.site);
         d.manager = how.manager;
         d.begin();
         if how.manager == Manager::Age {
+            d.special = true;
             d.shared.set_age(d.snapshot());
         }
         if how.patience == 0 {
@@ -165,40 +176,44 @@ impl Run {
         run
     }
 
-    #[inline(always)]
     fn descriptor(&mut self) -> &mut Descriptor {
-        debug_assert!(self.inside, "handlers have the descriptor");
-        // SAFETY: by I12 it is ours between `enter` and `leave`, which is what `inside` says.
-        unsafe { self.descriptor.as_mut() }
+        let mut descriptor = self.descriptor.expect("handlers have the descriptor");
+        // SAFETY: by I12 it is ours between `enter` and `leave`, which forgets it.
+        unsafe { descriptor.as_mut() }
     }
 
-    /// One attempt. After an error the sets are as the closure left them.
+    /// Gives the descriptor back to the thread.
+    fn leave(&mut self) {
+        self.descriptor.take().into_iter().for_each(local::leave);
+    }
+
+    /// One attempt, with the descriptor of this run. After an error the sets are as the closure left them.
     #[inline(always)]
     fn attempt<'env, R>(
         &mut self,
+        mut descriptor: NonNull<Descriptor>,
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
     ) -> TxResult<R> {
-        let value = f(&mut Tx::new(self.descriptor()))?;
-        if self.descriptor().commit() {
-            self.finish();
-            return Ok(value);
-        }
-        Err(Stop(Why::Conflict))
+        debug_assert_eq!(self.descriptor, Some(descriptor));
+        // SAFETY: I12, as this run is inside.
+        let value = f(&mut Tx::new(unsafe { descriptor.as_mut() }))?;
+        // SAFETY: as above; the closure's borrow has ended.
+        if unsafe { descriptor.as_mut() }.commit() { Ok(value) } else { Err(Stop(Why::Conflict)) }
     }
 
     /// Leaves after a commit.
     #[inline(always)]
-    fn finish(&mut self) {
-        let d = self.descriptor();
-        if d.untidy || d.aborts > 0 || d.holds_token() || d.manager == Manager::Age {
+    fn finish(self, descriptor: NonNull<Descriptor>) {
+        // SAFETY: I12, as this run is inside.
+        if unsafe { descriptor.as_ref() }.special {
             return self.finish_cold();
         }
-        local::leave();
-        self.inside = false;
+        local::leave(descriptor);
+        std::mem::forget(self);
     }
 
     #[inline(never)]
-    fn finish_cold(&mut self) {
+    fn finish_cold(mut self) {
         let d = self.descriptor();
         if d.holds_token() {
             d.counters().irrevocable.add(1);
@@ -210,13 +225,20 @@ impl Run {
     /// Ends the attempt, and does what is left to do outside of the transaction: whoever is called or dropped may start others.
     fn step_out(&mut self, committed: bool) {
         let after = self.descriptor().tidy();
-        local::leave();
-        self.inside = false;
+        self.leave();
         after.run(committed);
     }
 
-    /// Gives the attempt up after `stop`, and waits for what has to come before the next.
+    /// After an attempt that ended with `stop`: gives it up, and begins the next.
     #[cold]
+    #[inline(never)]
+    fn again_cold(&mut self, stop: Stop, patience: u32) -> NonNull<Descriptor> {
+        self.fail(stop);
+        self.prepare(patience);
+        NonNull::from(self.descriptor())
+    }
+
+    /// Gives the attempt up after `stop`, and waits for what has to come before the next.
     fn fail(&mut self, stop: Stop) {
         if stop.0 == Why::Retry && self.descriptor().doomed.is_none() {
             return self.wait_for_change();
@@ -224,6 +246,7 @@ impl Run {
         let cause = self.abandon();
         let d = self.descriptor();
         d.aborts = d.aborts.saturating_add(1);
+        d.special = true;
         if d.untidy {
             let attempts = d.attempts();
             self.step_out(false);
@@ -257,8 +280,7 @@ impl Run {
 
     /// Takes the descriptor again, after others on this thread may have used it.
     fn step_in(&mut self, attempts: Attempts) {
-        local::enter(self.site);
-        self.inside = true;
+        self.descriptor = Some(local::enter(self.site));
         let site = self.site;
         let d = self.descriptor();
         d.count_for(site);
@@ -280,8 +302,7 @@ impl Run {
         let (reads, attempts) = (std::mem::take(&mut d.reads), d.attempts());
         let mut after = d.tidy();
         let kept = after.take_kept();
-        local::leave();
-        self.inside = false;
+        self.leave();
         after.run(false);
         // SAFETY: records live in the environment of this call, or in what is kept.
         unsafe { waiting::sleep(&reads) };
@@ -296,6 +317,7 @@ impl Run {
         if d.wants_token || d.aborts >= patience {
             engine().gate.take(&engine().clock);
             d.mode = Mode::Favoured;
+            d.special = true;
         }
         d.begin();
     }
@@ -304,7 +326,7 @@ impl Run {
 impl Drop for Run {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.inside {
+        if self.descriptor.is_some() {
             self.give_up();
         }
     }

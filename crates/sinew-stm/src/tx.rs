@@ -143,7 +143,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// A panic in a handler propagates from [`atomically`](crate::atomically); the effects of the transaction stay.
     pub fn on_commit(&mut self, handler: impl FnOnce() + 'tx) {
-        self.descriptor.untidy = true;
+        self.descriptor.leave_a_mess();
         // SAFETY: what a closure knows to live for `'tx` is in the environment of `atomically`, or is kept, and that is given back only
         // after the handlers have been called or dropped.
         unsafe { self.descriptor.after.on_commit(Box::new(handler)) };
@@ -152,7 +152,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// Calls `handler` if this attempt is given up: for a conflict, to wait, by a panic, or because a branch of
     /// [`or_else`](Self::or_else) was undone. It is called outside of the transaction; the next attempt gives its own.
     pub fn on_abort(&mut self, handler: impl FnOnce() + 'tx) {
-        self.descriptor.untidy = true;
+        self.descriptor.leave_a_mess();
         // SAFETY: as above.
         unsafe { self.descriptor.after.on_abort(Box::new(handler)) };
     }
@@ -162,7 +162,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// This is how linked structures are walked: a node that was read from a variable is kept, and the reference that this answers lives
     /// long enough to access the node's own variables.
     pub fn keep<T: 'env>(&mut self, value: Arc<T>) -> &'tx T {
-        self.descriptor.untidy = true;
+        self.descriptor.leave_a_mess();
         let value = self.descriptor.after.keep(value);
         // SAFETY: the `Arc` is given back only when the attempt is over, which `'tx` does not outlive.
         unsafe { &*value }
@@ -195,6 +195,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
                     return d.doom(Cause::Token);
                 }
                 d.mode = Mode::Favoured;
+                d.special = true;
                 // By I4 this snapshot remains the present one.
                 d.extend()?;
             }

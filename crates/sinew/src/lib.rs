@@ -90,7 +90,7 @@ pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Doma
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Counters, Pool, Profile, Scope, ScopeBuilder, StackKind, Victims, Wait, Worker,
-    join, run, scope, spawn, victims,
+    join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;

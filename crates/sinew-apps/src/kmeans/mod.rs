@@ -83,8 +83,8 @@ impl KMeans {
         let mut points = match &options.path {
             Some(path) => Points::read(path)?,
             None => {
-                // The points as they are generated and as they are kept.
-                room(APP.name, 3 * size_of::<f32>() as u64 * length as u64 * dimensions as u64)?;
+                // The points as they are generated and as they are kept, the groups, and what is added up for each cluster.
+                room(APP.name, ((12.0 * length + 4.0 * groups + 32.0 * clusters) * dimensions) as u64)?;
                 Points::random(length as usize, dimensions as usize, groups as usize)
             }
         };

@@ -10,7 +10,7 @@ use crate::lines::Lines;
 use crate::options::Error;
 
 /// Coordinates that are worked on at once. Points are filled up with zeros to a multiple of that.
-pub(super) const LANES: usize = 8;
+const LANES: usize = 8;
 
 /// How far points lie from the middle of their group, along each dimension.
 const SPREAD: f32 = 0.0002;

@@ -2,7 +2,7 @@
 
 use sinew_stm::{TArray, TVar, Tx, TxResult, atomically};
 
-use super::points::{LANES, Points};
+use super::points::Points;
 
 /// What one step has added up.
 #[derive(Debug, Clone)]
@@ -37,36 +37,49 @@ impl Totals {
     }
 }
 
-/// Coordinates that are read and written as one value.
-type Group = [f64; LANES];
+/// Coordinates that are read and written as one value: a point of 32 dimensions took 301 ns to add with eight, 115 ns with 32.
+const PART: usize = 32;
 
-/// The sums of a cluster.
-#[derive(Debug)]
-struct Cluster {
-    count: TVar<u64>,
-    sums: TArray<Group>,
+/// A part of a cluster's sum, and how many points are in it.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    count: u64,
+    sums: [f64; PART],
+}
+
+impl Part {
+    const ZERO: Self = Self { count: 0, sums: [0.0; PART] };
+
+    /// With the coordinates of one more point.
+    fn plus(mut self, values: &[f32]) -> Self {
+        self.count += 1;
+        self.sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
+        self
+    }
 }
 
 /// Totals that transactions add to.
 #[derive(Debug)]
 pub(super) struct Shared {
-    clusters: Vec<Cluster>,
+    /// Cluster by cluster, as many for each as its coordinates need.
+    parts: TArray<Part>,
+    clusters: usize,
+    stride: usize,
     changed: TVar<u64>,
 }
 
 impl Shared {
     pub(super) fn zero(centers: &Points) -> Self {
-        let groups = centers.stride() / LANES;
-        let cluster = |_| Cluster { count: TVar::new(0), sums: TArray::new(groups, [0.0; LANES]) };
-        Self { clusters: (0..centers.len()).map(cluster).collect(), changed: TVar::new(0) }
+        let (clusters, stride) = (centers.len(), centers.stride());
+        let parts = TArray::new(clusters * stride.div_ceil(PART), Part::ZERO);
+        Self { parts, clusters, stride, changed: TVar::new(0) }
     }
 
     /// Adds a point to its cluster.
     pub(super) fn add<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, cluster: usize, point: &[f32]) -> TxResult<()> {
-        let Cluster { count, sums } = &self.clusters[cluster];
-        count.modify(tx, |count| count + 1)?;
-        for (at, values) in point.as_chunks::<LANES>().0.iter().enumerate() {
-            sums.modify(tx, at, |sum| std::array::from_fn(|i| sum[i] + f64::from(values[i])))?;
+        let first = cluster * self.stride.div_ceil(PART);
+        for (at, values) in (first..).zip(point.chunks(PART)) {
+            self.parts.modify(tx, at, |part| part.plus(values))?;
         }
         Ok(())
     }
@@ -79,17 +92,31 @@ impl Shared {
     /// All of them, which start from zero again.
     pub(super) fn take(&self) -> Totals {
         atomically(|tx| {
-            let mut totals =
-                Totals { counts: Vec::new(), sums: Vec::new(), changed: self.changed.replace(tx, 0)? };
-            for Cluster { count, sums } in &self.clusters {
-                totals.counts.push(count.replace(tx, 0)?);
-                for at in 0..sums.len() {
-                    totals.sums.extend(sums.get(tx, at)?);
-                    sums.set(tx, at, [0.0; LANES])?;
-                }
+            let changed = self.changed.replace(tx, 0)?;
+            let mut totals = Totals { counts: vec![0; self.clusters], sums: Vec::new(), changed };
+            for cluster in 0..self.clusters {
+                totals.counts[cluster] = self.take_cluster(tx, cluster, &mut totals.sums)?;
             }
             Ok(totals)
         })
+    }
+
+    /// Appends the sums of a cluster; answers how many points it has.
+    fn take_cluster<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        cluster: usize,
+        sums: &mut Vec<f64>,
+    ) -> TxResult<u64> {
+        let (parts, mut count) = (self.stride.div_ceil(PART), 0);
+        for at in cluster * parts..(cluster + 1) * parts {
+            let part = self.parts.get(tx, at)?;
+            self.parts.set(tx, at, Part::ZERO)?;
+            let wanted = (cluster + 1) * self.stride - sums.len();
+            sums.extend(&part.sums[..wanted.min(PART)]);
+            count = part.count;
+        }
+        Ok(count)
     }
 }
 
@@ -99,6 +126,13 @@ mod tests {
 
     fn centers() -> Points {
         Points { dimensions: 9, values: vec![7.0; 3 * 16] }
+    }
+
+    /// Some with less than a part, some with several.
+    fn centers_of(dimensions: usize) -> Points {
+        let mut points = Points { dimensions, values: Vec::new() };
+        points.values = vec![0.0; 3 * points.stride()];
+        points
     }
 
     /// Would miss: a mean of nothing, and a point that went to a neighbouring cluster.
@@ -117,18 +151,21 @@ mod tests {
     /// Would miss: a coordinate that transactions add to another, and totals that are not reset.
     #[test]
     fn transactions_add_up_the_same_and_start_from_zero_again() {
-        let (shared, mut plain) = (Shared::zero(&centers()), Totals::zero(&centers()));
-        for round in 0..2 {
-            let point: Vec<f32> = (0..16).map(|i| (i + round) as f32).collect();
-            plain.add(2, &point);
-            plain.changed += 1;
-            atomically(|tx| {
-                shared.add(tx, 2, &point)?;
-                shared.count_changed(tx, 1)
-            });
+        for dimensions in [9, 32, 33, 80] {
+            let centers = centers_of(dimensions);
+            let (shared, mut plain) = (Shared::zero(&centers), Totals::zero(&centers));
+            for round in 0..3 {
+                let point: Vec<f32> = (0..centers.stride()).map(|i| (i + round) as f32).collect();
+                plain.add(round % 2 + 1, &point);
+                plain.changed += 1;
+                atomically(|tx| {
+                    shared.add(tx, round % 2 + 1, &point)?;
+                    shared.count_changed(tx, 1)
+                });
+            }
+            let taken = shared.take();
+            assert_eq!((&taken.counts, &taken.sums, taken.changed), (&plain.counts, &plain.sums, 3));
+            assert!(shared.take().counts.iter().all(|count| *count == 0));
         }
-        let taken = shared.take();
-        assert_eq!((&taken.counts, &taken.sums, taken.changed), (&plain.counts, &plain.sums, 2));
-        assert!(shared.take().counts.iter().all(|count| *count == 0));
     }
 }

@@ -7,15 +7,17 @@
 //!
 //! Triangles of the input that lie on top of each other without sharing a side: the result covers what the input covers.
 
+use std::fmt;
+
 use rustc_hash::FxHashSet;
 
-use super::domain::{Domain, extent};
-use super::geometry::{angle, distance, distance2, dot, is_in_circle, minus, shortest_side, twice_area};
+use super::domain::{Domain, extent, rounding};
+use super::geometry::{angle, distance, dot, is_in_circle, minus, shortest_side, twice_area};
 use super::store::{Mesh, Store};
 use super::triangle::{Point, Side, Triangle, next};
 use crate::problem::Wrong;
 
-/// Areas may differ by that part, and vertices be beside their segments by that part of the domain's extent.
+/// Areas may differ by that part, and vertices be beside their segments by that part of the domain's extent; and by what coordinates cannot tell.
 const ROUNDING: f64 = 1e-10;
 
 /// Angles may be smaller by so many degrees.
@@ -31,9 +33,11 @@ pub(super) fn check(input: &Mesh, domain: &Domain, mesh: &Mesh) -> Result<(), Wr
 /// A conforming Delaunay triangulation with the domain's vertices and segments.
 pub(super) fn shape(mesh: &Mesh, domain: &Domain) -> Result<(), Wrong> {
     vertices_are_kept(mesh, domain)?;
+    for (slot, triangle) in triangles(mesh) {
+        Wrong::unless(is_sound(mesh, triangle), || format!("the triangle in slot {slot} is turned around"))?;
+    }
     let mut seen = FxHashSet::default();
     for (slot, triangle) in triangles(mesh) {
-        Wrong::unless(is_sound(mesh, triangle), || format!("{} is turned around", show(mesh, triangle)))?;
         for side in 0..3 {
             let ends = triangle.ends(side);
             let once = seen.insert(ends) && is_mutual(mesh, slot, triangle, side);
@@ -104,7 +108,7 @@ fn segments_are_kept(mesh: &Mesh, domain: &Domain) -> Result<(), Wrong> {
             }
         }
     }
-    let tolerance = ROUNDING * extent(&domain.inputs);
+    let tolerance = ROUNDING * extent(&domain.inputs) + rounding(&domain.inputs);
     for (&ends, parts) in domain.segments.iter().zip(&mut parts) {
         let whole = is_chain(mesh, ends, parts, tolerance);
         let [a, b] = ends.map(|end| mesh.vertex(end).at);
@@ -137,46 +141,54 @@ fn is_beside([a, b]: [Point; 2], point: Point) -> f64 {
 fn same_extent(input: &Mesh, mesh: &Mesh) -> Result<(), Wrong> {
     let (before, after) = (Extent::of(input), Extent::of(mesh));
     Wrong::unless(before.is_same(&after), || format!("the domain was {before:?}, and is {after:?}"))?;
-    let given = input.vertices.len() as u32;
-    let is_lost = |number: &u32| {
-        let counts =
-            if *number < given { before.used.contains(number) } else { !mesh.vertex(*number).at.x.is_nan() };
-        counts && !after.used.contains(number)
-    };
-    let lost = (0..mesh.vertices.len() as u32).find(is_lost);
-    Wrong::unless(lost.is_none(), || format!("vertex {} has no triangle", lost.unwrap_or_default()))
+    let lost = (0..).zip(&mesh.vertices).find(|(number, vertex)| {
+        let counts = before.used.contains(number) || *number >= input.vertices.len() as u32;
+        counts && vertex.at.x.is_finite() && !after.used.contains(number)
+    });
+    Wrong::unless(lost.is_none(), || {
+        format!("vertex {} has no triangle", lost.map_or(0, |(number, _)| number))
+    })
 }
 
 /// What a mesh covers.
 #[derive(Default)]
 pub(super) struct Extent {
     area: f64,
+    /// What the area may change by if the border is rounded.
+    slack: f64,
     /// Vertices and triangles less edges: parts less holes.
     euler: i64,
     used: FxHashSet<u32>,
 }
 
-impl std::fmt::Debug for Extent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "of area {} with {} parts less holes", self.area, self.euler)
     }
 }
 
 impl Extent {
     pub(super) fn of(mesh: &Mesh) -> Self {
-        let used: FxHashSet<u32> = triangles(mesh).flat_map(|(_, triangle)| triangle.corners).collect();
-        let (mut count, mut sides, mut area) = (0, 0, 0.0);
+        let mut extent = Self::default();
+        let (mut border, mut largest) = (0.0, Point { x: 0.0, y: 0.0 });
         for (slot, triangle) in triangles(mesh) {
-            count += 1;
-            area += twice_area(points(mesh, triangle)) / 2.0;
-            let first = |side: &&Side| side.beyond().is_none_or(|beyond| beyond > slot);
-            sides += triangle.sides.iter().filter(first).count() as i64;
+            let places = points(mesh, triangle);
+            extent.area += twice_area(places) / 2.0;
+            extent.euler += 1;
+            extent.used.extend(triangle.corners);
+            for (side, beyond) in triangle.sides.map(Side::beyond).into_iter().enumerate() {
+                extent.euler -= i64::from(beyond.is_none_or(|beyond| beyond > slot));
+                border += if beyond.is_none() { distance(places[side], places[next(side)]) } else { 0.0 };
+                largest.x = places[side].x.abs().max(places[side].y.abs()).max(largest.x);
+            }
         }
-        Self { area, euler: used.len() as i64 - sides + count, used }
+        extent.euler += extent.used.len() as i64;
+        extent.slack = border * rounding(&[largest]);
+        extent
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.euler == other.euler && (self.area - other.area).abs() <= ROUNDING * self.area
+        self.euler == other.euler && (self.area - other.area).abs() <= ROUNDING * self.area + self.slack
     }
 }
 
@@ -199,7 +211,5 @@ pub(super) fn smallest_angle(mesh: &Mesh, domain: &Domain, triangle: &Triangle) 
     let corners = mesh.corners(triangle);
     let places = corners.map(|corner| corner.at);
     let shortest = shortest_side(places);
-    debug_assert!((0..3).all(|side| distance2(places[shortest], places[next(shortest)])
-        <= distance2(places[side], places[next(side)])));
     (!domain.is_exempt(triangle, &corners, shortest)).then(|| angle(places, shortest))
 }

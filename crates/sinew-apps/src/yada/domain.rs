@@ -21,6 +21,9 @@ const SAME: f64 = 1e-3;
 /// No two vertices come nearer than that part of the domain's extent, unless the input's are.
 const NEAREST: f64 = 1.0 / (1_u64 << 44) as f64;
 
+/// Nor than so many times what rounding may move them.
+const APART: f64 = 4.0;
+
 /// A mesh may have so many vertices, and for each of the input's so many more.
 const ROOM: (u32, u32) = (1 << 20, 64);
 
@@ -60,7 +63,7 @@ impl Domain {
         Self {
             cosine2: angle.to_radians().cos().powi(2),
             small: small_corners(&inputs, &segments),
-            nearest2: (extent(&inputs) * NEAREST).powi(2),
+            nearest2: (extent(&inputs) * NEAREST).max(rounding(&inputs) * APART).powi(2),
             limit: length.saturating_mul(each).saturating_add(fixed).min(MOST),
             inputs,
             segments,
@@ -143,6 +146,12 @@ pub(super) fn extent(points: &[Point]) -> f64 {
         high - low
     };
     longer(|point| point.x).max(longer(|point| point.y))
+}
+
+/// How far rounding may move a point among these off its line, when segments are halved again and again.
+pub(super) fn rounding(points: &[Point]) -> f64 {
+    let sizes = points.iter().map(|point| point.x.abs().max(point.y.abs()));
+    8.0 * f64::EPSILON * sizes.fold(0.0, f64::max)
 }
 
 /// The vertices at which two segments meet at a small angle.

@@ -72,7 +72,7 @@ pub(crate) const APP: App = App {
     name: "yada",
     about: "refining a mesh until it has no small angles: a transaction a bad triangle",
     sizes: SIZES,
-    demo: "100_000x20",
+    demo: "50_000x20",
     loops: false,
     reads_files: true,
     prepare,

@@ -44,6 +44,52 @@ fn random_meshes_are_refined() {
     }
 }
 
+/// A grid of cells, turned, moved and scaled: corners of cells are on circles and borders on lines, but for rounding.
+fn grid(columns: u32, rows: u32, place: impl Fn(f64, f64) -> (f64, f64), angle: f64) -> Yada {
+    let corners: Vec<(f64, f64)> = (0..=rows)
+        .flat_map(|row| (0..=columns).map(move |column| (column, row)))
+        .map(|(column, row)| place(f64::from(column), f64::from(row)))
+        .collect();
+    let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| row * (columns + 1) + column));
+    let halves = |at: u32| {
+        let [east, north] = [at + 1, at + columns + 1];
+        [[at, east, north + 1], [at, north + 1, north]]
+    };
+    polygon(&corners, &cells.flat_map(halves).collect::<Vec<_>>(), angle)
+}
+
+/// Would miss: decisions that rounding turns around where nearly all are close.
+#[test]
+fn grids_are_refined_wherever_they_lie() {
+    for turn in [0.0, 0.1, 1.0] {
+        let (sin, cos) = f64::sin_cos(turn);
+        for (scale, far) in [(1.0, 0.0), (1.0 / 3.0, 1e6), (1e15, 0.0), (1e-9, 1.0)] {
+            for flat in [1.0, 0.31, 0.05] {
+                let place = |x: f64, y: f64| {
+                    let (x, y) = (scale * x, scale * flat * y);
+                    (far + cos * x - sin * y, far + sin * x + cos * y)
+                };
+                serial(&grid(7, 6, place, 20.0));
+            }
+        }
+    }
+}
+
+/// Would miss: a size that is listed as published and cannot be asked for.
+#[test]
+fn published_sizes_are_sizes() {
+    let sizes = crate::published().iter().filter(|row| row.app == APP.name).map(|row| row.size);
+    let numbers = sizes.map(|size| NUMBERS.pick(&size.parse().unwrap()).unwrap());
+    assert_eq!(numbers.collect::<Vec<_>>(), [[633, 20], [10_000, 10], [1_000_000, 15]]);
+    for (size, degrees) in [("tiny", 20.0), ("full", 10.0), ("15", 15.0)] {
+        assert_eq!(angle(&size.parse().unwrap()).unwrap(), degrees);
+    }
+    for size in ["0", "27", "633x20"] {
+        let message = angle(&size.parse().unwrap()).unwrap_err().to_string();
+        assert!(message.contains(size) && message.contains(SIZES), "{message}");
+    }
+}
+
 /// Would miss: endless halving next to angles that no mesh can avoid. Sliver after sliver between two segments.
 #[test]
 fn small_angles_of_the_domain_are_kept_and_end() {

@@ -97,8 +97,8 @@ impl DomainScopeBuilder {
         F: for<'scope> FnOnce(&'scope DomainScope<'scope, 'env>) -> R,
     {
         let (theirs, ours) = (self.domains.seats(), worker.max_workers());
-        assert_eq!(
-            theirs, ours,
+        assert!(
+            theirs == ours || worker.pool().is_serial(),
             "these are the domains of a pool of {theirs} workers, and this one has {ours}"
         );
         let scope = DomainScope {
@@ -150,6 +150,10 @@ impl<'scope> DomainScope<'scope, '_> {
         );
         let before = self.state.count_in(1);
         let inside = self.state.inside();
+        if self.state.pool().is_serial() {
+            // SAFETY: the task counts itself out, and is run once.
+            return unsafe { self.state.queue(self.state.task(f), inside) };
+        }
         let depth = inside.map_or(self.state.depth(), Worker::depth) + 1;
         // SAFETY: the task is run once; the scope, with the queues and what `f` borrows, ends after it.
         let token = unsafe { self.queues.push(domain, Queued { task: self.state.task(f), depth }) };

@@ -18,6 +18,7 @@ use crate::inner::Inner;
 use crate::latch::Owner;
 use crate::profile::{Activity, Paths, ScopePaths};
 use crate::queue::{Queued, ScopeTasks, TaskRef};
+use crate::search::Job;
 use crate::spawn::{HeapTask, discard};
 use crate::tls;
 use crate::wait::{Awaited, Wait};
@@ -138,6 +139,10 @@ impl ScopeState {
     #[inline]
     fn enqueue(&self, inside: Option<&Worker>, queued: Queued) {
         match inside {
+            // Nobody else is there to take it.
+            Some(worker) if self.pool().is_serial() => {
+                tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
+            }
             Some(worker) => worker.queue(queued),
             None => self.pool().inject(queued, true),
         }

@@ -9,6 +9,7 @@
 //! | `locality` | scopes that spawn into domains |
 //! | `open` | scopes whose tasks get the scope, scopes in place, orders |
 //! | `yielding` | tasks that give way; chains of tasks |
+//! | `serially` | code that stays on one thread |
 //! | `broadcast` | one closure on every thread |
 //! | `enter` | the ways into a pool, and from one pool into another |
 //! | `seats` | pools without guests, of the building thread, of threads of the user's |
@@ -40,6 +41,7 @@ mod profile;
 mod prompt;
 mod scope;
 mod seats;
+mod serially;
 mod spawn;
 mod stress;
 mod support;

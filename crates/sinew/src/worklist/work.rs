@@ -164,11 +164,15 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
     {
         let how = if favoured { self.how.patience(0) } else { self.how };
         let mut waits = false;
-        let attempt = how.attempt(|tx| {
-            for unit in units {
-                values.push(self.work.process(tx, unit, more).inspect_err(|stop| waits = stop.is_retry())?);
-            }
-            Ok(())
+        // A join in a unit must not let this worker run another one meanwhile.
+        let attempt = sinew_core::serially(|| {
+            how.attempt(|tx| {
+                for unit in units {
+                    let value = self.work.process(tx, unit, more);
+                    values.push(value.inspect_err(|stop| waits = stop.is_retry())?);
+                }
+                Ok(())
+            })
         });
         attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
     }
@@ -179,14 +183,15 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
 
     fn finish(&self, local: &mut W::Local) {
         let kept = &*local;
-        self.how.atomically(|tx| self.work.update(tx, kept));
+        sinew_core::serially(|| self.how.atomically(|tx| self.work.update(tx, kept)));
         self.work.destroy(local);
     }
 
     fn run_ahead(&self, unit: &W::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64 {
         let ahead = Prefetch::new(lifespan).buffer(helpers::BUFFER).stopped_by(stopped);
         // All that the unit makes is dropped in there, as that may panic like the unit.
-        ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop)).words_read
+        let unit = || ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop));
+        sinew_core::serially(unit).words_read
     }
 }
 

@@ -1,0 +1,61 @@
+//! The version by hand: two queues, and three transactions a packet.
+
+use sinew::Worker;
+use sinew::stm::{TQueue, atomically};
+
+use super::detector::Findings;
+use super::reassembly::Reassembly;
+use super::{Intruder, Verdict};
+use crate::crew::crew;
+
+/// What the workers share.
+pub(super) struct ByHand {
+    /// Packets that have arrived, by index.
+    captured: TQueue<u32>,
+    reassembly: Reassembly,
+    /// First packets of complete flows.
+    complete: TQueue<u32>,
+}
+
+impl ByHand {
+    pub(super) fn new(intruder: &Intruder) -> Self {
+        let captured = TQueue::new();
+        intruder.indices().for_each(|index| atomically(|tx| captured.push(tx, index)));
+        Self { captured, reassembly: intruder.reassembly(), complete: TQueue::new() }
+    }
+
+    pub(super) fn run(&self, worker: &Worker, intruder: &Intruder) -> Verdict {
+        let found = crew(worker, |_| self.detect(intruder)).into_iter().sum();
+        Verdict { found, left: self.reassembly.left() }
+    }
+
+    /// One worker's part: packets until there are none.
+    ///
+    /// Whoever completes a flow looks for a complete one afterwards, so none is left in the end.
+    fn detect(&self, intruder: &Intruder) -> Findings {
+        let mut inspector = intruder.inspector();
+        while let Some(index) = atomically(|tx| self.captured.pop(tx)) {
+            self.decode(intruder, index);
+            if let Some(mut fragments) = self.next_complete() {
+                inspector.inspect(&mut fragments);
+            }
+        }
+        inspector.found
+    }
+
+    fn decode(&self, intruder: &Intruder, index: u32) {
+        let packet = intruder.packet(index);
+        atomically(|tx| match self.reassembly.enter(tx, index, packet)? {
+            Some(first) => self.complete.push(tx, first),
+            None => Ok(()),
+        });
+    }
+
+    /// The fragments of a flow that is complete, if there is one.
+    fn next_complete(&self) -> Option<Vec<u32>> {
+        atomically(|tx| {
+            let first = self.complete.pop(tx)?;
+            first.map(|first| self.reassembly.fragments(tx, first)).transpose()
+        })
+    }
+}

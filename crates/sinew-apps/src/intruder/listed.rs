@@ -1,0 +1,64 @@
+//! The version as a worklist: a packet is a unit.
+
+use sinew::stm::{Tx, TxResult};
+use sinew::worklist::{More, Work, Worklist};
+
+use super::detector::Inspector;
+use super::reassembly::Reassembly;
+use super::{Intruder, Verdict};
+use crate::options::worklist;
+
+/// What the workers share.
+pub(super) struct Listed {
+    /// Packets that have arrived, by index.
+    captured: Worklist<u32>,
+    reassembly: Reassembly,
+}
+
+impl Listed {
+    pub(super) fn new(intruder: &Intruder) -> Self {
+        let mut captured = worklist(intruder.tuning);
+        // A list is emptied from its end.
+        captured.extend(intruder.indices().rev());
+        Self { captured, reassembly: intruder.reassembly() }
+    }
+
+    pub(super) fn run(&mut self, intruder: &Intruder) -> Verdict {
+        let detection = Detection { intruder, reassembly: &self.reassembly };
+        let report = self.captured.run_work(&detection).unwrap_or_else(|error| panic!("{error}"));
+        let found = report.locals.into_iter().map(|inspector| inspector.found).sum();
+        Verdict { found, left: self.reassembly.left() }
+    }
+}
+
+struct Detection<'i> {
+    intruder: &'i Intruder,
+    reassembly: &'i Reassembly,
+}
+
+impl<'env> Work<'env> for Detection<'env> {
+    type Unit = u32;
+    /// The fragments of the flow that the unit has completed, if it has.
+    type Value = Option<Vec<u32>>;
+    type Local = Inspector<'env>;
+
+    fn init(&self, _worker: usize) -> Inspector<'env> {
+        self.intruder.inspector()
+    }
+
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        &index: &u32,
+        _more: &mut More<u32>,
+    ) -> TxResult<Option<Vec<u32>>> {
+        let first = self.reassembly.enter(tx, index, self.intruder.packet(index))?;
+        first.map(|first| self.reassembly.fragments(tx, first)).transpose()
+    }
+
+    fn fold(&self, inspector: &mut Inspector<'env>, complete: Option<Vec<u32>>) {
+        if let Some(mut fragments) = complete {
+            inspector.inspect(&mut fragments);
+        }
+    }
+}

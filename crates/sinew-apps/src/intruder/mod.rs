@@ -1,0 +1,235 @@
+//! Network intrusion detection: flows are put together from packets that arrive in any order, and searched for signatures.
+//!
+//! Source: the application intruder in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford transactional applications for
+//! multi-processing*, IISWC 2008. A packet is captured from a queue; it is entered into a map of flows, which is a balanced tree; and a
+//! flow that is complete is searched. Capturing and entering are transactions: short ones that conflict often.
+//!
+//! By hand, as in the suite, a packet takes three transactions: it is taken from a transactional queue, it is entered, and a
+//! complete flow, which went through another queue, is taken from there. As a worklist, entering a packet is one transaction, and its flow
+//! is searched after the commit. (Source: Góes, *Transactional worklists*, where the search is a part of the transaction.)
+//!
+//! Differences: fragments are put in order when a flow is complete, not as they arrive; and one automaton looks for all signatures.
+
+mod by_hand;
+mod detector;
+mod listed;
+mod reassembly;
+mod traffic;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::iter;
+use std::ops::Range;
+
+use sinew::Worker;
+use sinew::worklist::Tuning;
+
+use crate::app::App;
+use crate::lettered::{Lettered, whole};
+use crate::memory::room;
+use crate::options::{Error, Options};
+use crate::problem::{Problem, Solve, Wrong, problem};
+use by_hand::ByHand;
+use detector::{Detector, Findings, Inspector};
+use listed::Listed;
+use reassembly::Reassembly;
+use traffic::{Packet, Shape, Traffic};
+
+const SIZES: &str = "parts of a10-l16-n4096-s1: percent of attacks, bytes of the longest flow, flows, seed";
+
+const LETTERS: Lettered<4> = Lettered {
+    app: "intruder",
+    sizes: SIZES,
+    letters: [
+        whole('a', [10.0, 10.0, 10.0], 0.0..=100.0),
+        whole('l', [8.0, 4.0, 16.0], 1.0..=1e6),
+        whole('n', [100.0, 2_038.0, 4_096.0], 1.0..=1e9),
+        whole('s', [1.0, 1.0, 1.0], 0.0..=9e15),
+    ],
+};
+
+pub(crate) const APP: App = App {
+    name: "intruder",
+    about: "attacks in a stream of packets: short transactions on a map and a queue",
+    sizes: SIZES,
+    demo: "a10-l64-n16384-s1",
+    loops: false,
+    reads_files: false,
+    prepare,
+};
+
+fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
+    let [attack_percent, longest, flows, seed] = LETTERS.pick(&options.size)?.map(|number| number as u64);
+    let shape = Shape { attack_percent, longest, flows, seed };
+    let bytes = shape.bytes();
+    if bytes >= u64::from(u32::MAX) {
+        return Err(LETTERS.impossible(format!("{shape}, which is more than 4 GiB of text")));
+    }
+    room(APP.name, bytes.saturating_mul(size_of::<Packet>() as u64))?;
+    let detector = Detector::new();
+    let traffic = Traffic::generate(shape, &detector);
+    let Options { by_hand, tuning, .. } = *options;
+    Ok(problem(Intruder { shape, traffic, detector, by_hand, tuning }))
+}
+
+struct Intruder {
+    shape: Shape,
+    traffic: Traffic,
+    detector: Detector,
+    by_hand: bool,
+    tuning: Option<Tuning>,
+}
+
+/// What a version works on besides the traffic.
+enum Input {
+    Serial,
+    ByHand(Box<ByHand>),
+    Listed(Box<Listed>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Verdict {
+    found: Findings,
+    /// Flows that never became complete.
+    left: usize,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} attacks in {} flows", self.found.attacks.len(), self.found.flows)
+    }
+}
+
+impl Intruder {
+    fn inspector(&self) -> Inspector<'_> {
+        Inspector::new(&self.traffic, &self.detector)
+    }
+
+    fn packet(&self, index: u32) -> Packet {
+        self.traffic.packets[index as usize]
+    }
+
+    fn indices(&self) -> Range<u32> {
+        0..self.traffic.packets.len() as u32
+    }
+
+    fn reassembly(&self) -> Reassembly {
+        Reassembly::new(self.traffic.packets.len())
+    }
+
+    fn search(&self) -> Verdict {
+        let mut inspector = self.inspector();
+        let mut flows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for index in self.indices() {
+            let Packet { flow, of, .. } = self.packet(index);
+            let fragments = flows.entry(flow).or_default();
+            fragments.push(index);
+            if fragments.len() == of as usize {
+                inspector.inspect(&mut flows.remove(&flow).unwrap_or_default());
+            }
+        }
+        Verdict { found: iter::once(inspector.found).sum(), left: flows.len() }
+    }
+}
+
+impl Solve for Intruder {
+    type Input = Input;
+    type Answer = Verdict;
+
+    fn size(&self) -> String {
+        format!("{}, {} packets", self.shape, self.traffic.packets.len())
+    }
+
+    fn input(&self) -> Input {
+        Input::Serial
+    }
+
+    fn parallel_input(&self) -> Input {
+        if self.by_hand {
+            Input::ByHand(Box::new(ByHand::new(self)))
+        } else {
+            Input::Listed(Box::new(Listed::new(self)))
+        }
+    }
+
+    fn serial(&self, _: Input) -> Verdict {
+        self.search()
+    }
+
+    fn parallel(&self, worker: &Worker, input: Input) -> Verdict {
+        match input {
+            Input::Serial => self.search(),
+            Input::ByHand(shared) => shared.run(worker, self),
+            Input::Listed(mut shared) => shared.run(self),
+        }
+    }
+
+    /// Exactly the planted attacks are found, every flow was put together as it was sent, and nothing is left.
+    fn check(&self, verdict: &Verdict) -> Result<(), Wrong> {
+        let Verdict { found, left } = verdict;
+        let (sent, planted) = (self.shape.flows, &self.traffic.attacks);
+        Wrong::unless(*left == 0, || format!("{left} flows are still incomplete"))?;
+        Wrong::unless(found.flows == sent, || format!("{} of {sent} flows were searched", found.flows))?;
+        let same = found.digest == self.traffic.digest;
+        Wrong::unless(same, || "a flow was not put together as it was sent".to_owned())?;
+        let wrong =
+            || format!("{} attacks were found, {} planted, not the same", found.attacks.len(), planted.len());
+        Wrong::unless(found.attacks == *planted, wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn intruder(attack_percent: u64, longest: u64) -> Intruder {
+        let (shape, detector) = (Shape { attack_percent, longest, flows: 60, seed: 5 }, Detector::new());
+        let traffic = Traffic::generate(shape, &detector);
+        Intruder { shape, traffic, detector, by_hand: false, tuning: None }
+    }
+
+    /// Would miss: an attack that is neither planted nor found.
+    #[test]
+    fn a_missing_flow_a_wrong_text_and_a_wrong_attack_are_noticed() {
+        let intruder = intruder(30, 20);
+        let right = intruder.serial(intruder.input());
+        intruder.check(&right).unwrap();
+        let wrong = |tamper: fn(&mut Verdict)| {
+            let mut verdict = right.clone();
+            tamper(&mut verdict);
+            intruder.check(&verdict).unwrap_err().to_string()
+        };
+        assert!(wrong(|verdict| verdict.left = 3).contains("3 flows are still incomplete"));
+        assert!(wrong(|verdict| verdict.found.flows -= 1).contains("59 of 60"));
+        assert!(wrong(|verdict| verdict.found.digest ^= 1).contains("as it was sent"));
+        assert!(wrong(|verdict| _ = verdict.found.attacks.pop()).contains("attacks were found"));
+        assert!(wrong(|verdict| verdict.found.attacks[0] ^= 1).contains("not the same"));
+    }
+
+    /// Would miss: what only transactions at the same time do wrong.
+    #[test]
+    fn flows_of_one_fragment_and_all_attacks_and_no_attacks_are_handled_by_every_version() {
+        let pool = sinew::Pool::builder().threads(2).build().unwrap();
+        for (percent, longest) in [(0, 1), (0, 30), (100, 1)] {
+            for by_hand in [false, true] {
+                let intruder = Intruder { by_hand, ..intruder(percent, longest) };
+                let input = intruder.parallel_input();
+                let parallel = pool.run(|worker| intruder.parallel(worker, input));
+                intruder.check(&parallel).unwrap();
+                assert_eq!(intruder.serial(intruder.input()), parallel);
+            }
+        }
+    }
+
+    /// Would miss: limits of single numbers, which the notation has.
+    #[test]
+    fn traffic_that_cannot_be_addressed_is_refused_in_one_line() {
+        let size = "a10-l128-n33554432-s1".parse().unwrap();
+        let message = prepare(&Options { size, ..Options::default() }).err().unwrap().to_string();
+        assert!(
+            message.contains("`a10-l128-n33554432-s1, which is more than 4 GiB of text`")
+                && !message.contains('\n'),
+            "{message}"
+        );
+    }
+}

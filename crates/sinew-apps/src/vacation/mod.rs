@@ -1,0 +1,273 @@
+//! A travel agency: sessions of customers book cars, flights and rooms, leave, and change what there is.
+//!
+//! Source: the application vacation in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford transactional applications for
+//! multi-processing*, IISWC 2008. Four tables, which are balanced trees; a session is one transaction, coarse enough that the books always
+//! agree. Few sessions conflict. Those of high contention ask about more rows out of fewer.
+//!
+//! By hand, as in the suite, there is no list of sessions: each worker thinks of its own. As a worklist, a session is a unit.
+//!
+//! Differences: what a session wants follows from its number, so that every version holds the same sessions, whoever holds which. What comes
+//! of them depends on their order, so versions agree about what does not, and the books are audited.
+
+mod audit;
+mod plain;
+mod sessions;
+mod shared;
+mod tables;
+
+use std::fmt;
+
+use sinew::Worker;
+use sinew::stm::{Tx, TxResult, atomically};
+use sinew::worklist::{More, Tuning, Work, Worklist};
+
+use crate::app::App;
+use crate::crew::{crew, share};
+use crate::lettered::{Lettered, whole};
+use crate::memory::room;
+use crate::options::{Error, Options, Size, worklist};
+use crate::problem::{Problem, Solve, Wrong, problem};
+use audit::audit;
+use plain::Plain;
+use sessions::{Plan, Tally};
+use shared::Shared;
+use tables::Books;
+
+const SIZES: &str = "high, low (contention), high++, low++ (the same, larger), or parts of n4-q60-u90-r16384-t4096: \
+    queries a session, percent of rows asked about, percent of sessions that book, rows (up to 100000000), sessions; \
+    queries times sessions up to 40000000";
+
+/// Queries of all sessions: as many could each add to the same row.
+const QUERIES: f64 = 4e7;
+
+const LETTERS: Lettered<5> = Lettered {
+    app: "vacation",
+    sizes: SIZES,
+    letters: [
+        whole('n', [4.0, 4.0, 4.0], 1.0..=QUERIES),
+        whole('q', [60.0, 60.0, 60.0], 1.0..=100.0),
+        whole('u', [80.0, 90.0, 90.0], 0.0..=100.0),
+        whole('r', [64.0, 2_048.0, 16_384.0], 1.0..=1e8),
+        whole('t', [400.0, 4_096.0, 4_096.0], 1.0..=QUERIES),
+    ],
+};
+
+/// What the suite calls its sizes.
+const NAMED: [(&str, &str); 4] = [
+    ("high", "n4-q60-u90-r16384-t4096"),
+    ("low", "n2-q90-u98-r16384-t4096"),
+    ("high++", "n4-q60-u90-r1048576-t4194304"),
+    ("low++", "n2-q90-u98-r1048576-t4194304"),
+];
+
+pub(crate) const APP: App = App {
+    name: "vacation",
+    about: "a travel agency's bookings: transactions on four tables, one a session",
+    sizes: SIZES,
+    demo: "n4-q60-u90-r16384-t100000",
+    loops: false,
+    reads_files: false,
+    prepare,
+};
+
+fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
+    let plan = plan(&options.size)?;
+    room(APP.name, plan.sessions * Shared::BYTES as u64 + plan.rows * BYTES_A_ROW)?;
+    let Options { by_hand, tuning, .. } = *options;
+    Ok(problem(Vacation { plan, by_hand, tuning }))
+}
+
+/// The plan of a size.
+fn plan(size: &Size) -> Result<Plan, Error> {
+    let named = |text: &String| NAMED.iter().find(|(name, _)| name == text);
+    let size = match size {
+        Size::Exact(text) => {
+            Size::Exact(named(text).map_or(text.as_str(), |(_, numbers)| *numbers).to_owned())
+        }
+        other => other.clone(),
+    };
+    let numbers = LETTERS.pick(&size)?;
+    let [queries, query_percent, booking_percent, rows, sessions] = numbers.map(|number| number as u64);
+    let plan = Plan { queries, query_percent, booking_percent, rows, sessions };
+    let few = (queries * sessions) as f64 <= QUERIES;
+    few.then_some(plan).ok_or_else(|| LETTERS.impossible(plan.to_string()))
+}
+
+/// About what a row of each of the tables takes, with its customer: three nodes of a map and a smaller one.
+const BYTES_A_ROW: u64 = 300;
+
+struct Vacation {
+    plan: Plan,
+    by_hand: bool,
+    tuning: Option<Tuning>,
+}
+
+#[derive(Debug)]
+struct Outcome {
+    tally: Tally,
+    books: Box<dyn Books>,
+}
+
+impl PartialEq for Outcome {
+    /// Whether both agree about what does not depend on the order of sessions.
+    fn eq(&self, other: &Self) -> bool {
+        let fixed =
+            |Tally { bookings, departures, changes, added, .. }| (bookings, departures, changes, added);
+        fixed(self.tally) == fixed(other.tally)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { bookings, departures, changes, booked, .. } = self.tally;
+        write!(f, "{bookings} sessions booked {booked} times, {departures} customers left, {changes} changes")
+    }
+}
+
+/// What a version works on; the others' is empty.
+#[derive(Default)]
+struct Input {
+    plain: Plain,
+    shared: Shared,
+    /// The sessions, if they are listed.
+    sessions: Worklist<u32>,
+}
+
+impl Vacation {
+    fn numbers(&self) -> std::ops::Range<u32> {
+        0..self.plan.sessions as u32
+    }
+
+    fn one_by_one(&self, plain: &mut Plain) -> Tally {
+        let held = self.numbers().map(|number| match self.plan.hold(plain, number) {
+            Ok(tally) => tally,
+            Err(never) => match never {},
+        });
+        held.fold(Tally::default(), Tally::and)
+    }
+
+    fn by_hand(&self, worker: &Worker, shared: &Shared) -> Tally {
+        let workers = worker.max_workers();
+        let client = |member| {
+            let own = share(self.plan.sessions as usize, member, workers);
+            let hold = |number| atomically(|tx| self.plan.hold(&mut shared.access(tx), number as u32));
+            own.map(hold).fold(Tally::default(), Tally::and)
+        };
+        crew(worker, client).into_iter().fold(Tally::default(), Tally::and)
+    }
+
+    fn listed(&self, shared: &Shared, sessions: &mut Worklist<u32>) -> Tally {
+        let report =
+            sessions.run_work(&Agency { plan: self.plan, shared }).unwrap_or_else(|error| panic!("{error}"));
+        report.locals.into_iter().fold(Tally::default(), Tally::and)
+    }
+}
+
+/// A session is a unit.
+struct Agency<'s> {
+    plan: Plan,
+    shared: &'s Shared,
+}
+
+impl<'env> Work<'env> for Agency<'env> {
+    type Unit = u32;
+    type Value = Tally;
+    type Local = Tally;
+
+    fn init(&self, _worker: usize) -> Tally {
+        Tally::default()
+    }
+
+    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, &number: &u32, _more: &mut More<u32>) -> TxResult<Tally> {
+        self.plan.hold(&mut self.shared.access(tx), number)
+    }
+
+    fn fold(&self, tally: &mut Tally, session: Tally) {
+        *tally = tally.and(session);
+    }
+}
+
+impl Solve for Vacation {
+    type Input = Input;
+    type Answer = Outcome;
+
+    fn size(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn input(&self) -> Input {
+        Input { plain: Plain::new(self.plan.records()), ..Input::default() }
+    }
+
+    fn parallel_input(&self) -> Input {
+        let mut sessions = worklist(self.tuning);
+        sessions.extend(self.numbers().filter(|_| !self.by_hand));
+        let shared = Shared::new(self.plan.records(), self.plan.sessions as usize);
+        Input { shared, sessions, ..Input::default() }
+    }
+
+    fn serial(&self, Input { mut plain, .. }: Input) -> Outcome {
+        Outcome { tally: self.one_by_one(&mut plain), books: Box::new(plain) }
+    }
+
+    fn parallel(&self, worker: &Worker, Input { shared, mut sessions, .. }: Input) -> Outcome {
+        let tally =
+            if self.by_hand { self.by_hand(worker, &shared) } else { self.listed(&shared, &mut sessions) };
+        Outcome { tally, books: Box::new(shared) }
+    }
+
+    /// The books agree with themselves and with what was done.
+    fn check(&self, outcome: &Outcome) -> Result<(), Wrong> {
+        audit(self.plan, &outcome.tally, &outcome.books.records())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tables::Booking;
+
+    /// Would miss: an interleaving of transactions: here there is none.
+    #[test]
+    fn sessions_in_transactions_come_to_the_same_as_without_if_they_are_held_in_the_same_order() {
+        let vacation = Vacation { plan: plan(&Size::Tiny).unwrap(), by_hand: true, tuning: None };
+        let serial = vacation.serial(vacation.input());
+        let pool = sinew::Pool::builder().threads(1).build().unwrap();
+        let input = vacation.parallel_input();
+        let by_hand = pool.run(|worker| vacation.parallel(worker, input));
+        let sorted = |outcome: &Outcome| {
+            let mut records = outcome.books.records();
+            records.customers.iter_mut().for_each(|(_, held)| held.sort_unstable_by_key(Booking::row));
+            records
+        };
+        assert_eq!((serial.tally, sorted(&serial)), (by_hand.tally, sorted(&by_hand)));
+        let Tally { bookings, departures, changes, booked, cancelled, .. } = serial.tally;
+        let some = [bookings, departures, changes, booked, cancelled].iter().all(|&count| count > 0);
+        assert!(some, "all kinds of sessions were held: {:?}", serial.tally);
+    }
+
+    /// Would miss: limits of single numbers, which the notation has.
+    #[test]
+    fn more_queries_than_can_be_counted_are_refused_in_one_line() {
+        let size = "n4-q60-u90-r9-t10000001".parse().unwrap();
+        let message = prepare(&Options { size, ..Options::default() }).err().unwrap().to_string();
+        assert!(message.contains("`n4-q60-u90-r9-t10000001`") && message.contains("40000000"), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+
+    /// Would miss: sizes that mean something else than the published ones.
+    #[test]
+    fn the_published_sizes_have_names() {
+        let names = [
+            ("full", "n4-q60-u90-r16384-t4096"),
+            ("high", "n4-q60-u90-r16384-t4096"),
+            ("low", "n2-q90-u98-r16384-t4096"),
+            ("high++", "n4-q60-u90-r1048576-t4194304"),
+            ("low++", "n2-q90-u98-r1048576-t4194304"),
+        ];
+        for (name, size) in names {
+            let options = Options { size: name.parse().unwrap(), ..Options::default() };
+            assert_eq!(prepare(&options).unwrap().size(), size);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Code that must not be interrupted: joins, scopes and loops of this thread run serially, on this thread.
+//!
+//! A worker that waits in a join runs other tasks meanwhile, and hands its second arm to whoever is idle. Neither will do in the middle of
+//! something that belongs to one thread: in a transaction, say, in which an unrelated task would start another.
+//!
+//! So [`serially`] makes the thread a worker of a pool of its own, with one seat and no other thread. There nobody steals, every wait is over when it
+//! begins, and a join costs what it always costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
+//!
+//! # Not handled
+//!
+//! A [`Worker`](crate::Worker) of the pool around that the closure has brought along does what it always does.
+
+use std::cell::OnceCell;
+
+use crate::builder::Builder;
+use crate::pool::Pool;
+use crate::tls;
+
+#[cfg(not(any(loom, shuttle)))]
+std::thread_local! {
+    static OWN: OnceCell<Pool> = const { OnceCell::new() };
+}
+
+#[cfg(shuttle)]
+shuttle::thread_local! {
+    static OWN: OnceCell<Pool> = OnceCell::new();
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static OWN: OnceCell<Pool> = OnceCell::new();
+}
+
+/// Calls `f`, and runs all joins, scopes and loops in it serially on this thread, inside a pool or not.
+///
+/// Second arms of joins follow the first ones, a scope's tasks run where they are spawned, and [`Pool::run`] and [`Pool::install`] call
+/// their closure here. The thread runs no other task meanwhile. What is spawned without a scope goes to the pool around, as ever.
+///
+/// A scheduler of transactions wraps them in this. It nests.
+///
+/// # Panics
+///
+/// If `f` panics, with its payload. A broadcast inside panics, since it needs all threads of its pool. The first call on a thread builds the pool of
+/// one; if that fails, this panics.
+///
+/// # Cost
+///
+/// Two looks into thread-local storage. The first call on a thread takes microseconds, and a quarter of a MiB of address space.
+///
+/// ```
+/// let here = std::thread::current().id();
+/// let threads = sinew_core::serially(|| {
+///     sinew_core::join(|| std::thread::current().id(), || std::thread::current().id())
+/// });
+/// assert_eq!(threads, (here, here));
+/// ```
+pub fn serially<R>(f: impl FnOnce() -> R) -> R {
+    if tls::is_serial() {
+        return f();
+    }
+    let mut f = Some(f);
+    let entered = OWN.try_with(|own| {
+        let f = f.take().expect("called once");
+        enter(own.get_or_init(pool_of_one), f)
+    });
+    match (entered, f) {
+        (Ok(result), _) => result,
+        // The thread is past its destructors.
+        (Err(_), Some(f)) => enter(&pool_of_one(), f),
+        (Err(_), None) => unreachable!("only a closure that was called is gone"),
+    }
+}
+
+fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
+    let worker = &pool.inner.seats[0];
+    worker.stack.set_depth(0);
+    tls::within(worker, f)
+}
+
+#[cold]
+fn pool_of_one() -> Pool {
+    match Builder::serial().build() {
+        Ok(pool) => pool,
+        Err(error) => panic!("sinew: a thread's own pool could not be built: {error}"),
+    }
+}

@@ -1,0 +1,152 @@
+//! Code that runs serially: one thread does it all, whatever it calls, and runs nothing else meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::thread::{self, ThreadId};
+
+use sinew_core::locality::{DomainKind, Domains, domain_scope};
+use sinew_core::loops::{self, Options};
+use sinew_core::{Pool, join, scope, serially, spawn, with_current};
+
+use crate::support::{ends, message_of, pool, with_each_pool};
+
+fn here() -> ThreadId {
+    thread::current().id()
+}
+
+/// Calls everything that might go to another thread, also in other pools; answers who did it.
+fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
+    let who = Mutex::new(Vec::new());
+    let note = || who.lock().unwrap().push(here());
+    join(|| join(note, note), || join(note, note));
+    scope(|s| (0..5).for_each(|_| s.spawn(|_| scope(|s| s.spawn(|_| note())))));
+    domain_scope(domains, |s| (0..domains.len()).for_each(|domain| s.spawn_into(domain, |_| note())));
+    sinew_core::run(|w| loops::for_each(w, 0..1_000_usize, &Options::default(), |_| note()));
+    for pool in others {
+        pool.run(|w| w.join(|_| note(), |_| note()));
+        pool.install(|w| w.join(|_| note(), |_| note()));
+        pool.scope(|s| s.spawn(|s| s.spawn(|_| note())));
+        pool.scope_fifo(|s| s.spawn_fifo(|s| s.spawn_fifo(|_| note())));
+        pool.in_place_scope(|s| s.spawn(|_| note()));
+        pool.in_place_scope_fifo(|s| s.spawn_fifo(|_| note()));
+    }
+    who.into_inner().unwrap()
+}
+
+/// Would miss: a way to another thread that was forgotten, on workers, inside two pools, and outside of all.
+#[test]
+fn whatever_is_called_runs_on_this_thread() {
+    ends(|| {
+        let other = pool(2);
+        with_each_pool(4, |pool| {
+            let domains = Domains::new(pool, DomainKind::Parts(2)).unwrap();
+            let call = || {
+                let who = serially(|| everything(&[pool, &other], &domains));
+                assert!(who.len() > 1_000 && who.iter().all(|one| *one == here()));
+            };
+            call();
+            pool.run(|_| call());
+            pool.install(|_| other.run(|_| call()));
+            pool.run(|w| {
+                w.join(|_| call(), |_| call());
+            });
+        });
+    });
+}
+
+/// Would miss: tasks that wait for the end of the scope, arms in the wrong order.
+#[test]
+fn tasks_run_at_their_spawn_and_arms_in_order() {
+    let order = Mutex::new(Vec::new());
+    let note = |what| order.lock().unwrap().push(what);
+    serially(|| {
+        scope(|s| {
+            s.spawn(|_| note(1));
+            note(2);
+        });
+        sinew_core::run(|w| {
+            w.open_scope(|s| {
+                s.spawn(|s| {
+                    s.spawn(|_| note(3));
+                    note(4);
+                });
+                note(5);
+            });
+        });
+        join(|| note(6), || note(7));
+    });
+    assert_eq!(order.into_inner().unwrap(), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// Would miss: a wait in serial code that runs a task of the pool around.
+#[test]
+fn nothing_else_runs_meanwhile() {
+    ends(|| {
+        let pool = pool(3);
+        let (serial, intruders) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread_local! {
+            static INSIDE: AtomicBool = const { AtomicBool::new(false) };
+        }
+        let task = || {
+            intruders.fetch_add(
+                usize::from(INSIDE.with(|inside| inside.load(Ordering::Relaxed))),
+                Ordering::Relaxed,
+            );
+            serially(|| {
+                INSIDE.with(|inside| inside.store(true, Ordering::Relaxed));
+                let sum = join(|| fib(12), || fib(12));
+                scope(|s| (0..10).for_each(|_| s.spawn(|_| _ = fib(8))));
+                INSIDE.with(|inside| inside.store(false, Ordering::Relaxed));
+                serial.fetch_add(usize::from(sum == (144, 144)), Ordering::Relaxed);
+            });
+        };
+        pool.run(|_| scope(|s| (0..300).for_each(|_| s.spawn(|w| _ = w.join(|_| task(), |_| task())))));
+        assert_eq!((serial.into_inner(), intruders.into_inner()), (600, 0));
+    });
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+/// Would miss: a thread that stays serial, or loses its worker, after the end or a panic.
+#[test]
+fn afterwards_everything_is_as_before() {
+    ends(|| {
+        let pool = pool(2);
+        pool.run(|w| {
+            let seats = || with_current(|w| w.map_or(0, sinew_core::Worker::max_workers));
+            assert_eq!(serially(|| serially(seats)), 1);
+            assert_eq!(seats(), 2);
+            let panicking = || serially(|| scope(|s| s.spawn(|_| _ = join(|| panic!("an arm"), || ()))));
+            assert_eq!(message_of(panicking), "an arm");
+            assert_eq!((seats(), serially(|| fib(10)), w.depth()), (2, 55, 0));
+            // A meeting of two threads, which only a parallel join brings about.
+            let barrier = std::sync::Barrier::new(2);
+            w.join(|_| barrier.wait(), |_| barrier.wait());
+        });
+        assert!(with_current(|w| w.is_none()));
+    });
+}
+
+/// Would miss: detached tasks that are lost with the serial code, or that it has to wait for; a broadcast that never ends.
+#[test]
+fn detached_tasks_go_to_the_pool_around_and_broadcasts_are_refused() {
+    ends(|| {
+        let pool = pool(2);
+        let (sender, receiver) = mpsc::channel();
+        pool.run(|_| {
+            let again = sender.clone();
+            serially(|| {
+                spawn(move |w| sender.send(w.max_workers()).unwrap());
+                sinew_core::run(|w| w.spawn_fifo(move |w| again.send(w.max_workers()).unwrap()));
+            });
+        });
+        assert_eq!([receiver.recv(), receiver.recv()], [Ok(2), Ok(2)]);
+        assert!(message_of(|| serially(|| pool.broadcast(|_| ()))).contains("runs serially"));
+    });
+}
