@@ -41,6 +41,11 @@ impl App {
     pub fn prepare(&self, options: &Options) -> Result<Box<dyn Problem>, Error> {
         (self.prepare)(options)
     }
+
+    /// Whether it has a worklist, so that tuning changes something, and a version with transactions by hand.
+    pub fn has_worklist(&self) -> bool {
+        WORKLISTS.contains(&self.name)
+    }
 }
 
 static APPS: &[App] = &[
@@ -72,6 +77,9 @@ static APPS: &[App] = &[
     labyrinth::APP,
     yada::APP,
 ];
+
+/// Those whose parallel version is a worklist of transactions, and that have one by hand as well.
+const WORKLISTS: [&str; 6] = ["bank", "intruder", "kmeans", "labyrinth", "vacation", "yada"];
 
 /// All applications, in the order in which they are shown.
 pub fn all() -> &'static [App] {

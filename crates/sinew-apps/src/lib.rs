@@ -53,6 +53,7 @@
 //! | `lettered`, `lines`, `crew` | sizes and input files of the STAMP suite; a call a worker | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
 //! | `published` | the parameters of published experiments | |
+//! | `lists`, `record` | worklists as options say; what they and transactions did | |
 //!
 //! # Not handled
 //!
@@ -78,6 +79,7 @@ mod kmeans;
 mod labyrinth;
 mod lettered;
 mod lines;
+mod lists;
 mod loops;
 mod matmul;
 mod memory;
@@ -89,6 +91,7 @@ mod problem;
 mod product;
 mod published;
 mod quicksort;
+mod record;
 mod sorted;
 mod ssf;
 mod strassen;
@@ -105,3 +108,4 @@ pub use app::{App, all, find};
 pub use options::{Error, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong};
 pub use published::{Published, published};
+pub use record::{Record, Recorded, Transactions};

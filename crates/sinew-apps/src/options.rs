@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use sinew::Schedule;
-use sinew::worklist::{Tuning, Worklist};
+use sinew::worklist::Tuning;
+
+use crate::record::Record;
 
 /// How large a problem to prepare.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -52,20 +54,8 @@ pub struct Options {
     pub by_hand: bool,
     /// How worklists are tuned; without one, each worker has a list and steals.
     pub tuning: Option<Tuning>,
-}
-
-/// An empty worklist that is tuned as the options say. Helpers are allowed, and more threads than the pool has workers count as all of
-/// them.
-pub(crate) fn worklist<U>(tuning: Option<Tuning>) -> Worklist<U> {
-    let list = Worklist::new().speculative();
-    match tuning {
-        None => list,
-        Some(Tuning::Fixed(settings)) => {
-            list.control().set(settings);
-            list
-        }
-        Some(tuning) => list.tune(tuning),
-    }
+    /// Where runs of worklists are recorded.
+    pub record: Record,
 }
 
 /// Why an application could not be prepared.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use sinew::{Counters, Pool, Profile, Worker};
 
 use crate::gather::gather;
+use crate::record::Transactions;
 
 /// A prepared application.
 pub trait Problem: Send + Sync {
@@ -64,6 +65,8 @@ pub struct Run {
     pub counters: Counters,
     /// What the pool measured, if it was built to profile and this was a parallel run.
     pub profile: Option<Profile>,
+    /// What transactions did in a parallel run. Whoever else has transactions meanwhile is counted, too.
+    pub transactions: Transactions,
 }
 
 /// An answer of any application; its `Display` is a short form of it.
@@ -149,7 +152,8 @@ impl<S: Solve> Problem for Prepared<S> {
     fn serial(&self) -> Run {
         let input = self.0.input();
         let (value, wall) = timed(|| self.0.serial(input));
-        Run { answer: Answer::new(value), wall, counters: Counters::default(), profile: None }
+        let (counters, transactions) = (Counters::default(), Transactions::default());
+        Run { answer: Answer::new(value), wall, counters, profile: None, transactions }
     }
 
     fn parallel(&self, pool: &Pool) -> Run {
@@ -157,10 +161,12 @@ impl<S: Solve> Problem for Prepared<S> {
         gather(pool);
         let before = pool.counters();
         pool.take_profile();
+        let begun = Transactions::so_far();
         let (value, wall) = timed(|| pool.run(|worker| self.0.parallel(worker, input)));
+        let transactions = Transactions::so_far().since(begun);
         let profile = pool.take_profile();
         let counters = count(pool, before);
-        Run { answer: Answer::new(value), wall, counters, profile }
+        Run { answer: Answer::new(value), wall, counters, profile, transactions }
     }
 
     fn check(&self, answer: &Answer) -> Result<(), Wrong> {

@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sinew::worklist::Tuning;
 use sinew::{Pool, Schedule};
-use sinew_apps::{App, Error, Options, Problem, Size, all, find};
+use sinew_apps::{App, Error, Options, Problem, Record, Recorded, Size, all, find};
 
 /// This crate's own sources: there on every machine that runs the tests.
 fn sources() -> PathBuf {
@@ -159,4 +160,25 @@ fn names_and_the_sizes_of_the_demo_are_valid() {
         prepare(app, app.demo, None);
     }
     assert!(find("no such application").is_none());
+}
+
+/// Would miss: an application whose worklist is not recorded or whose version by hand is not run, and one that has either and does not say so.
+#[test]
+fn applications_with_worklists_record_them_and_run_by_hand_without() {
+    let pool = pool(2);
+    for app in all() {
+        let (record, tuning) = (Record::default(), Some(Tuning::Auto));
+        let run = |by_hand| {
+            let path = (app.name == "wordcount").then(sources);
+            let record = record.clone();
+            let options = Options { size: Size::Tiny, path, by_hand, tuning, record, ..Options::default() };
+            app.prepare(&options).unwrap().parallel(&pool).transactions
+        };
+        run(true);
+        assert_eq!(record.take(), Recorded::default(), "{} by hand", app.name);
+        run(false);
+        let recorded = record.take();
+        assert_eq!(recorded.runs > 0, app.has_worklist(), "{}", app.name);
+        assert_eq!(recorded.path.is_some(), app.has_worklist(), "{}", app.name);
+    }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sinew::worklist::Tuning;
 use sinew::{Schedule, ScheduleError, Victims, Wait};
 use sinew_apps::Size;
 use sinew_reproduce::Scale;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     List,
     /// Show the machine, and what this process may use of it
     Topo(TopoArgs),
+    /// Try all fixed settings of a worklist, and hold the tuner against the best
+    Oracle(OracleArgs),
     /// Repeat published experiments, and show the published values beside what is measured here
     Reproduce(ReproduceArgs),
     /// Run a program on a machine that is not there, in virtual time
@@ -104,6 +107,16 @@ pub(crate) struct RunArgs {
     /// The folder whose files are read, or the file, where the application reads any
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
+    /// Run the version with transactions by hand instead of the worklist, where there is one
+    #[arg(long, conflicts_with_all = ["tune", "tuner_path"])]
+    pub(crate) by_hand: bool,
+    /// How worklists are tuned: auto, or settings such as "2 threads, stealing, helpers 100, coalescing, swap 2" [default: all threads,
+    /// stealing]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) tune: Option<Tuning>,
+    /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tuner_path: Option<PathBuf>,
     /// Number of runs; times are medians
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: usize,
@@ -199,6 +212,34 @@ pub(crate) struct TopoArgs {
     pub(crate) synthetic: Option<String>,
 }
 
+/// Arguments of `oracle`.
+#[derive(Debug, Args)]
+pub(crate) struct OracleArgs {
+    /// The application; see `sinew list`
+    pub(crate) name: String,
+    /// tiny, small, full or the application's own notation; see `sinew list`
+    #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
+    pub(crate) size: String,
+    /// The file with the input, where the application reads one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
+    /// Number of cores [default: as many as the process may use]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) threads: Option<usize>,
+    /// How often each choice is run; what is compared is run at least ten times more
+    #[arg(long, value_name = "N", default_value = "3", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) runs: usize,
+    /// Try fewer choices
+    #[arg(long)]
+    pub(crate) coarse: bool,
+    /// Where results go: a folder of the application's name, below this one
+    #[arg(long, value_name = "DIR", default_value = "oracle")]
+    pub(crate) out: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
@@ -216,7 +257,7 @@ pub(crate) struct ReproduceArgs {
     /// Numbers of workers, such as 1,2,4; 1 is always among them [default: powers of two, up to as many as the process may use]
     #[arg(long, value_name = "N,N", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Vec<usize>,
-    /// How often everything is measured [default: 5, and 1 at size quick]
+    /// How often everything is measured [default: 5, 10 for openskel, and 1 at size quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: Option<usize>,
     /// Decides the order in which the cases of a round are run
@@ -253,9 +294,11 @@ pub(crate) fn parse() -> Result<Command, Failure> {
             output::print(&message.render().to_string())?;
             std::process::exit(0)
         }
-        Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(
-            Failure::usage("a command is needed: demo, run, list, topo, reproduce or sim (see sinew --help)"),
-        ),
+        Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Failure::usage(
+                "a command is needed: demo, run, list, topo, oracle, reproduce or sim (see sinew --help)",
+            ))
+        }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
     }
 }
@@ -301,9 +344,13 @@ mod tests {
             &["sinew", "run", "fib", "--schedule", "guided,"],
             &["sinew", "run", "fib", "--wait", "sleep"],
             &["sinew", "run", "fib", "--victims", "weakest"],
+            &["sinew", "run", "fib", "--tune", "2 threads, steeling"],
+            &["sinew", "run", "fib", "--by-hand", "--tune", "auto"],
             &["sinew", "demo", "--victims", "set:none"],
             &["sinew", "run", "fib", "--frobnicate"],
             &["sinew", "demo", "--size", "12"],
+            &["sinew", "oracle", "kmeans", "--runs", "0"],
+            &["sinew", "oracle", "kmeans", "--threads", "-2"],
             &["sinew", "reproduce", "--size", "tiny"],
             &["sinew", "reproduce", "--threads", "1,0"],
             &["sinew", "reproduce", "--seed", "-1"],

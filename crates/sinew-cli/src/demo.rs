@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use sinew_apps::{App, Options, Problem, Size};
+use sinew_apps::{App, Options, Problem, Record, Size};
 use sinew_topology::{Limits, Machine, render};
 
 use crate::args::DemoArgs;
@@ -34,7 +34,7 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<(), Failure> {
     let mut results = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         let title = format!("[{}/{}] {} {}", at + 1, entries.len(), entry.app.name, entry.problem.size());
-        let result = measure(&*entry.problem, &pool, PLAN, |stage, round| {
+        let result = measure(&*entry.problem, &Record::default(), &pool, PLAN, |stage, round| {
             progress.now(&format!("{title}: {} {}/{}", stage.name(), round + 1, PLAN.repeat));
         });
         progress.done(&format!(

@@ -6,9 +6,10 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `args` | what may be written on the command line |
-//! | `demo`, `run`, `list`, `topo`, `reproduce`, `sim` | a subcommand each |
+//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `sim` | a subcommand each |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
+//! | `worklist` | what `run` takes and prints about worklists |
 //! | `contention` | whether the workers had their cores to themselves |
 //! | `table`, `progress`, `output`, `suggest` | how things are printed |
 //! | `failure` | what may go wrong, and with which exit status |
@@ -20,7 +21,7 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`: the system's default, which ends the process at once, is what users want here. What `reproduce` has written by then is whole.
+//! Ctrl-C, except in `sim`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
 
 mod args;
 mod contention;
@@ -28,6 +29,7 @@ mod demo;
 mod failure;
 mod list;
 mod measure;
+mod oracle;
 mod output;
 mod profile;
 mod progress;
@@ -37,6 +39,7 @@ mod sim;
 mod suggest;
 mod table;
 mod topo;
+mod worklist;
 
 use std::process::ExitCode;
 
@@ -56,6 +59,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Run(args) => run::perform(args),
         Command::List => list::perform(),
         Command::Topo(args) => topo::perform(&args),
+        Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
         Command::Sim(args) => sim::perform(&args),
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sinew::{Counters, Pool, Profile};
-use sinew_apps::{Answer, Problem, Wrong};
+use sinew_apps::{Answer, Problem, Record, Recorded, Transactions, Wrong};
 
 use crate::contention;
 
@@ -40,6 +40,10 @@ pub(crate) struct Measurement {
     pub(crate) counters: Counters,
     /// Of all parallel runs together, where the pool profiles.
     pub(crate) profile: Option<Profile>,
+    /// Of all parallel runs together.
+    pub(crate) transactions: Transactions,
+    /// Of all worklists of all parallel runs together.
+    pub(crate) worklists: Recorded,
     pub(crate) workers: usize,
     /// How long threads were ready during parallel runs and had no core, where the system says so.
     pub(crate) waited: Option<Duration>,
@@ -49,9 +53,10 @@ pub(crate) struct Measurement {
     pub(crate) verdict: Result<(), Wrong>,
 }
 
-/// Runs a problem as planned; `before` is told what comes next, and in which repetition.
+/// Runs a problem as planned; its worklists are in `record`. `before` is told what comes next, and in which repetition.
 pub(crate) fn measure(
     problem: &dyn Problem,
+    record: &Record,
     pool: &Pool,
     plan: Plan,
     mut before: impl FnMut(Stage, usize),
@@ -72,6 +77,8 @@ pub(crate) fn measure(
         result.parallel.push(parallel.wall);
         result.counters += parallel.counters;
         result.add_profile(parallel.profile);
+        result.transactions += parallel.transactions;
+        result.worklists += &record.take();
         result.judge(problem, &serial.answer, &parallel.answer);
     }
     result
@@ -84,6 +91,8 @@ impl Measurement {
             parallel: Vec::new(),
             counters: Counters::default(),
             profile: None,
+            transactions: Transactions::default(),
+            worklists: Recorded::default(),
             workers,
             waited: Some(Duration::ZERO),
             answer: String::new(),

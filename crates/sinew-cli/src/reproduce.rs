@@ -1,8 +1,10 @@
 //! `sinew reproduce`: published experiments, repeated and reported.
 
+use std::path::Path;
+
 use sinew::Pool;
 use sinew_reproduce::runner::{Step, describe};
-use sinew_reproduce::{Experiment, Failure as Failed, Origin, Setting, all, find, reproduce};
+use sinew_reproduce::{Experiment, Failure as Failed, Origin, Outcome, Setting, all, find, reproduce};
 
 use crate::args::ReproduceArgs;
 use crate::failure::Failure;
@@ -17,12 +19,14 @@ pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
         return list(&experiments);
     }
     let origin = Origin::here(command_line());
-    let setting = setting(args, origin.processors);
+    let usual = setting(args, origin.processors);
     // Said before anything is run, rather than of each case.
-    Pool::builder().threads(setting.most_workers()).build().map_err(Failure::usage)?;
+    Pool::builder().threads(usual.most_workers()).build().map_err(Failure::usage)?;
     let mut wrong = Vec::new();
     for experiment in experiments {
-        wrong.extend(one(experiment, &setting, &origin, args)?);
+        let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
+        let setting = Setting { repeat, ..usual.clone() };
+        wrong.extend(print(one(experiment, &setting, &origin, &args.out)?)?);
     }
     if wrong.is_empty() {
         Ok(())
@@ -53,27 +57,30 @@ fn setting(args: &ReproduceArgs, processors: usize) -> Setting {
     threads.push(1);
     threads.sort_unstable();
     threads.dedup();
-    Setting { threads, repeat: args.repeat.unwrap_or(usual.repeat), seed: args.seed, ..usual }
+    Setting { threads, seed: args.seed, ..usual }
 }
 
-/// Runs one, and prints its report; answers what was wrong.
-fn one(
+/// Runs one, with its progress on standard error.
+pub(crate) fn one(
     experiment: &dyn Experiment,
     setting: &Setting,
     origin: &Origin,
-    args: &ReproduceArgs,
-) -> Result<Vec<String>, Failure> {
+    out: &Path,
+) -> Result<Outcome, Failure> {
     let name = experiment.about().name;
-    output::note(&format!("{name}: results so far are in {}", args.out.join(name).display()));
+    output::note(&format!("{name}: results so far are in {}", out.join(name).display()));
     let progress = Progress::new();
-    let outcome = reproduce(experiment, setting, origin, &args.out, |step| show(&progress, name, step))?;
-    drop(progress);
+    Ok(reproduce(experiment, setting, origin, out, |step| show(&progress, name, step))?)
+}
+
+/// Prints a report; answers what was wrong.
+fn print(outcome: Outcome) -> Result<Vec<String>, Failure> {
     let printed = output::print(&format!("{}\n", outcome.text));
     // Wrong answers matter more than a reader who has gone.
-    if outcome.wrong.is_empty() {
+    if outcome.results.wrong.is_empty() {
         printed?;
     }
-    Ok(outcome.wrong)
+    Ok(outcome.results.wrong)
 }
 
 fn show(progress: &Progress, experiment: &str, step: &Step<'_>) {
@@ -88,7 +95,7 @@ fn show(progress: &Progress, experiment: &str, step: &Step<'_>) {
 }
 
 /// As it was typed, as far as that can be told.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.collect::<Vec<_>>().join(" ")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sinew::{Builder, Pool};
-use sinew_apps::{App, Options, Size};
+use sinew_apps::{App, Options, Record, Size};
 
 use crate::args::{PoolArgs, RunArgs};
 use crate::contention;
@@ -15,17 +15,27 @@ use crate::output;
 use crate::profile;
 use crate::progress::Progress;
 use crate::suggest::unknown;
+use crate::worklist;
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
     warn_of_useless_options(app, &args);
     let pool = build_profiling(&args.pool, args.profile)?;
     let size: Size = args.size.parse().unwrap_or_default();
-    let options = Options { size, schedule: args.schedule, path: args.path, ..Options::default() };
+    let path_file = worklist::check(app, &args, pool.max_workers())?;
+    let record = Record::default();
+    let options = Options {
+        size,
+        schedule: args.schedule,
+        path: args.path,
+        by_hand: args.by_hand,
+        tuning: args.tune,
+        record: record.clone(),
+    };
     let problem = app.prepare(&options).map_err(Failure::usage)?;
     let plan = Plan { repeat: args.repeat, budget: Duration::MAX };
     let progress = Progress::new();
-    let result = measure(&*problem, &pool, plan, |stage, round| {
+    let result = measure(&*problem, &record, &pool, plan, |stage, round| {
         progress.now(&format!(
             "{} {}: {} {}/{}",
             app.name,
@@ -39,8 +49,10 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let text =
         if args.json { json(app, &problem.size(), &result)? } else { text(app, &problem.size(), &result) };
     let printed = output::print(&text);
+    let path_written = path_file.map_or(Ok(()), |file| file.write(&result.worklists));
     // A wrong answer matters more than a reader who has gone.
     result.verdict.map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
+    path_written?;
     Ok(printed?)
 }
 
@@ -67,7 +79,7 @@ fn build_profiling(args: &PoolArgs, profile: bool) -> Result<Pool, Failure> {
     builder.build().map_err(Failure::usage)
 }
 
-fn find(name: &str) -> Result<&'static App, Failure> {
+pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {
     let names: Vec<&str> = sinew_apps::all().iter().map(|app| app.name).collect();
     sinew_apps::find(name).ok_or_else(|| Failure::Usage(unknown("application", name, &names)))
 }
@@ -94,7 +106,9 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
         format!("  answer    {} ({})", result.answer, if result.verdict.is_ok() { "right" } else { "WRONG" }),
     ];
     let remark = contention::remark(waiting_share(slice::from_ref(result)));
-    let mut text: String = lines.into_iter().chain(remark).map(|line| line + "\n").collect();
+    let mut text: String = lines.into_iter().map(|line| line + "\n").collect();
+    text += &worklist::text(&result.worklists, result.transactions, result.parallel.len());
+    text.extend(remark.map(|remark| remark + "\n"));
     if let Some(measured) = &result.profile {
         text += &profile::text(measured, result.parallel.len(), result.serial_s(), result.parallel_s());
     }
@@ -117,6 +131,8 @@ struct Report<'a> {
     counters: serde_json::Map<String, serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<profile::Report>,
+    #[serde(flatten)]
+    transactions: Option<worklist::Report>,
     answer: &'a str,
     right: bool,
 }
@@ -135,6 +151,7 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
         waited_for_cores_s: result.waited.map(|waited| waited.as_secs_f64()),
         counters: result.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect(),
         profile: result.profile.as_ref().map(|measured| profile::json(measured, result.parallel.len())),
+        transactions: worklist::json(&result.worklists, result.transactions),
         answer: &result.answer,
         right: result.verdict.is_ok(),
     };

@@ -78,9 +78,10 @@ fn the_demo_shows_every_application_and_says_that_all_answers_are_right() {
 fn every_application_runs_under_every_wait_policy() {
     for wait in ["leapfrog", "block"] {
         for name in apps() {
-            let words =
-                ["run", name, "--size", "tiny", "--threads", "3", "--wait", wait, "--path", sources()];
-            let report = good(&words);
+            let words = ["run", name, "--size", "tiny", "--threads", "3", "--wait", wait];
+            // Others that read anything read a file in a format of their own.
+            let path = if name == "wordcount" { &["--path", sources()][..] } else { &[] };
+            let report = good(&[&words[..], path].concat());
             assert!(report.contains("workers: 3") && report.contains("(right)"), "{report}");
         }
     }
@@ -401,4 +402,48 @@ fn a_profile_is_printed_where_it_is_asked_for() {
 fn the_environment_can_ask_for_a_profile() {
     let output = sinew(&["run", "fib", "--size", "10"]).env("SINEW_PROFILE", "1").output().unwrap();
     assert!(text(&output.stdout).contains("parallelism"), "{}", text(&output.stdout));
+}
+
+/// Would miss: counters of a worklist that are not printed, settings that do not reach it, and a version by hand that is the worklist.
+#[test]
+fn a_worklist_says_what_it_did() {
+    let words = ["run", "kmeans", "--size", "tiny", "--threads", "2", "--repeat", "2"];
+    let settings = "2 threads, stealing, coalescing, swap 2";
+    let printed = good(&[&words[..], &["--tune", settings]].concat());
+    for part in [" commits, ", " aborts, ", " stalls, ", " steals, ", " swaps, ", " words ahead", settings] {
+        assert!(printed.contains(part), "{part} is not in {printed}");
+    }
+    let json = |more: &[&str]| serde_json::from_str::<Value>(&good(&[&words[..], more].concat())).unwrap();
+    let tuned = json(&["--json", "--tune", "auto"]);
+    let counters = &tuned["worklist"]["counters"];
+    assert!(counters["commits"].as_u64() >= Some(2 * 200), "{tuned}");
+    let by_hand = json(&["--json", "--by-hand"]);
+    assert!(by_hand["worklist"].is_null() && by_hand["transactions_committed"].as_u64() >= Some(2 * 200));
+    assert!(json(&["--json"])["worklist"]["settings"] == "2 threads, stealing");
+}
+
+/// Would miss: a path that is empty, or of fixed settings.
+#[test]
+fn the_tuners_path_is_written_as_csv() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("path.csv");
+    let words = ["run", "kmeans", "--size", "tiny", "--tuner-path", file.to_str().unwrap()];
+    assert!(bad(&words).contains("--tune auto"));
+    assert!(!file.exists());
+    good(&[&words[..], &["--tune", "auto"]].concat());
+    let path = fs::read_to_string(&file).unwrap();
+    assert!(path.starts_with("epoch,epochs,elapsed_ns,state,") && path.lines().count() > 2, "{path}");
+}
+
+/// Would miss: settings that are found impossible in the middle of a run, and options that are ignored without a word.
+#[test]
+fn impossible_settings_of_worklists_are_refused() {
+    let message = bad(&["run", "kmeans", "--tune", "2 threads, steeling"]);
+    assert!(message.contains("`steeling`") && message.contains("coalescing"), "{message}");
+    let message = bad(&["run", "kmeans", "--threads", "2", "--tune", "9 threads"]);
+    assert!(message.contains("9 threads") && message.contains("at most 2"), "{message}");
+    assert!(bad(&["run", "kmeans", "--by-hand", "--tune", "auto"]).contains("--tune"));
+    assert!(bad(&["run", "fib", "--tuner-path", "x"]).contains("no worklist"));
+    let output = sinew(&["run", "fib", "--size", "tiny", "--by-hand"]).output().unwrap();
+    assert!(text(&output.stderr).contains("--by-hand changes nothing"), "{}", text(&output.stderr));
 }

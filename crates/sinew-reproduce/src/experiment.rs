@@ -9,12 +9,22 @@ use std::fmt;
 use crate::failure::Failure;
 use crate::report::Part;
 use crate::results::Results;
-use crate::setting::Setting;
+use crate::setting::{Scale, Setting};
 
 /// One table or figure of a publication, repeated.
 pub trait Experiment: Sync {
     /// Its name and its source.
-    fn about(&self) -> &'static About;
+    fn about(&self) -> &About;
+
+    /// How often everything is measured, unless the user says so: as in the publication, where it is said there.
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        Setting::new(scale, 1).repeat
+    }
+
+    /// How large its problems are, in words.
+    fn size(&self, setting: &Setting) -> String {
+        setting.scale.to_string()
+    }
 
     /// What is run, block after block.
     ///
@@ -67,6 +77,8 @@ pub enum Need {
 pub struct Block {
     /// For the line of progress.
     pub name: String,
+    /// How often its cases are run, where that is not the setting's number.
+    pub rounds: Option<usize>,
     /// Makes the inputs.
     pub prepare: Box<dyn FnOnce() -> Result<Vec<Case>, Failure>>,
 }
@@ -77,7 +89,13 @@ impl Block {
         name: impl Into<String>,
         prepare: impl FnOnce() -> Result<Vec<Case>, Failure> + 'static,
     ) -> Self {
-        Self { name: name.into(), prepare: Box::new(prepare) }
+        Self { name: name.into(), rounds: None, prepare: Box::new(prepare) }
+    }
+
+    /// The same, with its cases run so often.
+    #[must_use]
+    pub fn rounds(self, rounds: usize) -> Self {
+        Self { rounds: Some(rounds), ..self }
     }
 }
 

@@ -14,7 +14,7 @@
 //! let origin = Origin::here("an example".into());
 //! let out = std::env::temp_dir().join(format!("sinew-example-{}", std::process::id()));
 //! let outcome = reproduce(experiment, &setting, &origin, &out, |_| ())?;
-//! assert!(outcome.wrong.is_empty() && out.join("wool-speedup/README.md").exists());
+//! assert!(outcome.results.wrong.is_empty() && out.join("wool-speedup/README.md").exists());
 //! # std::fs::remove_dir_all(&out)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -30,7 +30,7 @@
 //! | `folder`, `session` | what lies on disk, and when it is written |
 //! | `paper/` | the publications' values |
 //! | `common/` | what experiments share: applications and pools |
-//! | `wool/`, `thesis/`, `queues/` | the experiments, a folder a publication |
+//! | `wool/`, `thesis/`, `queues/`, `openskel/` | the experiments, a folder a publication |
 //!
 //! # Not handled
 //!
@@ -40,6 +40,7 @@ mod common;
 pub mod experiment;
 mod failure;
 mod folder;
+mod openskel;
 mod origin;
 pub mod paper;
 mod queues;
@@ -54,13 +55,14 @@ mod wool;
 
 pub use experiment::{About, Experiment};
 pub use failure::Failure;
+pub use openskel::{Chosen, Compared, Oracle, Summary};
 pub use origin::Origin;
 pub use results::{Results, Sample, Which};
 pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 8] = [
+static EXPERIMENTS: [&dyn Experiment; 13] = [
     &wool::Table1,
     &wool::Speedup,
     &wool::Breakdown,
@@ -69,6 +71,11 @@ static EXPERIMENTS: [&dyn Experiment; 8] = [
     &thesis::Matrix,
     &queues::Table1,
     &queues::Figures,
+    &openskel::Versions,
+    &openskel::Single,
+    &openskel::Combined,
+    &openskel::Thresholds,
+    &openskel::TunersPath,
 ];
 
 /// All experiments, in the order in which they are listed.

@@ -75,17 +75,18 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn block(&mut self, at: usize, block: Block) -> Result<(), Failure> {
-        let Block { name, prepare } = block;
-        self.announce(at, &name, 0, &Vec::new());
+        let Block { name, rounds, prepare } = block;
+        let rounds = rounds.unwrap_or(self.setting.repeat).max(1);
+        self.announce((at, &name), (0, rounds), &Vec::new());
         let mut cases = match prepare() {
             Ok(cases) => cases,
             Err(why) => return self.leave_out(&name, why),
         };
-        for round in 0..self.setting.repeat.max(1) {
+        for round in 0..rounds {
             self.rng.shuffle(&mut cases);
             let mut kept = Vec::with_capacity(cases.len());
             for mut case in cases {
-                self.announce(at, &name, round + 1, &case.labels);
+                self.announce((at, &name), (round + 1, rounds), &case.labels);
                 if self.case(round, &mut case)? {
                     kept.push(case);
                 }
@@ -118,8 +119,8 @@ impl Run<'_> {
         self.watcher.grew(&self.results)
     }
 
-    fn announce(&mut self, block: usize, name: &str, round: usize, labels: &Labels) {
-        let (blocks, rounds) = (self.blocks, self.setting.repeat.max(1));
+    fn announce(&mut self, (block, name): (usize, &str), (round, rounds): (usize, usize), labels: &Labels) {
+        let blocks = self.blocks;
         self.watcher.begins(&Step { block, blocks, name, round, rounds, labels });
     }
 }

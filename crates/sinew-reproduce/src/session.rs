@@ -22,8 +22,8 @@ pub struct Outcome {
     pub folder: PathBuf,
     /// The report.
     pub text: String,
-    /// Answers that were wrong: the experiment has failed unless there are none.
-    pub wrong: Vec<String>,
+    /// All that was measured; the experiment has failed unless no answer was wrong.
+    pub results: Results,
 }
 
 /// Runs an experiment, and keeps its report in a folder of its own below `out` up to date meanwhile. `now` is told what begins.
@@ -45,7 +45,7 @@ pub fn reproduce(
     recorder.save(&Results::default(), Progress::Unfinished)?;
     let results = runner::run(experiment, setting, &mut recorder)?;
     let text = recorder.save(&results, Progress::Finished)?;
-    Ok(Outcome { folder: recorder.folder.path().to_owned(), text, wrong: results.wrong })
+    Ok(Outcome { folder: recorder.folder.path().to_owned(), text, results })
 }
 
 struct Recorder<'a, F> {
@@ -64,6 +64,7 @@ impl<F> Recorder<'_, F> {
         let page = Page {
             about: self.experiment.about(),
             setting: self.setting,
+            size: &self.experiment.size(self.setting),
             origin: self.origin,
             results,
             parts: &parts,

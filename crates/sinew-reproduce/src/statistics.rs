@@ -14,6 +14,21 @@ pub fn spread(values: &[f64]) -> Option<f64> {
     Some((quantile(values, 0.75)? - quantile(values, 0.25)?) / 2.0)
 }
 
+/// The standard deviation of the runs that these are a sample of, as a part of their mean. `None` of less than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt() / mean)
+}
+
+/// The arithmetic mean; `None` of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 /// The value below which the share `at` of all values lies, between neighbours by straight lines.
 fn quantile(values: &[f64], at: f64) -> Option<f64> {
     let mut values = values.to_vec();
@@ -36,6 +51,13 @@ mod tests {
         assert_eq!(median(&[1.0, 4.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[7.0]), Some(7.0));
         assert_eq!(median(&[]), None);
+    }
+
+    /// Would miss: a deviation of the sample instead of what it is taken from, or one that is not a part of the mean.
+    #[test]
+    fn a_deviation_is_a_part_of_the_mean() {
+        assert_eq!(deviation(&[2.0, 4.0]), Some(2_f64.sqrt() / 3.0));
+        assert_eq!((deviation(&[2.0]), mean(&[]), mean(&[1.0, 4.0])), (None, None, Some(2.5)));
     }
 
     /// Would miss: a spread that one stray value decides.

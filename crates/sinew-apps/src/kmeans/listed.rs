@@ -7,7 +7,6 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use super::points::Points;
 use super::sums::Shared;
 use super::{Clusters, KMeans};
-use crate::options::worklist;
 
 /// One step.
 struct Step<'env> {
@@ -22,11 +21,11 @@ pub(super) fn solve(kmeans: &KMeans) -> Clusters {
     let points = &kmeans.points;
     let members: Vec<AtomicUsize> = points.iter().map(|_| AtomicUsize::new(usize::MAX)).collect();
     let shared = Shared::zero(&points.select(&kmeans.seeds));
-    let mut list = worklist(kmeans.tuning);
+    let mut list = kmeans.lists.list();
     kmeans.settle(|centers| {
         list.extend(0..points.len());
         let step = Step { points, centers, members: &members, shared: &shared };
-        list.run_work(&step).unwrap_or_else(|error| panic!("{error}"));
+        kmeans.lists.run(&mut list, &step);
         shared.take()
     })
 }

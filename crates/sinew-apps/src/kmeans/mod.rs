@@ -25,10 +25,10 @@ mod sums;
 use std::fmt;
 
 use sinew::Worker;
-use sinew::worklist::Tuning;
 
 use crate::app::App;
 use crate::lettered::{Lettered, fraction, whole};
+use crate::lists::Lists;
 use crate::memory::room;
 use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -74,7 +74,7 @@ struct KMeans {
     /// The part of all points that may change in the last step.
     threshold: f64,
     by_hand: bool,
-    tuning: Option<Tuning>,
+    lists: Lists,
 }
 
 impl KMeans {
@@ -91,7 +91,7 @@ impl KMeans {
         points.standardise();
         let seeds = seeds(points.len(), clusters as usize)
             .ok_or_else(|| LETTERS.impossible(format!("m{clusters} for {} points", points.len())))?;
-        Ok(Self { points, seeds, threshold, by_hand: options.by_hand, tuning: options.tuning })
+        Ok(Self { points, seeds, threshold, by_hand: options.by_hand, lists: Lists::of(options) })
     }
 
     /// Steps until few points change.

@@ -40,7 +40,7 @@ fn the_worklist_finds_the_same_centres_under_all_settings() {
         let mut kmeans = prepared(size, false);
         let serial = kmeans.serial(());
         for tuning in tunings() {
-            kmeans.tuning = tuning;
+            kmeans.lists = tuning.into();
             for threads in [1, 4] {
                 let clusters = parallel(&kmeans, threads);
                 kmeans.check(&clusters).unwrap_or_else(|wrong| panic!("{size} under {tuning:?}: {wrong}"));

@@ -8,7 +8,6 @@ use super::Labyrinth;
 use super::board::Board;
 use super::lee::{Path, Sketch};
 use super::paths::Paths;
-use crate::options::worklist;
 
 /// Laying all paths.
 struct Laying<'env> {
@@ -23,11 +22,11 @@ pub(super) fn solve(labyrinth: &Labyrinth, board: &Board) -> Paths {
     if labyrinth.order.is_empty() {
         return paths;
     }
-    let mut list = worklist(labyrinth.tuning);
+    let mut list = labyrinth.lists.list();
     // A list is emptied from its end.
     list.extend(labyrinth.order.iter().rev().copied());
     let laying = Laying { labyrinth, board, spare: Mutex::default() };
-    let report = list.run_work(&laying).unwrap_or_else(|error| panic!("{error}"));
+    let report = labyrinth.lists.run(&mut list, &laying);
     report.locals.into_iter().flatten().for_each(|(at, path)| paths.put(at, path));
     paths
 }

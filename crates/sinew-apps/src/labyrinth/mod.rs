@@ -40,10 +40,10 @@ mod maze;
 mod paths;
 
 use sinew::Worker;
-use sinew::worklist::Tuning;
 
 use crate::app::App;
 use crate::lettered::{Lettered, whole};
+use crate::lists::Lists;
 use crate::memory::room;
 use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -89,7 +89,7 @@ struct Labyrinth {
     /// The paths in the order in which they are to be laid: short ones first.
     order: Vec<usize>,
     by_hand: bool,
-    tuning: Option<Tuning>,
+    lists: Lists,
 }
 
 impl Labyrinth {
@@ -105,7 +105,7 @@ impl Labyrinth {
             let [from, to] = maze.pairs[at];
             from.iter().zip(to).map(|(from, to)| from.abs_diff(to).pow(2)).sum::<usize>()
         });
-        Ok(Self { maze, ends, order, by_hand: options.by_hand, tuning: options.tuning })
+        Ok(Self { maze, ends, order, by_hand: options.by_hand, lists: Lists::of(options) })
     }
 }
 

@@ -42,7 +42,7 @@ fn the_worklist_lays_right_paths_under_all_settings() {
     for size in MAZES {
         let mut labyrinth = prepared(size, false);
         for tuning in tunings() {
-            labyrinth.tuning = tuning;
+            labyrinth.lists = tuning.into();
             for threads in [1, 4] {
                 let paths = parallel(&labyrinth, threads);
                 labyrinth.check(&paths).unwrap_or_else(|wrong| panic!("{size} under {tuning:?}: {wrong}"));

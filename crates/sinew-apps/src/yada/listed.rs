@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use sinew::worklist::{More, Tuning, Work};
+use sinew::worklist::{More, Work};
 use sinew_stm::{Tx, TxResult};
 
 use super::cavity::Cavity;
@@ -10,16 +10,16 @@ use super::domain::Domain;
 use super::refine::{Outcome, refine};
 use super::shared::{Inside, Shared};
 use super::triangle::Bad;
-use crate::options::worklist;
+use crate::lists::Lists;
 
 /// Makes all of a mesh better, in the current pool; answers how many triangles were refused.
-pub(super) fn refine_all(mesh: &Shared, domain: &Domain, bad: Vec<Bad>, tuning: Option<Tuning>) -> u64 {
+pub(super) fn refine_all(mesh: &Shared, domain: &Domain, bad: Vec<Bad>, lists: &Lists) -> u64 {
     if bad.is_empty() {
         return 0;
     }
-    let mut list = worklist(tuning);
+    let mut list = lists.list();
     list.extend(bad);
-    let report = list.run_work(&Refinement { mesh, domain }).expect("there are units, and settings that fit");
+    let report = lists.run(&mut list, &Refinement { mesh, domain });
     report.locals.iter().sum()
 }
 

@@ -38,9 +38,9 @@ use std::fmt;
 use std::path::Path;
 
 use sinew::Worker;
-use sinew::worklist::Tuning;
 
 use crate::app::App;
+use crate::lists::Lists;
 use crate::memory::room;
 use crate::options::{Error, Options, Size};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -90,7 +90,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
         }
     };
     let bad = mesh.bad(&domain);
-    Ok(problem(Yada { name, mesh, domain, bad, by_hand: options.by_hand, tuning: options.tuning }))
+    Ok(problem(Yada { name, mesh, domain, bad, by_hand: options.by_hand, lists: Lists::of(options) }))
 }
 
 /// The angle for a mesh from files: what a named size has, or a number of degrees.
@@ -112,7 +112,7 @@ struct Yada {
     /// What is bad about the mesh.
     bad: Vec<Bad>,
     by_hand: bool,
-    tuning: Option<Tuning>,
+    lists: Lists,
 }
 
 /// What a run changes.
@@ -195,7 +195,7 @@ impl Solve for Yada {
                 (shared, refused)
             }
             Start::Shared(shared, bad) => {
-                let refused = listed::refine_all(&shared, &self.domain, bad, self.tuning);
+                let refused = listed::refine_all(&shared, &self.domain, bad, &self.lists);
                 (shared, refused)
             }
             Start::Serial(..) => unreachable!("`parallel_input` makes no other"),

@@ -7,11 +7,12 @@ use sinew::Pool;
 use super::build::Parts;
 use super::triangle::{NONE, Point, Side};
 use super::*;
+use crate::lists::Lists;
 use crate::options::{Size, tunings};
 
 fn yada(mesh: Mesh, domain: Domain) -> Yada {
     let bad = mesh.bad(&domain);
-    Yada { name: "test".to_owned(), mesh, domain, bad, by_hand: false, tuning: None }
+    Yada { name: "test".to_owned(), mesh, domain, bad, by_hand: false, lists: Lists::default() }
 }
 
 fn random(points: usize, angle: f64) -> Yada {
@@ -150,7 +151,7 @@ fn parallel(problem: &Yada, threads: usize) {
     for _ in 0..2 {
         let input = problem.parallel_input();
         let refined = pool.run(|worker| problem.parallel(worker, input));
-        let told = |wrong| panic!("{threads} threads, {:?}, {refined}: {wrong}", problem.tuning);
+        let told = |wrong| panic!("{threads} threads, {:?}, {refined}: {wrong}", problem.lists);
         problem.check(&refined).unwrap_or_else(told);
         assert!(refined == right, "{refined} and {right}");
     }
@@ -169,7 +170,7 @@ fn the_program_by_hand_refines_with_any_number_of_workers() {
 fn the_worklist_refines_under_all_settings() {
     for threads in [1, 4] {
         for tuning in tunings() {
-            parallel(&Yada { tuning, ..random(400, 20.0) }, threads);
+            parallel(&Yada { lists: tuning.into(), ..random(400, 20.0) }, threads);
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | [`settings`] | nothing; it says what can be set |
+//! | [`settings`], [`parse`] | nothing; they say what can be set, and as which text |
 //! | [`units`] | to whom a unit is dealt, how many a thief takes, how many a worker takes at once, when coalescing pays |
 //! | [`swap`] | after how many retries a unit is swapped, and for which |
 //! | [`helpers`] | how far a helper thread runs ahead, and how many there are |
@@ -18,11 +18,13 @@
 
 pub mod helpers;
 pub mod oracle;
+pub mod parse;
 pub mod places;
 pub mod settings;
 pub mod swap;
 pub mod units;
 
 pub use oracle::{Choice, Space};
+pub use parse::SettingsError;
 pub use places::{Mapping, Pages};
 pub use settings::Settings;

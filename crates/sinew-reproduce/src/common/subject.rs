@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use sinew::{Counters, Pool, Profile, Schedule};
-use sinew_apps::{Options, Problem, Run, Size};
+use sinew_apps::{Options, Problem, Run, Size, Transactions};
 
 use crate::failure::Failure;
 
@@ -19,6 +19,7 @@ pub(crate) struct Measured {
     pub(crate) wall_s: f64,
     /// Of a parallel run in a pool that profiles.
     pub(crate) profile: Option<Profile>,
+    pub(crate) transactions: Transactions,
     counters: Counters,
 }
 
@@ -38,12 +39,19 @@ impl Subject {
     ///
     /// As [`prepare`](Self::prepare).
     pub(crate) fn prepare_with(app: &str, size: &str, schedule: Option<Schedule>) -> Result<Self, Failure> {
+        let size: Size = size.parse().unwrap_or_default();
+        Self::prepare_as(app, &Options { size, schedule, ..Options::default() })
+    }
+
+    /// The same with all options.
+    ///
+    /// # Errors
+    ///
+    /// As [`prepare`](Self::prepare).
+    pub(crate) fn prepare_as(app: &str, options: &Options) -> Result<Self, Failure> {
         let found = sinew_apps::find(app);
         let app = found.ok_or_else(|| Failure::Impossible(format!("there is no application `{app}`")))?;
-        let size: Size = size.parse().unwrap_or_default();
-        let problem =
-            app.prepare(&Options { size, schedule, ..Options::default() }).map_err(Failure::impossible)?;
-        Ok(Self { problem: problem.into() })
+        Ok(Self { problem: app.prepare(options).map_err(Failure::impossible)?.into() })
     }
 
     /// Runs the serial version.
@@ -58,8 +66,8 @@ impl Subject {
 
     fn judge(&self, run: Run) -> Result<Measured, Failure> {
         self.problem.check(&run.answer).map_err(|wrong| Failure::Wrong(wrong.to_string()))?;
-        let Run { wall, counters, profile, .. } = run;
-        Ok(Measured { wall_s: wall.as_secs_f64(), profile, counters })
+        let Run { wall, counters, profile, transactions, .. } = run;
+        Ok(Measured { wall_s: wall.as_secs_f64(), profile, transactions, counters })
     }
 }
 

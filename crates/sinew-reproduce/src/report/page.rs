@@ -24,6 +24,8 @@ pub struct Page<'a> {
     pub about: &'a About,
     /// The conditions.
     pub setting: &'a Setting,
+    /// How large the problems are.
+    pub size: &'a str,
     /// The machine, and what ran on it.
     pub origin: &'a Origin,
     /// What was measured.
@@ -93,11 +95,12 @@ impl Page<'_> {
     }
 
     fn conditions(&self) -> Vec<String> {
-        let Setting { scale, threads, repeat, seed } = self.setting;
+        let Setting { threads, repeat, seed, .. } = self.setting;
+        let size = self.size;
         let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
         let mut lines = self.origin.lines();
         lines.push(format!(
-            "size {scale}, workers {}, repetitions {repeat} (figures are medians; all cases in turn, shuffled with seed {seed})",
+            "size {size}, workers {}, repetitions {repeat} (figures are medians; all cases in turn, shuffled with seed {seed})",
             threads.join(", ")
         ));
         lines
@@ -144,8 +147,16 @@ mod tests {
         let mut results = Results::default();
         results.left_out.push("uts: no room".into());
         let parts = [Part::words("It is fast.")];
-        Page { about: &ABOUT, setting: &setting, origin: &origin, results: &results, parts: &parts, progress }
-            .markdown()
+        Page {
+            about: &ABOUT,
+            setting: &setting,
+            size: "quick",
+            origin: &origin,
+            results: &results,
+            parts: &parts,
+            progress,
+        }
+        .markdown()
     }
 
     /// Would miss: a report that claims what the machine cannot show, or excuses itself on one that can.

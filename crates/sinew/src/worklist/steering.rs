@@ -3,11 +3,13 @@
 //! Workers keep a copy and look at a version before each unit, so a change costs a load where nothing changes. The tuner is fed by whichever worker finds
 //! an epoch complete; it belongs to the list and goes on where it was when the list is filled again.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_policy::tune::{Counts, Epochs, KnobError, Knobs, Path, Tuner};
-use sinew_policy::worklist::Settings;
+use sinew_policy::worklist::{Settings, SettingsError};
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 
@@ -26,6 +28,42 @@ pub enum Tuning {
     Auto,
     /// By the autotuner, with these thresholds.
     AutoWith(Knobs),
+}
+
+/// A text that names no way to tune a worklist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TuningError(SettingsError);
+
+impl fmt::Display for TuningError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, or `auto`", self.0)
+    }
+}
+
+impl std::error::Error for TuningError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl FromStr for Tuning {
+    type Err = TuningError;
+
+    /// Reads `auto`, or [`Settings`] as they are printed, which stay as they are.
+    ///
+    /// ```
+    /// use sinew::worklist::{Settings, Tuning};
+    ///
+    /// assert_eq!("auto".parse(), Ok(Tuning::Auto));
+    /// assert_eq!("2 threads, stealing".parse(), Ok(Tuning::Fixed(Settings::baseline(2).stealing(true))));
+    /// assert!("2 threads, steeling".parse::<Tuning>().unwrap_err().to_string().contains("`steeling`"));
+    /// ```
+    fn from_str(text: &str) -> Result<Self, TuningError> {
+        match text.trim() {
+            "auto" => Ok(Self::Auto),
+            settings => settings.parse().map(Self::Fixed).map_err(TuningError),
+        }
+    }
 }
 
 /// Changes a worklist's settings while it runs, from any thread.

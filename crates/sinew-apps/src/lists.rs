@@ -1,0 +1,127 @@
+//! How applications make their worklists, and run them.
+
+use sinew::worklist::{Report, Tuning, Work, Worklist};
+
+use crate::options::Options;
+use crate::record::Record;
+
+/// How the worklists of an application are tuned, and where their runs are recorded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lists {
+    tuning: Option<Tuning>,
+    record: Record,
+}
+
+impl Lists {
+    pub(crate) fn of(options: &Options) -> Self {
+        Self { tuning: options.tuning, record: options.record.clone() }
+    }
+
+    /// An empty list. Helpers are allowed, so what a unit does, it does to variables. More threads than the pool has workers count as all of them.
+    pub(crate) fn list<U>(&self) -> Worklist<U> {
+        let mut list = Worklist::new().speculative();
+        if let Some(pages) = self.record.pages() {
+            list = list.pages(pages);
+        }
+        match self.record.tuning().or(self.tuning) {
+            None => list,
+            Some(Tuning::Fixed(settings)) => {
+                list.control().set(settings);
+                list
+            }
+            Some(tuning) => list.tune(tuning),
+        }
+    }
+
+    /// Runs all units of a list, and records it.
+    ///
+    /// # Panics
+    ///
+    /// If the list is empty, or cannot be run as it is tuned: with a line that says why.
+    #[track_caller]
+    pub(crate) fn run<'env, W: Work<'env>>(
+        &self,
+        list: &mut Worklist<W::Unit>,
+        work: &W,
+    ) -> Report<W::Local> {
+        let report = list.run_work(work).unwrap_or_else(|error| panic!("{error}"));
+        self.record.add(&report);
+        report
+    }
+}
+
+#[cfg(test)]
+impl From<Option<Tuning>> for Lists {
+    fn from(tuning: Option<Tuning>) -> Self {
+        Self { tuning, record: Record::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sinew::Pool;
+    use sinew::stm::{TVar, Tx, TxResult};
+    use sinew::worklist::{More, Pages, Settings};
+
+    struct Sum<'a>(&'a TVar<u64>);
+
+    impl<'env> Work<'env> for Sum<'env> {
+        type Unit = u64;
+        type Value = ();
+        type Local = ();
+
+        fn init(&self, _: usize) {}
+        fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, unit: &u64, _: &mut More<u64>) -> TxResult<()> {
+            self.0.modify(tx, |sum| sum + unit)
+        }
+        fn fold(&self, (): &mut (), (): ()) {}
+    }
+
+    /// Runs a list twice in a pool of two workers.
+    fn run(lists: &Lists) -> u64 {
+        let (pool, sum) = (Pool::builder().threads(2).build().unwrap(), TVar::new(0));
+        let mut list = lists.list();
+        for _ in 0..2 {
+            list.extend(1..=100);
+            pool.run(|_| lists.run(&mut list, &Sum(&sum)));
+        }
+        sum.load()
+    }
+
+    /// Would miss: a run that is not recorded, or recorded twice, and a path of one of the runs only.
+    #[test]
+    fn all_runs_of_a_list_are_recorded_together() {
+        let record = Record::default();
+        let options = Options { tuning: Some(Tuning::Auto), record: record.clone(), ..Options::default() };
+        assert_eq!(run(&Lists::of(&options)), 2 * 5_050);
+        let recorded = record.take();
+        assert_eq!((recorded.runs, recorded.commits), (2, 200));
+        let path = recorded.path.expect("a tuned list has a path");
+        assert!(path.rows().iter().map(|row| row.counts.commits).sum::<u64>() > 100, "{path}");
+        assert_eq!(record.take(), crate::Recorded::default());
+    }
+
+    /// Would miss: settings of the record that are ignored, or stay when they are taken back; more threads than there are.
+    #[test]
+    fn the_record_tunes_before_the_options_do() {
+        let record = Record::default();
+        let options = Options {
+            tuning: Some(Tuning::Fixed(Settings::baseline(9))),
+            record: record.clone(),
+            ..Options::default()
+        };
+        let lists = Lists::of(&options);
+        let settings = || {
+            run(&lists);
+            record.take().settings.unwrap()
+        };
+        assert_eq!(settings(), Settings::baseline(2));
+        let one = Settings::baseline(1).coalescing(true);
+        record.retune(Some(Tuning::Fixed(one)));
+        record.place(Some(Pages::Cyclic));
+        assert_eq!(settings(), one);
+        record.retune(None);
+        assert_eq!(settings(), Settings::baseline(2));
+    }
+}

@@ -1,0 +1,196 @@
+//! What the transactions and worklists of an application did in a run, and how worklists are tuned in the next one.
+//!
+//! An application has its worklists inside. Whoever prepares it gives it a [`Record`] in its [`Options`](crate::Options) and keeps a clone: each run of a list
+//! adds its report there, and a list that is made later is tuned as the record says. So a search over many settings prepares its input once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew::stm::{Counters, sites};
+use sinew::worklist::{Pages, Path, Report, Settings, Tuning};
+use sinew_sync::lock::Mutex;
+
+/// A handle that an application and whoever runs it share. Clones are the same record.
+#[derive(Debug, Clone, Default)]
+pub struct Record(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    recorded: Recorded,
+    tuning: Option<Tuning>,
+    pages: Option<Pages>,
+}
+
+/// What all runs of worklists did together.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Recorded {
+    /// Runs of worklists: a list that is filled again counts again.
+    pub runs: u64,
+    /// Units whose transaction was committed.
+    pub commits: u64,
+    /// Attempts that were given up.
+    pub aborts: u64,
+    /// Accesses to a list that had to wait.
+    pub stalls: u64,
+    /// Successful steals.
+    pub steals: u64,
+    /// Units that were stolen.
+    pub stolen: u64,
+    /// Units put back for another.
+    pub swaps: u64,
+    /// Transactions that committed two units.
+    pub coalesced: u64,
+    /// Units that units added.
+    pub added: u64,
+    /// Attempts that were made irrevocable.
+    pub favoured: u64,
+    /// Units that helpers ran ahead.
+    pub ahead: u64,
+    /// Words that helpers read ahead.
+    pub words_ahead: u64,
+    /// How long the lists ran.
+    pub elapsed: Duration,
+    /// The processor time that tuning took.
+    pub tuning: Duration,
+    /// The settings at the end of the last run.
+    pub settings: Option<Settings>,
+    /// What the tuner of the list that ran last did, if it had one.
+    pub path: Option<Path>,
+}
+
+impl Record {
+    /// What was recorded since the last call.
+    pub fn take(&self) -> Recorded {
+        std::mem::take(&mut self.0.lock().recorded)
+    }
+
+    /// Has the lists that are made from now on tuned so, whatever the application was prepared with; `None` goes back to that.
+    pub fn retune(&self, tuning: Option<Tuning>) {
+        self.0.lock().tuning = tuning;
+    }
+
+    /// Has the pages of the lists that are made from now on placed so; `None` leaves that to the list.
+    pub fn place(&self, pages: Option<Pages>) {
+        self.0.lock().pages = pages;
+    }
+
+    pub(crate) fn tuning(&self) -> Option<Tuning> {
+        self.0.lock().tuning
+    }
+
+    pub(crate) fn pages(&self) -> Option<Pages> {
+        self.0.lock().pages
+    }
+
+    pub(crate) fn add<L>(&self, report: &Report<L>) {
+        self.0.lock().recorded += &Recorded::of(report);
+    }
+}
+
+impl Recorded {
+    fn of<L>(report: &Report<L>) -> Self {
+        Self {
+            runs: 1,
+            commits: report.commits,
+            aborts: report.aborts,
+            stalls: report.stalls,
+            steals: report.steals,
+            stolen: report.stolen,
+            swaps: report.swaps,
+            coalesced: report.coalesced,
+            added: report.added,
+            favoured: report.favoured,
+            ahead: report.ahead,
+            words_ahead: report.words_ahead,
+            elapsed: report.elapsed,
+            tuning: report.tuning,
+            settings: Some(report.settings),
+            path: report.path.clone(),
+        }
+    }
+
+    /// The counters with their names, in the order in which they are shown.
+    pub fn counters(&self) -> [(&'static str, u64); 12] {
+        [
+            ("runs", self.runs),
+            ("commits", self.commits),
+            ("aborts", self.aborts),
+            ("stalls", self.stalls),
+            ("steals", self.steals),
+            ("stolen", self.stolen),
+            ("swaps", self.swaps),
+            ("coalesced", self.coalesced),
+            ("added", self.added),
+            ("favoured", self.favoured),
+            ("ahead", self.ahead),
+            ("words_ahead", self.words_ahead),
+        ]
+    }
+}
+
+/// What transactions did, in worklists or by hand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Transactions {
+    /// Those that committed.
+    pub commits: u64,
+    /// Attempts that were given up.
+    pub aborts: u64,
+}
+
+impl Transactions {
+    /// All of the process so far.
+    pub(crate) fn so_far() -> Self {
+        let sum = |sum: Self, (_, site): (_, Counters)| Self {
+            commits: sum.commits + site.commits,
+            aborts: sum.aborts + site.aborts(),
+        };
+        sites().into_iter().fold(Self::default(), sum)
+    }
+
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { commits: self.commits - before.commits, aborts: self.aborts - before.aborts }
+    }
+
+    /// Attempts, whatever became of them.
+    pub fn attempts(self) -> u64 {
+        self.commits + self.aborts
+    }
+
+    /// The part of all attempts that was given up; 0 where there was none.
+    pub fn abort_ratio(self) -> f64 {
+        self.aborts as f64 / self.attempts().max(1) as f64
+    }
+}
+
+impl std::ops::AddAssign for Transactions {
+    fn add_assign(&mut self, other: Self) {
+        self.commits += other.commits;
+        self.aborts += other.aborts;
+    }
+}
+
+/// Counters and times are added up; settings and path are those of the later runs.
+impl std::ops::AddAssign<&Self> for Recorded {
+    fn add_assign(&mut self, later: &Self) {
+        if later.runs == 0 {
+            return;
+        }
+        self.runs += later.runs;
+        self.commits += later.commits;
+        self.aborts += later.aborts;
+        self.stalls += later.stalls;
+        self.steals += later.steals;
+        self.stolen += later.stolen;
+        self.swaps += later.swaps;
+        self.coalesced += later.coalesced;
+        self.added += later.added;
+        self.favoured += later.favoured;
+        self.ahead += later.ahead;
+        self.words_ahead += later.words_ahead;
+        self.elapsed += later.elapsed;
+        self.tuning += later.tuning;
+        self.settings = later.settings;
+        self.path.clone_from(&later.path);
+    }
+}

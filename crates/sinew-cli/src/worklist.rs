@@ -1,0 +1,152 @@
+//! What `run` takes and prints about worklists: `--tune`, `--by-hand` and `--tuner-path`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sinew::worklist::Tuning;
+use sinew_apps::{App, Recorded, Transactions};
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::measure::seconds;
+use crate::output;
+
+/// Where the tuner's path goes; opened before anything is run.
+#[derive(Debug)]
+pub(crate) struct PathFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl PathFile {
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// # Errors
+    ///
+    /// If there is no more room.
+    pub(crate) fn write(mut self, recorded: &Recorded) -> Result<(), Failure> {
+        let path = recorded.path.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.file.write_all(path.as_bytes()).map_err(|error| cannot_write(&self.path, &error))
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::Unwritten(format!("cannot write `{}`: {error}; give another file", path.display()))
+}
+
+/// Judges the options about worklists before anything is run, warns of those that change nothing, and opens the file for the path.
+///
+/// # Errors
+///
+/// More threads than the pool has workers, a path without a tuner, or one that cannot be written.
+pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<PathFile>, Failure> {
+    if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist())
+        && settings.threads > workers
+    {
+        let threads = settings.threads;
+        return Err(Failure::Usage(format!(
+            "--tune asks for {threads} threads, the pool has {workers} workers: use at most {workers}, or --threads {threads}"
+        )));
+    }
+    for (given, option) in [(args.tune.is_some(), "--tune"), (args.by_hand, "--by-hand")] {
+        if given && !app.has_worklist() {
+            output::note(&format!("sinew: note: {} has no worklist, so {option} changes nothing", app.name));
+        }
+    }
+    let Some(path) = &args.tuner_path else { return Ok(None) };
+    if !app.has_worklist() {
+        return Err(Failure::Usage(format!("{} has no worklist, so there is no --tuner-path", app.name)));
+    }
+    if args.tune != Some(Tuning::Auto) {
+        return Err(Failure::usage("--tuner-path needs --tune auto: nothing else has a tuner"));
+    }
+    PathFile::create(path).map(Some)
+}
+
+/// What is printed about worklists, or about transactions without any: averages a run.
+pub(crate) fn text(recorded: &Recorded, transactions: Transactions, runs: usize) -> String {
+    let runs = (runs as u64).max(1);
+    if recorded.runs > 0 {
+        return listed(recorded, runs);
+    }
+    match (transactions.commits, transactions.aborts) {
+        (0, 0) => String::new(),
+        (commits, aborts) => {
+            format!("  by hand   {} commits, {} aborts of transactions\n", commits / runs, aborts / runs)
+        }
+    }
+}
+
+fn listed(recorded: &Recorded, runs: u64) -> String {
+    let a_run = |count: u64| count / runs;
+    let mut text = format!(
+        "  worklist  {} commits, {} aborts, {} stalls, {} steals, {} swaps, {} coalesced, {} words ahead\n",
+        a_run(recorded.commits),
+        a_run(recorded.aborts),
+        a_run(recorded.stalls),
+        a_run(recorded.steals),
+        a_run(recorded.swaps),
+        a_run(recorded.coalesced),
+        a_run(recorded.words_ahead),
+    );
+    if let Some(settings) = recorded.settings {
+        text +=
+            &format!("  settings  {settings}{}\n", if recorded.path.is_some() { ", at the end" } else { "" });
+    }
+    if let Some(path) = &recorded.path {
+        let settled = path.settling().map_or_else(
+            || "did not settle".to_owned(),
+            |settling| {
+                let took = seconds(settling.counts.elapsed_ns as f64 / 1e9);
+                format!("settled after {} epochs, {took}", settling.epochs)
+            },
+        );
+        let spent = seconds(recorded.tuning.as_secs_f64() / runs as f64);
+        text += &format!("  tuner     {settled}; {spent} of processor time\n");
+    }
+    text
+}
+
+/// What `--json` says about worklists. Times are in seconds; of all runs together.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    transactions_committed: u64,
+    transactions_aborted: u64,
+    worklist: Option<Listed>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    counters: serde_json::Map<String, serde_json::Value>,
+    elapsed_s: f64,
+    tuning_s: f64,
+    settings: Option<String>,
+    settled_after_epochs: Option<u64>,
+    settled_after_s: Option<f64>,
+}
+
+pub(crate) fn json(recorded: &Recorded, transactions: Transactions) -> Option<Report> {
+    let Transactions { commits, aborts } = transactions;
+    let worklist = (recorded.runs > 0).then(|| {
+        let settling = recorded.path.as_ref().and_then(|path| path.settling());
+        let counters = recorded.counters().into_iter();
+        Listed {
+            counters: counters.map(|(name, count)| (name.to_owned(), count.into())).collect(),
+            elapsed_s: recorded.elapsed.as_secs_f64(),
+            tuning_s: recorded.tuning.as_secs_f64(),
+            settings: recorded.settings.map(|settings| settings.to_string()),
+            settled_after_epochs: settling.map(|settling| settling.epochs),
+            settled_after_s: settling.map(|settling| settling.counts.elapsed_ns as f64 / 1e9),
+        }
+    });
+    let any = worklist.is_some() || transactions.attempts() > 0;
+    any.then_some(Report { transactions_committed: commits, transactions_aborted: aborts, worklist })
+}

@@ -1,0 +1,153 @@
+//! Settings as text, read back: `4 threads, stealing, helpers 100, coalescing, swap 2`.
+//!
+//! What [`Settings`] is printed as is what it is read from; the order of the parts is free.
+//!
+//! # Tests
+//!
+//! A property test for text and back; each wrong word, with its message.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Settings;
+
+/// A text that is none of a worklist's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A part that is no setting, or whose number is none.
+    Unknown(String),
+    /// A setting that is there twice.
+    Repeated(String),
+    /// Nothing says how many threads there are.
+    NoThreads(String),
+}
+
+const WAY_OUT: &str = "write a number of threads, and as you like stealing, helpers and their words, coalescing, swap and \
+                       retries, such as `2 threads, stealing, helpers 100, coalescing, swap 2`";
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(word) => write!(f, "`{word}` is no setting of a worklist: {WAY_OUT}"),
+            Self::Repeated(word) => write!(f, "`{word}` sets something a second time: {WAY_OUT}"),
+            Self::NoThreads(text) => write!(f, "`{text}` says nothing of threads: {WAY_OUT}"),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+/// The parts, as far as they have been read.
+#[derive(Debug, Default)]
+struct Parts {
+    threads: Option<usize>,
+    stealing: Option<()>,
+    lifespan: Option<u32>,
+    coalescing: Option<()>,
+    swap_after: Option<u32>,
+}
+
+impl Parts {
+    fn read(&mut self, part: &str) -> Result<(), SettingsError> {
+        let unknown = || SettingsError::Unknown(part.to_owned());
+        let (word, rest) =
+            part.split_once(' ').map_or((part, None), |(word, rest)| (word, Some(rest.trim())));
+        let new = match (word, rest) {
+            ("stealing", None) => self.stealing.replace(()).is_none(),
+            ("coalescing", None) => self.coalescing.replace(()).is_none(),
+            ("helpers", Some(words)) => self.lifespan.replace(positive(words).ok_or_else(unknown)?).is_none(),
+            ("swap", Some(retries)) => {
+                self.swap_after.replace(retries.parse().map_err(|_| unknown())?).is_none()
+            }
+            (threads, Some("thread" | "threads")) => {
+                let threads = positive(threads).ok_or_else(unknown)?;
+                self.threads.replace(threads as usize).is_none()
+            }
+            _ => return Err(unknown()),
+        };
+        if new { Ok(()) } else { Err(SettingsError::Repeated(part.to_owned())) }
+    }
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|&number| number > 0)
+}
+
+impl FromStr for Settings {
+    type Err = SettingsError;
+
+    /// Reads what [`Settings`] is printed as; the order of the parts does not matter.
+    fn from_str(text: &str) -> Result<Self, SettingsError> {
+        let mut parts = Parts::default();
+        text.split(',').map(str::trim).try_for_each(|part| parts.read(part))?;
+        let threads = parts.threads.ok_or_else(|| SettingsError::NoThreads(text.trim().to_owned()))?;
+        Ok(Self::baseline(threads)
+            .stealing(parts.stealing.is_some())
+            .lifespan(parts.lifespan.unwrap_or(0))
+            .coalescing(parts.coalescing.is_some())
+            .swap_after(parts.swap_after))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn settings() -> impl Strategy<Value = Settings> {
+        let parts =
+            (1..=u32::MAX, any::<bool>(), any::<u32>(), any::<bool>(), proptest::option::of(any::<u32>()));
+        parts.prop_map(|(threads, stealing, lifespan, coalescing, swap_after)| {
+            let settings = Settings::baseline(threads as usize).stealing(stealing).lifespan(lifespan);
+            settings.coalescing(coalescing).swap_after(swap_after)
+        })
+    }
+
+    proptest! {
+        /// Would miss: a setting that is printed in a way that is not read, or read as another.
+        #[test]
+        fn settings_are_read_as_they_are_printed(settings in settings()) {
+            prop_assert_eq!(settings.to_string().parse(), Ok(settings));
+        }
+
+        /// Would miss: a text that is neither read nor refused.
+        #[test]
+        fn any_text_is_read_or_refused_in_one_line(text in "[a-z0-9 ,-]{0,40}") {
+            if let Err(error) = text.parse::<Settings>() {
+                prop_assert_eq!(error.to_string().lines().count(), 1);
+            }
+        }
+    }
+
+    /// Would miss: a message that does not name the part, or the way out.
+    #[test]
+    fn a_part_that_is_no_setting_is_named() {
+        let error = |text: &str| text.parse::<Settings>().unwrap_err();
+        for (text, part) in [
+            ("2 threads, steeling", "steeling"),
+            ("0 threads", "0 threads"),
+            ("two threads", "two threads"),
+            ("-1 threads", "-1 threads"),
+            ("2 threads, helpers", "helpers"),
+            ("2 threads, helpers 0", "helpers 0"),
+            ("2 threads, swap often", "swap often"),
+            ("2 threads, stealing 3", "stealing 3"),
+            ("2 threads,", ""),
+            ("", ""),
+        ] {
+            assert_eq!(error(text), SettingsError::Unknown(part.to_owned()), "{text}");
+        }
+        assert_eq!(error("1 thread, 2 threads"), SettingsError::Repeated("2 threads".to_owned()));
+        assert_eq!(error("stealing, swap 2"), SettingsError::NoThreads("stealing, swap 2".to_owned()));
+        let message = error("2 threads, steeling").to_string();
+        assert!(message.contains("`steeling`") && message.contains("coalescing"), "{message}");
+    }
+
+    /// Would miss: settings in another order, or with other spaces, than they are printed with.
+    #[test]
+    fn order_and_spaces_are_free() {
+        let settings = Settings::baseline(2).stealing(true).swap_after(Some(4));
+        assert_eq!(" swap  4 ,stealing,2  threads ".parse(), Ok(settings));
+    }
+}

@@ -1,0 +1,186 @@
+//! An application with a worklist, prepared once and run in many ways.
+//!
+//! The baseline is as in the publication: one list, threads spread over the machine and pinned, pages where they are touched first.
+
+use std::path::PathBuf;
+
+use sinew::worklist::{Knobs, Tuning, mapping_for};
+use sinew::{Mapping as Seats, Pool};
+use sinew_apps::{Options, Record, Recorded};
+use sinew_policy::worklist::helpers::helpers;
+use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
+use sinew_topology::Machine;
+
+use crate::common::Subject;
+use crate::experiment::Metrics;
+use crate::failure::Failure;
+
+/// How an application is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Way {
+    /// With settings that stay, in a pool that has the workers and helpers for them and no others.
+    Fixed { choice: Choice, cores: usize },
+    /// By the tuner, on so many cores.
+    Tuned { knobs: Knobs, cores: usize },
+    /// By hand, on so many workers.
+    ByHand(usize),
+}
+
+/// The baseline's mapping and pages with these settings.
+pub(crate) fn plain(settings: Settings) -> Choice {
+    Choice { settings, mapping: Mapping::Scatter, pages: Pages::FirstTouch }
+}
+
+impl Way {
+    /// Settings with the baseline's mapping and pages.
+    pub(crate) fn settings(settings: Settings, cores: usize) -> Self {
+        Self::Fixed { choice: plain(settings), cores }
+    }
+
+    fn seats(&self) -> (usize, Seats) {
+        match *self {
+            Self::Fixed { choice: Choice { settings, mapping, .. }, cores } => {
+                let helping = if settings.lifespan > 0 { helpers(settings.threads, cores) } else { 0 };
+                let mapping = match mapping {
+                    Mapping::Scatter => Seats::Scatter,
+                    Mapping::Compact => Seats::Compact,
+                };
+                (settings.threads + helping, mapping)
+            }
+            Self::Tuned { cores, .. } => (cores, mapping_for(Machine::host())),
+            Self::ByHand(workers) => (workers, Seats::Scatter),
+        }
+    }
+
+    fn pool(&self) -> Result<Pool, Failure> {
+        let (workers, mapping) = self.seats();
+        // A guest is never pinned, so all seats have threads.
+        let builder = Pool::builder().threads(workers).mapping(mapping).guest_seat(false);
+        builder.build().map_err(Failure::impossible)
+    }
+
+    fn tuning(&self) -> Option<Tuning> {
+        match *self {
+            Self::Fixed { choice, .. } => Some(Tuning::Fixed(choice.settings)),
+            Self::Tuned { knobs, .. } => Some(Tuning::AutoWith(knobs)),
+            Self::ByHand(_) => None,
+        }
+    }
+
+    fn pages(&self) -> Option<Pages> {
+        match *self {
+            Self::Fixed { choice, .. } => Some(choice.pages),
+            Self::Tuned { .. } | Self::ByHand(_) => None,
+        }
+    }
+}
+
+/// An application and its input. Clones share both.
+#[derive(Clone)]
+pub(crate) struct Bench {
+    subject: Subject,
+    record: Record,
+}
+
+impl Bench {
+    /// Makes the input of the version with a worklist.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such application, size or file.
+    pub(crate) fn listed(app: &str, size: &str, path: Option<PathBuf>) -> Result<Self, Failure> {
+        Self::prepare(app, Options { size: size.parse().unwrap_or_default(), path, ..Options::default() })
+    }
+
+    /// Makes the input of the version that is written by hand.
+    ///
+    /// # Errors
+    ///
+    /// As [`listed`](Self::listed).
+    pub(crate) fn by_hand(app: &str, size: &str) -> Result<Self, Failure> {
+        let size = size.parse().unwrap_or_default();
+        Self::prepare(app, Options { size, by_hand: true, ..Options::default() })
+    }
+
+    fn prepare(app: &str, options: Options) -> Result<Self, Failure> {
+        Ok(Self { record: options.record.clone(), subject: Subject::prepare_as(app, &options)? })
+    }
+
+    /// Runs the serial version.
+    ///
+    /// # Errors
+    ///
+    /// If the answer is wrong.
+    pub(crate) fn serial(&self) -> Result<Metrics, Failure> {
+        Ok(vec![("wall_s", self.subject.serial()?.wall_s)])
+    }
+
+    /// Runs the parallel version.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such pool, or the answer is wrong.
+    pub(crate) fn run(&self, way: &Way) -> Result<Metrics, Failure> {
+        Ok(self.run_recorded(way)?.0)
+    }
+
+    /// As [`run`](Self::run), with what the worklists have recorded.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(crate) fn run_recorded(&self, way: &Way) -> Result<(Metrics, Recorded), Failure> {
+        let pool = way.pool()?;
+        self.record.retune(way.tuning());
+        self.record.place(way.pages());
+        self.record.take();
+        let measured = self.subject.parallel(&pool)?;
+        let (recorded, transactions) = (self.record.take(), measured.transactions);
+        let mut metrics = vec![
+            ("wall_s", measured.wall_s),
+            ("transactions", transactions.attempts() as f64),
+            ("abort_ratio", transactions.abort_ratio()),
+        ];
+        if recorded.runs > 0 {
+            metrics.extend([
+                ("stalls", recorded.stalls as f64),
+                ("steals", recorded.steals as f64),
+                ("swaps", recorded.swaps as f64),
+                ("coalesced", recorded.coalesced as f64),
+                ("words_ahead", recorded.words_ahead as f64),
+            ]);
+        }
+        Ok((metrics, recorded))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: helpers without a worker of the pool, or a pool with workers that the settings do not use.
+    #[test]
+    fn a_pool_has_the_workers_that_its_settings_use() {
+        let seats = |settings| Way::settings(settings, 4).seats().0;
+        assert_eq!(seats(Settings::baseline(2)), 2);
+        assert_eq!(seats(Settings::baseline(2).lifespan(10)), 4);
+        assert_eq!(seats(Settings::baseline(3).lifespan(10)), 4);
+        assert_eq!(seats(Settings::baseline(1).lifespan(10)), 2);
+        assert_eq!(Way::Tuned { knobs: Knobs::default(), cores: 4 }.seats().0, 4);
+    }
+
+    /// Would miss: settings that do not reach the list, and a version by hand that has one.
+    #[test]
+    fn a_way_reaches_the_worklist() {
+        let bench = Bench::listed("kmeans", "tiny", None).unwrap();
+        let settings = Settings::baseline(2).stealing(true).coalescing(true);
+        let (metrics, recorded) = bench.run_recorded(&Way::settings(settings, 2)).unwrap();
+        assert_eq!(recorded.settings, Some(settings));
+        assert!(recorded.coalesced > 0 && metrics.iter().any(|(name, _)| *name == "stalls"));
+        let tuned = bench.run_recorded(&Way::Tuned { knobs: Knobs::default(), cores: 2 }).unwrap();
+        assert!(tuned.1.path.is_some());
+        let by_hand = Bench::by_hand("kmeans", "tiny").unwrap().run_recorded(&Way::ByHand(2)).unwrap();
+        assert_eq!(by_hand.1.runs, 0);
+        assert!(by_hand.0.iter().any(|&(name, value)| name == "transactions" && value > 0.0));
+    }
+}

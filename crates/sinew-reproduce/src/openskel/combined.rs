@@ -1,0 +1,253 @@
+//! Figures 6.5 and 7.6: the tuner against the static oracle and the best single optimisation, over the best baseline.
+
+use sinew::worklist::Knobs;
+use sinew_policy::worklist::Space;
+use sinew_topology::Machine;
+
+use super::applications::{applications, names};
+use super::oracle::{Compared, compared, roles};
+use super::search::{ACCEPTED, BASELINE, ORACLE, PATTERNS, SINGLES, Search, TUNED, coarse};
+use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
+use crate::experiment::{About, Block, Experiment};
+use crate::failure::Failure;
+use crate::paper::openskel::COMBINED_WORDS;
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+use crate::statistics::mean;
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Combined;
+
+static ABOUT: About = About {
+    name: "openskel-combined",
+    title: "the tuner of the worklist against the static oracle and the best single optimisation",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figures 6.5 and 7.6",
+    caveats: &[THREADS_ARE_FEW, ONE_NODE, SHUFFLED, OTHER_MACHINE],
+};
+
+/// The best of the optimisations alone.
+const BEST_SINGLE: &str = "best single";
+
+impl Experiment for Combined {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let nodes = Machine::host().nodes().len();
+        let full = Space::full(setting.most_workers(), nodes, Knobs::default().longest_lifespan);
+        let space = if setting.scale == Scale::Full { full } else { coarse(full) };
+        let search = |application: super::applications::Application| Search {
+            app: application.name,
+            size: application.size.to_owned(),
+            path: None,
+            space: space.clone(),
+            // The search has to find what is good; only what is measured again is compared.
+            runs: setting.repeat.div_ceil(3),
+            again: setting.repeat,
+        };
+        Ok(applications(setting.scale)
+            .into_iter()
+            .flat_map(|application| search(application).blocks())
+            .collect())
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, applications: names(setting.scale) };
+        let plot = view.plot();
+        let plots = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let parts = [
+            Part::Table(view.improvements()),
+            Part::Table(view.details()),
+            Part::words(view.verdict()),
+            Part::words(COMBINED_WORDS),
+        ];
+        parts.into_iter().chain(plots).collect()
+    }
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+    applications: Vec<String>,
+}
+
+/// The columns: over the best baseline, in per cent.
+const SHOWN: [&str; 5] = [BEST_SINGLE, PATTERNS, ORACLE, TUNED, ACCEPTED];
+
+impl View<'_> {
+    /// Something that was measured again; where the pick has patterns only, it stands for both oracles.
+    fn role(&self, app: &str, what: &'static str) -> Option<Compared> {
+        match what {
+            BEST_SINGLE => self.best_single(app),
+            PATTERNS => self.measured(app, PATTERNS).or_else(|| self.measured(app, ORACLE)),
+            other => self.measured(app, other),
+        }
+    }
+
+    fn measured(&self, app: &str, what: &'static str) -> Option<Compared> {
+        compared(self.results, app, what)
+    }
+
+    fn best_single(&self, app: &str) -> Option<Compared> {
+        let all = SINGLES.iter().filter_map(|(name, _)| self.measured(app, name));
+        all.min_by(|one, other| one.median_s.total_cmp(&other.median_s))
+    }
+
+    fn improvement(&self, app: &str, what: &'static str) -> Option<f64> {
+        self.role(app, what)?.over_baseline_percent
+    }
+
+    fn average(&self, what: &'static str) -> Option<f64> {
+        let all = self.applications.iter().filter_map(|app| self.improvement(app, what));
+        mean(&all.collect::<Vec<_>>())
+    }
+
+    fn improvements(&self) -> Table {
+        let titles = [
+            "application",
+            "best single",
+            "%",
+            "oracle, patterns only, %",
+            "oracle",
+            "%",
+            "tuned, %",
+            "tuned, accepted, %",
+        ];
+        let mut table = Table::new("combined", "Improvement over the best baseline", &titles);
+        for app in &self.applications {
+            let [single, patterns, oracle, tuned, accepted] = SHOWN.map(|what| self.role(app, what));
+            let named =
+                |role: &Option<Compared>, name: fn(&Compared) -> String| Cell::from(role.as_ref().map(name));
+            let percent = |role: &Option<Compared>| {
+                Cell::from(role.as_ref().and_then(|role| role.over_baseline_percent))
+            };
+            table.row(vec![
+                app.as_str().into(),
+                named(&single, |role| format!("{}: {}", role.what, role.settings)),
+                percent(&single),
+                percent(&patterns),
+                named(&oracle, |role| role.settings.clone()),
+                percent(&oracle),
+                percent(&tuned),
+                percent(&accepted),
+            ]);
+        }
+        let [single, patterns, oracle, tuned, accepted] = SHOWN.map(|what| Cell::from(self.average(what)));
+        table.row(vec!["average".into(), "".into(), single, patterns, "".into(), oracle, tuned, accepted]);
+        table
+    }
+
+    fn details(&self) -> Table {
+        let titles =
+            ["application", "what", "settings", "seconds", "of the oracle", "±", "aborts / attempts"];
+        let mut table = Table::new("again", "What was measured again, in turn", &titles);
+        for app in &self.applications {
+            for row in roles().filter_map(|what| self.measured(app, what)) {
+                table.row(vec![
+                    app.as_str().into(),
+                    row.what.into(),
+                    row.settings.into(),
+                    row.median_s.into(),
+                    row.of_oracle.into(),
+                    row.of_oracle_spread.into(),
+                    row.abort_ratio.into(),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// How the tuner relates to the oracle and to the best single optimisation.
+    fn verdict(&self) -> String {
+        let sentence = |what: &'static str| {
+            let ratio = |app: &String| self.measured(app, what)?.of_oracle;
+            let ratios: Vec<f64> = self.applications.iter().filter_map(ratio).collect();
+            let slower = (mean(&ratios)? - 1.0) * 100.0;
+            let behind = self.applications.iter().filter(|app| self.is_behind_a_single(app, what));
+            let behind: Vec<&str> = behind.map(String::as_str).collect();
+            let singles = match &behind[..] {
+                [] => "it is nowhere slower than the best single optimisation beyond the spread".to_owned(),
+                some => format!("the best single optimisation is faster for {}", some.join(", ")),
+            };
+            Some(format!("{what}: {slower:+.1} % of the oracle's time on average; {singles}."))
+        };
+        let sentences: Vec<String> = [TUNED, ACCEPTED].into_iter().filter_map(sentence).collect();
+        if sentences.is_empty() { "Nothing has been compared yet.".to_owned() } else { sentences.join(" ") }
+    }
+
+    fn is_behind_a_single(&self, app: &str, what: &'static str) -> bool {
+        let beyond = || {
+            let (ours, single) = (self.measured(app, what)?, self.best_single(app)?);
+            let noise = ours.of_oracle_spread.unwrap_or(0.0) + single.of_oracle_spread.unwrap_or(0.0);
+            Some(ours.of_oracle? > single.of_oracle? + noise)
+        };
+        beyond().unwrap_or(false)
+    }
+
+    fn plot(&self) -> Plot {
+        let mut plot = Plot::new("combined", "Improvement over the best baseline", Form::Bars)
+            .axes("application", "per cent")
+            .over(self.applications.clone());
+        for what in SHOWN {
+            let values = self.applications.iter().map(|app| self.improvement(app, what)).collect();
+            plot = plot.with(Series::new(what, values));
+        }
+        // What everything is held against, where nothing improves on it.
+        let zero = self.applications.iter().map(|app| self.measured(app, BASELINE).map(|_| 0.0)).collect();
+        if plot.is_empty() { plot.with(Series::new(BASELINE, zero)) } else { plot }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::openskel::search::{AGAIN, labels};
+
+    fn results(tuned_s: f64) -> Results {
+        let again =
+            |what, settings, wall_s| (labels("kmeans", AGAIN, what, settings), vec![("wall_s", wall_s)]);
+        Results::of([
+            again(BASELINE, "2 threads, scatter, first touch", 2.0),
+            again(ORACLE, "2 threads, stealing, swap 2, scatter, first touch", 1.0),
+            again(TUNED, "auto", tuned_s),
+            again("stealing", "2 threads, stealing, scatter, first touch", 1.25),
+            again("coalescing", "2 threads, coalescing, scatter, first touch", 1.5),
+        ])
+    }
+
+    fn parts(tuned_s: f64) -> Vec<Part> {
+        Combined.report(&results(tuned_s), &Setting::new(Scale::Quick, 2))
+    }
+
+    /// Would miss: an improvement over something else than the baseline, a best single that is not the best, an average that is none.
+    #[test]
+    fn improvements_are_over_the_best_baseline() {
+        let all = parts(1.6);
+        let Part::Table(table) = &all[0] else { panic!("{all:?}") };
+        let row = table.shown(&["kmeans"]);
+        assert!(row[1].starts_with("stealing: 2 threads, stealing"), "{row:?}");
+        assert_eq!(
+            (row[2].as_str(), row[3].as_str(), row[5].as_str(), row[6].as_str()),
+            ("60", "100", "100", "25")
+        );
+        assert_eq!(table.shown(&["average"])[6], "25");
+    }
+
+    /// Would miss: a tuner that is worse than a single optimisation, and nobody says so.
+    #[test]
+    fn a_tuner_that_is_beaten_is_named() {
+        let words = |tuned_s| match &parts(tuned_s)[2] {
+            Part::Words(words) => words.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert!(words(1.6).contains("+60.0 %") && words(1.6).contains("faster for kmeans"), "{}", words(1.6));
+        assert!(words(1.02).contains("+2.0 %") && words(1.02).contains("nowhere slower"), "{}", words(1.02));
+    }
+}

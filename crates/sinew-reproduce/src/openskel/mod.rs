@@ -1,0 +1,61 @@
+//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory": the worklist of OpenSkel, its optimisations and its tuner.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `applications` | what is run, and how large |
+//! | `bench` | an application, prepared once and run in many ways |
+//! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
+//! | `single` | Figures 5.3 to 5.6 and 5.8: each optimisation alone |
+//! | `search`, `oracle` | the static oracle, also by itself |
+//! | `combined` | Figures 6.5 and 7.6: the tuner against the oracle and the best single optimisation |
+//! | `thresholds` | Figure 6.6: how much the tuner's thresholds matter |
+//! | `path` | Figure 6.7: what the tuner does |
+//!
+//! Averages are those of its equation 4.4: the mean over the applications of the best improvement of each.
+
+mod applications;
+mod bench;
+mod combined;
+mod oracle;
+mod path;
+mod search;
+mod single;
+mod thresholds;
+mod versions;
+
+pub(crate) use combined::Combined;
+pub use oracle::{Chosen, Compared, Oracle, Summary};
+pub(crate) use path::TunersPath;
+pub(crate) use single::Single;
+pub(crate) use thresholds::Thresholds;
+pub(crate) use versions::Versions;
+
+use crate::experiment::{Caveat, Need};
+use crate::setting::Scale;
+
+/// The publication's number of runs, except where it only has to be shown that it works.
+pub(crate) fn usual_repeat(scale: Scale) -> usize {
+    scale.pick(1, 10, 10)
+}
+
+const THREADS_ARE_FEW: Caveat = Caveat {
+    unless: Need::Workers(16),
+    words: "The publication had 16 and 32 cores. Few workers hardly wait for a list or abort each other, so stealing, coalescing and swapping have little to \
+mend; and where all workers have a core there is none left for helpers.",
+};
+
+const OTHER_MACHINE: Caveat = Caveat {
+    unless: Need::Nothing,
+    words: "The publication's transactions were those of TinySTM in C, with encounter-time locking and suicide, on processors of 2007 to 2010; the applications \
+here are other programs with the same inputs' shapes.",
+};
+
+const ONE_NODE: Caveat = Caveat {
+    unless: Need::Nodes(2),
+    words: "With one NUMA node there is one place for pages, and the rows of page placement are the same runs as those without: they are left out.",
+};
+
+const SHUFFLED: Caveat = Caveat {
+    unless: Need::Nothing,
+    words: "Units are shuffled in the publication. Here they are made in random order, except that labyrinth lays short paths first, as its original does.",
+};

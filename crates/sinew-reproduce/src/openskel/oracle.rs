@@ -1,0 +1,344 @@
+//! The static oracle of one application: what `sinew oracle` runs.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use sinew::worklist::Knobs;
+use sinew_apps::App;
+use sinew_policy::worklist::Space;
+use sinew_topology::Machine;
+
+use super::bench::Bench;
+use super::search::{ACCEPTED, AGAIN, BASELINE, ORACLE, PATTERNS, SEARCH, SINGLES, Search, TUNED, coarse};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
+use crate::experiment::{About, Block, Experiment};
+use crate::failure::Failure;
+use crate::report::{Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::Setting;
+use crate::statistics::{median, spread};
+
+/// Rows of the table of the best.
+const BEST: usize = 10;
+
+/// Rounds of the second measurement, at least.
+const AGAIN_ROUNDS: usize = 10;
+
+/// A search for the best fixed settings of one application's worklist, and the tuner beside them, as an experiment.
+///
+/// Its results go to a folder of the application's name.
+#[derive(Debug)]
+pub struct Oracle {
+    about: About,
+    search: Search,
+}
+
+impl Oracle {
+    /// A search on `cores` cores. Every choice is run `runs` times; `is_coarse` for fewer choices.
+    ///
+    /// # Errors
+    ///
+    /// If the application has no worklist, or no such size: one line with the way out.
+    pub fn new(
+        app: &App,
+        size: &str,
+        path: Option<PathBuf>,
+        cores: usize,
+        runs: usize,
+        is_coarse: bool,
+    ) -> Result<Self, Failure> {
+        if !app.has_worklist() {
+            let all = sinew_apps::all().iter().filter(|app| app.has_worklist());
+            let names: Vec<&str> = all.map(|app| app.name).collect();
+            let (name, names) = (app.name, names.join(", "));
+            return Err(Failure::Impossible(format!(
+                "{name} has no worklist to tune: choose one of {names}"
+            )));
+        }
+        let space = Space::full(cores, Machine::host().nodes().len(), Knobs::default().longest_lifespan);
+        let about = About {
+            name: app.name,
+            title: "the best fixed settings of its worklist, and the tuner beside them",
+            source: "the static oracle of Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional \
+                     Memory\", section 6.3",
+            caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
+        };
+        let search = Search {
+            app: app.name,
+            size: size.to_owned(),
+            path,
+            space: if is_coarse { coarse(space) } else { space },
+            runs,
+            again: runs.max(AGAIN_ROUNDS),
+        };
+        Ok(Self { about, search })
+    }
+
+    /// Makes the input, and forgets it: so that an impossible size is said before anything is run.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such size or file, or not enough memory.
+    pub fn check(&self) -> Result<(), Failure> {
+        Bench::listed(self.search.app, &self.search.size, self.search.path.clone()).map(drop)
+    }
+
+    /// What was found, for machines to read.
+    pub fn summary(&self, results: &Results) -> Summary {
+        let app = self.search.app;
+        let chosen = ranked(results, app).into_iter();
+        let chosen = chosen.map(|Ranked { settings, median_s, spread_s, runs }| Chosen {
+            settings,
+            median_s,
+            spread_s,
+            runs,
+        });
+        Summary {
+            application: app,
+            size: self.search.size.clone(),
+            cores: self.search.space.cores,
+            search: chosen.collect(),
+            again: roles().filter_map(|what| compared(results, app, what)).collect(),
+        }
+    }
+}
+
+/// What a search has found.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// The application.
+    pub application: &'static str,
+    /// Its size, as it was asked for.
+    pub size: String,
+    /// The cores that runs could use.
+    pub cores: usize,
+    /// All fixed settings, the best first.
+    pub search: Vec<Chosen>,
+    /// The pick, the tuner and others, measured again in turn.
+    pub again: Vec<Compared>,
+}
+
+/// Settings, and how long they took in the search.
+#[derive(Debug, Serialize)]
+pub struct Chosen {
+    /// As text.
+    pub settings: String,
+    /// The median, in seconds.
+    pub median_s: f64,
+    /// Half the distance of the quartiles, in seconds.
+    pub spread_s: Option<f64>,
+    /// How often they were run.
+    pub runs: usize,
+}
+
+/// Something that was measured again, beside the oracle.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    /// What it is.
+    pub what: &'static str,
+    /// Its settings as text; `auto` for the tuner.
+    pub settings: String,
+    /// The median, in seconds.
+    pub median_s: f64,
+    /// The median over the rounds of its time divided by the oracle's.
+    pub of_oracle: Option<f64>,
+    /// Half the distance of the quartiles of that.
+    pub of_oracle_spread: Option<f64>,
+    /// How much faster than the baseline it was, in per cent: the median over the rounds.
+    pub over_baseline_percent: Option<f64>,
+    /// Attempts given up, as a part of all.
+    pub abort_ratio: Option<f64>,
+}
+
+struct Ranked {
+    settings: String,
+    median_s: f64,
+    spread_s: Option<f64>,
+    runs: usize,
+}
+
+/// All settings of an application's search, the fastest first.
+fn ranked(results: &Results, app: &str) -> Vec<Ranked> {
+    let mut names: Vec<&str> = Vec::new();
+    for sample in results.samples() {
+        if let [(_, of), (_, stage), (_, what), ..] = &sample.labels[..]
+            && (of.as_str(), stage.as_str()) == (app, SEARCH)
+            && !names.contains(&what.as_str())
+        {
+            names.push(what);
+        }
+    }
+    let ranked = |name: &str| {
+        let times = results.values(&[("application", app), ("stage", SEARCH), ("what", name)], "wall_s");
+        let (median_s, spread_s) = (median(&times)?, spread(&times));
+        Some(Ranked { settings: name.to_owned(), median_s, spread_s, runs: times.len() })
+    };
+    let mut all: Vec<Ranked> = names.into_iter().filter_map(ranked).collect();
+    all.sort_by(|one, other| one.median_s.total_cmp(&other.median_s));
+    all
+}
+
+/// What is measured again, in the order of tables.
+pub(crate) fn roles() -> impl Iterator<Item = &'static str> {
+    let singles = SINGLES.iter().map(|(name, _)| *name);
+    [ORACLE, PATTERNS, TUNED, ACCEPTED, BASELINE].into_iter().chain(singles)
+}
+
+pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Option<Compared> {
+    let which = |what| [("application", app), ("stage", AGAIN), ("what", what)];
+    let median_s = results.median(&which(what), "wall_s")?;
+    let of_oracle = results.ratios(&which(what), &which(ORACLE), "wall_s");
+    let baseline = results.ratio(&which(BASELINE), &which(what), "wall_s");
+    let sample = results.samples().iter().find(|sample| {
+        which(what)
+            .iter()
+            .all(|wanted| sample.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted))
+    });
+    let settings = sample.and_then(|sample| sample.labels.iter().find(|(name, _)| *name == "settings"));
+    Some(Compared {
+        what,
+        settings: settings.map(|(_, value)| value.clone()).unwrap_or_default(),
+        median_s,
+        of_oracle: median(&of_oracle),
+        of_oracle_spread: spread(&of_oracle),
+        over_baseline_percent: baseline.map(|ratio| (ratio - 1.0) * 100.0),
+        abort_ratio: results.median(&which(what), "abort_ratio"),
+    })
+}
+
+impl Experiment for Oracle {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn size(&self, _: &Setting) -> String {
+        self.search.size.clone()
+    }
+
+    fn blocks(&self, _: &Setting) -> Result<Vec<Block>, Failure> {
+        Ok(self.search.clone().blocks().into())
+    }
+
+    fn report(&self, results: &Results, _: &Setting) -> Vec<Part> {
+        let app = self.search.app;
+        let plot = plot(results, app);
+        let plots = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let intro = format!(
+            "{} choices on {} cores, each run {} times; what is compared was then run {} times more, in turn.",
+            self.search.space.choices().count(),
+            self.search.space.cores,
+            self.search.runs,
+            self.search.again,
+        );
+        let parts = [Part::words(intro), Part::Table(best(results, app)), Part::Table(again(results, app))];
+        parts.into_iter().chain([Part::words(verdict(results, app))]).chain(plots).collect()
+    }
+}
+
+fn best(results: &Results, app: &str) -> Table {
+    let titles = ["settings", "seconds", "±", "of the best"];
+    let mut table = Table::new("search", "The best fixed settings, as the search saw them", &titles);
+    let ranked = ranked(results, app);
+    let first = ranked.first().map(|first| first.median_s);
+    for Ranked { settings, median_s, spread_s, .. } in ranked.into_iter().take(BEST) {
+        table.row(vec![
+            settings.into(),
+            median_s.into(),
+            spread_s.into(),
+            first.map(|best| median_s / best).into(),
+        ]);
+    }
+    table
+}
+
+fn again(results: &Results, app: &str) -> Table {
+    let titles =
+        ["what", "settings", "seconds", "of the oracle", "±", "over the baseline, %", "aborts / attempts"];
+    let mut table = Table::new("again", "Measured again, in turn", &titles);
+    for row in roles().filter_map(|what| compared(results, app, what)) {
+        table.row(vec![
+            row.what.into(),
+            row.settings.into(),
+            row.median_s.into(),
+            row.of_oracle.into(),
+            row.of_oracle_spread.into(),
+            row.over_baseline_percent.into(),
+            row.abort_ratio.into(),
+        ]);
+    }
+    table
+}
+
+fn verdict(results: &Results, app: &str) -> String {
+    let sentence = |what| {
+        let Compared { of_oracle, of_oracle_spread, .. } = compared(results, app, what)?;
+        let spread = of_oracle_spread.map_or_else(String::new, |spread| format!(" ± {spread:.3}"));
+        Some(format!("The run that is {what} took {:.3}{spread} times as long as the oracle.", of_oracle?))
+    };
+    let sentences: Vec<String> = [TUNED, ACCEPTED].into_iter().filter_map(sentence).collect();
+    if sentences.is_empty() { "Nothing has been compared yet.".to_owned() } else { sentences.join(" ") }
+}
+
+fn plot(results: &Results, app: &str) -> Plot {
+    let rows: Vec<Compared> = roles().filter_map(|what| compared(results, app, what)).collect();
+    let names = rows.iter().map(|row| row.what.to_owned()).collect();
+    let values = rows.iter().map(|row| row.of_oracle).collect();
+    Plot::new("again", format!("{app}: time of the oracle's"), Form::Bars)
+        .axes("what", "time / the oracle's")
+        .over(names)
+        .level(1.0)
+        .with(Series::new("time", values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::openskel::search::labels;
+    use crate::results::Sample;
+    use crate::setting::Scale;
+
+    fn oracle() -> Oracle {
+        Oracle::new(sinew_apps::find("kmeans").unwrap(), "tiny", None, 2, 1, true).unwrap()
+    }
+
+    fn results() -> Results {
+        let mut results = Results::default();
+        let mut push = |round, stage, what: &str, settings: &str, wall_s| {
+            let labels = labels("kmeans", stage, what, settings);
+            results.push(Sample { round, labels, metrics: vec![("wall_s", wall_s), ("abort_ratio", 0.25)] });
+        };
+        for (round, slower) in [(0, 1.0), (1, 10.0)] {
+            push(round, SEARCH, "1 thread", "1 thread", 3.0 * slower);
+            push(round, SEARCH, "2 threads", "2 threads", 2.0 * slower);
+            push(round, AGAIN, ORACLE, "2 threads", 2.0 * slower);
+            push(round, AGAIN, TUNED, "auto", 2.1 * slower);
+            push(round, AGAIN, BASELINE, "2 threads", 4.0 * slower);
+        }
+        results
+    }
+
+    /// Would miss: a ratio that a machine which slows down spoils, a list that does not begin with the best, times of the search that are compared.
+    #[test]
+    fn the_tuner_is_compared_with_the_oracle_round_by_round() {
+        let summary = oracle().summary(&results());
+        assert_eq!(summary.search[0].settings, "2 threads");
+        assert_eq!(summary.search.len(), 2);
+        let tuned = summary.again.iter().find(|row| row.what == TUNED).unwrap();
+        assert!((tuned.of_oracle.unwrap() - 1.05).abs() < 1e-12 && tuned.of_oracle_spread.unwrap() < 1e-12);
+        assert!((tuned.over_baseline_percent.unwrap() - 100.0 * (4.0 / 2.1 - 1.0)).abs() < 1e-9);
+        assert_eq!(tuned.settings, "auto");
+        let parts = oracle().report(&results(), &Setting::new(Scale::Quick, 2));
+        assert!(
+            matches!(&parts[3], Part::Words(words) if words.contains("tuned took 1.050 ± 0.000")),
+            "{parts:?}"
+        );
+    }
+
+    /// Would miss: an application that has nothing to tune, found out in the middle.
+    #[test]
+    fn an_application_without_a_worklist_is_refused() {
+        let fib = sinew_apps::find("fib").unwrap();
+        let message = Oracle::new(fib, "tiny", None, 2, 1, true).unwrap_err().to_string();
+        assert!(message.contains("fib has no worklist") && message.contains("kmeans"), "{message}");
+    }
+}

@@ -1,0 +1,239 @@
+//! Figure 6.7: what the tuner does while a program runs: its state, and every setting, epoch by epoch.
+//!
+//! Also what tuning costs: the part of the run until it has settled, and its processor time. Paths are those of the first round.
+
+use sinew::worklist::{Knobs, Path};
+use sinew_apps::Recorded;
+use sinew_policy::tune::{Row, State};
+
+use super::applications::{Application, blocks, names};
+use super::bench::{Bench, Way};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
+use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
+use crate::failure::Failure;
+use crate::paper::openskel::PATH_WORDS;
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::results::{Results, Sample};
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct TunersPath;
+
+static ABOUT: About = About {
+    name: "openskel-path",
+    title: "what the tuner of the worklist does, epoch by epoch, and what that costs",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figure 6.7",
+    caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
+};
+
+/// Rows of a path that are kept: those until all is settled, and as many of the rest.
+const ROWS: usize = 60;
+
+/// The names of a row's values among the metrics of a run, each as often as there are rows.
+const COLUMNS: [&str; 11] = [
+    "epoch",
+    "epochs",
+    "elapsed_s",
+    "state",
+    "threads",
+    "stealing",
+    "lifespan",
+    "coalescing",
+    "swap_after",
+    "aborts_a_commit",
+    "stalls_a_commit",
+];
+
+const STATES: [State; 6] =
+    [State::Start, State::Stealing, State::Threads, State::Helpers, State::Coalescing, State::SwapRetry];
+
+fn labels(app: &str) -> Labels {
+    vec![("application", app.to_owned())]
+}
+
+impl Experiment for TunersPath {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let cores = setting.most_workers();
+        Ok(blocks(setting.scale, move |application| cases(application, cores)))
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let applications = names(setting.scale);
+        let plots = applications.iter().map(|app| plot(app, &first_path(results, app)));
+        let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
+        let parts = [
+            Part::Table(costs(results, &applications)),
+            Part::words(PATH_WORDS),
+            Part::Table(paths(results, &applications)),
+        ];
+        parts.into_iter().chain(plots).collect()
+    }
+}
+
+fn cases(Application { name, size }: Application, cores: usize) -> Result<Vec<Case>, Failure> {
+    let bench = Bench::listed(name, size, None)?;
+    let way = Way::Tuned { knobs: Knobs::default(), cores };
+    Ok(vec![Case::new(labels(name), move || {
+        let (metrics, recorded) = bench.run_recorded(&way)?;
+        Ok([metrics, cost(&recorded, cores), recorded.path.as_ref().map(rows).unwrap_or_default()].concat())
+    })])
+}
+
+/// What tuning took of the time of all lists.
+fn cost(recorded: &Recorded, cores: usize) -> Metrics {
+    let all_s = recorded.elapsed.as_secs_f64();
+    let settling = recorded.path.as_ref().and_then(Path::settling);
+    let settled = settling.into_iter().flat_map(|settling| {
+        let settling_s = settling.counts.elapsed_ns as f64 / 1e9;
+        [("settled_after_epochs", settling.epochs as f64), ("settling_share", settling_s / all_s)]
+    });
+    let spent = ("tuning_share", recorded.tuning.as_secs_f64() / all_s / cores as f64);
+    settled.chain([spent]).collect()
+}
+
+/// The rows of a path as metrics: all until it has settled, and then so many that some tens are left.
+fn rows(path: &Path) -> Metrics {
+    let settling = path.rows().iter().filter(|row| row.state != State::SwapRetry);
+    let settled: Vec<&Row> = path.rows().iter().filter(|row| row.state == State::SwapRetry).collect();
+    let every = settled.len().div_ceil(ROWS).max(1);
+    settling.chain(settled.into_iter().step_by(every)).flat_map(row).collect()
+}
+
+fn row(row: &Row) -> impl Iterator<Item = (&'static str, f64)> {
+    let Row { epoch, epochs, state, settings, counts } = row;
+    let state = STATES.iter().position(|other| other == state).unwrap_or_default();
+    let bit = |on: bool| if on { 1.0 } else { 0.0 };
+    let values = [
+        *epoch as f64,
+        *epochs as f64,
+        counts.elapsed_ns as f64 / 1e9,
+        state as f64,
+        settings.threads as f64,
+        bit(settings.stealing),
+        f64::from(settings.lifespan),
+        bit(settings.coalescing),
+        f64::from(settings.swap_after.unwrap_or(0)),
+        counts.abort_ratio(),
+        counts.stall_ratio(),
+    ];
+    COLUMNS.into_iter().zip(values)
+}
+
+/// A row of a path, read back: the values of `COLUMNS`.
+type Values = [f64; COLUMNS.len()];
+
+fn first_path(results: &Results, app: &str) -> Vec<Values> {
+    let is_first = |sample: &&Sample| sample.round == 0 && sample.labels == labels(app);
+    let Some(sample) = results.samples().iter().find(is_first) else { return Vec::new() };
+    let column = |name: &str| -> Vec<f64> {
+        sample.metrics.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value).collect()
+    };
+    let columns = COLUMNS.map(column);
+    (0..columns[0].len()).map(|at| std::array::from_fn(|of| columns[of][at])).collect()
+}
+
+fn costs(results: &Results, applications: &[String]) -> Table {
+    let titles =
+        ["application", "seconds", "settled after, epochs", "of the run, %", "tuner, % of processor time"];
+    let mut table = Table::new("costs", "What tuning took", &titles);
+    for app in applications {
+        let at = |metric| results.median(&[("application", app)], metric);
+        let percent = |metric| at(metric).map(|share| share * 100.0);
+        table.row(vec![
+            app.as_str().into(),
+            at("wall_s").into(),
+            at("settled_after_epochs").into(),
+            percent("settling_share").into(),
+            percent("tuning_share").into(),
+        ]);
+    }
+    table
+}
+
+fn paths(results: &Results, applications: &[String]) -> Table {
+    let titles = ["application"].into_iter().chain(COLUMNS).collect::<Vec<_>>();
+    let mut table = Table::new("paths", "The tuner's path in the first round", &titles);
+    for app in applications {
+        for values in first_path(results, app) {
+            let cells = COLUMNS.into_iter().zip(values).map(|(column, value)| match column {
+                "state" => Cell::from(STATES[value as usize].to_string()),
+                _ => value.into(),
+            });
+            table.row([Cell::from(app.as_str())].into_iter().chain(cells).collect());
+        }
+    }
+    table
+}
+
+/// Settings over epochs. Lifespans and retries span decades, so that their logarithms are drawn.
+fn plot(app: &str, path: &[Values]) -> Plot {
+    let column = |name: &str| {
+        let at = COLUMNS.iter().position(|column| *column == name).expect("a name of a column");
+        path.iter().map(move |values| values[at])
+    };
+    let log = |value: f64, base: f64| Some((value > 0.0).then(|| value.log(base) + 1.0).unwrap_or(0.0));
+    Plot::new(&format!("path-{app}"), format!("{app}: the tuner's settings"), Form::Lines)
+        .axes("epoch", "setting")
+        .over(column("epoch").map(|epoch| epoch.to_string()).collect())
+        .with(Series::new("state", column("state").map(Some).collect()))
+        .with(Series::new("threads", column("threads").map(Some).collect()))
+        .with(Series::new("stealing", column("stealing").map(Some).collect()))
+        .with(Series::new("1 + log10 lifespan", column("lifespan").map(|value| log(value, 10.0)).collect()))
+        .with(Series::new("coalescing", column("coalescing").map(Some).collect()))
+        .with(Series::new("1 + log2 retries", column("swap_after").map(|value| log(value, 2.0)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sinew_policy::tune::{Counts, Tuner};
+
+    fn path(epochs: u64) -> Path {
+        let mut tuner = Tuner::new(2, Knobs::default()).unwrap();
+        let mut path = Path::new(10_000);
+        for epoch in 0..epochs {
+            let aborts = if epoch < 10 { 0 } else { epoch % 9 };
+            path.push(&tuner.epoch(&Counts { commits: 10, aborts, stalls: 9, elapsed_ns: 1_000 }));
+        }
+        path
+    }
+
+    /// Would miss: rows that lose their columns on the way through the samples, and a path of thousands of rows.
+    #[test]
+    fn a_path_goes_through_the_samples_as_it_was() {
+        let results = Results::of([(labels("kmeans"), rows(&path(8)))]);
+        let back = first_path(&results, "kmeans");
+        assert_eq!(back.len(), path(8).rows().len());
+        for (values, row) in back.iter().zip(path(8).rows()) {
+            assert_eq!((values[0] as u64, values[1] as u64), (row.epoch, row.epochs));
+            assert_eq!(STATES[values[3] as usize], row.state);
+            assert_eq!(values[4] as usize, row.settings.threads);
+        }
+        assert!(rows(&path(2_000)).len() <= COLUMNS.len() * (2 * ROWS));
+        assert!(first_path(&results, "yada").is_empty());
+    }
+
+    /// Would miss: a share of something else than the run, or of one core's time.
+    #[test]
+    fn what_tuning_took_is_a_part_of_the_run() {
+        let mut recorded = Recorded::default();
+        recorded.elapsed = std::time::Duration::from_micros(80);
+        recorded.tuning = std::time::Duration::from_micros(8);
+        recorded.path = Some(path(40));
+        let epochs = path(40).settling().unwrap().epochs as f64;
+        let shares =
+            [("settled_after_epochs", epochs), ("settling_share", epochs / 80.0), ("tuning_share", 0.05)];
+        for ((name, value), (wanted, share)) in cost(&recorded, 2).into_iter().zip(shares) {
+            assert!(name == wanted && (value - share).abs() < 1e-12, "{name}: {value}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The static oracle's search, and the second measurement of what it picks.
+//!
+//! All choices of a space are run in turn, round after round. The best of so many medians is as much luck as merit: so the pick is measured again, in turn with
+//! what it is compared with, and only that is compared.
+//!
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), section 6.3. Differences: the second measurement.
+
+use std::cell::{OnceCell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use sinew::worklist::{Knobs, Yardstick};
+use sinew_policy::worklist::{Choice, Mapping, Pages, Space};
+
+use super::bench::{Bench, Way};
+use crate::experiment::{Block, Case, Labels};
+use crate::failure::Failure;
+use crate::statistics::median;
+
+/// What is searched, and how thoroughly.
+#[derive(Debug, Clone)]
+pub(crate) struct Search {
+    pub(crate) app: &'static str,
+    pub(crate) size: String,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) space: Space,
+    /// Rounds of the search.
+    pub(crate) runs: usize,
+    /// Rounds of the second measurement.
+    pub(crate) again: usize,
+}
+
+/// The labels' values for the two stages.
+pub(crate) const SEARCH: &str = "search";
+pub(crate) const AGAIN: &str = "again";
+
+/// What is measured again: the names of tables.
+pub(crate) const ORACLE: &str = "oracle";
+pub(crate) const PATTERNS: &str = "oracle, patterns only";
+pub(crate) const TUNED: &str = "tuned";
+pub(crate) const ACCEPTED: &str = "tuned, accepted yardstick";
+pub(crate) const BASELINE: &str = "baseline";
+
+/// Optimisations that can be used alone, as they are called in tables.
+pub(crate) const SINGLES: [(&str, fn(&Choice) -> bool); 7] = [
+    ("stealing", |choice| choice.settings.stealing),
+    ("coalescing", |choice| choice.settings.coalescing),
+    ("swap retry", |choice| choice.settings.swap_after.is_some()),
+    ("helpers", |choice| choice.settings.lifespan > 0),
+    ("compact", |choice| choice.mapping == Mapping::Compact),
+    ("cyclic", |choice| choice.pages == Pages::Cyclic),
+    ("bind local", |choice| choice.pages == Pages::BindLocal),
+];
+
+/// What of a space is tried in a coarse search: numbers of workers that double, one number of retries, one lifespan.
+pub(crate) fn coarse(space: Space) -> Space {
+    let cores = space.cores;
+    let threads = (0..).map(|power| 1_usize << power).take_while(|&threads| threads < cores).chain([cores]);
+    Space { threads: threads.collect(), retries: vec![None, Some(2)], lifespans: vec![0, 1_000], ..space }
+}
+
+/// A choice and how long it took.
+type Timed = (Choice, Vec<f64>);
+
+/// What one application's search has found so far.
+#[derive(Debug, Default)]
+struct Found(RefCell<Vec<Timed>>);
+
+impl Found {
+    fn add(&self, choice: Choice, wall_s: f64) {
+        let mut all = self.0.borrow_mut();
+        match all.iter_mut().find(|(other, _)| *other == choice) {
+            Some((_, times)) => times.push(wall_s),
+            None => all.push((choice, vec![wall_s])),
+        }
+    }
+
+    /// The fastest of those that fit.
+    fn best(&self, fits: impl Fn(&Choice) -> bool) -> Option<Choice> {
+        let all = self.0.borrow();
+        let medians = all.iter().filter(|(choice, _)| fits(choice));
+        let medians = medians.filter_map(|(choice, times)| Some((*choice, median(times)?)));
+        medians.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(choice, _)| choice)
+    }
+}
+
+fn is_plain(choice: &Choice) -> bool {
+    choice.mapping == Mapping::Scatter && choice.pages == Pages::FirstTouch
+}
+
+/// Whether a choice has no optimisation but these: the number of workers is none.
+fn has_only(choice: &Choice, wanted: usize) -> bool {
+    let used = SINGLES.iter().map(|(_, uses)| uses(choice));
+    used.enumerate().all(|(at, used)| used == (at == wanted))
+}
+
+pub(crate) fn labels(app: &str, stage: &str, what: &str, settings: &str) -> Labels {
+    let label = |name, value: &str| (name, value.to_owned());
+    vec![label("application", app), label("stage", stage), label("what", what), label("settings", settings)]
+}
+
+impl Search {
+    /// The search, and then the second measurement.
+    pub(crate) fn blocks(self) -> [Block; 2] {
+        let (found, bench) = (Rc::<Found>::default(), Rc::<OnceCell<Bench>>::default());
+        let (search, names) = (Rc::new(self), [SEARCH, AGAIN]);
+        let [searching, again] = names.map(|stage| format!("{} {stage}", search.app));
+        let cases = {
+            let (search, found, bench) = (Rc::clone(&search), Rc::clone(&found), Rc::clone(&bench));
+            move || search.first(&found, &bench)
+        };
+        let rounds = (search.runs, search.again);
+        [
+            Block::new(searching, cases).rounds(rounds.0),
+            Block::new(again, move || search.second(&found, &bench)).rounds(rounds.1),
+        ]
+    }
+
+    fn first(&self, found: &Rc<Found>, bench: &OnceCell<Bench>) -> Result<Vec<Case>, Failure> {
+        let prepared = Bench::listed(self.app, &self.size, self.path.clone())?;
+        let bench = bench.get_or_init(|| prepared);
+        let case = |choice: Choice| {
+            let (bench, found, way) = (bench.clone(), Rc::clone(found), self.way(choice));
+            let text = choice.to_string();
+            Case::new(labels(self.app, SEARCH, &text, &text), move || {
+                let metrics = bench.run(&way)?;
+                metrics
+                    .iter()
+                    .filter(|(name, _)| *name == "wall_s")
+                    .for_each(|&(_, wall_s)| found.add(choice, wall_s));
+                Ok(metrics)
+            })
+        };
+        Ok(self.space.choices().map(case).collect())
+    }
+
+    fn way(&self, choice: Choice) -> Way {
+        Way::Fixed { choice, cores: self.space.cores }
+    }
+
+    fn second(&self, found: &Found, bench: &OnceCell<Bench>) -> Result<Vec<Case>, Failure> {
+        let nothing =
+            || Failure::Impossible("nothing could be run, so there is nothing to compare".to_owned());
+        let (bench, best) = (bench.get().ok_or_else(nothing)?, found.best(|_| true).ok_or_else(nothing)?);
+        let case = |what: &str, settings: String, way: Way| {
+            let bench = bench.clone();
+            Case::new(labels(self.app, AGAIN, what, &settings), move || bench.run(&way))
+        };
+        let fixed = |what: &str, choice: Choice| case(what, choice.to_string(), self.way(choice));
+        let tuned = |what, yardstick| {
+            let knobs = Knobs { yardstick, ..Knobs::default() };
+            case(what, "auto".to_owned(), Way::Tuned { knobs, cores: self.space.cores })
+        };
+        let mut cases = vec![
+            fixed(ORACLE, best),
+            tuned(TUNED, Yardstick::Previous),
+            tuned(ACCEPTED, Yardstick::Accepted),
+        ];
+        let patterns = found.best(is_plain).filter(|&choice| choice != best);
+        cases.extend(patterns.map(|choice| fixed(PATTERNS, choice)));
+        let baseline = found.best(|choice| has_only(choice, SINGLES.len()));
+        cases.extend(baseline.map(|choice| fixed(BASELINE, choice)));
+        let single =
+            |at: usize| found.best(|choice| has_only(choice, at)).map(|choice| (SINGLES[at].0, choice));
+        cases.extend((0..SINGLES.len()).filter_map(single).map(|(name, choice)| fixed(name, choice)));
+        Ok(cases)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::openskel::bench::plain;
+    use sinew_policy::worklist::Settings;
+
+    /// Would miss: the fastest run instead of the fastest median, and a pick of what does not fit.
+    #[test]
+    fn the_pick_has_the_lowest_median_of_those_that_fit() {
+        let found = Found::default();
+        let (calm, lucky) = (plain(Settings::baseline(1)), plain(Settings::baseline(2).stealing(true)));
+        [2.0, 2.1, 2.2].into_iter().for_each(|wall_s| found.add(calm, wall_s));
+        [1.0, 9.0, 9.0].into_iter().for_each(|wall_s| found.add(lucky, wall_s));
+        assert_eq!(found.best(|_| true), Some(calm));
+        assert_eq!(found.best(|choice| has_only(choice, 0)), Some(lucky));
+        assert_eq!(found.best(|choice| has_only(choice, 1)), None);
+    }
+
+    /// Would miss: a combination that passes for a single optimisation, and one that no name is for.
+    #[test]
+    fn a_single_optimisation_is_alone() {
+        let space = Space::full(4, 2, 10);
+        for choice in space.choices() {
+            let alone = (0..SINGLES.len()).filter(|&at| has_only(&choice, at)).count();
+            let used = SINGLES.iter().filter(|(_, uses)| uses(&choice)).count();
+            assert_eq!(alone, usize::from(used == 1), "{choice}");
+            assert_eq!(has_only(&choice, SINGLES.len()), used == 0, "{choice}");
+        }
+    }
+
+    /// Would miss: a coarse search that is none, or leaves the number of cores out.
+    #[test]
+    fn a_coarse_search_keeps_the_ends() {
+        let space = coarse(Space::full(6, 1, 10_000));
+        assert_eq!(space.threads, [1, 2, 4, 6]);
+        assert!(space.choices().count() * 8 < Space::full(6, 1, 10_000).choices().count());
+    }
+}

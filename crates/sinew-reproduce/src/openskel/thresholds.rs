@@ -1,0 +1,169 @@
+//! Figure 6.6: how much the tuner's two thresholds matter.
+//!
+//! The speed-up of a pair is over the pair that was found best there, in the same round, averaged over the applications.
+
+use sinew::worklist::Knobs;
+
+use super::applications::{Application, blocks, names};
+use super::bench::{Bench, Way};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
+use crate::experiment::{About, Block, Case, Experiment, Labels};
+use crate::failure::Failure;
+use crate::paper::openskel::THRESHOLDS_WORDS;
+use crate::report::{Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+use crate::statistics::mean;
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Thresholds;
+
+static ABOUT: About = About {
+    name: "openskel-thresholds",
+    title: "how much the thresholds of the worklist's tuner matter",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figure 6.6",
+    caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
+};
+
+/// The pair that others are held against, in tenths.
+const BEST: (u32, u32) = (1, 1);
+
+/// The values of both thresholds, in tenths.
+fn tenths(scale: Scale) -> Vec<u32> {
+    scale.pick(vec![1, 9], vec![1, 3, 5, 7, 9], (1..=9).collect())
+}
+
+fn show(tenths: u32) -> String {
+    format!("0.{tenths}")
+}
+
+fn labels(app: &str, (alpha, beta): (u32, u32)) -> Labels {
+    vec![("application", app.to_owned()), ("alpha", show(alpha)), ("beta", show(beta))]
+}
+
+impl Experiment for Thresholds {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let (scale, cores) = (setting.scale, setting.most_workers());
+        Ok(blocks(scale, move |application| cases(application, &tenths(scale), cores)))
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
+        let plot = view.plot();
+        let plots = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let parts = [Part::Table(view.table()), Part::words(view.verdict()), Part::words(THRESHOLDS_WORDS)];
+        parts.into_iter().chain(plots).collect()
+    }
+}
+
+fn cases(
+    Application { name, size }: Application,
+    tenths: &[u32],
+    cores: usize,
+) -> Result<Vec<Case>, Failure> {
+    let bench = Bench::listed(name, size, None)?;
+    let pairs = tenths.iter().flat_map(|&alpha| tenths.iter().map(move |&beta| (alpha, beta)));
+    let case = |(alpha, beta)| {
+        let threshold = |tenths: u32| f64::from(tenths) / 10.0;
+        let knobs = Knobs { alpha: threshold(alpha), beta: threshold(beta), ..Knobs::default() };
+        let (bench, way) = (bench.clone(), Way::Tuned { knobs, cores });
+        Case::new(labels(name, (alpha, beta)), move || bench.run(&way))
+    };
+    Ok(pairs.map(case).collect())
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+    applications: Vec<String>,
+    tenths: Vec<u32>,
+}
+
+impl View<'_> {
+    /// Averaged over the applications.
+    fn speed_up(&self, pair: (u32, u32)) -> Option<f64> {
+        let of = |app: &String| {
+            let which = |(alpha, beta)| (app.clone(), show(alpha), show(beta));
+            let (best, this) = (which(BEST), which(pair));
+            let best = [("application", best.0.as_str()), ("alpha", &best.1), ("beta", &best.2)];
+            let this = [("application", this.0.as_str()), ("alpha", &this.1), ("beta", &this.2)];
+            self.results.ratio(&best, &this, "wall_s")
+        };
+        mean(&self.applications.iter().filter_map(of).collect::<Vec<_>>())
+    }
+
+    fn table(&self) -> Table {
+        let betas = self.tenths.iter().map(|&beta| format!("beta {}", show(beta)));
+        let titles: Vec<String> = ["alpha".to_owned()].into_iter().chain(betas).collect();
+        let title = "Speed-up over alpha = beta = 0.1, averaged over the applications";
+        let mut table = Table::new("thresholds", title, &titles);
+        for &alpha in &self.tenths {
+            let cells = self.tenths.iter().map(|&beta| self.speed_up((alpha, beta)).into());
+            table.row([show(alpha).into()].into_iter().chain(cells).collect());
+        }
+        table
+    }
+
+    fn verdict(&self) -> String {
+        let pairs = self.tenths.iter().flat_map(|&alpha| self.tenths.iter().map(move |&beta| (alpha, beta)));
+        let mut all: Vec<((u32, u32), f64)> =
+            pairs.filter_map(|pair| Some((pair, self.speed_up(pair)?))).collect();
+        all.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let (Some(worst), Some(best)) = (all.first(), all.last()) else {
+            return "Nothing has been measured yet.".to_owned();
+        };
+        let said = |&((alpha, beta), speed_up): &((u32, u32), f64)| {
+            format!("({}, {}) with {speed_up:.3}", show(alpha), show(beta))
+        };
+        format!("The best pair here is {}, the worst {}.", said(best), said(worst))
+    }
+
+    fn plot(&self) -> Plot {
+        let alphas = self.tenths.iter().map(|&alpha| show(alpha)).collect();
+        let mut plot = Plot::new("thresholds", "Speed-up over alpha = beta = 0.1", Form::Lines)
+            .axes("alpha", "speed-up")
+            .over(alphas)
+            .level(1.0);
+        for &beta in &self.tenths {
+            let values = self.tenths.iter().map(|&alpha| self.speed_up((alpha, beta))).collect();
+            plot = plot.with(Series::new(format!("beta {}", show(beta)), values));
+        }
+        plot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: the two thresholds exchanged, a ratio turned round, an application that is left out of the average.
+    #[test]
+    fn pairs_are_averaged_over_the_applications() {
+        let wall = |app, pair, wall_s| (labels(app, pair), vec![("wall_s", wall_s)]);
+        let results = Results::of([
+            wall("kmeans", (1, 1), 1.0),
+            wall("kmeans", (1, 9), 2.0),
+            wall("kmeans", (9, 1), 1.0),
+            wall("yada", (1, 1), 3.0),
+            wall("yada", (1, 9), 3.0),
+            wall("yada", (9, 1), 2.0),
+        ]);
+        let parts = Thresholds.report(&results, &Setting::new(Scale::Quick, 2));
+        let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&["0.1"]), ["0.1", "1", "0.75"]);
+        assert_eq!(table.shown(&["0.9"]), ["0.9", "1.25", "-"]);
+        assert!(
+            words.contains("(0.9, 0.1) with 1.250") && words.contains("(0.1, 0.9) with 0.750"),
+            "{words}"
+        );
+    }
+}
