@@ -195,7 +195,9 @@ fn cost(text: &str) -> Result<(String, sinew_sim::Duration), String> {
     let (name, duration) = text.split_once('=').ok_or("write NAME=DURATION, for example steal=exp:400")?;
     let duration = duration.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?;
     let name = name.trim().to_ascii_lowercase();
-    match sinew_sim::Costs::ZERO.set(&name, duration) {
+    // Only to ask whether there is such a cost.
+    let mut costs = sinew_sim::Costs::ZERO;
+    match costs.set(&name, duration) {
         true => Ok((name, duration)),
         false => Err(format!("`{name}` costs nothing: write spawn, join, attempt, steal, sample or wake")),
     }

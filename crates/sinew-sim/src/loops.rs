@@ -267,7 +267,7 @@ fn back_half(
     chance: &mut fastrand::Rng,
 ) -> Option<Range<usize>> {
     let length = |at: &usize| ranges[*at].len();
-    let looked = (0..LOOK).map(|_| (u128::from(chance.u64(..)) * ranges.len() as u128 >> 64) as usize);
+    let looked = (0..LOOK).map(|_| ((u128::from(chance.u64(..)) * ranges.len() as u128) >> 64) as usize);
     let longest = looked.max_by_key(length).filter(|at| length(at) > 0);
     let victim = longest.or_else(|| (0..ranges.len()).max_by_key(length).filter(|at| length(at) > 0))?;
     let range = &mut ranges[victim];

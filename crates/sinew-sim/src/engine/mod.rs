@@ -178,7 +178,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             self.step(worker);
             let events = &mut self.books.counts.events;
             *events += 1;
-            if *events % LOOK_UP == 0 && !goes_on(&self.progress()) {
+            if events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
                 break;
             }
         }

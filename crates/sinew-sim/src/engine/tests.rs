@@ -76,7 +76,7 @@ fn any_setup(seed: u64) -> Setup {
         factors: if chance.bool() { vec![0.5, 1.0, 3.0] } else { vec![] },
         refill: if chance.bool() { vec![Duration::ZERO, Duration::ns(500)] } else { vec![] },
     };
-    if seed % 5 == 0 {
+    if seed.is_multiple_of(5) {
         costs = Costs::ZERO;
     }
     let spins = !costs.attempt.is_zero() && chance.bool();

@@ -44,7 +44,9 @@ impl<W: Workload> Simulation<'_, W> {
             return if gives_up { self.block(me) } else { self.try_thief(me, 0) };
         }
         match self.seats[me].state {
-            State::Tries { advised: true, .. } if self.seats[me].attempts % 2 == 0 => self.try_thief(me, 0),
+            State::Tries { advised: true, .. } if self.seats[me].attempts.is_multiple_of(2) => {
+                self.try_thief(me, 0);
+            }
             _ => self.choose(me, 0),
         }
     }

@@ -103,6 +103,7 @@ impl Splits {
     /// What is spawned, and what is called: the right half and the left one.
     fn cut(&self, node: &Piece) -> Option<[Piece; 2]> {
         let splitter = node.splitter.halved()?;
+        #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
         let ([left], [right]) = halves(&[node.first..node.end], &[self.grain])?;
         Some([right, left].map(|half| Piece { first: half.start, end: half.end, splitter }))
     }
