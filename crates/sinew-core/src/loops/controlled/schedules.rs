@@ -3,43 +3,54 @@
 use crate::loops::schedules::{SCHEDULES, explore_with};
 use crate::loops::{Options, for_each, map};
 use crate::{Cancelled, Control, Worker};
-use shuttle::thread;
+use shuttle::thread::{self, JoinHandle};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Makes a few changes from another thread while `work` runs.
-fn changed_meanwhile<R>(control: &Control, work: impl FnOnce() -> R) -> R {
-    let theirs = control.clone();
-    let changer = thread::spawn(move || {
-        for _ in 0..2 {
-            theirs.set_threads(1);
-            theirs.set_schedule(Schedule::Dynamic { chunk: 1 });
-            theirs.set_threads(3);
-            theirs.set_schedule(Schedule::Stealing);
-        }
-    });
-    let result = work();
-    changer.join().unwrap();
-    result
+/// Threads that make a change each. They are started from the loop's bodies: outside of it they would be done before it has begun.
+#[derive(Default)]
+struct Changers(Mutex<Vec<JoinHandle<()>>>);
+
+impl Changers {
+    fn start(&self, control: &Control, number: usize) {
+        let control = control.clone();
+        self.run(move || match number % 4 {
+            0 => control.set_schedule(Schedule::Dynamic { chunk: 1 }),
+            1 => control.set_threads(1),
+            2 => control.set_schedule(Schedule::Stealing),
+            _ => control.set_threads(3),
+        });
+    }
+
+    fn run(&self, change: impl FnOnce() + Send + 'static) {
+        let changer = thread::spawn(change);
+        self.0.lock().push(changer);
+    }
+
+    fn join(self) {
+        self.0.into_inner().into_iter().for_each(|changer| changer.join().unwrap());
+    }
 }
 
-/// Enough for helpers to come before the caller has done everything.
-const N: usize = 24;
+const N: usize = 16;
 
 fn visit_once(w: &Worker, options: &Options) {
-    let control = Control::new();
+    let (control, changers) = (Control::new(), Changers::default());
     let options = Options { control: Some(&control), ..*options };
     let visits: [AtomicU32; N] = std::array::from_fn(|_| AtomicU32::new(0));
-    let ended = changed_meanwhile(&control, || {
-        for_each(w, 0..visits.len(), &options, |index| {
-            visits[index].fetch_add(1, Ordering::Relaxed);
-            if index == N / 2 {
-                control.set_schedule(Schedule::Static);
-            }
-        })
+    let ended = for_each(w, 0..visits.len(), &options, |index| {
+        if index % 4 == 0 {
+            changers.start(&control, index / 4);
+        }
+        visits[index].fetch_add(1, Ordering::Relaxed);
+        if index == N / 2 {
+            control.set_schedule(Schedule::Static);
+        }
     });
+    changers.join();
     assert_eq!(ended, Ok(()));
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1), "not each index once");
     assert_eq!(control.snapshot().done, N as u64);
@@ -66,13 +77,19 @@ fn shuttle_cancelled_loops_and_panics_end() {
             })
         }));
         assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&2_u8));
-        let theirs = control.clone();
-        let canceller = thread::spawn(move || theirs.cancel());
-        match map(w, 0..6_usize, &options, |index| index.to_string()) {
+        let canceller = Changers::default();
+        let text = |index: usize| {
+            let theirs = control.clone();
+            if index == 2 {
+                canceller.run(move || theirs.cancel());
+            }
+            index.to_string()
+        };
+        match map(w, 0..6_usize, &options, text) {
             Ok(strings) => assert_eq!(strings.concat(), "012345"),
             Err(Cancelled) => assert!(control.is_cancelled()),
         }
-        canceller.join().unwrap();
+        canceller.join();
         assert_eq!(control.snapshot().working, 0);
     });
 }
@@ -84,15 +101,16 @@ fn shuttle_nested_loops_follow_one_control() {
         let control = Control::new();
         let options = Options { control: Some(&control), ..*options };
         let sum = AtomicU32::new(0);
-        let ended = changed_meanwhile(&control, || {
-            for_each(w, 0..2_u32, &options, |row| {
-                let add = |column| {
-                    sum.fetch_add(2 * row + column, Ordering::Relaxed);
-                };
-                crate::run(|w| for_each(w, 0..2_u32, &options, add)).unwrap();
-            })
+        let changers = Changers::default();
+        let ended = for_each(w, 0..3_u32, &options, |row| {
+            changers.start(&control, row as usize);
+            let add = |column| {
+                sum.fetch_add(3 * row + column, Ordering::Relaxed);
+            };
+            crate::run(|w| for_each(w, 0..3_u32, &options, add)).unwrap();
         });
-        assert_eq!((ended, sum.load(Ordering::Relaxed)), (Ok(()), 6));
+        changers.join();
+        assert_eq!((ended, sum.load(Ordering::Relaxed)), (Ok(()), 36));
     });
 }
 
