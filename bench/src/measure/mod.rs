@@ -4,6 +4,7 @@ mod idle;
 mod jacobi;
 mod latency;
 mod memory;
+mod plastic;
 mod stm;
 mod victims;
 mod worklist;
@@ -22,7 +23,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 7] = [
+pub(crate) const ALL: [Measure; 8] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
@@ -35,6 +36,11 @@ pub(crate) const ALL: [Measure; 7] = [
         run: jacobi::run,
     },
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
+    Measure {
+        name: "plastic",
+        about: "how soon a running loop follows a change, and what it costs that it could",
+        run: plastic::run,
+    },
     Measure { name: "stm", about: "transactions beside locks, on one thread and on two", run: stm::run },
     Measure {
         name: "victims",

@@ -2,7 +2,7 @@
 
 use crate::problem::{Case, Form, Runtime};
 
-pub(crate) use sinew::{LoopMemory, Pool, Schedule, Worker, over};
+pub(crate) use sinew::{Control, LoopMemory, Pool, Schedule, Worker, over};
 
 /// A form that runs on a pool of ours.
 pub(crate) fn form(name: &'static str, program: fn(&mut Pool, &Case) -> u64) -> Form {

@@ -21,6 +21,7 @@
 
 mod broadcast;
 mod builder;
+mod control;
 mod counters;
 pub mod data;
 mod environment;
@@ -62,6 +63,7 @@ mod yielding;
 
 pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
+pub use control::{Cancelled, Control, Snapshot, Stopped};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;

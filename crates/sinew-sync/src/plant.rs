@@ -33,6 +33,10 @@ pub enum Bug {
     PublishWithoutToken,
     /// A thief of a loop's range deposits what it stole with a store instead of an exchange.
     StoredDeposit,
+    /// Closing a loop's source leaves in it what it answers.
+    OpenSource,
+    /// Who gives a loop back what it has claimed goes on with it.
+    KeptChunk,
     /// A thief of a loop's range notes what it stole only after others may have stolen from it in turn.
     LateNote,
     /// A searcher that has found work does not wake the next one.

@@ -1,6 +1,7 @@
 //! Skeletons over two and three dimensions: blocks of index space, and tiles of mutable data.
 
-use crate::over::Over;
+use crate::over::{Over, certain};
+use sinew_core::Cancelled;
 use sinew_core::data::TilesMut;
 use sinew_core::loops::{self, Options};
 use sinew_core::source::LoopMemory;
@@ -77,7 +78,7 @@ pub fn over_tiles<T: Send>(
 pub struct OverBlocks<'m, const N: usize> {
     space: [Range<usize>; N],
     grain: Option<[usize; N]>,
-    options: Options<'m>,
+    pub(crate) options: Options<'m>,
 }
 
 impl<const N: usize> OverBlocks<'static, N> {
@@ -139,7 +140,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// What the runs of this loop remember; see [`Over::memory`].
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N> {
         let Options { schedule, threads, .. } = self.options;
-        let options = Options { schedule, threads, memory: Some(memory) };
+        let options = Options { schedule, threads, memory: Some(memory), control: None };
         OverBlocks { space: self.space, grain: self.grain, options }
     }
 
@@ -159,8 +160,16 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     where
         F: Fn([Range<usize>; N]) + Sync,
     {
+        certain(self.run_for_each_block(f));
+    }
+
+    #[inline]
+    pub(crate) fn run_for_each_block<F>(self, f: F) -> Result<(), Cancelled>
+    where
+        F: Fn([Range<usize>; N]) + Sync,
+    {
         let (grain, Self { space, options, .. }) = (self.sides(), self);
-        crate::run(|w| loops::for_each_block(w, space, grain, &options, &f));
+        crate::run(|w| loops::for_each_block(w, space, grain, &options, &f))
     }
 
     /// Calls `f` with every point, row by row within a block.
@@ -177,6 +186,17 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// `op` must be associative and commutative, since blocks have no natural order, and `identity()` its neutral element.
     #[inline]
     pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> A
+    where
+        A: Send,
+        M: Fn([usize; N]) -> A + Sync,
+        Z: Fn() -> A + Sync,
+        F: Fn(A, A) -> A + Sync,
+    {
+        certain(self.run_map_reduce(map, identity, op))
+    }
+
+    #[inline]
+    pub(crate) fn run_map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> Result<A, Cancelled>
     where
         A: Send,
         M: Fn([usize; N]) -> A + Sync,
@@ -207,7 +227,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
 /// Calls `f` with every point of a block, the last dimension being the fastest.
 #[inline]
-fn points<const N: usize>(block: &[Range<usize>; N], mut f: impl FnMut([usize; N])) {
+pub(crate) fn points<const N: usize>(block: &[Range<usize>; N], mut f: impl FnMut([usize; N])) {
     let Some(fastest) = N.checked_sub(1) else { return f([0; N]) };
     if block.iter().any(Range::is_empty) {
         return;

@@ -1,6 +1,7 @@
 //! Skeletons that combine items: `reduce`, `map_reduce` and `scan`.
 
-use crate::over::Over;
+use crate::over::{Over, certain};
+use sinew_core::Cancelled;
 use sinew_core::data::{Items, ReadItems};
 use sinew_core::loops::{self, Kind};
 use std::borrow::Borrow;
@@ -51,6 +52,17 @@ impl<I: Items> Over<'_, I> {
         Z: Fn() -> A + Sync,
         F: Fn(A, A) -> A + Sync,
     {
+        certain(self.run_map_reduce(map, identity, op))
+    }
+
+    #[inline]
+    pub(crate) fn run_map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> Result<A, Cancelled>
+    where
+        A: Send,
+        M: Fn(I::Item) -> A + Sync,
+        Z: Fn() -> A + Sync,
+        F: Fn(A, A) -> A + Sync,
+    {
         let fold = |partial, item| op(partial, map(item));
         let Self { items, options, reproducible } = self;
         if !reproducible {
@@ -58,8 +70,8 @@ impl<I: Items> Over<'_, I> {
         }
         let size = items.length().div_ceil(BLOCKS).max(1);
         let block = |piece: I::Piece| piece.fold(identity(), fold);
-        let partials = crate::run(|w| loops::map_blocks(w, items, size, &options, block));
-        combine_pairs(partials, &op).unwrap_or_else(identity)
+        let partials = crate::run(|w| loops::map_blocks(w, items, size, &options, block))?;
+        Ok(combine_pairs(partials, &op).unwrap_or_else(identity))
     }
 
     /// For each item, `init` combined with all items up to and including it.
@@ -80,7 +92,7 @@ impl<I: Items> Over<'_, I> {
         A: Clone + Send + Sync,
         F: Fn(A, A) -> A + Sync,
     {
-        self.prefixes(Kind::Inclusive, init, op)
+        certain(self.run_scan(Kind::Inclusive, init, op))
     }
 
     /// For each item, `init` combined with all items before it.
@@ -97,10 +109,10 @@ impl<I: Items> Over<'_, I> {
         A: Clone + Send + Sync,
         F: Fn(A, A) -> A + Sync,
     {
-        self.prefixes(Kind::Exclusive, init, op)
+        certain(self.run_scan(Kind::Exclusive, init, op))
     }
 
-    fn prefixes<A, F>(self, kind: Kind, init: A, op: F) -> Vec<A>
+    pub(crate) fn run_scan<A, F>(self, kind: Kind, init: A, op: F) -> Result<Vec<A>, Cancelled>
     where
         I: ReadItems,
         I::Item: Borrow<A>,

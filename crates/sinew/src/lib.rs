@@ -65,6 +65,7 @@
 //! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
+//! | `controlled` | the same, changed while they run: [`Control`] |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
@@ -72,6 +73,7 @@
 //! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is the crate `sinew-core`.
 
 mod blocks;
+mod controlled;
 mod divide;
 mod fold;
 mod over;
@@ -79,6 +81,7 @@ mod sort;
 pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
+pub use controlled::{Controlled, ControlledBlocks};
 pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
 pub use sinew_core::data::{
@@ -89,8 +92,8 @@ pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Counters, Pool, Profile, Scope, ScopeBuilder, StackKind, Victims, Wait, Worker,
-    join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Control, Counters, Pool, Profile, Scope, ScopeBuilder, Snapshot,
+    StackKind, Stopped, Victims, Wait, Worker, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
@@ -107,7 +110,7 @@ pub mod profile {
 pub mod prelude {
     pub use crate::worklist::Worklist;
     pub use crate::{
-        DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement, Pool, Schedule,
-        Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, over,
+        Cancelled, Control, DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement,
+        Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, over,
     };
 }

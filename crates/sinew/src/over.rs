@@ -3,6 +3,7 @@
 use sinew_core::data::{Chunk, Enumerate, IntoItems, Items, Zip};
 use sinew_core::loops::{self, Options};
 use sinew_core::source::LoopMemory;
+use sinew_core::{Cancelled, Stopped};
 use sinew_policy::chunk::Schedule;
 
 /// Begins a skeleton over `data`: a reference to a slice, vector or array, or a range of integers.
@@ -86,7 +87,8 @@ impl<'m, I: Items> Over<'m, I> {
     /// ```
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I> {
         let Self { items, options: Options { schedule, threads, .. }, reproducible } = self;
-        Over { items, options: Options { schedule, threads, memory: Some(memory) }, reproducible }
+        let options = Options { schedule, threads, memory: Some(memory), control: None };
+        Over { items, options, reproducible }
     }
 
     /// At most so many workers take part, the caller included; all of the pool by default.
@@ -165,8 +167,16 @@ impl<'m, I: Items> Over<'m, I> {
     where
         F: Fn(I::Item) + Sync,
     {
+        certain(self.run_for_each(f));
+    }
+
+    #[inline]
+    pub(crate) fn run_for_each<F>(self, f: F) -> Result<(), Cancelled>
+    where
+        F: Fn(I::Item) + Sync,
+    {
         let Self { items, options, .. } = self;
-        crate::run(|w| loops::for_each(w, items, &options, &f));
+        crate::run(|w| loops::for_each(w, items, &options, &f))
     }
 
     /// Calls `f` with items until one call fails.
@@ -185,6 +195,15 @@ impl<'m, I: Items> Over<'m, I> {
         E: Send,
         F: Fn(I::Item) -> Result<(), E> + Sync,
     {
+        self.run_try_for_each(f).map_err(failure)
+    }
+
+    #[inline]
+    pub(crate) fn run_try_for_each<E, F>(self, f: F) -> Result<(), Stopped<E>>
+    where
+        E: Send,
+        F: Fn(I::Item) -> Result<(), E> + Sync,
+    {
         let Self { items, options, .. } = self;
         crate::run(|w| loops::try_for_each(w, items, &options, &f))
     }
@@ -196,6 +215,15 @@ impl<'m, I: Items> Over<'m, I> {
     /// One allocation for the vector, and small records of what was written if `R` has drop glue.
     #[inline]
     pub fn map<R, F>(self, f: F) -> Vec<R>
+    where
+        R: Send,
+        F: Fn(I::Item) -> R + Sync,
+    {
+        certain(self.run_map(f))
+    }
+
+    #[inline]
+    pub(crate) fn run_map<R, F>(self, f: F) -> Result<Vec<R>, Cancelled>
     where
         R: Send,
         F: Fn(I::Item) -> R + Sync,
@@ -221,6 +249,16 @@ impl<'m, I: Items> Over<'m, I> {
         E: Send,
         F: Fn(I::Item) -> Result<R, E> + Sync,
     {
+        self.run_try_map(f).map_err(failure)
+    }
+
+    #[inline]
+    pub(crate) fn run_try_map<R, E, F>(self, f: F) -> Result<Vec<R>, Stopped<E>>
+    where
+        R: Send,
+        E: Send,
+        F: Fn(I::Item) -> Result<R, E> + Sync,
+    {
         let Self { items, options, .. } = self;
         crate::run(|w| loops::try_map(w, items, &options, &f))
     }
@@ -240,4 +278,24 @@ impl<'m, I: Items> Over<'m, I> {
     {
         self.map(|item| f(item, table))
     }
+}
+
+/// What a skeleton without a control answers.
+#[inline]
+pub(crate) fn certain<T>(answer: Result<T, Cancelled>) -> T {
+    answer.unwrap_or_else(|Cancelled| nobody_cancels())
+}
+
+/// Why a skeleton without a control has failed.
+#[inline]
+fn failure<E>(stopped: Stopped<E>) -> E {
+    match stopped {
+        Stopped::Failed(error) => error,
+        Stopped::Cancelled => nobody_cancels(),
+    }
+}
+
+#[cold]
+fn nobody_cancels() -> ! {
+    unreachable!("a skeleton is cancelled by its control only, and this one has none")
 }

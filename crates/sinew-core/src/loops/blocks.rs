@@ -5,7 +5,7 @@
 
 use super::driver::{Options, drive};
 use super::split::split;
-use crate::Worker;
+use crate::{Cancelled, Worker};
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::{Block, Grid, Splitter, halves, volume};
 use sinew_sync::lock::Mutex;
@@ -13,6 +13,10 @@ use std::ops::{ControlFlow, Range};
 
 /// Calls `f` with disjoint blocks that cover `space`, in no particular order. No block has a side longer than its `grain` (0 counts as 1),
 /// except with [`Schedule::Adaptive`], where a grain only ends the cutting.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; not every block has been visited then.
 ///
 /// # Panics
 ///
@@ -28,18 +32,22 @@ pub fn for_each_block<const N: usize>(
     grain: [usize; N],
     options: &Options,
     f: impl Fn(Block<N>) + Sync,
-) {
+) -> Result<(), Cancelled> {
     let piece = |(): &mut (), block| {
         f(block);
         ControlFlow::Continue(())
     };
-    drive_blocks(w, space, grain, options, || (), piece);
+    drive_blocks(w, space, grain, options, || (), piece)
 }
 
 /// Folds disjoint blocks that cover `space` into one value.
 ///
 /// `identity()` begins each partial result, `fold` adds a block to one, `combine` joins two, in any order: it must be associative and
 /// commutative.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; partial results are dropped.
 ///
 /// # Panics
 ///
@@ -57,7 +65,7 @@ pub fn fold_blocks<const N: usize, A: Send>(
     identity: impl Fn() -> A + Sync,
     fold: impl Fn(A, Block<N>) -> A + Sync,
     combine: impl Fn(A, A) -> A,
-) -> A {
+) -> Result<A, Cancelled> {
     let partials = Mutex::new(Vec::new());
     let enter = || Partial { value: None, all: &partials };
     let piece = |partial: &mut Partial<'_, A>, block| {
@@ -65,8 +73,8 @@ pub fn fold_blocks<const N: usize, A: Send>(
         partial.value = Some(fold(value, block));
         ControlFlow::Continue(())
     };
-    drive_blocks(w, space, grain, options, enter, piece);
-    partials.into_inner().into_iter().reduce(combine).unwrap_or_else(identity)
+    drive_blocks(w, space, grain, options, enter, piece)?;
+    Ok(partials.into_inner().into_iter().reduce(combine).unwrap_or_else(identity))
 }
 
 /// A participant's partial result.
@@ -89,12 +97,14 @@ fn drive_blocks<const N: usize, L, E, P>(
     options: &Options,
     enter: E,
     piece: P,
-) where
+) -> Result<(), Cancelled>
+where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
 {
     if let Some((splitter, _)) = options.splitter(w) {
-        return split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
+        split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
+        return Ok(());
     }
     if let Schedule::Adaptive { .. } = options.schedule {
         // Joins would let everybody in: the same pieces, cut beforehand.
@@ -103,7 +113,7 @@ fn drive_blocks<const N: usize, L, E, P>(
         return numbered(w, blocks.len(), &options, enter, piece, |number| blocks[number].clone());
     }
     let Some(grid) = Grid::new(space.clone(), grain) else { too_many(&space, &grain) };
-    numbered(w, grid.len(), options, enter, piece, |number| grid.block(number));
+    numbered(w, grid.len(), options, enter, piece, |number| grid.block(number))
 }
 
 /// A loop over the numbers of blocks.
@@ -115,7 +125,8 @@ fn numbered<const N: usize, L, E, P>(
     enter: E,
     piece: P,
     block: impl Fn(usize) -> Block<N> + Sync,
-) where
+) -> Result<(), Cancelled>
+where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
 {
@@ -126,7 +137,7 @@ fn numbered<const N: usize, L, E, P>(
     };
     let piece =
         |local: &mut L, mut numbers: Range<usize>| numbers.try_for_each(|number| piece(local, block(number)));
-    drive(w, blocks, &Options { schedule, ..*options }, enter, piece);
+    drive(w, blocks, &Options { schedule, ..*options }, enter, piece)
 }
 
 /// The pieces that `splitter` makes of `space` when nobody steals.

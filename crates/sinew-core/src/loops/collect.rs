@@ -2,11 +2,15 @@
 
 use super::driver::{Options, drive};
 use super::visit::FirstError;
-use crate::Worker;
 use crate::data::{Items, Output};
+use crate::{Cancelled, Stopped, Worker};
 use std::ops::{ControlFlow, Range};
 
 /// `f` of every item, in order.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; results that exist by then are dropped.
 ///
 /// # Panics
 ///
@@ -22,22 +26,22 @@ pub fn map<I: Items, R: Send>(
     items: I,
     options: &Options,
     f: impl Fn(I::Item) -> R + Sync,
-) -> Vec<R> {
+) -> Result<Vec<R>, Cancelled> {
     let output = Output::new(items.length());
     let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
         // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so nobody else asks.
         unsafe { writer.fill(range.clone(), items.piece(range).map(&f)) };
         ControlFlow::Continue(())
     };
-    drive(w, items.length(), options, || output.writer(), piece);
-    complete(output)
+    drive(w, items.length(), options, || output.writer(), piece)?;
+    Ok(complete(output))
 }
 
 /// `f` of every item, in order, or the first error that was met.
 ///
 /// # Errors
 ///
-/// The error of `f`; results that exist by then are dropped.
+/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one; results that exist by then are dropped.
 ///
 /// # Panics
 ///
@@ -48,7 +52,7 @@ pub fn try_map<I: Items, R: Send, E: Send>(
     items: I,
     options: &Options,
     f: impl Fn(I::Item) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E> {
+) -> Result<Vec<R>, Stopped<E>> {
     let (output, first) = (Output::new(items.length()), FirstError::default());
     let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
         // SAFETY: as in `map`.
@@ -57,12 +61,16 @@ pub fn try_map<I: Items, R: Send, E: Send>(
             ControlFlow::Break(error) => first.keep(error),
         }
     };
-    drive(w, items.length(), options, || output.writer(), piece);
-    first.into_result()?;
+    let driven = drive(w, items.length(), options, || output.writer(), piece);
+    first.into_result(driven)?;
     Ok(complete(output))
 }
 
 /// `f` of every block of `size` items (the last may be shorter), in order.
+///
+/// # Errors
+///
+/// As [`map`].
 ///
 /// # Panics
 ///
@@ -73,7 +81,7 @@ pub fn map_blocks<I: Items, R: Send>(
     size: usize,
     options: &Options,
     f: impl Fn(I::Piece) -> R + Sync,
-) -> Vec<R> {
+) -> Result<Vec<R>, Cancelled> {
     let (len, blocks) = (items.length(), items.length().div_ceil(size));
     // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block once.
     map(w, 0..blocks, options, |number| f(unsafe { items.piece(block(number, size, len)) }))

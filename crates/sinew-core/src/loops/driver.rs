@@ -15,10 +15,11 @@
 //!
 //! One join, and no allocation, for the loop; a claim, two loads and a counter a chunk.
 
+use super::controlled::{self, Chunks};
 use super::ending::Ending;
 use super::split::split;
-use crate::Worker;
 use crate::source::{LoopMemory, Source};
+use crate::{Cancelled, Control, Worker};
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::split::Splitter;
 use sinew_sync::atomic::spin_loop;
@@ -34,11 +35,13 @@ pub struct Options<'m> {
     pub threads: usize,
     /// What its runs remember, for the schedules that make use of it.
     pub memory: Option<&'m LoopMemory>,
+    /// What may change all this while it runs.
+    pub control: Option<&'m Control>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None }
+        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None, control: None }
     }
 }
 
@@ -46,16 +49,18 @@ impl Options<'_> {
     /// How many workers can take part in a loop of `n` iterations on the pool of `w`.
     #[inline]
     pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
-        self.threads.min(w.max_workers()).min(Source::pieces(self.schedule, n)).max(1)
+        // A control may call any number.
+        let threads = if self.control.is_some() { usize::MAX } else { self.threads };
+        threads.min(w.max_workers()).min(Source::pieces(self.schedule, n)).max(1)
     }
 
     /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
     ///
-    /// `None` for other schedules, and if not all workers may take part, for a join keeps nobody away.
+    /// `None` for other schedules, and if not all workers may take part or their number may change, for a join keeps nobody away.
     #[inline]
     pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
         match self.schedule {
-            _ if self.threads < w.max_workers() => None,
+            _ if self.threads < w.max_workers() || self.control.is_some() => None,
             Schedule::Simple { grain } => Some((Splitter::Simple, grain)),
             Schedule::Adaptive { grain } => Some((Splitter::adaptive(w.max_workers()), grain)),
             _ => None,
@@ -68,11 +73,55 @@ impl Options<'_> {
 /// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that answers `Break` stops the
 /// loop.
 ///
+/// # Errors
+///
+/// If the loop has a control that was cancelled before all was done.
+///
 /// # Panics
 ///
 /// With the payload of the first body that panicked, after all participants have left.
 #[inline]
-pub(super) fn drive<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
+pub(super) fn drive<L, E, P>(
+    w: &Worker,
+    n: usize,
+    options: &Options,
+    enter: E,
+    piece: P,
+) -> Result<(), Cancelled>
+where
+    E: Fn() -> L + Sync,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+{
+    if let Some(control) = options.control {
+        let session = |chunks: &mut Chunks<'_>| take_part(chunks, &enter, &piece);
+        return controlled::run(w, n, options, control, &session);
+    }
+    drive_freely(w, n, options, enter, piece);
+    Ok(())
+}
+
+/// What one participant does in a loop with a control.
+fn take_part<L, E, P>(chunks: &mut Chunks<'_>, enter: &E, piece: &P)
+where
+    E: Fn() -> L,
+    P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
+{
+    let Some(mut range) = chunks.next() else { return };
+    let mut local = enter();
+    loop {
+        if piece(&mut local, range).is_break() {
+            chunks.stop();
+        }
+        match chunks.next() {
+            Some(next) => range = next,
+            None => return,
+        }
+    }
+}
+
+/// A loop without a control.
+#[inline]
+fn drive_freely<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
 where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,

@@ -4,8 +4,8 @@
 //! the order of the items, so `combine` needs to be associative but not commutative.
 
 use super::driver::{Options, drive};
-use crate::Worker;
 use crate::data::Items;
+use crate::{Cancelled, Worker};
 use sinew_sync::lock::Mutex;
 use std::ops::{ControlFlow, Range};
 
@@ -13,6 +13,10 @@ use std::ops::{ControlFlow, Range};
 ///
 /// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two that are neighbours. How the
 /// items are divided depends on the schedule and on who comes to help.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; partial results are dropped.
 ///
 /// # Panics
 ///
@@ -30,7 +34,7 @@ pub fn fold<I: Items, A: Send>(
     identity: impl Fn() -> A + Sync,
     fold: impl Fn(A, I::Item) -> A + Sync,
     combine: impl Fn(A, A) -> A,
-) -> A {
+) -> Result<A, Cancelled> {
     let partials = Mutex::new(Vec::<Run<A>>::new());
     let enter = || Partial { current: None, end: 0, earlier: Vec::new(), all: &partials };
     let piece = |partial: &mut Partial<'_, A>, range: Range<usize>| {
@@ -43,10 +47,10 @@ pub fn fold<I: Items, A: Send>(
         partial.current = Some(Run { start, value });
         ControlFlow::Continue(())
     };
-    drive(w, items.length(), options, enter, piece);
+    drive(w, items.length(), options, enter, piece)?;
     let mut partials = std::mem::take(&mut *partials.lock());
     partials.sort_unstable_by_key(|run| run.start);
-    partials.into_iter().map(|run| run.value).reduce(combine).unwrap_or_else(identity)
+    Ok(partials.into_iter().map(|run| run.value).reduce(combine).unwrap_or_else(identity))
 }
 
 /// A partial result and where its items begin.

@@ -12,6 +12,7 @@
 
 mod blocks;
 mod collect;
+mod controlled;
 mod driver;
 mod ending;
 mod fold;

@@ -8,8 +8,8 @@
 
 use super::collect::{block, complete, map};
 use super::driver::{Options, drive};
-use crate::Worker;
 use crate::data::{Output, ReadItems, Writer};
+use crate::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
 /// What a prefix includes.
@@ -23,10 +23,16 @@ pub enum Kind {
 
 /// Blocks a worker, so that unequal speeds even out.
 const BLOCKS: usize = 4;
+/// The same where the loop can be changed.
+const CONTROLLED: usize = 64;
 
 /// The prefixes of all items, in order, each begun with `init`.
 ///
 /// `blocks` says how many blocks to divide the items into; by default it follows the number of workers.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; prefixes that exist by then are dropped.
 ///
 /// # Panics
 ///
@@ -43,12 +49,18 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     init: A,
     take: impl Fn(I::Item) -> A + Sync,
     op: impl Fn(A, A) -> A + Sync,
-) -> Vec<A> {
+) -> Result<Vec<A>, Cancelled> {
     let (len, workers) = (items.length(), options.participants(w, items.length()));
-    let blocks = blocks.unwrap_or(if workers == 1 { 1 } else { BLOCKS * workers }).clamp(1, len.max(1));
+    let blocks = blocks.unwrap_or_else(|| match options.control {
+        // A block is as much as a change has to wait for.
+        Some(_) => CONTROLLED * workers,
+        None if workers == 1 => 1,
+        None => BLOCKS * workers,
+    });
+    let blocks = blocks.clamp(1, len.max(1));
     let size = len.div_ceil(blocks).max(1);
     let blocks = len.div_ceil(size);
-    let begins = begins(w, &items, size, blocks, options, init, &take, &op);
+    let begins = begins(w, &items, size, blocks, options, init, &take, &op)?;
     let output = Output::new(len);
     let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
         for number in range {
@@ -62,8 +74,8 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
         }
         ControlFlow::Continue(())
     };
-    drive(w, blocks, options, || output.writer(), piece);
-    complete(output)
+    drive(w, blocks, options, || output.writer(), piece)?;
+    Ok(complete(output))
 }
 
 /// What each block begins with: `init` and all blocks before it.
@@ -77,19 +89,19 @@ fn begins<I: ReadItems, A: Clone + Send + Sync>(
     init: A,
     take: &(impl Fn(I::Item) -> A + Sync),
     op: &(impl Fn(A, A) -> A + Sync),
-) -> Vec<A> {
+) -> Result<Vec<A>, Cancelled> {
     let sum = |number| {
         // SAFETY: a full block below the length, of items that may be asked again.
         unsafe { items.piece(block(number, size, items.length())) }.map(take).reduce(op)
     };
     // Nothing comes after the last block.
-    let sums = map(w, 0..blocks.saturating_sub(1), options, sum);
+    let sums = map(w, 0..blocks.saturating_sub(1), options, sum)?;
     let mut begins = Vec::with_capacity(blocks);
     begins.push(init);
     for sum in sums.into_iter().flatten() {
         begins.push(op(begins[begins.len() - 1].clone(), sum));
     }
-    begins
+    Ok(begins)
 }
 
 /// The prefixes of `values`, begun with `begin`.

@@ -5,14 +5,14 @@
 
 use super::{Options, fold, fold_blocks, for_each, map, try_for_each};
 use crate::source::LoopMemory;
-use crate::{Pool, Worker};
+use crate::{Pool, Stopped, Worker};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::{Config, Runner};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-const SCHEDULES: [Schedule; 6] = [
+pub(super) const SCHEDULES: [Schedule; 6] = [
     Schedule::Stealing,
     Schedule::Static,
     Schedule::Dynamic { chunk: 2 },
@@ -26,7 +26,10 @@ fn explore(test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static) {
     explore_with(&SCHEDULES, test);
 }
 
-fn explore_with(schedules: &[Schedule], test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static) {
+pub(super) fn explore_with(
+    schedules: &[Schedule],
+    test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static,
+) {
     let iterations =
         std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(500);
     for &schedule in schedules {
@@ -48,7 +51,8 @@ fn shuttle_each_index_is_visited_once_before_the_loop_returns() {
         let visits: [AtomicU32; 7] = std::array::from_fn(|_| AtomicU32::new(0));
         for_each(w, 0..visits.len(), options, |index| {
             visits[index].fetch_add(1, Ordering::Relaxed);
-        });
+        })
+        .unwrap();
         assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
     });
 }
@@ -57,7 +61,7 @@ fn shuttle_each_index_is_visited_once_before_the_loop_returns() {
 #[test]
 fn shuttle_what_helpers_made_is_the_callers() {
     explore(|w, options| {
-        let strings = map(w, 0..6_usize, options, |index| index.to_string());
+        let strings = map(w, 0..6_usize, options, |index| index.to_string()).unwrap();
         assert_eq!(strings.concat(), "012345");
         let list = fold(
             w,
@@ -66,7 +70,8 @@ fn shuttle_what_helpers_made_is_the_callers() {
             Vec::new,
             |list, item| [list, vec![item]].concat(),
             |a, b| [a, b].concat(),
-        );
+        )
+        .unwrap();
         assert_eq!(list, [0, 1, 2, 3, 4, 5]);
     });
 }
@@ -82,19 +87,22 @@ fn shuttle_nested_loops_end_also_by_panics_and_errors() {
                 for_each(w, 0..2_u32, &options, |column| {
                     sum.fetch_add(2 * row + column, Ordering::Relaxed);
                 })
+                .unwrap()
             });
-        });
+        })
+        .unwrap();
         assert_eq!(sum.load(Ordering::Relaxed), 6);
         assert_eq!(
             try_for_each(w, 0..5_u8, &options, |index| if index == 3 { Err(index) } else { Ok(()) }),
-            Err(3)
+            Err(Stopped::Failed(3))
         );
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             for_each(w, 0..4_u8, &options, |index| {
                 if index == 2 {
                     std::panic::resume_unwind(Box::new(index));
                 }
-            });
+            })
+            .unwrap();
         }));
         assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&2_u8));
     });
@@ -110,7 +118,8 @@ fn shuttle_runs_with_a_memory_visit_each_index_once() {
             let visits: [AtomicU32; 9] = std::array::from_fn(|_| AtomicU32::new(0));
             for_each(w, 0..visits.len(), &options, |index| {
                 visits[index].fetch_add(1, Ordering::Relaxed);
-            });
+            })
+            .unwrap();
             assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1), "run {run}");
         }
     });
@@ -122,6 +131,6 @@ fn shuttle_blocks_are_folded_once() {
     let schedules = [Schedule::Adaptive { grain: 1 }, Schedule::Simple { grain: 1 }, Schedule::Affinity];
     explore_with(&schedules, |w, options| {
         let area = |sum, [rows, columns]: [std::ops::Range<usize>; 2]| sum + rows.len() * columns.len();
-        assert_eq!(fold_blocks(w, [0..3, 0..4], [1, 2], options, || 0, area, |a, b| a + b), 12);
+        assert_eq!(fold_blocks(w, [0..3, 0..4], [1, 2], options, || 0, area, |a, b| a + b).unwrap(), 12);
     });
 }

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::data::{Enumerate, IntoItems};
 use crate::source::LoopMemory;
-use crate::{Pool, Worker};
+use crate::{Pool, Stopped, Worker};
 use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ fn any_options() -> impl Strategy<Value = Options<'static>> {
     ];
     // The whole pool may take part as often as not: schedules that cut in halves go another way then.
     let threads = prop_oneof![Just(usize::MAX), 0..6_usize];
-    (schedule, threads).prop_map(|(schedule, threads)| Options { schedule, threads, memory: None })
+    (schedule, threads).prop_map(|(schedule, threads)| Options { schedule, threads, ..Options::default() })
 }
 
 proptest! {
@@ -35,7 +35,7 @@ proptest! {
     #[test]
     fn every_item_is_visited_once(n in 0..3_000_usize, options in any_options()) {
         let mut visits = vec![0_u32; n];
-        crate::run(|w| for_each(w, (&mut visits).into_items(), &options, |visits| *visits += 1));
+        crate::run(|w| for_each(w, (&mut visits).into_items(), &options, |visits| *visits += 1).unwrap());
         prop_assert!(visits.iter().all(|&visits| visits == 1));
         prop_assert_eq!(crate::run(|w| try_for_each(w, 0..n, &options, |_| Ok::<_, ()>(()))), Ok(()));
     }
@@ -43,12 +43,12 @@ proptest! {
     /// Would miss: a result in the wrong place.
     #[test]
     fn results_are_in_the_order_of_the_items(n in 0..3_000_usize, size in 1..100_usize, options in any_options()) {
-        let numbers = crate::run(|w| map(w, 0..n, &options, |number| number.to_string()));
+        let numbers = crate::run(|w| map(w, 0..n, &options, |number| number.to_string()).unwrap());
         let expected: Vec<String> = (0..n).map(|number| number.to_string()).collect();
         prop_assert_eq!(&numbers, &expected);
         let same = crate::run(|w| try_map(w, (&numbers).into_items(), &options, |text| text.parse::<usize>()));
         prop_assert_eq!(same, Ok((0..n).collect::<Vec<_>>()));
-        let sums = crate::run(|w| map_blocks(w, 0..n, size, &options, |block| block.sum::<usize>()));
+        let sums = crate::run(|w| map_blocks(w, 0..n, size, &options, |block| block.sum::<usize>()).unwrap());
         let expected: Vec<usize> = (0..n).collect::<Vec<_>>().chunks(size).map(|block| block.iter().sum()).collect();
         prop_assert_eq!(sums, expected);
     }
@@ -58,7 +58,7 @@ proptest! {
     fn folding_keeps_the_order(n in 0..2_000_u32, options in any_options()) {
         let append = |mut left: Vec<u32>, mut right: Vec<u32>| { left.append(&mut right); left };
         let push = |mut list: Vec<u32>, item| { list.push(item); list };
-        let list = crate::run(|w| fold(w, 0..n, &options, Vec::new, push, append));
+        let list = crate::run(|w| fold(w, 0..n, &options, Vec::new, push, append).unwrap());
         prop_assert!(list.into_iter().eq(0..n));
     }
 
@@ -71,7 +71,7 @@ proptest! {
         let hash = |text: String| (text.len() as u64, text.bytes().fold(7_u64, |hash, byte| hash * 31 % 1_000_007 + u64::from(byte)));
         let run = |kind| {
             let strings = crate::run(|w| {
-                scan(w, (&letters).into_items(), &options, (kind, blocks), "-".to_owned(), String::clone, |a, b| a + &b)
+                scan(w, (&letters).into_items(), &options, (kind, blocks), "-".to_owned(), String::clone, |a, b| a + &b).unwrap()
             });
             strings.into_iter().map(hash).collect::<Vec<_>>()
         };
@@ -91,8 +91,8 @@ proptest! {
     fn the_first_error_ends_the_loop(n in 1..2_000_usize, bad in any::<prop::sample::Index>(), options in any_options()) {
         let bad = bad.index(n);
         let fail = |number: usize| if number == bad { Err(number) } else { Ok(vec![number]) };
-        prop_assert_eq!(crate::run(|w| try_map(w, 0..n, &options, fail)), Err(bad));
-        prop_assert_eq!(crate::run(|w| try_for_each(w, 0..n, &options, |number| fail(number).map(drop))), Err(bad));
+        prop_assert_eq!(crate::run(|w| try_map(w, 0..n, &options, fail)), Err(Stopped::Failed(bad)));
+        prop_assert_eq!(crate::run(|w| try_for_each(w, 0..n, &options, |number| fail(number).map(drop))), Err(Stopped::Failed(bad)));
     }
 
     /// Would miss: a panic that is lost, a payload that is changed, and a body that runs on after the caller unwinds.
@@ -108,7 +108,7 @@ proptest! {
                     std::panic::panic_any(number);
                 }
                 inside.fetch_sub(1, Ordering::Relaxed);
-            }));
+            }).unwrap());
         }));
         let payload = result.unwrap_err();
         prop_assert_eq!(payload.downcast_ref(), Some(&bad));
@@ -138,16 +138,17 @@ fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
                 for_each(w, 0..n, &options, |index| {
                     std::hint::black_box(cost(index));
                     visits[index].fetch_add(1, Ordering::Relaxed);
-                });
+                })
+                .unwrap();
                 assert!(
                     visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1),
                     "{schedule}, run {run}"
                 );
                 if run % 7 == 3 {
                     let fail = |index| if index == run * 80 { Err(index) } else { Ok(()) };
-                    assert_eq!(try_for_each(w, 0..n, &options, fail), Err(run * 80));
+                    assert_eq!(try_for_each(w, 0..n, &options, fail), Err(Stopped::Failed(run * 80)));
                     let panicked = catch_unwind(AssertUnwindSafe(|| {
-                        for_each(w, 0..n, &options, |index| assert_ne!(index, 77, "planned"));
+                        for_each(w, 0..n, &options, |index| assert_ne!(index, 77, "planned")).unwrap();
                     }));
                     assert!(panicked.is_err());
                 }
@@ -168,9 +169,11 @@ fn nested_loops_may_share_a_memory() {
                 crate::run(|w| {
                     for_each(w, 0..30_usize, &options, |column| {
                         sum.fetch_add(row * 30 + column, Ordering::Relaxed);
-                    });
+                    })
+                    .unwrap();
                 });
-            });
+            })
+            .unwrap();
             assert_eq!(sum.into_inner(), 900 * 899 / 2);
         }
     });
@@ -192,10 +195,10 @@ proptest! {
             for i in i {
                 j.clone().for_each(|j| { visits[(i - 3) * columns + j - 5].fetch_add(1, Ordering::Relaxed); });
             }
-        }));
+        }).unwrap());
         prop_assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
         let area = |sum, [i, j]: [std::ops::Range<usize>; 2]| sum + i.len() * j.len();
-        let sum = crate::run(|w| fold_blocks(w, space(), grain, &options, || 0, area, |a, b| a + b));
+        let sum = crate::run(|w| fold_blocks(w, space(), grain, &options, || 0, area, |a, b| a + b).unwrap());
         prop_assert_eq!(sum, rows * columns);
     }
 
@@ -209,7 +212,7 @@ proptest! {
                 let hit = i.contains(&(bad / 20)) && j.contains(&(bad % 20));
                 inside.fetch_sub(1, Ordering::Relaxed);
                 if hit { std::panic::panic_any(bad); }
-            }));
+            }).unwrap());
         }));
         let payload = result.unwrap_err();
         prop_assert_eq!(payload.downcast_ref(), Some(&bad));
@@ -222,7 +225,7 @@ proptest! {
 #[should_panic(expected = "give a larger grain")]
 fn more_blocks_than_can_be_counted_are_refused() {
     let long = 0..usize::MAX;
-    crate::run(|w| for_each_block(w, [long.clone(), long], [1, 1], &Options::default(), |_| ()));
+    crate::run(|w| for_each_block(w, [long.clone(), long], [1, 1], &Options::default(), |_| ()).unwrap());
 }
 
 /// Would miss: loops inside loops that mix up their sources or wait for each other.
@@ -235,9 +238,11 @@ fn loops_nest() {
             crate::run(|w| {
                 for_each(w, 0..20_usize, &options, |column| {
                     visits[row * 20 + column].fetch_add(1, Ordering::Relaxed);
-                });
+                })
+                .unwrap();
             });
-        });
+        })
+        .unwrap();
     });
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
 }
@@ -250,6 +255,7 @@ fn numbers_belong_to_their_items() {
     crate::run(|w| {
         for_each(w, Enumerate::new((&data).into_items()), &options, |(number, item)| {
             assert_eq!(number, *item);
-        });
+        })
+        .unwrap();
     });
 }

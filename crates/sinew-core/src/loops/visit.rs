@@ -1,12 +1,16 @@
 //! A function for each item.
 
 use super::driver::{Options, drive};
-use crate::Worker;
 use crate::data::Items;
+use crate::{Cancelled, Stopped, Worker};
 use sinew_sync::lock::Mutex;
 use std::ops::ControlFlow;
 
 /// Calls `f` with every item, in no particular order.
+///
+/// # Errors
+///
+/// [`Cancelled`] by the control, if there is one; not every item has been visited then.
 ///
 /// # Panics
 ///
@@ -16,20 +20,26 @@ use std::ops::ControlFlow;
 ///
 /// No allocation. One join for the loop; a claim, two loads and a counter a chunk.
 #[inline]
-pub fn for_each<I: Items>(w: &Worker, items: I, options: &Options, f: impl Fn(I::Item) + Sync) {
+pub fn for_each<I: Items>(
+    w: &Worker,
+    items: I,
+    options: &Options,
+    f: impl Fn(I::Item) + Sync,
+) -> Result<(), Cancelled> {
     let piece = |(): &mut (), range| {
         // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so nobody else asks.
         unsafe { items.piece(range) }.for_each(&f);
         ControlFlow::Continue(())
     };
-    drive(w, items.length(), options, || (), piece);
+    drive(w, items.length(), options, || (), piece)
 }
 
 /// Calls `f` with items until one call fails, and answers the first error that was met.
 ///
 /// # Errors
 ///
-/// The error of `f`. Items not yet visited are left out; of those of other participants, any number.
+/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one. Items not yet visited are left out; of those of other participants, any
+/// number.
 ///
 /// # Panics
 ///
@@ -40,7 +50,7 @@ pub fn try_for_each<I: Items, E: Send>(
     items: I,
     options: &Options,
     f: impl Fn(I::Item) -> Result<(), E> + Sync,
-) -> Result<(), E> {
+) -> Result<(), Stopped<E>> {
     let first = FirstError::default();
     let piece = |(): &mut (), range| {
         // SAFETY: as in `for_each`.
@@ -49,8 +59,8 @@ pub fn try_for_each<I: Items, E: Send>(
             Err(error) => first.keep(error),
         }
     };
-    drive(w, items.length(), options, || (), piece);
-    first.into_result()
+    let driven = drive(w, items.length(), options, || (), piece);
+    first.into_result(driven)
 }
 
 /// The first error that any participant met.
@@ -73,8 +83,11 @@ impl<E> FirstError<E> {
         ControlFlow::Break(())
     }
 
-    pub(super) fn into_result(self) -> Result<(), E> {
-        let error = self.0.lock().take();
-        error.map_or(Ok(()), Err)
+    /// What came of a loop that has ended as `driven` says. An error beats the cancellation, which it may have caused.
+    pub(super) fn into_result(self, driven: Result<(), Cancelled>) -> Result<(), Stopped<E>> {
+        match self.0.into_inner() {
+            Some(error) => Err(Stopped::Failed(error)),
+            None => Ok(driven?),
+        }
     }
 }

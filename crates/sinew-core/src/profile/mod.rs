@@ -42,7 +42,7 @@ mod tests;
 
 pub(crate) use activity::Activity;
 pub(crate) use books::Books;
-pub(crate) use fork::Fork;
+pub(crate) use fork::{Fork, Pieces};
 pub(crate) use paths::{DEFAULT_BURDENS, Interrupted, Paths};
 pub(crate) use pool::Profiling;
 pub(crate) use scope::ScopePaths;

@@ -140,6 +140,11 @@ impl Dealt {
         self.ranges.is_exhausted()
     }
 
+    /// Whether the seat's word was closed.
+    pub fn is_closed(&self, seat: usize) -> bool {
+        self.ranges.is_closed(seat)
+    }
+
     /// Takes every range.
     pub fn close(&self) -> Vec<Range<usize>> {
         let Some(deal) = self.deal() else { return self.ranges.close() };

@@ -26,10 +26,10 @@
 //! Building one for up to [`INLINE`] participants allocates nothing. A claim is one atomic operation, on a cache line
 //! of the participant's own with [`Fixed`], [`Stealing`] and [`Dealt`], on a shared one with the others.
 //!
-//! # Not handled
+//! # Closing
 //!
 //! A thief of [`Stealing`] or [`Dealt`] that holds a stolen range while the source is closed returns it as one claim: the range is not
-//! part of what `close` returns.
+//! part of what `close` returns. [`is_closed`](Source::is_closed) tells the thief, who sees to it that others get their part.
 //!
 //! # Tests
 //!
@@ -184,6 +184,16 @@ impl Source {
             Self::Tapered(source) => source.close().into_iter().collect(),
             Self::Stealing(source) => source.close(),
             Self::Dealt(source) => source.close(),
+        }
+    }
+
+    /// Whether a range that the participant with number `seat` has just [stolen](Self::steal) may be a whole one, which nobody else can steal from, because the
+    /// source was closed before the rest of it could be shared.
+    pub fn is_closed(&self, seat: usize) -> bool {
+        match self {
+            Self::Stealing(source) => source.is_closed(seat),
+            Self::Dealt(source) => source.is_closed(seat),
+            _ => false,
         }
     }
 

@@ -188,6 +188,11 @@ impl Stealing {
         (0..self.words.len()).all(|number| length(self.words.get(number).load(Ordering::Relaxed)) == 0)
     }
 
+    /// Whether the seat's word was closed.
+    pub fn is_closed(&self, seat: usize) -> bool {
+        is_closed(self.words.get(seat).load(Ordering::Relaxed))
+    }
+
     /// Takes every range.
     pub fn close(&self) -> Vec<Range<usize>> {
         self.close_units().map(|(start, end)| self.indices(start, end)).collect()
@@ -196,7 +201,7 @@ impl Stealing {
     /// The same, in units.
     pub(super) fn close_units(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..self.words.len())
-            .map(|number| unpack(self.words.get(number).swap(pack(1, 0), Ordering::Relaxed)))
+            .map(|number| unpack(close(self.words.get(number))))
             .filter(|(start, end)| start < end)
     }
 }
@@ -215,6 +220,14 @@ fn deposit(word: &AtomicU64, seen: u64, range: u64) -> bool {
         return true;
     }
     exchange(word, seen, range).is_ok()
+}
+
+/// What was in the word.
+fn close(word: &AtomicU64) -> u64 {
+    if planted(Bug::OpenSource) {
+        return word.load(Ordering::Relaxed);
+    }
+    word.swap(pack(1, 0), Ordering::Relaxed)
 }
 
 #[inline]

@@ -33,7 +33,7 @@ fn fib(w: &Worker, n: u64) -> u64 {
 }
 
 fn each(w: &Worker, n: usize, body: impl Fn(usize) + Sync) {
-    for_each(w, (0..n).into_items(), &Options::default(), body);
+    for_each(w, (0..n).into_items(), &Options::default(), body).unwrap();
 }
 
 /// What times show comes true some time, however often the machine is busy with something else.

@@ -1,0 +1,313 @@
+//! The handle by which loops are changed while they run.
+//!
+//! A [`Control`] holds wishes: a number of threads, a schedule, an early end. Whoever works on a loop that follows it looks at one word between two
+//! slices of work, and reads the wishes only when that word has changed. So nobody is stopped for a change, and a loop pays a load of a line that
+//! nobody writes. How the wishes are followed is told in `loops::controlled`.
+//!
+//! # Invariants
+//!
+//! - C1: the version changes with every wish that changes, under the lock of the wishes; its lowest bit says that the end is wished, for good.
+//!
+//! # Orderings
+//!
+//! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of that version or later ones, because the lock orders
+//! the store of the version before its own release. The counts are statistics.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sinew_policy::chunk::Schedule;
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::lock::Mutex;
+
+/// Lines that workers count their iterations on, so that they do not write to each other's.
+const LINES: usize = if cfg!(loom) { 1 } else { 16 };
+
+/// In the version: the end is wished.
+const CANCELLED: u64 = 1;
+/// In the version: one change.
+const CHANGE: u64 = 2;
+
+/// A handle to change loops while they run: how many threads, which schedule, whether to go on at all.
+///
+/// Any thread may use it at any time, also one that works on the loop. A change takes effect at the next safe point of each participant: between two
+/// slices of work, which are cut to about 50 µs (or one item, if that takes longer). Nobody is stopped, and no item is visited twice.
+///
+/// Clones are the same handle. Several loops may follow one, nested or one after the other; each of them gets the number of threads.
+///
+/// ```
+/// use sinew_core::Control;
+/// use sinew_policy::chunk::Schedule;
+///
+/// let control = Control::new();
+/// control.set_threads(2);
+/// control.set_schedule(Schedule::Dynamic { chunk: 64 });
+/// assert_eq!(control.snapshot().threads, Some(2));
+/// ```
+#[derive(Clone, Default)]
+pub struct Control {
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    version: CachePadded<AtomicU64>,
+    wishes: Mutex<Wishes>,
+    /// The latest version that somebody works under.
+    followed: AtomicU64,
+    total: AtomicU64,
+    loops: AtomicUsize,
+    working: AtomicUsize,
+    done: [CachePadded<AtomicU64>; LINES],
+}
+
+/// What is wished. `None`: as the loop itself has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    pub(crate) threads: Option<usize>,
+    pub(crate) schedule: Option<Schedule>,
+}
+
+/// What [`Control::snapshot`] answers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Items of all loops that have begun under the control; with nested loops, of the outer and the inner ones.
+    pub total: u64,
+    /// How many of them are done with.
+    pub done: u64,
+    /// Loops under way.
+    pub loops: usize,
+    /// Participants at work in them.
+    pub working: usize,
+    /// The number of threads wished, if any.
+    pub threads: Option<usize>,
+    /// The schedule wished, if any.
+    pub schedule: Option<Schedule>,
+    /// How many changes there have been.
+    pub changes: u64,
+    /// How many of them participants work under already.
+    pub followed: u64,
+    /// Whether the loops are to end.
+    pub cancelled: bool,
+}
+
+impl Snapshot {
+    /// How much is done, from 0 to 1: what a progress bar shows. 1 if there is nothing to do.
+    pub fn fraction(&self) -> f64 {
+        if self.total == 0 { 1.0 } else { self.done as f64 / self.total as f64 }
+    }
+}
+
+impl Control {
+    /// A control without wishes: loops run as they would by themselves.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// At most `threads` workers take part in each loop, in place of the loop's own number. More than the pool has are as many as it has.
+    ///
+    /// When the number falls, those that came last leave first. When it rises, others are called.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` is 0.
+    #[track_caller]
+    pub fn set_threads(&self, threads: usize) {
+        assert!(threads > 0, "a loop with 0 threads never ends: use at least 1, or `cancel`");
+        self.wish(|wishes| wishes.threads = Some(threads));
+    }
+
+    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule.
+    ///
+    /// # Panics
+    ///
+    /// If a chunk of the schedule is 0.
+    #[track_caller]
+    pub fn set_schedule(&self, schedule: Schedule) {
+        match schedule.check() {
+            Ok(schedule) => self.wish(|wishes| wishes.schedule = Some(schedule)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they were done. There is no way back.
+    pub fn cancel(&self) {
+        let _wishes = self.state.wishes.lock();
+        // Relaxed: C1, and the module's orderings.
+        self.state.version.fetch_or(CANCELLED, Ordering::Relaxed);
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    pub fn is_cancelled(&self) -> bool {
+        is_cancelled(self.version())
+    }
+
+    /// How far the loops are, and what is wished. The counts are a little stale while loops run.
+    ///
+    /// # Cost
+    ///
+    /// A lock and some twenty loads, in lines that workers write.
+    pub fn snapshot(&self) -> Snapshot {
+        let State { followed, total, loops, working, done, .. } = &*self.state;
+        let (version, Wishes { threads, schedule }) = self.wishes();
+        let done: u64 = done.iter().map(|line| line.load(Ordering::Relaxed)).sum();
+        let total = total.load(Ordering::Relaxed);
+        Snapshot {
+            total,
+            done: done.min(total),
+            loops: loops.load(Ordering::Relaxed),
+            working: working.load(Ordering::Relaxed),
+            threads,
+            schedule,
+            changes: version / CHANGE,
+            followed: followed.load(Ordering::Relaxed) / CHANGE,
+            cancelled: is_cancelled(version),
+        }
+    }
+
+    fn wish(&self, change: impl FnOnce(&mut Wishes)) {
+        let mut wishes = self.state.wishes.lock();
+        let before = *wishes;
+        change(&mut wishes);
+        if *wishes != before {
+            self.state.version.fetch_add(CHANGE, Ordering::Relaxed);
+        }
+    }
+
+    /// A number that is another one whenever something has changed.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.state.version.load(Ordering::Relaxed)
+    }
+
+    /// What is wished, and the version of it.
+    pub(crate) fn wishes(&self) -> (u64, Wishes) {
+        let wishes = self.state.wishes.lock();
+        (self.version(), *wishes)
+    }
+
+    /// What is wished, for a participant that will follow it from now on.
+    pub(crate) fn follow(&self) -> (u64, Wishes) {
+        let (version, wishes) = self.wishes();
+        self.state.followed.fetch_max(version, Ordering::Relaxed);
+        (version, wishes)
+    }
+
+    /// A loop over `n` items begins.
+    pub(crate) fn begin_loop(&self, n: usize) {
+        self.state.total.fetch_add(n as u64, Ordering::Relaxed);
+        self.state.loops.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end_loop(&self) {
+        self.state.loops.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A participant begins to work.
+    pub(crate) fn begin_work(&self) {
+        self.state.working.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end_work(&self) {
+        self.state.working.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A worker is done with `items`.
+    #[inline]
+    pub(crate) fn count(&self, worker: usize, items: usize) {
+        self.state.done[worker % LINES].fetch_add(items as u64, Ordering::Relaxed);
+    }
+}
+
+/// Whether a version says that the end is wished.
+#[inline]
+pub(crate) fn is_cancelled(version: u64) -> bool {
+    version & CANCELLED != 0
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Control").field(&self.snapshot()).finish()
+    }
+}
+
+/// A loop that was [cancelled](Control::cancel) before it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled by its control before it was done")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+/// Why a loop that can fail has ended early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stopped<E> {
+    /// Its control was [cancelled](Control::cancel).
+    Cancelled,
+    /// The first error that was met.
+    Failed(E),
+}
+
+impl<E> From<Cancelled> for Stopped<E> {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Stopped<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => Cancelled.fmt(f),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error + 'static> std::error::Error for Stopped<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Cancelled => None,
+            Self::Failed(error) => error.source(),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Would miss: a wish that is lost or forgotten by the next one, a change that is not counted, and a wish repeated that is.
+    #[test]
+    fn wishes_are_kept_and_changes_counted() {
+        let control = Control::new();
+        assert_eq!(control.snapshot().fraction(), 1.0);
+        control.clone().set_threads(3);
+        control.set_threads(3);
+        control.set_schedule(Schedule::Static);
+        let Snapshot { threads, schedule, changes, cancelled, .. } = control.snapshot();
+        assert_eq!((threads, schedule, changes, cancelled), (Some(3), Some(Schedule::Static), 2, false));
+        control.cancel();
+        control.cancel();
+        control.set_threads(1);
+        assert!(control.is_cancelled());
+        assert_eq!(control.snapshot().changes, 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "a loop with 0 threads never ends")]
+    fn zero_threads_are_refused() {
+        Control::new().set_threads(0);
+    }
+
+    #[test]
+    #[should_panic(expected = "schedule `dynamic:0` has chunks of 0 iterations")]
+    fn chunks_of_zero_are_refused() {
+        Control::new().set_schedule(Schedule::Dynamic { chunk: 0 });
+    }
+}

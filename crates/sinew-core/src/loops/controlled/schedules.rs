@@ -1,0 +1,134 @@
+//! Controlled loops on a whole pool under random schedules (shuttle), changed by a thread outside and by their own bodies; planted bugs.
+
+use crate::loops::schedules::{SCHEDULES, explore_with};
+use crate::loops::{Options, for_each, map};
+use crate::{Cancelled, Control, Worker};
+use shuttle::thread::{self, JoinHandle};
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, plant};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Threads that make a change each. They are started from the loop's bodies: outside of it they would be done before it has begun.
+#[derive(Default)]
+struct Changers(Mutex<Vec<JoinHandle<()>>>);
+
+impl Changers {
+    fn start(&self, control: &Control, number: usize) {
+        let control = control.clone();
+        self.run(move || match number % 4 {
+            0 => control.set_schedule(Schedule::Dynamic { chunk: 1 }),
+            1 => control.set_threads(1),
+            2 => control.set_schedule(Schedule::Stealing),
+            _ => control.set_threads(3),
+        });
+    }
+
+    fn run(&self, change: impl FnOnce() + Send + 'static) {
+        let changer = thread::spawn(change);
+        self.0.lock().push(changer);
+    }
+
+    fn join(self) {
+        self.0.into_inner().into_iter().for_each(|changer| changer.join().unwrap());
+    }
+}
+
+const N: usize = 16;
+
+fn visit_once(w: &Worker, options: &Options) {
+    let (control, changers) = (Control::new(), Changers::default());
+    let options = Options { control: Some(&control), ..*options };
+    let visits: [AtomicU32; N] = std::array::from_fn(|_| AtomicU32::new(0));
+    let ended = for_each(w, 0..visits.len(), &options, |index| {
+        if index % 4 == 0 {
+            changers.start(&control, index / 4);
+        }
+        visits[index].fetch_add(1, Ordering::Relaxed);
+        if index == N / 2 {
+            control.set_schedule(Schedule::Static);
+        }
+    });
+    changers.join();
+    assert_eq!(ended, Ok(()));
+    assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1), "not each index once");
+    assert_eq!(control.snapshot().done, N as u64);
+}
+
+/// Would miss: an index lost or repeated, a rank that nobody takes again, and a caller that returns while a participant is still at it.
+#[test]
+fn shuttle_each_index_is_visited_once_while_the_loop_is_changed() {
+    explore_with(&SCHEDULES, visit_once);
+}
+
+/// Would miss: a loop that says it was done although it was cancelled, results that are lost on the way, a panic that leaves somebody behind.
+#[test]
+fn shuttle_cancelled_loops_and_panics_end() {
+    explore_with(&SCHEDULES, |w, options| {
+        let control = Control::new();
+        let options = Options { control: Some(&control), ..*options };
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            for_each(w, 0..4_u8, &options, |index| {
+                control.set_threads(1 + usize::from(index) % 3);
+                if index == 2 {
+                    std::panic::resume_unwind(Box::new(index));
+                }
+            })
+        }));
+        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&2_u8));
+        let canceller = Changers::default();
+        let text = |index: usize| {
+            let theirs = control.clone();
+            if index == 2 {
+                canceller.run(move || theirs.cancel());
+            }
+            index.to_string()
+        };
+        match map(w, 0..6_usize, &options, text) {
+            Ok(strings) => assert_eq!(strings.concat(), "012345"),
+            Err(Cancelled) => assert!(control.is_cancelled()),
+        }
+        canceller.join();
+        assert_eq!(control.snapshot().working, 0);
+    });
+}
+
+/// Would miss: loops of one control that wait for each other.
+#[test]
+fn shuttle_nested_loops_follow_one_control() {
+    explore_with(&[Schedule::Stealing, Schedule::Static], |w, options| {
+        let control = Control::new();
+        let options = Options { control: Some(&control), ..*options };
+        let sum = AtomicU32::new(0);
+        let changers = Changers::default();
+        let ended = for_each(w, 0..3_u32, &options, |row| {
+            changers.start(&control, row as usize);
+            let add = |column| {
+                sum.fetch_add(3 * row + column, Ordering::Relaxed);
+            };
+            crate::run(|w| for_each(w, 0..3_u32, &options, add)).unwrap();
+        });
+        changers.join();
+        assert_eq!((ended, sum.load(Ordering::Relaxed)), (Ok(()), 36));
+    });
+}
+
+fn hunt(bug: Bug, schedule: Schedule) {
+    plant(&[bug]);
+    for _ in 0..20 {
+        explore_with(&[schedule], visit_once);
+    }
+}
+
+#[test]
+#[should_panic]
+fn shuttle_finds_a_source_that_stays_open() {
+    hunt(Bug::OpenSource, Schedule::Stealing);
+}
+
+#[test]
+#[should_panic]
+fn shuttle_finds_a_chunk_given_back_and_kept() {
+    hunt(Bug::KeptChunk, Schedule::Dynamic { chunk: 8 });
+}

@@ -1,0 +1,77 @@
+//! How many iterations to run before looking up again.
+//!
+//! A loop that can be changed while it runs looks at its settings between two slices of work. How long an iteration takes is known only from
+//! those that ran, so the slices begin with one iteration and grow while they take less than half of the time that they may.
+//!
+//! # Invariants
+//!
+//! - P1: a slice is never empty.
+//! - P2: where all iterations cost the same, no slice takes longer than it may, unless it is one iteration long.
+//!
+//! # Cost
+//!
+//! As many short slices as the length of a full one has binary digits, once a participant.
+
+/// The length of a participant's next slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    slice: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { slice: 1 }
+    }
+}
+
+impl Pace {
+    /// How many iterations to run next, at least 1 (P1).
+    #[inline]
+    pub fn slice(&self) -> usize {
+        self.slice
+    }
+
+    /// A slice of `items` took `elapsed`, where it may take `most`, in any unit of time.
+    #[inline]
+    pub fn ran(&mut self, items: usize, elapsed: u64, most: u64) {
+        if elapsed > most {
+            let fitting = items as u128 * u128::from(most) / u128::from(elapsed);
+            self.slice = (fitting as usize).max(1);
+        } else if elapsed <= most / 2 && items >= self.slice {
+            self.slice = self.slice.saturating_mul(2);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pace;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Would miss: slices of no iterations, ones that stay far too short, and ones that take too long (P1, P2).
+        #[test]
+        fn slices_come_to_take_between_half_and_all_of_the_time(item in 1..2_000_u64, most in 1..100_000_u64) {
+            let mut pace = Pace::default();
+            for _ in 0..40 {
+                let slice = pace.slice();
+                prop_assert!(slice > 0);
+                prop_assert!(slice == 1 || slice as u64 * item <= most, "{} of {}", slice, item);
+                pace.ran(slice, slice as u64 * item, most);
+            }
+            prop_assert!(pace.slice() as u64 * item * 2 > most, "{} of {}", pace.slice(), item);
+        }
+
+        /// Would miss: a slice that stays long where iterations have become expensive, and the end of a chunk mistaken for a cheap slice.
+        #[test]
+        fn a_slice_follows_the_cost(before in 1..20_u64, after in 1_000..50_000_u64) {
+            let mut pace = Pace::default();
+            (0..40).for_each(|_| pace.ran(pace.slice(), pace.slice() as u64 * before, 50_000));
+            let long = pace.slice();
+            pace.ran(1, before, 50_000);
+            prop_assert_eq!(pace.slice(), long);
+            pace.ran(long, long as u64 * after, 50_000);
+            prop_assert!(pace.slice() as u64 * after <= 50_000);
+        }
+    }
+}
