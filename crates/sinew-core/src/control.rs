@@ -287,11 +287,13 @@ mod tests {
     fn wishes_are_kept_and_changes_counted() {
         let control = Control::new();
         assert_eq!(control.snapshot().fraction(), 1.0);
-        control.clone().set_threads(3);
+        let same = control.clone();
+        same.set_threads(3);
         control.set_threads(3);
         control.set_schedule(Schedule::Static);
         let Snapshot { threads, schedule, changes, cancelled, .. } = control.snapshot();
         assert_eq!((threads, schedule, changes, cancelled), (Some(3), Some(Schedule::Static), 2, false));
+        assert_eq!(same.snapshot().changes, 2);
         control.cancel();
         control.cancel();
         control.set_threads(1);

@@ -75,7 +75,7 @@ mod tests {
             let single = iterations.iter().rev().map(|&index| index..index + 1).collect();
             let rest = Rest::of(single);
             prop_assert_eq!(rest.len(), iterations.len());
-            prop_assert_eq!(rest.all(0..rest.len()).flatten().collect::<Vec<_>>(), iterations.clone());
+            prop_assert_eq!(&rest.all(0..rest.len()).flatten().collect::<Vec<_>>(), &iterations);
             let places = from.min(rest.len())..rest.len();
             prop_assert_eq!(rest.all(places.clone()).flatten().collect::<Vec<_>>(), iterations[places.clone()].to_vec());
             if !places.is_empty() {
