@@ -21,7 +21,7 @@ fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
     join(|| join(note, note), || join(note, note));
     scope(|s| (0..5).for_each(|_| s.spawn(|_| scope(|s| s.spawn(|_| note())))));
     domain_scope(domains, |s| (0..domains.len()).for_each(|domain| s.spawn_into(domain, |_| note())));
-    sinew_core::run(|w| loops::for_each(w, 0..1_000_usize, &Options::default(), |_| note()));
+    sinew_core::run(|w| loops::for_each(w, 0..1_000_usize, &Options::default(), |_| note())).unwrap();
     for pool in others {
         pool.run(|w| w.join(|_| note(), |_| note()));
         pool.install(|w| w.join(|_| note(), |_| note()));
