@@ -14,12 +14,13 @@ use std::ops::AddAssign;
 use fastrand::Rng;
 use sinew::Worker;
 use sinew::stm::{TVar, Tx, TxResult, atomically};
-use sinew::worklist::{More, Tuning, Work, Worklist};
+use sinew::worklist::{More, Work, Worklist};
 
 use crate::app::App;
 use crate::crew::{crew, share};
+use crate::lists::Lists;
 use crate::memory::room;
-use crate::options::{Error, Options, worklist};
+use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use crate::product::Product;
 
@@ -48,9 +49,8 @@ pub(crate) const APP: App = App {
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let [orders, accounts] = PRODUCT.pick(&options.size)?;
     room(APP.name, orders * size_of::<Order>() as u64 + accounts * size_of::<TVar<i64>>() as u64)?;
-    let Options { by_hand, tuning, .. } = *options;
     let (orders, accounts) = (random_orders(orders, accounts as u32), accounts as usize);
-    Ok(problem(Bank { orders, accounts, by_hand, tuning }))
+    Ok(problem(Bank { orders, accounts, by_hand: options.by_hand, lists: Lists::of(options) }))
 }
 
 /// What a client wants.
@@ -87,7 +87,7 @@ struct Bank {
     orders: Vec<Order>,
     accounts: usize,
     by_hand: bool,
-    tuning: Option<Tuning>,
+    lists: Lists,
 }
 
 /// How often what was done.
@@ -267,7 +267,7 @@ impl Solve for Bank {
     }
 
     fn parallel_input(&self) -> Worklist<Order> {
-        let mut list = worklist(self.tuning);
+        let mut list = self.lists.list();
         list.extend(self.orders.iter().copied().filter(|_| !self.by_hand));
         list
     }
@@ -281,7 +281,7 @@ impl Solve for Bank {
         if self.by_hand {
             crew(worker, |member| shared.serve(&self.orders[share(self.orders.len(), member, workers)]));
         } else {
-            list.run_work(&Clerks(&shared)).unwrap_or_else(|error| panic!("{error}"));
+            self.lists.run(&mut list, &Clerks(&shared));
         }
         shared.into_ledger()
     }
@@ -325,7 +325,7 @@ mod tests {
 
     fn bank(orders: u64, accounts: u32) -> Bank {
         let (orders, accounts) = (random_orders(orders, accounts), accounts as usize);
-        Bank { orders, accounts, by_hand: false, tuning: None }
+        Bank { orders, accounts, by_hand: false, lists: Lists::default() }
     }
 
     /// Would miss: a share of orders of each kind that is only about right.

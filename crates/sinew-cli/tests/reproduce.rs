@@ -167,3 +167,55 @@ fn an_interrupt_leaves_an_unfinished_report() {
     assert!(fs::read_to_string(folder.join("README.md")).unwrap().contains("**Unfinished**"));
     assert_eq!(meta(&folder)["finished"], false);
 }
+
+fn oracle(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
+    command.arg("oracle").args(words).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Would miss: a search that leaves choices out, or a pick that is not measured again beside the tuner and the baseline.
+#[test]
+fn an_oracle_searches_and_compares_again() {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().to_str().unwrap();
+    let words = ["kmeans", "--size", "tiny", "--threads", "2", "--runs", "1", "--coarse", "--out", path];
+    let printed = oracle(&[&words[..], &["--json"]].concat());
+    assert_eq!(printed.status.code(), Some(0), "{}", text(&printed.stderr));
+    let json: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    // One worker with or without stealing, coalescing and helpers; two with or without stealing, coalescing and swaps.
+    assert_eq!(json["search"].as_array().map(Vec::len), Some(8 + 8), "{json}");
+    let again = json["again"].as_array().unwrap();
+    for what in ["oracle", "tuned", "tuned, accepted yardstick", "baseline", "stealing", "helpers"] {
+        let row =
+            again.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("no {what} in {json}"));
+        assert!(row["of_oracle"].as_f64() > Some(0.0) && row["median_s"].as_f64() > Some(0.0), "{row}");
+    }
+    let samples = fs::read_to_string(out.path().join("kmeans/samples.csv")).unwrap();
+    assert_eq!(
+        samples.lines().filter(|line| line.contains(",oracle,") && line.contains("wall_s")).count(),
+        10
+    );
+    assert_eq!(meta(&out.path().join("kmeans"))["finished"], true);
+    let printed = text(&oracle(&words).stdout);
+    assert!(printed.contains("The run that is tuned took") && printed.contains("of the best"), "{printed}");
+}
+
+/// Would miss: nonsense that is found out after an hour.
+#[test]
+fn an_impossible_search_is_refused_before_anything_runs() {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().join("new");
+    let path = path.to_str().unwrap();
+    for (words, named) in [
+        (&["fib"][..], "fib has no worklist"),
+        (&["kmean"], "did you mean `kmeans`?"),
+        (&["kmeans", "--size", "huge"], "`huge`"),
+        (&["kmeans", "--runs", "0"], "'0'"),
+        (&["kmeans", "--threads", "1000000"], "1000000"),
+        (&["kmeans", "--size", "tiny", "--path", "nowhere.txt"], "nowhere.txt"),
+    ] {
+        let message = refused(&oracle(&[words, &["--out", path]].concat()), 2);
+        assert!(message.contains(named), "{message}");
+        assert!(!Path::new(path).exists(), "{words:?}");
+    }
+}

@@ -6,7 +6,6 @@ use sinew::worklist::{More, Work, Worklist};
 use super::detector::Inspector;
 use super::reassembly::Reassembly;
 use super::{Intruder, Verdict};
-use crate::options::worklist;
 
 /// What the workers share.
 pub(super) struct Listed {
@@ -17,7 +16,7 @@ pub(super) struct Listed {
 
 impl Listed {
     pub(super) fn new(intruder: &Intruder) -> Self {
-        let mut captured = worklist(intruder.tuning);
+        let mut captured = intruder.lists.list();
         // A list is emptied from its end.
         captured.extend(intruder.indices().rev());
         Self { captured, reassembly: intruder.reassembly() }
@@ -25,7 +24,7 @@ impl Listed {
 
     pub(super) fn run(&mut self, intruder: &Intruder) -> Verdict {
         let detection = Detection { intruder, reassembly: &self.reassembly };
-        let report = self.captured.run_work(&detection).unwrap_or_else(|error| panic!("{error}"));
+        let report = intruder.lists.run(&mut self.captured, &detection);
         let found = report.locals.into_iter().map(|inspector| inspector.found).sum();
         Verdict { found, left: self.reassembly.left() }
     }

@@ -21,8 +21,8 @@ use std::fmt;
 use std::iter;
 use std::ops::Range;
 
+use crate::lists::Lists;
 use sinew::Worker;
-use sinew::worklist::Tuning;
 
 use crate::app::App;
 use crate::lettered::{Lettered, whole};
@@ -68,8 +68,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     room(APP.name, bytes.saturating_mul(size_of::<Packet>() as u64))?;
     let detector = Detector::new();
     let traffic = Traffic::generate(shape, &detector);
-    let Options { by_hand, tuning, .. } = *options;
-    Ok(problem(Intruder { shape, traffic, detector, by_hand, tuning }))
+    Ok(problem(Intruder { shape, traffic, detector, by_hand: options.by_hand, lists: Lists::of(options) }))
 }
 
 struct Intruder {
@@ -77,7 +76,7 @@ struct Intruder {
     traffic: Traffic,
     detector: Detector,
     by_hand: bool,
-    tuning: Option<Tuning>,
+    lists: Lists,
 }
 
 /// What a version works on besides the traffic.
@@ -185,7 +184,7 @@ mod tests {
     fn intruder(attack_percent: u64, longest: u64) -> Intruder {
         let (shape, detector) = (Shape { attack_percent, longest, flows: 60, seed: 5 }, Detector::new());
         let traffic = Traffic::generate(shape, &detector);
-        Intruder { shape, traffic, detector, by_hand: false, tuning: None }
+        Intruder { shape, traffic, detector, by_hand: false, lists: Lists::default() }
     }
 
     /// Would miss: an attack that is neither planted nor found.

@@ -19,13 +19,14 @@ use std::fmt;
 
 use sinew::Worker;
 use sinew::stm::{Tx, TxResult, atomically};
-use sinew::worklist::{More, Tuning, Work, Worklist};
+use sinew::worklist::{More, Work, Worklist};
 
 use crate::app::App;
 use crate::crew::{crew, share};
 use crate::lettered::{Lettered, whole};
+use crate::lists::Lists;
 use crate::memory::room;
-use crate::options::{Error, Options, Size, worklist};
+use crate::options::{Error, Options, Size};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use audit::audit;
 use plain::Plain;
@@ -73,8 +74,7 @@ pub(crate) const APP: App = App {
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let plan = plan(&options.size)?;
     room(APP.name, plan.sessions * Shared::BYTES as u64 + plan.rows * BYTES_A_ROW)?;
-    let Options { by_hand, tuning, .. } = *options;
-    Ok(problem(Vacation { plan, by_hand, tuning }))
+    Ok(problem(Vacation { plan, by_hand: options.by_hand, lists: Lists::of(options) }))
 }
 
 /// The plan of a size.
@@ -99,7 +99,7 @@ const BYTES_A_ROW: u64 = 300;
 struct Vacation {
     plan: Plan,
     by_hand: bool,
-    tuning: Option<Tuning>,
+    lists: Lists,
 }
 
 #[derive(Debug)]
@@ -157,8 +157,7 @@ impl Vacation {
     }
 
     fn listed(&self, shared: &Shared, sessions: &mut Worklist<u32>) -> Tally {
-        let report =
-            sessions.run_work(&Agency { plan: self.plan, shared }).unwrap_or_else(|error| panic!("{error}"));
+        let report = self.lists.run(sessions, &Agency { plan: self.plan, shared });
         report.locals.into_iter().fold(Tally::default(), Tally::and)
     }
 }
@@ -200,7 +199,7 @@ impl Solve for Vacation {
     }
 
     fn parallel_input(&self) -> Input {
-        let mut sessions = worklist(self.tuning);
+        let mut sessions = self.lists.list();
         sessions.extend(self.numbers().filter(|_| !self.by_hand));
         let shared = Shared::new(self.plan.records(), self.plan.sessions as usize);
         Input { shared, sessions, ..Input::default() }
@@ -230,7 +229,7 @@ mod tests {
     /// Would miss: an interleaving of transactions: here there is none.
     #[test]
     fn sessions_in_transactions_come_to_the_same_as_without_if_they_are_held_in_the_same_order() {
-        let vacation = Vacation { plan: plan(&Size::Tiny).unwrap(), by_hand: true, tuning: None };
+        let vacation = Vacation { plan: plan(&Size::Tiny).unwrap(), by_hand: true, lists: Lists::default() };
         let serial = vacation.serial(vacation.input());
         let pool = sinew::Pool::builder().threads(1).build().unwrap();
         let input = vacation.parallel_input();

@@ -89,7 +89,7 @@ impl Bench {
     ///
     /// If there is no such application, size or file.
     pub(crate) fn listed(app: &str, size: &str, path: Option<PathBuf>) -> Result<Self, Failure> {
-        Self::prepare(app, Options { size: size.parse().unwrap_or_default(), path, ..Options::default() })
+        Self::prepare(app, &Options { size: size.parse().unwrap_or_default(), path, ..Options::default() })
     }
 
     /// Makes the input of the version that is written by hand.
@@ -99,11 +99,11 @@ impl Bench {
     /// As [`listed`](Self::listed).
     pub(crate) fn by_hand(app: &str, size: &str) -> Result<Self, Failure> {
         let size = size.parse().unwrap_or_default();
-        Self::prepare(app, Options { size, by_hand: true, ..Options::default() })
+        Self::prepare(app, &Options { size, by_hand: true, ..Options::default() })
     }
 
-    fn prepare(app: &str, options: Options) -> Result<Self, Failure> {
-        Ok(Self { record: options.record.clone(), subject: Subject::prepare_as(app, &options)? })
+    fn prepare(app: &str, options: &Options) -> Result<Self, Failure> {
+        Ok(Self { record: options.record.clone(), subject: Subject::prepare_as(app, options)? })
     }
 
     /// Runs the serial version.

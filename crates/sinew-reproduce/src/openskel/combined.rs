@@ -235,7 +235,7 @@ mod tests {
         assert!(row[1].starts_with("stealing: 2 threads, stealing"), "{row:?}");
         assert_eq!(
             (row[2].as_str(), row[3].as_str(), row[5].as_str(), row[6].as_str()),
-            ("60", "100", "100", "25")
+            ("60.0", "100", "100", "25")
         );
         assert_eq!(table.shown(&["average"])[6], "25");
     }

@@ -180,7 +180,7 @@ fn plot(app: &str, path: &[Values]) -> Plot {
         let at = COLUMNS.iter().position(|column| *column == name).expect("a name of a column");
         path.iter().map(move |values| values[at])
     };
-    let log = |value: f64, base: f64| Some((value > 0.0).then(|| value.log(base) + 1.0).unwrap_or(0.0));
+    let log = |value: f64, base: f64| Some(if value > 0.0 { value.log(base) + 1.0 } else { 0.0 });
     Plot::new(&format!("path-{app}"), format!("{app}: the tuner's settings"), Form::Lines)
         .axes("epoch", "setting")
         .over(column("epoch").map(|epoch| epoch.to_string()).collect())

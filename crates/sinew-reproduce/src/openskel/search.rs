@@ -41,8 +41,11 @@ pub(crate) const TUNED: &str = "tuned";
 pub(crate) const ACCEPTED: &str = "tuned, accepted yardstick";
 pub(crate) const BASELINE: &str = "baseline";
 
+/// Whether a choice uses an optimisation.
+type Uses = fn(&Choice) -> bool;
+
 /// Optimisations that can be used alone, as they are called in tables.
-pub(crate) const SINGLES: [(&str, fn(&Choice) -> bool); 7] = [
+pub(crate) const SINGLES: [(&str, Uses); 7] = [
     ("stealing", |choice| choice.settings.stealing),
     ("coalescing", |choice| choice.settings.coalescing),
     ("swap retry", |choice| choice.settings.swap_after.is_some()),

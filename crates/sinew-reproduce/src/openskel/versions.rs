@@ -318,7 +318,7 @@ mod tests {
             panic!("{parts:?}")
         };
         let row = times.shown(&["kmeans", BASELINE, "1"]);
-        assert_eq!((row[5].as_str(), row[6].as_str()), ("0.80", "20"));
+        assert_eq!((row[5].as_str(), row[6].as_str()), ("0.80", "20.0"));
         assert!(words.contains("baseline: +20.0 %"), "{words}");
         assert_eq!(characters.shown(&["kmeans"])[1..5], ["2", "0.50", "3.15", "8"]);
         let row = deviations.shown(&["kmeans"]);
