@@ -13,8 +13,10 @@
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
+//! | `control` | the handle by which loops are changed while they run |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
+//! | `remap` | pinning the threads anew while they run |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -40,6 +42,7 @@ mod patience;
 mod pool;
 mod profile;
 mod queue;
+mod remap;
 mod scope;
 mod search;
 #[cfg(all(test, shuttle))]
@@ -69,7 +72,7 @@ pub use profile::{Attempts, BURDENS, Breakdown, Function, Functions, Profile, Sp
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
-pub use sinew_topology::Mapping;
+pub use sinew_topology::{Mapping, MappingError};
 pub use spawn::{spawn, spawn_fifo};
 pub use stack::{ParseStackError, StackKind};
 pub use threads::SeatThread;
