@@ -23,6 +23,7 @@ use crate::patience::ENDLESS;
 use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
+use crate::remap::Berths;
 use crate::sleep::Sleepers;
 use crate::stack::StackKind;
 use crate::stealing::{Stealing, WITHHELD_NS};
@@ -366,6 +367,7 @@ impl Builder {
                 &seating,
             ),
             pins: is_real,
+            berths: Berths::new(self.mapping, &seating, is_real),
             seating,
             heavy_fences,
             threads: Living::default(),

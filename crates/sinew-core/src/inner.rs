@@ -26,6 +26,7 @@ use crate::limit::Limit;
 use crate::patience::ENDLESS;
 use crate::profile::Profiling;
 use crate::queue::{Injector, Queued};
+use crate::remap::Berths;
 use crate::sleep::Sleepers;
 use crate::stealing::Stealing;
 use crate::steer::Steering;
@@ -94,6 +95,7 @@ pub(crate) struct Inner {
     /// Wakes the standby thread of a pool of one.
     pub(crate) standby: Parker,
     pub(crate) seating: Seating,
+    pub(crate) berths: Berths,
     /// Threads are pinned where the seating says.
     pub(crate) pins: bool,
     pub(crate) stealing: Stealing,

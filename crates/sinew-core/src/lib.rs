@@ -14,8 +14,10 @@
 //! | `serially` | code whose joins, scopes and loops stay on one thread |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
+//! | `control` | the handle by which loops are changed while they run |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
+//! | `remap` | pinning the threads anew while they run |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -41,6 +43,7 @@ mod patience;
 mod pool;
 mod profile;
 mod queue;
+mod remap;
 mod scope;
 mod search;
 mod serially;
@@ -72,7 +75,7 @@ pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;
 pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
-pub use sinew_topology::Mapping;
+pub use sinew_topology::{Mapping, MappingError};
 pub use spawn::{spawn, spawn_fifo};
 pub use stack::{ParseStackError, StackKind};
 pub use threads::SeatThread;

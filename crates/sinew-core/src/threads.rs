@@ -6,7 +6,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use sinew_sync::thread::{self, JoinHandle};
-use sinew_topology::pin_current_thread;
 
 use crate::inner::Inner;
 use crate::pool::Pool;
@@ -77,23 +76,20 @@ impl SeatThread {
     fn serve(&self) {
         let (pool, index) = (&*self.inner, self.index);
         let worker = &pool.seats[index];
-        // A thread that cannot be pinned (a mask that shrank since the pool was built) works unpinned.
-        let _pinned = pool
-            .pins
-            .then(|| pool.seating.pin_of(index))
-            .flatten()
-            .and_then(|cpus| pin_current_thread(&cpus).ok());
+        worker.follow_mapping();
         pool.call_hook(self.settings.on_start.as_ref(), index);
         worker.bed.move_in();
         worker.arrive(Activity::Search);
         worker.activate();
         while let Some(job) = worker.next_job() {
+            worker.follow_mapping();
             worker.execute(job);
         }
         worker.deactivate();
         worker.turn(Activity::Away);
         worker.bed.move_out();
         pool.call_hook(self.settings.on_exit.as_ref(), index);
+        worker.leave_berth();
     }
 }
 

@@ -23,7 +23,8 @@ use crate::counters::{Counters, SeatCounters};
 use crate::inner::Inner;
 use crate::profile::Books;
 use crate::queue::{Deque, Fifo, Injector};
-use crate::stack::{StackKind, TaskStack};
+use crate::remap::Berth;
+use crate::stack::{StackKind, TaskStack, reason};
 use crate::steer::Bed;
 
 /// The handle through which a task uses the worker that runs it.
@@ -80,6 +81,8 @@ pub(crate) struct Own {
     pub(crate) has_masters: Cell<bool>,
     /// Since when this worker searches in vain with work in sight, in nanoseconds; 0 if it does not.
     pub(crate) in_vain_since: Cell<u64>,
+    /// Where its thread is pinned.
+    pub(crate) berth: RefCell<Berth>,
     pub(crate) random: RefCell<fastrand::Rng>,
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
@@ -130,6 +133,7 @@ impl Worker {
                 victims_version: Cell::new(0),
                 has_masters: Cell::new(victims.has_masters()),
                 in_vain_since: Cell::new(0),
+                berth: RefCell::default(),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
@@ -231,7 +235,11 @@ impl Worker {
             // SAFETY: as in `activate`.
             unsafe { self.stack.rely_on_heavy_fences() };
         }
-        if self.stack.take_attention() & crate::stack::reason::HUNGRY != 0 {
+        let reasons = self.stack.take_attention();
+        if reasons & reason::MOVE != 0 {
+            self.follow_mapping_inside();
+        }
+        if reasons & reason::HUNGRY != 0 {
             self.feed();
         }
     }

@@ -94,7 +94,8 @@ impl Loop {
     ) -> Result<LoopReport, RunError> {
         let prices = Costs { spawn: self.claim, attempt: self.steal, ..Costs::ZERO };
         let splits = Splits::new(costs.clone(), splitter, grain);
-        let run = Simulation::new(Setup { costs: prices, wait: Wait::Leave, ..setup }, &splits).map_err(RunError::Setup)?;
+        let run = Simulation::new(Setup { costs: prices, wait: Wait::Leave, ..setup }, &splits)
+            .map_err(RunError::Setup)?;
         let report = run.run().map_err(RunError::Violation)?;
         let counts = report.counts;
         // A leaf for each spawn, and one.

@@ -97,7 +97,7 @@ pub use sinew_core::{
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
-pub use sinew_topology::{Mapping, Placement};
+pub use sinew_topology::{Mapping, MappingError, Placement};
 
 /// What [`Pool::profile`] answers, in parts.
 pub mod profile {

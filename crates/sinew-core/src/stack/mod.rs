@@ -87,7 +87,7 @@ pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 }
 const FENCED: usize = usize::MAX;
 
 /// Attention reasons are the numbers below this, which are no addresses.
-const REASONS: usize = 8;
+const REASONS: usize = 16;
 
 /// Why an owner should look up from its work.
 pub(crate) mod reason {
@@ -97,8 +97,10 @@ pub(crate) mod reason {
     pub(super) const FULL_FENCES: usize = 2;
     /// Every push is followed by a look up: the pool's joins are slow ones (`join`).
     pub(super) const EVERY_PUSH: usize = 4;
+    /// The pool's mapping has changed: pin the thread anew.
+    pub(crate) const MOVE: usize = 8;
     /// Those that ask for something, rather than keep the owner in a mode.
-    pub(super) const REQUESTS: usize = HUNGRY;
+    pub(super) const REQUESTS: usize = HUNGRY | MOVE;
 }
 
 /// Which task stacks the workers of a pool have.

@@ -15,6 +15,7 @@
 //! | `seats` | pools without guests, of the building thread, of threads of the user's |
 //! | `closing` | the ways to end a pool, and what its hooks may do |
 //! | `victims` | every victim policy, changed meanwhile, across packages |
+//! | `mapping` | threads that are pinned anew |
 //! | `workers` | a number of workers that changes |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
@@ -35,6 +36,7 @@ mod idle;
 mod join;
 mod lifecycle;
 mod locality;
+mod mapping;
 mod open;
 mod overflow;
 mod profile;

@@ -1,0 +1,133 @@
+//! Which processors a pool's workers are pinned to: a mapping that can change at any time.
+//!
+//! A thread pins itself, before its next task or at its next safe point: only the thread knows the mask that it had before, which it gets back when a mapping
+//! leaves the placing to the system again. Guests are never pinned.
+//!
+//! # Orderings
+//!
+//! M10: the pins are stored under their lock, the version is raised, MOVE is set at every seat (Release) ↔ the owner takes its reasons (Acquire), or finds a task
+//! that was queued later, and reads the version. Otherwise `Relaxed`: who sees an old version moves a little later.
+//!
+//! # Cost
+//!
+//! A load of a line that nobody writes, for each task that a worker finds. A move is one or two system calls.
+//!
+//! # Not handled
+//!
+//! Distances between seats, packages and locality domains stay those of the mapping that the pool was built with: victims are chosen by them. A worker that
+//! computes without a safe point moves when it is done.
+
+use std::sync::Arc;
+
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::lock::Mutex;
+use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current_thread};
+
+use crate::builder::machine;
+use crate::pool::Pool;
+use crate::stack::reason;
+use crate::worker::Worker;
+
+/// For each seat what its thread is pinned to, if anything.
+type Pins = Arc<[Option<CpuSet>]>;
+
+/// Where the workers of a pool belong.
+#[derive(Debug)]
+pub(crate) struct Berths {
+    version: AtomicUsize,
+    now: Mutex<(Mapping, Pins)>,
+}
+
+impl Berths {
+    /// The first mapping; `pins` if it is that of a real machine.
+    pub(crate) fn new(mapping: Mapping, seating: &Seating, pins: bool) -> Self {
+        let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat).filter(|_| pins)).collect();
+        Self { version: AtomicUsize::new(1), now: Mutex::new((mapping, pins)) }
+    }
+
+    fn set(&self, mapping: Mapping, seating: &Seating) {
+        let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat)).collect();
+        *self.now.lock() = (mapping, pins);
+        // Relaxed: M10.
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The pin of a worker's thread, and the version of the mapping that it follows.
+#[derive(Debug, Default)]
+pub(crate) struct Berth {
+    followed: usize,
+    pinned: Option<Pinned>,
+}
+
+impl Worker {
+    /// Moves the calling thread, which is the seat's for good, to where it belongs now.
+    #[inline]
+    pub(crate) fn follow_mapping(&self) {
+        let version = self.pool().berths.version.load(Ordering::Relaxed);
+        if self.own.berth.borrow().followed != version {
+            self.move_cold(version);
+        }
+    }
+
+    /// The same from within a task, where the seat may be a guest's.
+    pub(crate) fn follow_mapping_inside(&self) {
+        if self.pool().threaded_seats().contains(&self.index()) {
+            self.follow_mapping();
+        }
+    }
+
+    /// A thread that cannot be pinned (a mask that shrank) works where it is.
+    #[cold]
+    fn move_cold(&self, version: usize) {
+        let wanted = self.pool().berths.now.lock().1[self.index()].clone();
+        let mut berth = self.own.berth.borrow_mut();
+        berth.followed = version;
+        match (wanted, &mut berth.pinned) {
+            (None, pinned) => *pinned = None,
+            (Some(cpus), Some(pinned)) => drop(pinned.move_to(&cpus)),
+            (Some(cpus), pinned) => *pinned = pin_current_thread(&cpus).ok(),
+        }
+    }
+
+    /// The thread leaves the seat, and runs where it did before.
+    pub(crate) fn leave_berth(&self) {
+        self.own.berth.take();
+    }
+}
+
+impl Pool {
+    /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its next task or at the next safe point of a loop. From any
+    /// thread, at any time. Guests, and pools on a described machine, are left where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`MappingError`] if the mapping names a processor that this process may not use; everything stays as it was.
+    ///
+    /// ```
+    /// use sinew_core::{Mapping, Pool};
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// pool.set_mapping(&Mapping::Compact)?;
+    /// assert_eq!(pool.mapping(), Mapping::Compact);
+    /// assert!(pool.set_mapping(&Mapping::Explicit(vec![123_456])).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
+        let inner = &self.inner;
+        let (machine, limits) = machine();
+        let seating = Seating::new(machine, limits.allowed(), mapping, inner.seats.len())?;
+        if inner.pins {
+            inner.berths.set(mapping.clone(), &seating);
+            for seat in inner.threaded_seats() {
+                inner.seats[seat].stack.call_attention(reason::MOVE);
+            }
+        }
+        Ok(())
+    }
+
+    /// The mapping that the threads follow.
+    pub fn mapping(&self) -> Mapping {
+        self.inner.berths.now.lock().0.clone()
+    }
+}
