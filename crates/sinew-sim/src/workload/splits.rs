@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use sinew_policy::split::{Splitter, halves};
+use sinew_policy::split::{Block, Splitter, halves};
 
 use super::Workload;
 use crate::queue::Time;
@@ -103,8 +103,8 @@ impl Splits {
     /// What is spawned, and what is called: the right half and the left one.
     fn cut(&self, node: &Piece) -> Option<[Piece; 2]> {
         let splitter = node.splitter.halved()?;
-        #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
-        let ([left], [right]) = halves(&[node.first..node.end], &[self.grain])?;
+        let block: Block<1> = std::array::from_fn(|_| node.first..node.end);
+        let ([left], [right]) = halves(&block, &[self.grain])?;
         Some([right, left].map(|half| Piece { first: half.start, end: half.end, splitter }))
     }
 }
