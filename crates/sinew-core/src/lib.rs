@@ -15,6 +15,7 @@
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
 //! | `control` | the handle by which loops are changed while they run |
+//! | [`stream`] | items that go through stages, several at a time |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
 //! | `remap` | pinning the threads anew while they run |
@@ -55,6 +56,7 @@ mod spawn;
 mod stack;
 mod stealing;
 mod steer;
+pub mod stream;
 mod threads;
 mod tls;
 pub mod victims;

@@ -66,6 +66,7 @@
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
 //! | `controlled` | the same, changed while they run: [`Control`] |
+//! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
@@ -77,6 +78,7 @@ mod controlled;
 mod divide;
 mod fold;
 mod over;
+mod pipeline;
 mod sort;
 pub mod worklist;
 
@@ -84,6 +86,7 @@ pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use controlled::{Controlled, ControlledBlocks};
 pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
+pub use pipeline::{ControlledPipeline, Pipeline, farm, pipeline};
 pub use sinew_core::data::{
     Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut,
     prefetch, streaming, tiles, wide,
@@ -111,6 +114,7 @@ pub mod prelude {
     pub use crate::worklist::Worklist;
     pub use crate::{
         Cancelled, Control, DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement,
-        Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, over,
+        Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, farm, over,
+        pipeline,
     };
 }

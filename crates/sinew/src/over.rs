@@ -288,7 +288,7 @@ pub(crate) fn certain<T>(answer: Result<T, Cancelled>) -> T {
 
 /// Why a skeleton without a control has failed.
 #[inline]
-fn failure<E>(stopped: Stopped<E>) -> E {
+pub(crate) fn failure<E>(stopped: Stopped<E>) -> E {
     match stopped {
         Stopped::Failed(error) => error,
         Stopped::Cancelled => nobody_cancels(),

@@ -14,19 +14,21 @@ mod blocks;
 mod collect;
 mod controlled;
 mod driver;
-mod ending;
+pub(crate) mod ending;
 mod fold;
 mod scan;
 #[cfg(all(test, shuttle))]
-mod schedules;
+pub(crate) mod schedules;
 mod split;
 mod visit;
 
 pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
+pub(crate) use controlled::Running;
 pub use driver::Options;
 pub use fold::fold;
 pub use scan::{Kind, scan};
+pub(crate) use visit::FirstError;
 pub use visit::{for_each, try_for_each};
 
 #[cfg(all(test, not(any(loom, shuttle))))]

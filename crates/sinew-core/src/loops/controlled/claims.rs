@@ -113,6 +113,7 @@ impl<'c> Claims<'c> {
     pub(super) fn ran(&mut self, items: usize) {
         self.done += items;
         self.shared.control.count(self.worker, items);
+        self.shared.control.tell(self.seen);
     }
 
     pub(super) fn stop(&self) {

@@ -74,12 +74,15 @@ pub(super) fn run(
     if control.is_cancelled() {
         return Err(Cancelled);
     }
-    let _running = Running::begin(control, n);
+    let running = Running::begin(control, n);
     let run = Controlled::new(w, n, options, control, session);
     while !run.shared.is_over() {
         w.scope(|s| run.take_part(w, s));
     }
-    run.end(n, options.memory)
+    let ended = run.end(n, options.memory);
+    drop(running);
+    control.tell_end();
+    ended
 }
 
 impl<'r> Controlled<'r> {
@@ -140,11 +143,11 @@ impl<'r> Controlled<'r> {
     }
 }
 
-/// A loop counted in its control.
-struct Running<'c>(&'c Control);
+/// A loop, or another skeleton, counted in its control.
+pub(crate) struct Running<'c>(&'c Control);
 
 impl<'c> Running<'c> {
-    fn begin(control: &'c Control, n: usize) -> Self {
+    pub(crate) fn begin(control: &'c Control, n: usize) -> Self {
         control.begin_loop(n);
         Self(control)
     }
