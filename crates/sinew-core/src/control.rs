@@ -176,7 +176,8 @@ impl Control {
         }
     }
 
-    /// Has `callback` told of the progress: at most once in `every` while something runs under this control, and whenever a skeleton is done. So a progress
+    /// Has `callback` told of the progress: at most once in `every` while something runs under this control, and when nothing runs
+    /// any more. So a progress
     /// bar can be drawn from it.
     ///
     /// It is called by whoever works, between two slices of work, and never by two at once; while an item takes long, it may come late. A later callback
@@ -211,9 +212,10 @@ impl Control {
         }
     }
 
-    /// Tells of the end of a skeleton if that is wished.
+    /// Tells of the end of a skeleton if that is wished and nothing else runs.
     pub(crate) fn tell_end(&self) {
-        if self.version() & WATCHED != 0 {
+        // Relaxed: whoever ends last sees that it does, by the order of this word's changes.
+        if self.version() & WATCHED != 0 && self.state.loops.load(Ordering::Relaxed) == 0 {
             self.state.watcher.tell_cold(|| self.snapshot(), true);
         }
     }

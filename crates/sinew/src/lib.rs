@@ -67,6 +67,7 @@
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
 //! | `controlled` | the same, changed while they run: [`Control`] |
 //! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
+//! | `stencil` | [`stencil`]: grids whose elements follow from what lies around them |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
@@ -80,6 +81,7 @@ mod fold;
 mod over;
 mod pipeline;
 mod sort;
+mod stencil;
 pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
@@ -88,11 +90,12 @@ pub use divide::{Step, divide_and_conquer};
 pub use over::{Over, over};
 pub use pipeline::{ControlledPipeline, Pipeline, farm, pipeline};
 pub use sinew_core::data::{
-    Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut,
-    prefetch, streaming, tiles, wide,
+    Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder,
+    TilesMut, prefetch, streaming, tiles, wide,
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
+pub use sinew_core::loops::Edge;
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Cancelled, Control, Counters, Pool, Profile, Scope, ScopeBuilder, Snapshot,
@@ -101,6 +104,7 @@ pub use sinew_core::{
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
+pub use stencil::{ControlledStencil, Stencil, stencil};
 
 /// What [`Pool::profile`] answers, in parts.
 pub mod profile {
@@ -113,8 +117,8 @@ pub mod profile {
 pub mod prelude {
     pub use crate::worklist::Worklist;
     pub use crate::{
-        Cancelled, Control, DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement,
-        Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, farm, over,
-        pipeline,
+        Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over, Placed,
+        Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope,
+        farm, over, pipeline,
     };
 }

@@ -3,7 +3,7 @@
 //! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function for each item, `collect`
 //! writes an output, `fold` combines in order, `scan` does both. All of them leave the fan-out to the `driver`, or to `split` where
 //! ranges are cut in halves that become arms of joins, and panics and early ends to `ending`. `blocks` are loops over two
-//! or more dimensions.
+//! or more dimensions, `sweep` are stencils.
 //!
 //! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop asks for each index
 //! once, and nobody can ask again.
@@ -20,6 +20,7 @@ mod scan;
 #[cfg(all(test, shuttle))]
 pub(crate) mod schedules;
 mod split;
+mod sweep;
 mod visit;
 
 pub use blocks::{fold_blocks, for_each_block};
@@ -28,6 +29,7 @@ pub(crate) use controlled::Running;
 pub use driver::Options;
 pub use fold::fold;
 pub use scan::{Kind, scan};
+pub use sweep::{Edge, Sweeps, sweeps};
 pub(crate) use visit::FirstError;
 pub use visit::{for_each, try_for_each};
 

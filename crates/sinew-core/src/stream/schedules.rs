@@ -44,13 +44,20 @@ fn carry(
             most.fetch_max(alive.load(Ordering::Relaxed), Ordering::Relaxed);
             counted
         };
-        let middle = |counted: Counted<'_>| {
-            at(counted.1);
+        let stages = Parallel::new(Serial::new(Through, early, true), |counted| {
+            let Counted(_, number) = &counted;
+            at(*number);
             counted
-        };
-        let late = |counted: Counted<'_>| last.push(counted.1);
-        let stages = Serial::new(Through, early, true);
-        let end = Serial::new(Parallel::new(stages, middle), late, true).connect(Exit);
+        });
+        let end = Serial::new(
+            stages,
+            |counted| {
+                let Counted(_, number) = &counted;
+                last.push(*number);
+            },
+            true,
+        )
+        .connect(Exit);
         run(w, 0..n, &end, options)
     };
     assert_eq!(alive.load(Ordering::Relaxed), 0, "items were leaked or dropped twice");
