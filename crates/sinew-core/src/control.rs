@@ -14,6 +14,7 @@
 //! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of that version or later ones, because the lock orders
 //! the store of the version before its own release. The counts are statistics.
 
+mod course;
 mod watcher;
 
 use std::fmt;
@@ -25,6 +26,7 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 
+pub use course::{Course, Working};
 use watcher::Watcher;
 
 /// Lines that workers count their iterations on, so that they do not write to each other's.
@@ -246,16 +248,6 @@ impl Control {
         let (version, wishes) = self.wishes();
         self.state.followed.fetch_max(version, Ordering::Relaxed);
         (version, wishes)
-    }
-
-    /// So many more items are to be done.
-    pub(crate) fn expect(&self, items: u64) {
-        self.state.total.fetch_add(items, Ordering::Relaxed);
-    }
-
-    /// So many items that were expected are those of a loop that begins, which counts them itself.
-    pub(crate) fn expect_less(&self, items: u64) {
-        self.state.total.fetch_sub(items, Ordering::Relaxed);
     }
 
     /// A loop over `n` items begins.

@@ -68,7 +68,7 @@ mod yielding;
 
 pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
-pub use control::{Cancelled, Control, Snapshot, Stopped};
+pub use control::{Cancelled, Control, Course, Snapshot, Stopped, Working};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;

@@ -69,7 +69,7 @@
 //! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
 //! | `stencil` | [`stencil`]: grids whose elements follow from what lies around them |
 //! | `sort` | [`sort`](Over::sort) and its variants |
-//! | `divide` | [`divide_and_conquer`] |
+//! | `divide` | [`divide_and_conquer`], also [under a control](divide_and_conquer_under) |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
 //!
 //! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is the crate `sinew-core`.
@@ -86,7 +86,7 @@ pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use controlled::{Controlled, ControlledBlocks};
-pub use divide::{Step, divide_and_conquer};
+pub use divide::{Step, divide_and_conquer, divide_and_conquer_under};
 pub use over::{Over, over};
 pub use pipeline::{ControlledPipeline, Pipeline, farm, pipeline};
 pub use sinew_core::data::{
@@ -98,8 +98,8 @@ pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Doma
 pub use sinew_core::loops::Edge;
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Pool, Profile, Scope, ScopeBuilder, Snapshot,
-    StackKind, Stopped, Victims, Wait, Worker, join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Control, Counters, Course, Pool, Profile, Scope, ScopeBuilder, Snapshot,
+    StackKind, Stopped, Victims, Wait, Worker, Working, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
@@ -119,6 +119,6 @@ pub mod prelude {
     pub use crate::{
         Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over, Placed,
         Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope,
-        farm, over, pipeline,
+        farm, over, pipeline, stencil,
     };
 }

@@ -5,6 +5,7 @@ use sinew_core::data::Around;
 use sinew_core::loops::{self, Edge, Options, Sweeps};
 use sinew_core::{Cancelled, Control};
 use sinew_policy::chunk::Schedule;
+use std::panic::Location;
 
 /// Begins a stencil over `grid`, which is stored row by row and whose sides are `shape`, the slowest dimension first: one to three of them, or more.
 ///
@@ -41,7 +42,8 @@ where
         "{} elements are no grid of {shape:?}: give sides whose product is their number",
         grid.len()
     );
-    Stencil { grid, shape, edges: [Edge::Nearest; N], sweeps: 1, options: Options::default() }
+    let options = Options { site: Some(Location::caller()), ..Options::default() };
+    Stencil { grid, shape, edges: [Edge::Nearest; N], sweeps: 1, options }
 }
 
 /// A stencil in the making.

@@ -33,7 +33,7 @@ pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use prefetch::{Intent, prefetch};
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};
-pub use sort::sort_by;
+pub use sort::{sort_by, sort_by_under};
 pub use stream::{Streams, streaming};
 pub use tiles::{TileMut, TilesMut, TilesPiece};
 pub use wide::wide;

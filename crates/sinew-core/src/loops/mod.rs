@@ -10,12 +10,14 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "a loop uses its items up")]
 
+mod auto;
 mod blocks;
 mod collect;
 mod controlled;
 mod driver;
 pub(crate) mod ending;
 mod fold;
+mod phases;
 mod scan;
 #[cfg(all(test, shuttle))]
 pub(crate) mod schedules;
@@ -23,9 +25,9 @@ mod split;
 mod sweep;
 mod visit;
 
+pub use auto::Site;
 pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
-pub(crate) use controlled::Running;
 pub use driver::Options;
 pub use fold::fold;
 pub use scan::{Kind, scan};

@@ -6,10 +6,8 @@ use sinew_sync::lock::{Mutex, MutexGuard};
 
 use super::stages::{Belt, End, Turn};
 use super::{BOUND, Options};
-use crate::control::is_cancelled;
-use crate::loops::Running;
 use crate::loops::ending::Ending;
-use crate::{Cancelled, Control, Scope, Worker};
+use crate::{Cancelled, Course, Scope, Worker};
 
 /// What the carriers of a stream share.
 pub(super) struct Line<'e, I, E> {
@@ -19,7 +17,7 @@ pub(super) struct Line<'e, I, E> {
     /// The number of carriers where nothing is wished.
     threads: usize,
     workers: usize,
-    control: Option<&'e Control>,
+    course: Option<Course<'e>>,
     ending: Ending,
 }
 
@@ -62,7 +60,7 @@ where
     E: End<I::Item>,
 {
     /// The caller is the first carrier.
-    pub(super) fn new(w: &Worker, items: I, end: &'e E, options: &Options<'e>) -> Self {
+    pub(super) fn new(w: &Worker, items: I, end: &'e E, options: &Options<'e>) -> Result<Self, Cancelled> {
         let workers = w.max_workers();
         let threads = options.threads.clamp(1, workers);
         let state = State {
@@ -77,26 +75,22 @@ where
             seen: 0,
         };
         let bound = options.bound.unwrap_or(BOUND * workers).max(1);
-        let (state, control) = (Mutex::new(state), options.control);
-        Self { state, end, bound, threads, workers, control, ending: Ending::default() }
+        let announced = state.announced as u64;
+        let course = options.control.map(|control| Course::begin(control, announced)).transpose()?;
+        Ok(Self { state: Mutex::new(state), end, bound, threads, workers, course, ending: Ending::default() })
     }
 
     pub(super) fn run(self, w: &Worker) -> Result<(), Cancelled> {
-        if self.is_cancelled() {
-            return Err(Cancelled);
-        }
-        let running = self.control.map(|control| Running::begin(control, self.state.lock().announced));
         w.scope(|s| Carrier { line: &self, s, w }.carry());
-        drop(running);
         self.ending.rethrow();
-        if let Some(control) = self.control {
-            control.tell_end();
+        if let Some(course) = self.course {
+            course.end();
         }
         if self.state.into_inner().is_done() { Ok(()) } else { Err(Cancelled) }
     }
 
     fn is_cancelled(&self) -> bool {
-        self.control.is_some_and(Control::is_cancelled)
+        self.course.as_ref().is_some_and(Course::is_cancelled)
     }
 
     /// Whether carriers are to drop what they have.
@@ -106,13 +100,12 @@ where
 
     /// Takes up wishes that have changed.
     fn follow(&self, state: &mut State<'_, I>) {
-        let Some(control) = self.control.filter(|control| control.version() != state.seen) else { return };
-        let (version, wishes) = control.follow();
-        state.seen = version;
-        state.wished = wishes.threads.map_or(self.threads, |threads| threads.min(self.workers));
-        if is_cancelled(version) {
-            self.ending.stop();
-        }
+        let Some(course) = self.course.as_ref().filter(|course| course.version() != state.seen) else {
+            return;
+        };
+        // Read before the wishes: they are those of this version or later ones.
+        state.seen = course.version();
+        state.wished = course.threads().map_or(self.threads, |threads| threads.min(self.workers));
     }
 }
 
@@ -143,7 +136,7 @@ where
     /// Carries items as long as there are some. A panic ends the stream.
     fn carry(&self) {
         self.line.ending.guard(|| {
-            let _working = self.line.control.map(Working::begin);
+            let _working = self.line.course.as_ref().map(Course::work);
             while let Some(step) = self.next() {
                 match step {
                     Step::Item(number, item) => self.line.end.push(self, number, item),
@@ -200,9 +193,9 @@ where
 
     /// Tells the control of an item that it does not know of yet.
     fn announce(&self, state: &mut State<'_, I>) {
-        if let Some(control) = self.line.control.filter(|_| state.taken > state.announced) {
+        if let Some(course) = self.line.course.as_ref().filter(|_| state.taken > state.announced) {
             state.announced = state.taken;
-            control.expect(1);
+            course.expect(1);
         }
     }
 
@@ -238,29 +231,9 @@ where
     }
 
     fn is_through(&self) {
-        let mut state = self.line.state.lock();
-        state.through += 1;
-        let seen = state.seen;
-        drop(state);
-        if let Some(control) = self.line.control {
-            control.count(self.w.index(), 1);
-            control.tell(seen);
+        self.line.state.lock().through += 1;
+        if let Some(course) = &self.line.course {
+            course.done(self.w, 1);
         }
-    }
-}
-
-/// A carrier counted in the control.
-struct Working<'c>(&'c Control);
-
-impl<'c> Working<'c> {
-    fn begin(control: &'c Control) -> Self {
-        control.begin_work();
-        Self(control)
-    }
-}
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        self.0.end_work();
     }
 }

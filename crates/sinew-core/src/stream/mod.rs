@@ -72,5 +72,5 @@ where
     I: Iterator<Item: Send> + Send,
     E: End<I::Item>,
 {
-    Line::new(w, items, end, options).run(w)
+    Line::new(w, items, end, options)?.run(w)
 }

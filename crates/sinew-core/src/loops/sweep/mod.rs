@@ -22,8 +22,8 @@ mod tests;
 pub use edge::Edge;
 use edge::{Field, Scratch};
 
-use super::controlled::Running;
 use super::driver::Options;
+use super::phases::Phases;
 use super::{for_each, map};
 use crate::data::{Around, IntoItems, TilesMut};
 use crate::{Cancelled, Worker};
@@ -62,28 +62,6 @@ pub fn sweeps<T, const N: usize, const R: usize>(
     plan: &Sweeps<'_, T, N>,
     options: &Options<'_>,
     f: impl Fn(Around<'_, T, N, R>) -> T + Sync,
-    until: impl FnMut(usize, &[T]) -> bool,
-) -> Result<usize, Cancelled>
-where
-    T: Copy + Send + Sync,
-{
-    let Some(control) = options.control else { return take_turns(w, grid, plan, options, f, until) };
-    if control.is_cancelled() {
-        return Err(Cancelled);
-    }
-    let running = Running::begin(control, 0);
-    let ended = take_turns(w, grid, plan, options, f, until);
-    drop(running);
-    control.tell_end();
-    ended
-}
-
-fn take_turns<T, const N: usize, const R: usize>(
-    w: &Worker,
-    grid: &mut [T],
-    plan: &Sweeps<'_, T, N>,
-    options: &Options<'_>,
-    f: impl Fn(Around<'_, T, N, R>) -> T + Sync,
     mut until: impl FnMut(usize, &[T]) -> bool,
 ) -> Result<usize, Cancelled>
 where
@@ -91,12 +69,14 @@ where
 {
     let &Sweeps { shape, edges, sweeps } = plan;
     let tile = tile(w, shape);
+    let tiles = tiles(shape, tile) as u64;
+    let mut phases = Phases::begin(options, tiles.saturating_mul(sweeps as u64))?;
     let again = map(w, (&*grid).into_items(), &Options::default(), |cell| *cell)?;
     let mut pair = Pair { ours: again, theirs: grid, in_ours: sweeps % 2 == 1 };
-    let mut expected = Expected::begin(options, sweeps, tiles(shape, tile));
-    for sweep in 1..=sweeps {
+    let mut done = 0;
+    while done < sweeps {
         let (now, next) = pair.both();
-        expected.begin_sweep();
+        phases.next(tiles);
         let field = Field { cells: now, shape, edges };
         for_each(w, TilesMut::new(next, columns(shape), tile), options, |mut tile| {
             let (mut scratch, first) = (Scratch::new(), tile.columns().start);
@@ -104,12 +84,14 @@ where
                 field.row::<R>(row, first, out, &mut scratch, &f);
             }
         })?;
-        pair.in_ours = !pair.in_ours;
-        if until(sweep, pair.both().0) {
-            return Ok(sweep);
+        (pair.in_ours, done) = (!pair.in_ours, done + 1);
+        if until(done, pair.both().0) {
+            break;
         }
     }
-    Ok(sweeps)
+    drop(pair);
+    phases.end();
+    Ok(done)
 }
 
 fn columns<const N: usize>(shape: [usize; N]) -> usize {
@@ -155,37 +137,6 @@ impl<T: Copy> Drop for Pair<'_, T> {
     fn drop(&mut self) {
         if self.in_ours {
             self.theirs.copy_from_slice(&self.ours);
-        }
-    }
-}
-
-/// The tiles of all sweeps to come, as the control is told: each sweep is a loop that counts its own.
-struct Expected<'c> {
-    options: &'c Options<'c>,
-    tiles: u64,
-    left: u64,
-}
-
-impl<'c> Expected<'c> {
-    fn begin(options: &'c Options<'c>, sweeps: usize, tiles: usize) -> Self {
-        let (sweeps, tiles) = (sweeps as u64, tiles as u64);
-        let left = sweeps.saturating_mul(tiles);
-        options.control.into_iter().for_each(|control| control.expect(left));
-        Self { options, tiles, left }
-    }
-
-    fn begin_sweep(&mut self) {
-        let tiles = self.tiles.min(self.left);
-        self.left -= tiles;
-        self.options.control.into_iter().for_each(|control| control.expect_less(tiles));
-    }
-}
-
-impl Drop for Expected<'_> {
-    /// What is not to come any more is not expected, unless that is because of a cancellation.
-    fn drop(&mut self) {
-        if let Some(control) = self.options.control.filter(|control| !control.is_cancelled()) {
-            control.expect_less(self.left);
         }
     }
 }

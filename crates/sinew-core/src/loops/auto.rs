@@ -1,0 +1,165 @@
+//! Loops with [`Schedule::Auto`]: what is known about each, and the run that adds to it.
+//!
+//! A loop is known by where it is called, the order of magnitude of its length, and the number of workers; the decisions are those of
+//! [`sinew_policy::auto`]. One run at a time teaches; another that begins meanwhile does what is best as far as is known.
+//!
+//! # Cost
+//!
+//! A lock and a look into a table when a loop begins and when it ends, and two looks at the clock; in the first run one for each chunk.
+//!
+//! # Not handled
+//!
+//! Loops that are called at one place and have nothing in common, such as those of a function that everybody passes closures to: they drift, and are settled
+//! on what is best for most.
+
+use super::driver::Options;
+use sinew_policy::auto::{Choice, Profile, Tuner, prior};
+use sinew_policy::chunk::Schedule;
+use sinew_sync::clock::now_ns;
+use sinew_sync::lock::Mutex;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::LazyLock;
+
+/// Where a loop is called.
+pub type Site = &'static Location<'static>;
+
+/// What tells loops apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    site: Site,
+    /// The number of bits of its length.
+    order: u32,
+    workers: usize,
+}
+
+struct Known {
+    tuner: Tuner,
+    /// Whether somebody is running it who will tell.
+    taught: bool,
+}
+
+static KNOWN: LazyLock<Mutex<HashMap<Key, Known>>> = LazyLock::new(Mutex::default);
+
+/// What is known beforehand about models, whose locks do not outlive an execution: nothing.
+const NOTHING_IS_KNOWN: bool = cfg!(any(loom, shuttle));
+
+impl Key {
+    fn new(options: &Options<'_>, n: usize, workers: usize) -> Option<Self> {
+        let site = options.site.filter(|_| !NOTHING_IS_KNOWN && workers > 1)?;
+        Some(Self { site, order: usize::BITS - n.leading_zeros(), workers })
+    }
+}
+
+/// What is best, as far as is known, for a loop of `n` iterations.
+pub(super) fn best(options: &Options<'_>, n: usize, workers: usize) -> Schedule {
+    let Some(key) = Key::new(options, n, workers) else { return Schedule::Stealing };
+    KNOWN.lock().get(&key).map_or(Schedule::Stealing, |known| known.tuner.best())
+}
+
+/// A run of a loop that leaves the choice.
+pub(super) struct Trial {
+    key: Option<Key>,
+    n: usize,
+    workers: usize,
+    choice: Choice,
+    began_ns: u64,
+    /// Iterations that the caller did alone.
+    alone: usize,
+    profile: Mutex<Profile>,
+}
+
+impl Trial {
+    /// A loop of `n` iterations begins, for so many workers.
+    pub(super) fn begin(options: &Options<'_>, n: usize, workers: usize) -> Self {
+        let key = Key::new(options, n, workers);
+        let (key, choice) = match key.map(|key| (key, choose(key))) {
+            Some((key, (choice, true))) => (Some(key), choice),
+            Some((_, (choice, false))) => (None, choice),
+            None => (None, Choice::Run(Schedule::Stealing)),
+        };
+        Self { key, n, workers, choice, began_ns: now_ns(), alone: 0, profile: Mutex::default() }
+    }
+
+    /// What to begin with. A loop of which nothing is known, and a short one, are begun as if they were stealing: by the caller alone.
+    pub(super) fn schedule(&self) -> Schedule {
+        match self.choice {
+            Choice::Run(schedule) => schedule,
+            Choice::Look | Choice::Short => Schedule::Stealing,
+        }
+    }
+
+    /// What to go on with when the caller has done so many iterations alone.
+    pub(super) fn after(&mut self, alone: usize) -> Schedule {
+        self.alone = alone;
+        match self.choice {
+            Choice::Run(schedule) => schedule,
+            Choice::Short => Schedule::Static,
+            Choice::Look if alone == 0 => Schedule::Stealing,
+            Choice::Look => {
+                let elapsed = u128::from(now_ns() - self.began_ns);
+                let promised = elapsed * self.n as u128 / (alone * self.workers) as u128;
+                prior(u64::try_from(promised).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// Times the chunks of one participant, if that is wanted.
+    pub(super) fn watch(&self) -> Option<Watch<'_>> {
+        let wanted = self.choice == Choice::Look && self.key.is_some();
+        wanted.then(|| Watch { trial: self, profile: Profile::default(), since_ns: now_ns() })
+    }
+
+    /// The loop has ended, and `ran` all iterations under what was chosen.
+    pub(super) fn end(self, ran: bool) {
+        let Some(key) = self.key.filter(|_| ran) else { return };
+        let elapsed_ns = now_ns() - self.began_ns;
+        let profile = *self.profile.lock();
+        let profile = (self.choice == Choice::Look && profile.mean_ns().is_some()).then_some(&profile);
+        if let Some(known) = KNOWN.lock().get_mut(&key) {
+            known.tuner.ran(self.n, elapsed_ns, profile);
+        }
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        let Some(key) = self.key else { return };
+        if let Some(known) = KNOWN.lock().get_mut(&key) {
+            known.taught = false;
+        }
+    }
+}
+
+/// How a loop is to be run, and whether that teaches something.
+fn choose(key: Key) -> (Choice, bool) {
+    let mut all = KNOWN.lock();
+    let known = all.entry(key).or_insert_with(|| Known { tuner: Tuner::new(key.workers), taught: false });
+    if known.taught {
+        return (Choice::Run(known.tuner.best()), false);
+    }
+    known.taught = true;
+    (known.tuner.choice(), true)
+}
+
+/// The chunks of one participant in a loop that is looked at.
+pub(super) struct Watch<'t> {
+    trial: &'t Trial,
+    profile: Profile,
+    since_ns: u64,
+}
+
+impl Watch<'_> {
+    /// The chunk of so many iterations from `start` on has been run.
+    pub(super) fn ran(&mut self, start: usize, length: usize) {
+        let now = now_ns();
+        self.profile.add(self.trial.alone + start, length, self.trial.n, now - self.since_ns);
+        self.since_ns = now;
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.trial.profile.lock().merge(&self.profile);
+    }
+}
