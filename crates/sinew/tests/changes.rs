@@ -188,6 +188,7 @@ fn problems(fate: Fate<'_>, n: usize) -> Result<(), Cancelled> {
 }
 
 fn units(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
+    let n = n.max(1);
     let visits = Visits::new(n + 1);
     let mut list = Worklist::from(vec![1]).follow(fate.control);
     let children = |unit: usize| [2 * unit, 2 * unit + 1].into_iter().filter(|&child| child <= n);
@@ -206,7 +207,7 @@ fn units(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
         })
     };
     let report = report.unwrap();
-    let whole = report.commits as usize == n.max(1);
+    let whole = report.commits as usize == n;
     assert_eq!(report.cancelled, !list.is_empty());
     assert!(report.cancelled || whole);
     if report.cancelled { Err(Cancelled) } else { Ok(()) }

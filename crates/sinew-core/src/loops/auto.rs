@@ -163,3 +163,92 @@ impl Drop for Watch<'_> {
         self.trial.profile.lock().merge(&self.profile);
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::loops::{for_each, try_for_each};
+    use crate::{Control, Pool, Worker};
+    use sinew_policy::auto::PROBES;
+    use sinew_sync::atomic::{AtomicUsize, Ordering};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    const ITEMS: usize = 1_000;
+
+    fn leaving_the_choice(site: Site) -> Options<'static> {
+        Options { schedule: Schedule::Auto, site: Some(site), ..Options::default() }
+    }
+
+    /// A loop that takes four milliseconds of work.
+    fn long_loop(w: &Worker, options: &Options<'_>) {
+        let visits = AtomicUsize::new(0);
+        let ended = for_each(w, 0..ITEMS, options, |_| {
+            let began = now_ns();
+            while now_ns() - began < 4_000 {
+                std::hint::spin_loop();
+            }
+            visits.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!((ended, visits.into_inner()), (Ok(()), ITEMS));
+    }
+
+    fn tuner(options: &Options<'_>, workers: usize) -> (Tuner, bool) {
+        let key = Key::new(options, ITEMS, workers).unwrap();
+        let all = KNOWN.lock();
+        (all[&key].tuner.clone(), all[&key].taught)
+    }
+
+    /// Would miss: runs that teach nothing, or the wrong loop, and one that is for ever under way.
+    #[test]
+    fn a_loop_is_settled_after_some_runs_and_another_is_not() {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        let (here, there) = (leaving_the_choice(Location::caller()), leaving_the_choice(Location::caller()));
+        pool.run(|w| {
+            (0..PROBES).for_each(|_| long_loop(w, &here));
+            long_loop(w, &there);
+        });
+        let ((known, taught), (other, _)) = (tuner(&here, 2), tuner(&there, 2));
+        assert!(known.is_settled() && !taught && known.choice() != Choice::Short, "{known:?}");
+        assert!(!other.is_settled());
+        assert!(pool.run(|_| best(&here, 64, 2)) == Schedule::Stealing, "of another length nothing is known");
+    }
+
+    /// Would miss: a loop that ended early and is taken for a fast one, and a panic after which nobody may teach any more.
+    #[test]
+    fn loops_that_did_not_run_to_their_end_teach_nothing() {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        let options = leaving_the_choice(Location::caller());
+        for bad in [0, 10, ITEMS - 1] {
+            let failing = |item| if item == bad { Err(item) } else { Ok(()) };
+            assert!(pool.run(|w| try_for_each(w, 0..ITEMS, &options, failing)).is_err());
+            let panicking = |item| {
+                if item == bad {
+                    std::panic::resume_unwind(Box::new(item));
+                }
+            };
+            let panicked =
+                catch_unwind(AssertUnwindSafe(|| pool.run(|w| for_each(w, 0..ITEMS, &options, panicking))));
+            assert!(panicked.is_err());
+        }
+        assert_eq!(tuner(&options, 2), (Tuner::new(2), false));
+    }
+
+    /// Would miss: controlled loops that leave the choice and learn nothing, or are taken for what they were changed to.
+    #[test]
+    fn controlled_loops_teach_unless_they_are_changed() {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        let (control, site) = (Control::new(), Location::caller());
+        control.set_schedule(Schedule::Auto);
+        let options = Options { control: Some(&control), site: Some(site), ..Options::default() };
+        let changed = |item| {
+            if item == 0 {
+                control.set_schedule(Schedule::Static)
+            }
+        };
+        pool.run(|w| for_each(w, 0..ITEMS, &options, changed)).unwrap();
+        assert_eq!(tuner(&options, 2), (Tuner::new(2), false));
+        control.set_schedule(Schedule::Auto);
+        pool.run(|w| (0..PROBES).for_each(|_| long_loop(w, &options)));
+        assert!(tuner(&options, 2).0.is_settled());
+    }
+}
