@@ -1,5 +1,6 @@
 //! What the tables cannot show: latencies, idling, memory, bandwidth. Measured on request, by name.
 
+mod auto;
 mod idle;
 mod jacobi;
 mod latency;
@@ -23,7 +24,12 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 8] = [
+pub(crate) const ALL: [Measure; 9] = [
+    Measure {
+        name: "auto",
+        about: "a schedule that is found out, after ten runs, beside every fixed one",
+        run: auto::run,
+    },
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",

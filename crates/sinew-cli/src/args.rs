@@ -100,8 +100,8 @@ pub(crate) struct RunArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
-    /// How loops are shared out: static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing, affinity, weighted, simple:GRAIN or
-    /// adaptive:GRAIN
+    /// How loops are shared out: static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing, affinity, weighted, simple:GRAIN,
+    /// adaptive:GRAIN or auto
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
     pub(crate) schedule: Option<Schedule>,
     /// tiny, small, full or the application's own notation; see `sinew list`

@@ -6,28 +6,38 @@
 //!
 //! # Invariants
 //!
-//! - C1: the version changes with every wish that changes, under the lock of the wishes; its lowest bit says that the end is wished, for good.
+//! - C1: the version changes with every wish that changes, under the lock of the wishes; its lowest bit says that the end is wished, for good, the next one
+//!   that somebody wants to be told of the progress.
 //!
 //! # Orderings
 //!
 //! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of that version or later ones, because the lock orders
 //! the store of the version before its own release. The counts are statistics.
 
+mod course;
+mod watcher;
+
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 
+pub use course::{Course, Working};
+use watcher::Watcher;
+
 /// Lines that workers count their iterations on, so that they do not write to each other's.
 const LINES: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// In the version: the end is wished.
 const CANCELLED: u64 = 1;
+/// In the version: somebody wants to be told of the progress.
+const WATCHED: u64 = 2;
 /// In the version: one change.
-const CHANGE: u64 = 2;
+const CHANGE: u64 = 4;
 
 /// A handle to change loops while they run: how many threads, which schedule, whether to go on at all.
 ///
@@ -59,6 +69,7 @@ struct State {
     total: AtomicU64,
     loops: AtomicUsize,
     working: AtomicUsize,
+    watcher: Watcher,
     done: [CachePadded<AtomicU64>; LINES],
 }
 
@@ -164,6 +175,50 @@ impl Control {
             changes: version / CHANGE,
             followed: followed.load(Ordering::Relaxed) / CHANGE,
             cancelled: is_cancelled(version),
+        }
+    }
+
+    /// Has `callback` told of the progress: at most once in `every` while something runs under this control, and when nothing runs
+    /// any more. So a progress
+    /// bar can be drawn from it.
+    ///
+    /// It is called by whoever works, between two slices of work, and never by two at once; while an item takes long, it may come late. A later callback
+    /// takes the place of an earlier one.
+    ///
+    /// # Panics
+    ///
+    /// If the callback does, the skeleton that was at work panics, and the callback is not called again.
+    ///
+    /// # Cost
+    ///
+    /// A look at the clock for each slice of work, or each item where they are handed out one by one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let control = sinew_core::Control::new();
+    /// control.on_progress(Duration::from_millis(100), |now| eprint!("\r{:3.0} %", 100.0 * now.fraction()));
+    /// ```
+    pub fn on_progress(&self, every: Duration, callback: impl FnMut(&Snapshot) + Send + 'static) {
+        self.state.watcher.set(every, callback);
+        let _wishes = self.state.wishes.lock();
+        // Relaxed: C1, and the module's orderings.
+        self.state.version.fetch_or(WATCHED, Ordering::Relaxed);
+    }
+
+    /// Tells of the progress if that is wished and due. Called where no lock is held, and a panic is let through.
+    #[inline]
+    pub(crate) fn tell(&self, version: u64) {
+        if version & WATCHED != 0 {
+            self.state.watcher.tell_cold(|| self.snapshot(), false);
+        }
+    }
+
+    /// Tells of the end of a skeleton if that is wished and nothing else runs.
+    pub(crate) fn tell_end(&self) {
+        // Relaxed: whoever ends last sees that it does, by the order of this word's changes.
+        if self.version() & WATCHED != 0 && self.state.loops.load(Ordering::Relaxed) == 0 {
+            self.state.watcher.tell_cold(|| self.snapshot(), true);
         }
     }
 

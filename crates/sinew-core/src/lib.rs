@@ -15,6 +15,7 @@
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
 //! | `control` | the handle by which loops are changed while they run |
+//! | [`stream`] | items that go through stages, several at a time |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
 //! | `remap` | pinning the threads anew while they run |
@@ -55,6 +56,7 @@ mod spawn;
 mod stack;
 mod stealing;
 mod steer;
+pub mod stream;
 mod threads;
 mod tls;
 pub mod victims;
@@ -66,7 +68,7 @@ mod yielding;
 
 pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
-pub use control::{Cancelled, Control, Snapshot, Stopped};
+pub use control::{Cancelled, Control, Course, Snapshot, Stopped, Working};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;

@@ -27,8 +27,8 @@ use std::str::FromStr;
 
 /// How a loop hands out its iterations.
 ///
-/// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`, `affinity`, `weighted`, `simple:64`, `adaptive:1`; the number may
-/// be left out and is 1 then.
+/// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`, `affinity`, `weighted`, `simple:64`, `adaptive:1`, `auto`; the number
+/// may be left out and is 1 then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Schedule {
@@ -70,6 +70,9 @@ pub enum Schedule {
         /// No piece of so many iterations is cut, at least 1.
         grain: usize,
     },
+    /// Whichever was found best for this loop, known by where it is called: the first runs of a millisecond or more try some, see [`auto`](crate::auto).
+    /// For loops that run again and again.
+    Auto,
 }
 
 impl Schedule {
@@ -106,6 +109,7 @@ impl Schedule {
             "stealing" => Some(Self::Stealing),
             "affinity" => Some(Self::Affinity),
             "weighted" => Some(Self::Weighted),
+            "auto" => Some(Self::Auto),
             _ => None,
         }
     }
@@ -121,6 +125,7 @@ impl fmt::Display for Schedule {
             Self::Stealing => f.write_str("stealing"),
             Self::Affinity => f.write_str("affinity"),
             Self::Weighted => f.write_str("weighted"),
+            Self::Auto => f.write_str("auto"),
             Self::Simple { grain } => write!(f, "simple:{grain}"),
             Self::Adaptive { grain } => write!(f, "adaptive:{grain}"),
         }
@@ -171,7 +176,7 @@ impl fmt::Display for ScheduleError {
             Self::UnknownName(text) => write!(
                 f,
                 "`{text}` is not a schedule: write static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing, affinity, weighted, \
-                 simple:GRAIN or adaptive:GRAIN"
+                 simple:GRAIN, adaptive:GRAIN or auto"
             ),
             Self::NotANumber(text) => {
                 write!(
@@ -418,7 +423,7 @@ mod tests {
 
         /// Would miss: a schedule that a program prints and does not understand.
         #[test]
-        fn schedules_are_parsed_as_they_are_printed(number in 1..usize::MAX, which in 0..9_usize) {
+        fn schedules_are_parsed_as_they_are_printed(number in 1..usize::MAX, which in 0..10_usize) {
             let schedule = [
                 Schedule::Static,
                 Schedule::Dynamic { chunk: number },
@@ -429,6 +434,7 @@ mod tests {
                 Schedule::Weighted,
                 Schedule::Simple { grain: number },
                 Schedule::Adaptive { grain: number },
+                Schedule::Auto,
             ][which];
             prop_assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`victim`] | which worker a thief tries next |
 //! | [`chunk`] | how many iterations of a loop a worker takes at once |
+//! | [`auto`] | which schedule a loop gets that leaves the choice |
 //! | [`affinity`] | which part of a repeated loop is dealt to whom |
 //! | [`weighted`] | how long the shares of unequal workers are |
 //! | [`split`] | where a range of one or more dimensions is cut, and when no more |
@@ -19,6 +20,7 @@
 //! | [`span`] | nothing; it says what a schedule can be held against |
 
 pub mod affinity;
+pub mod auto;
 pub mod chunk;
 pub mod idle;
 pub mod pace;

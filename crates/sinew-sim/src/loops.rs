@@ -9,6 +9,7 @@
 //! | `dynamic`, `tapered`, `factoring` | one counter |
 //! | `stealing` | worker 0 begins with everything; who runs dry takes the back half of the longest of four ranges |
 //! | `affinity`, `weighted` | the same from equal shares: what they are without a memory of an earlier run |
+//! | `auto` | `stealing`, with which it begins |
 //! | `simple`, `adaptive` | [`Splits`], where nobody waits in joins |
 //!
 //! # Invariants
@@ -222,7 +223,7 @@ fn source(setup: &Loop, n: usize) -> Source {
     let workers = setup.workers;
     match setup.schedule {
         Schedule::Static => Source::Static { shares: Shares::new(n, workers), taken: vec![0; workers] },
-        Schedule::Stealing => {
+        Schedule::Stealing | Schedule::Auto => {
             let mut ranges = vec![0..0; workers];
             ranges[0] = 0..n;
             Source::Ranges { ranges, sizes: Halving::new(n, workers) }

@@ -7,6 +7,7 @@ use sinew_core::loops::{self, Options};
 use sinew_core::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
 use std::ops::Range;
+use std::panic::Location;
 
 /// Begins a skeleton over all pairs of a row and a column.
 ///
@@ -18,6 +19,7 @@ use std::ops::Range;
 /// assert_eq!(sum, (0 + 1 + 2) * (0 + 1 + 2 + 3));
 /// ```
 #[inline]
+#[track_caller]
 pub fn over2(rows: Range<usize>, columns: Range<usize>) -> OverBlocks<'static, 2> {
     OverBlocks::new([rows, columns])
 }
@@ -29,6 +31,7 @@ pub fn over2(rows: Range<usize>, columns: Range<usize>) -> OverBlocks<'static, 2
 /// assert_eq!(volume, 24);
 /// ```
 #[inline]
+#[track_caller]
 pub fn over3(planes: Range<usize>, rows: Range<usize>, columns: Range<usize>) -> OverBlocks<'static, 3> {
     OverBlocks::new([planes, rows, columns])
 }
@@ -82,8 +85,10 @@ pub struct OverBlocks<'m, const N: usize> {
 }
 
 impl<const N: usize> OverBlocks<'static, N> {
+    #[track_caller]
     fn new(space: [Range<usize>; N]) -> Self {
-        let options = Options { schedule: Schedule::Adaptive { grain: 1 }, ..Options::default() };
+        let site = Some(Location::caller());
+        let options = Options { schedule: Schedule::Adaptive { grain: 1 }, site, ..Options::default() };
         Self { space, grain: None, options }
     }
 }
@@ -139,8 +144,8 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
     /// What the runs of this loop remember; see [`Over::memory`].
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N> {
-        let Options { schedule, threads, .. } = self.options;
-        let options = Options { schedule, threads, memory: Some(memory), control: None };
+        let Options { schedule, threads, site, .. } = self.options;
+        let options = Options { schedule, threads, memory: Some(memory), site, ..Options::default() };
         OverBlocks { space: self.space, grain: self.grain, options }
     }
 

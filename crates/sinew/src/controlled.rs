@@ -2,10 +2,11 @@
 
 use crate::blocks::{OverBlocks, points};
 use crate::over::Over;
-use sinew_core::data::{Items, ReadItems};
+use sinew_core::data::{Items, ReadItems, SliceMut};
 use sinew_core::loops::Kind;
 use sinew_core::{Cancelled, Control, Stopped};
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 impl<'m, I: Items> Over<'m, I> {
@@ -153,6 +154,53 @@ impl<I: Items> Controlled<'_, I> {
         F: Fn(A, A) -> A + Sync,
     {
         self.over.run_scan(Kind::Exclusive, init, op)
+    }
+}
+
+impl<T: Send> Controlled<'_, SliceMut<'_, T>> {
+    /// [`Over::sort`]. A cancelled slice holds all its elements in some order.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] if the control was cancelled before the slice was sorted.
+    pub fn sort(self) -> Result<(), Cancelled>
+    where
+        T: Ord,
+    {
+        self.sort_by(T::cmp)
+    }
+
+    /// [`Over::sort_by`]. A cancelled slice holds all its elements in some order.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] if the control was cancelled before the slice was sorted.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let (control, mut xs) = (Control::new(), vec![2.5, -1.0, 0.5]);
+    /// assert_eq!(over(&mut xs).control(&control).sort_by(f64::total_cmp), Ok(()));
+    /// assert_eq!(xs, [-1.0, 0.5, 2.5]);
+    /// ```
+    pub fn sort_by<C>(self, compare: C) -> Result<(), Cancelled>
+    where
+        C: Fn(&T, &T) -> Ordering + Sync,
+    {
+        self.over.run_sort_by(compare)
+    }
+
+    /// [`Over::sort_by_key`]. A cancelled slice holds all its elements in some order.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] if the control was cancelled before the slice was sorted.
+    pub fn sort_by_key<K, F>(self, key: F) -> Result<(), Cancelled>
+    where
+        K: Ord,
+        F: Fn(&T) -> K + Sync,
+    {
+        self.sort_by(|a, b| key(a).cmp(&key(b)))
     }
 }
 

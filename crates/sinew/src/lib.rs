@@ -66,8 +66,10 @@
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
 //! | `controlled` | the same, changed while they run: [`Control`] |
+//! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
+//! | `stencil` | [`stencil`]: grids whose elements follow from what lies around them |
 //! | `sort` | [`sort`](Over::sort) and its variants |
-//! | `divide` | [`divide_and_conquer`] |
+//! | `divide` | [`divide_and_conquer`], also [under a control](divide_and_conquer_under) |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
 //!
 //! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is the crate `sinew-core`.
@@ -77,27 +79,32 @@ mod controlled;
 mod divide;
 mod fold;
 mod over;
+mod pipeline;
 mod sort;
+mod stencil;
 pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use controlled::{Controlled, ControlledBlocks};
-pub use divide::{Step, divide_and_conquer};
+pub use divide::{Step, divide_and_conquer, divide_and_conquer_under};
 pub use over::{Over, over};
+pub use pipeline::{ControlledPipeline, Pipeline, farm, pipeline};
 pub use sinew_core::data::{
-    Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut,
-    prefetch, streaming, tiles, wide,
+    Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder,
+    TilesMut, prefetch, streaming, tiles, wide,
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
+pub use sinew_core::loops::Edge;
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Pool, Profile, Scope, ScopeBuilder, Snapshot,
-    StackKind, Stopped, Victims, Wait, Worker, join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Control, Counters, Course, Pool, Profile, Scope, ScopeBuilder, Snapshot,
+    StackKind, Stopped, Victims, Wait, Worker, Working, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
+pub use stencil::{ControlledStencil, Stencil, stencil};
 
 /// What [`Pool::profile`] answers, in parts.
 pub mod profile {
@@ -111,7 +118,8 @@ pub mod profile {
 pub mod prelude {
     pub use crate::worklist::Worklist;
     pub use crate::{
-        Cancelled, Control, DomainKind, DomainScope, Domains, LoopMemory, Mapping, Over, Placed, Placement,
-        Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope, over,
+        Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over, Placed,
+        Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope,
+        farm, over, pipeline, stencil,
     };
 }

@@ -5,6 +5,7 @@ use sinew_core::loops::{self, Options};
 use sinew_core::source::LoopMemory;
 use sinew_core::{Cancelled, Stopped};
 use sinew_policy::chunk::Schedule;
+use std::panic::Location;
 
 /// Begins a skeleton over `data`: a reference to a slice, vector or array, or a range of integers.
 ///
@@ -18,6 +19,7 @@ use sinew_policy::chunk::Schedule;
 /// assert_eq!(sinew::over(0..4_u64).map_reduce(|i| i * i, || 0, |a, b| a + b), 14);
 /// ```
 #[inline]
+#[track_caller]
 pub fn over<D: IntoItems>(data: D) -> Over<'static, D::Items> {
     Over::new(data.into_items())
 }
@@ -45,8 +47,10 @@ pub struct Over<'m, I> {
 }
 
 impl<I> Over<'static, I> {
+    #[track_caller]
     pub(crate) fn new(items: I) -> Self {
-        Self { items, options: Options::default(), reproducible: false }
+        let options = Options { site: Some(Location::caller()), ..Options::default() };
+        Self { items, options, reproducible: false }
     }
 }
 
@@ -62,6 +66,10 @@ impl<'m, I: Items> Over<'m, I> {
     ///
     /// let sum = over(0..1_000_u64).schedule(Schedule::Tapered { min: 16 }).reduce(|| 0, |a, b| a + b);
     /// assert_eq!(sum, 499_500);
+    /// // Found out while the loop runs again and again; it is known by where `over` is called.
+    /// for _ in 0..10 {
+    ///     over(0..1_000).schedule(Schedule::Auto).for_each(drop);
+    /// }
     /// ```
     #[track_caller]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
@@ -86,8 +94,8 @@ impl<'m, I: Items> Over<'m, I> {
     /// assert!(plate.iter().all(|&point| point == 45.0));
     /// ```
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I> {
-        let Self { items, options: Options { schedule, threads, .. }, reproducible } = self;
-        let options = Options { schedule, threads, memory: Some(memory), control: None };
+        let Self { items, options: Options { schedule, threads, site, .. }, reproducible } = self;
+        let options = Options { schedule, threads, memory: Some(memory), site, ..Options::default() };
         Over { items, options, reproducible }
     }
 
@@ -288,7 +296,7 @@ pub(crate) fn certain<T>(answer: Result<T, Cancelled>) -> T {
 
 /// Why a skeleton without a control has failed.
 #[inline]
-fn failure<E>(stopped: Stopped<E>) -> E {
+pub(crate) fn failure<E>(stopped: Stopped<E>) -> E {
     match stopped {
         Stopped::Failed(error) => error,
         Stopped::Cancelled => nobody_cancels(),

@@ -1,7 +1,8 @@
 //! Sorting in place.
 
-use crate::over::Over;
-use sinew_core::data::{SliceMut, sort_by};
+use crate::over::{Over, certain};
+use sinew_core::Cancelled;
+use sinew_core::data::{SliceMut, sort_by, sort_by_under};
 use std::cmp::Ordering;
 
 impl<T: Send> Over<'_, SliceMut<'_, T>> {
@@ -43,9 +44,22 @@ impl<T: Send> Over<'_, SliceMut<'_, T>> {
     where
         C: Fn(&T, &T) -> Ordering + Sync,
     {
+        certain(self.run_sort_by(compare));
+    }
+
+    pub(crate) fn run_sort_by<C>(self, compare: C) -> Result<(), Cancelled>
+    where
+        C: Fn(&T, &T) -> Ordering + Sync,
+    {
         let Self { items, options, .. } = self;
         let slice = items.into_slice();
-        crate::run(|w| sort_by(w, slice, options.threads, &compare));
+        crate::run(|w| match options.control {
+            Some(control) => sort_by_under(w, slice, options.threads, control, &compare),
+            None => {
+                sort_by(w, slice, options.threads, &compare);
+                Ok(())
+            }
+        })
     }
 
     /// Sorts the slice by a key of each element, computed at every comparison; see [`sort`](Self::sort).

@@ -19,6 +19,7 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
         Just(Schedule::Stealing),
         Just(Schedule::Affinity),
         (1..9_usize).prop_map(|grain| Schedule::Simple { grain }),
+        Just(Schedule::Auto),
         (1..9_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ]
 }

@@ -62,6 +62,77 @@ fn a_cancelled_control_ends_every_skeleton() {
         Err(Cancelled)
     );
     assert_eq!(Cancelled.to_string(), "cancelled by its control before it was done");
+    assert_eq!(over(&mut [3, 1, 2]).control(&control).sort(), Err(Cancelled));
+    assert_eq!(
+        sinew::divide_and_conquer_under(
+            &control,
+            1,
+            |_| -> sinew::Step<i32, ()> { panic!("called after the end") },
+            |(), ()| ()
+        ),
+        Err(Cancelled)
+    );
+    let mut list = Worklist::from(xs.clone()).follow(&control);
+    assert!(list.run_plain(|_, _| panic!("called after the end")).unwrap().cancelled);
+    assert_eq!(list.len(), 100);
     // Nothing to do is done.
     assert_eq!(over(&xs[..0]).control(&control).map(never), Ok(vec![]));
+}
+
+/// Would miss: a worklist with more workers than its control wishes, and one that follows it no more after a run.
+#[test]
+fn a_worklist_has_no_more_workers_than_wished() {
+    use sinew_sync::atomic::{AtomicUsize, Ordering};
+    let pool = Pool::builder().threads(4).build().unwrap();
+    let control = Control::new();
+    control.set_threads(1);
+    let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let mut list = Worklist::new().follow(&control);
+    for _ in 0..2 {
+        list.extend(0..2_000);
+        let report = pool.run(|_| {
+            list.run_plain(|unit: &usize, _| {
+                most.fetch_max(1 + inside.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                (0..unit % 300).for_each(|_| std::hint::spin_loop());
+                inside.fetch_sub(1, Ordering::Relaxed);
+            })
+        });
+        assert_eq!(report.unwrap().commits, 2_000);
+    }
+    assert_eq!(most.into_inner(), 1);
+    assert_eq!(control.snapshot().done, 4_000);
+}
+
+/// Would miss: progress of a scan or a stencil that is told to be at its end in the middle, and of a sort or a problem that does not come to its end.
+#[test]
+fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
+    use std::sync::{Arc, Mutex};
+    let xs: Vec<u64> = (0..200_000).collect();
+    let watched = |run: &dyn Fn(&Control)| {
+        let (control, seen) = (Control::new(), Arc::new(Mutex::new(Vec::new())));
+        let theirs = Arc::clone(&seen);
+        control
+            .on_progress(std::time::Duration::ZERO, move |now| theirs.lock().unwrap().push(now.fraction()));
+        run(&control);
+        let seen = seen.lock().unwrap();
+        let (last, before) = seen.split_last().unwrap();
+        assert_eq!(*last, 1.0);
+        // The last item may be counted before the end is told.
+        let done = before.iter().filter(|&&fraction| fraction >= 1.0).count();
+        assert!(done <= 16 && before.len() > 1, "{done} of {}", before.len());
+    };
+    watched(&|control| drop(over(&xs).control(control).scan(0, |a, b| a + b).unwrap()));
+    watched(&|control| over(&mut xs.iter().rev().collect::<Vec<_>>()).control(control).sort().unwrap());
+    watched(&|control| {
+        sinew::stencil(&mut vec![0; 20_000], [100, 200])
+            .sweeps(5)
+            .control(control)
+            .run(|c| c[[0, 0]] + 1)
+            .unwrap()
+    });
+    watched(&|control| {
+        let step = |n: u64| if n < 2 { sinew::Step::Solved(n) } else { sinew::Step::Split(n - 1, n - 2) };
+        sinew::divide_and_conquer_under(control, 15, step, |a, b| a + b).unwrap();
+    });
+    watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
 }

@@ -29,6 +29,7 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
         Just(Schedule::Stealing),
         Just(Schedule::Affinity),
         Just(Schedule::Weighted),
+        Just(Schedule::Auto),
         (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
         (1..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ]

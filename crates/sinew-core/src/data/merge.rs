@@ -7,6 +7,7 @@
 //! Large merges are split: the middle element of the longer run goes to a place that a binary search in the other run
 //! tells, and what comes before it and after it are two merges of their own.
 
+use super::sort::Guide;
 use crate::Worker;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -84,21 +85,22 @@ impl<T> Room<'_, T> {
     }
 }
 
-/// Copies `left` and `right` in order to `room`, equal elements of `left` first.
+/// Copies `left` and `right` in order to `room`, equal elements of `left` first; in any order when all is over.
 ///
 /// # Safety
 ///
 /// `room` has space for both.
-pub(super) unsafe fn merge<T: Send, C>(
+pub(super) unsafe fn merge<T: Send, C, G: Guide>(
     w: &Worker,
     left: Run<'_, T>,
     right: Run<'_, T>,
     mut room: Room<'_, T>,
     compare: &C,
+    guide: &G,
 ) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    if are_in_order(left, right, compare) {
+    if guide.is_over() || are_in_order(left, right, compare) {
         // SAFETY: there is space for both.
         unsafe {
             room.append(left);
@@ -116,9 +118,9 @@ pub(super) unsafe fn merge<T: Send, C>(
     let (low, high) = unsafe { (Room::new(room.start), Room::new(room.start.add(at_left + at_right))) };
     w.join(
         // SAFETY: each room is as large as its two halves.
-        |w| unsafe { merge(w, low_left, low_right, low, compare) },
+        |w| unsafe { merge(w, low_left, low_right, low, compare, guide) },
         // SAFETY: the same.
-        move |w| unsafe { merge(w, high_left, high_right, high, compare) },
+        move |w| unsafe { merge(w, high_left, high_right, high, compare, guide) },
     );
 }
 

@@ -15,6 +15,7 @@
 //! | `sort`, `merge` | the stable parallel merge sort |
 
 mod adapt;
+mod around;
 mod items;
 mod merge;
 mod output;
@@ -26,11 +27,13 @@ mod tiles;
 mod wide;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
+pub use around::Around;
+pub(crate) use around::{Stretch, strides};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use prefetch::{Intent, prefetch};
 pub use rows::{Row, Shape, Tile, TileOrder, tiles};
-pub use sort::sort_by;
+pub use sort::{sort_by, sort_by_under};
 pub use stream::{Streams, streaming};
 pub use tiles::{TileMut, TilesMut, TilesPiece};
 pub use wide::wide;

@@ -24,12 +24,14 @@
 //! that count their drops.
 
 use super::merge::{Room, Run, merge};
-use crate::Worker;
+use crate::{Cancelled, Control, Course, Worker};
 use std::cmp::Ordering;
 use std::mem::forget;
 
 /// Parts of fewer elements are sorted by one task.
 const ALONE: usize = 4 * 1024;
+/// The same where nobody is to wait long for the end: some 100 µs to a millisecond.
+const PROMPT: usize = 16 * 1024;
 /// Parts a worker, so that unequal speeds even out.
 const PARTS: usize = 8;
 
@@ -52,11 +54,101 @@ where
     if workers == 1 || slice.len() <= alone || size_of::<T>() == 0 {
         return slice.sort_by(compare);
     }
+    sort_in_parts(w, slice, alone, &compare, &Unguided);
+}
+
+/// As [`sort_by`], and ends early when `control` is cancelled: after the parts that are being sorted or merged, none of which takes long.
+///
+/// # Errors
+///
+/// [`Cancelled`]; the slice then holds its elements in some order.
+///
+/// # Panics
+///
+/// As [`sort_by`].
+///
+/// # Cost
+///
+/// As [`sort_by`], and some merges more, because parts are shorter. The control's number of threads is asked once: joins keep nobody away, but one thread
+/// is one.
+pub fn sort_by_under<T: Send, C>(
+    w: &Worker,
+    slice: &mut [T],
+    threads: usize,
+    control: &Control,
+    compare: C,
+) -> Result<(), Cancelled>
+where
+    C: Fn(&T, &T) -> Ordering + Sync,
+{
+    let course = Course::begin(control, steps(slice.len(), PROMPT))?;
+    let threads = course.threads().unwrap_or(threads).min(threads);
+    let mut sort = |w: &Worker| {
+        let _working = course.work();
+        if size_of::<T>() == 0 {
+            slice.sort_by(&compare);
+            course.done(w, slice.len());
+        } else {
+            sort_in_parts(w, slice, PROMPT, &compare, &course);
+        }
+    };
+    if threads == 1 {
+        crate::serially(|| crate::run(|w| sort(w)))
+    } else {
+        sort(w)
+    }
+    // What is over may have been sorted just so, but nobody can tell.
+    if course.is_cancelled() {
+        return Err(Cancelled);
+    }
+    course.end();
+    Ok(())
+}
+
+/// Who says when all is over, and is told what is done.
+pub(super) trait Guide: Sync {
+    fn is_over(&self) -> bool;
+    fn done(&self, w: &Worker, elements: usize);
+}
+
+/// Nobody.
+struct Unguided;
+
+impl Guide for Unguided {
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn done(&self, _: &Worker, _: usize) {}
+}
+
+impl Guide for Course<'_> {
+    fn is_over(&self) -> bool {
+        self.is_cancelled()
+    }
+
+    fn done(&self, w: &Worker, elements: usize) {
+        Course::done(self, w, elements);
+    }
+}
+
+/// How many elements are sorted and merged in all when parts of at most `alone` are sorted by one task.
+fn steps(length: usize, alone: usize) -> u64 {
+    let here = length as u64;
+    if length <= alone { here } else { here + steps(length / 2, alone) + steps(length - length / 2, alone) }
+}
+
+fn sort_in_parts<T: Send, C, G: Guide>(w: &Worker, slice: &mut [T], alone: usize, compare: &C, guide: &G)
+where
+    C: Fn(&T, &T) -> Ordering + Sync,
+{
     let mut buffer = Vec::with_capacity(slice.len());
     let part = Part { slice: slice.as_mut_ptr(), buffer: buffer.as_mut_ptr(), len: slice.len() };
     // SAFETY: slice and buffer have room for `len` elements, do not overlap and are ours; the slice is initialised.
     // The buffer keeps length 0, so its copies are never dropped.
-    unsafe { sort_part(w, part, Place::Slice, alone, &compare) };
+    unsafe { sort_part(w, part, Place::Slice, alone, compare, guide) };
 }
 
 /// Where sorted elements go.
@@ -110,18 +202,27 @@ impl<T> Part<T> {
     }
 }
 
-/// Sorts `part`, leaving the result in the place `to` (S1).
+/// Sorts `part`, leaving the result in the place `to` (S1); in any order when all is over.
 ///
 /// # Safety
 ///
 /// The part's elements are in the slice, and nobody else touches the part.
-unsafe fn sort_part<T: Send, C>(w: &Worker, part: Part<T>, to: Place, alone: usize, compare: &C)
-where
+unsafe fn sort_part<T: Send, C, G: Guide>(
+    w: &Worker,
+    part: Part<T>,
+    to: Place,
+    alone: usize,
+    compare: &C,
+    guide: &G,
+) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    if part.len <= alone {
-        // SAFETY: the elements are in the slice, and nobody else touches it. The standard sort keeps S2.
-        unsafe { std::slice::from_raw_parts_mut(part.slice, part.len) }.sort_by(compare);
+    if part.len <= alone || guide.is_over() {
+        if !guide.is_over() {
+            // SAFETY: the elements are in the slice, and nobody else touches it. The standard sort keeps S2.
+            unsafe { std::slice::from_raw_parts_mut(part.slice, part.len) }.sort_by(compare);
+            guide.done(w, part.len);
+        }
         if to == Place::Buffer {
             // SAFETY: the elements are in the slice.
             unsafe { part.copy_to_other(Place::Slice) };
@@ -135,12 +236,12 @@ where
     w.join(
         |w| {
             // SAFETY: the halves are disjoint parts of a part that is ours, with their elements in the slice.
-            unsafe { sort_part(w, low, from, alone, compare) };
+            unsafe { sort_part(w, low, from, alone, compare, guide) };
             *low_done = true;
         },
         move |w| {
             // SAFETY: the same.
-            unsafe { sort_part(w, high, from, alone, compare) };
+            unsafe { sort_part(w, high, from, alone, compare, guide) };
             *high_done = true;
         },
     );
@@ -148,8 +249,10 @@ where
     unsafe {
         let low = Run::new(low.place(from), low.len);
         let high = Run::new(high.place(from), high.len);
-        merge(w, low, high, Room::new(part.place(to)), compare);
+        merge(w, low, high, Room::new(part.place(to)), compare, guide);
     }
+    // It may panic, and then the merge's sources are still there (S2).
+    guide.done(w, part.len);
     forget(halves);
 }
 

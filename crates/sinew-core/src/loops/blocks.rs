@@ -102,6 +102,13 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
 {
+    // Single points are no blocks: they are put together before it is found out how to hand them out.
+    let options = &match options.schedule {
+        Schedule::Auto if grain.iter().all(|side| *side <= 1) => {
+            Options { schedule: Schedule::Adaptive { grain: 1 }, ..*options }
+        }
+        _ => *options,
+    };
     if let Some((splitter, _)) = options.splitter(w) {
         split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
         return Ok(());

@@ -15,6 +15,7 @@
 //!
 //! One join, and no allocation, for the loop; a claim, two loads and a counter a chunk.
 
+use super::auto::{Site, Trial, Watch};
 use super::controlled::{self, Chunks};
 use super::ending::Ending;
 use super::split::split;
@@ -37,11 +38,13 @@ pub struct Options<'m> {
     pub memory: Option<&'m LoopMemory>,
     /// What may change all this while it runs.
     pub control: Option<&'m Control>,
+    /// Where the loop is called, for the schedule that makes use of it.
+    pub site: Option<Site>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None, control: None }
+        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None, control: None, site: None }
     }
 }
 
@@ -133,19 +136,33 @@ where
         #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
         split(w, [0..n], splitter, [grain], &|[range]| piece(&mut enter(), range));
     } else {
-        let done = if options.schedule == Schedule::Stealing {
+        let mut trial = leaves_the_choice(options).then(|| Trial::begin(options, n, participants));
+        let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
+        let (done, mut ran) = if schedule == Schedule::Stealing {
             alone(w, n, participants, &enter, &piece)
         } else {
-            0
+            (0, true)
         };
         if done < n {
-            let source =
-                Source::with_memory(options.schedule, n - done, participants, w.index(), options.memory);
+            if let Some(trial) = &mut trial {
+                schedule = trial.after(done);
+            }
+            let source = Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
             let piece =
                 |local: &mut L, range: Range<usize>| piece(local, range.start + done..range.end + done);
-            Loop { source, ending: Ending::default(), enter, piece }.run(w, participants - 1, options.memory);
+            let (ending, trial) = (Ending::default(), trial.as_ref());
+            ran = Loop { source, ending, enter, piece, trial }.run(w, participants - 1, options.memory);
+        }
+        if let Some(trial) = trial {
+            trial.end(ran);
         }
     }
+}
+
+/// Whether the schedule is to be found out.
+#[inline]
+fn leaves_the_choice(options: &Options<'_>) -> bool {
+    options.schedule == Schedule::Auto
 }
 
 /// A loop that nobody else may or can take part in.
@@ -165,20 +182,20 @@ where
 /// A loop that takes no longer than this is over before help would have been worth its price.
 const ALONE: u64 = 7 * TICKS_A_US / 10;
 
-/// The caller begins alone, and stays alone while the loop promises to be over soon. Answers how many iterations are done with, which is
-/// all of them if the body asked to stop.
+/// The caller begins alone, and stays alone while the loop promises to be over soon. Answers how many iterations are done with, and whether
+/// they all ran: if the body asked to stop, none is left.
 ///
 /// The promise rests on the first iteration, then on the time so far, and the caller takes no more at once than its first claim would be: a
 /// loop whose cost jumps keeps others waiting for an eighth of a share at most. Loops of few iterations are offered at once.
 #[inline]
-fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> usize
+fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
     let chunk = n / (8 * participants);
     if chunk == 0 {
-        return 0;
+        return (0, true);
     }
     let began = ticks();
     let mut local = enter();
@@ -189,7 +206,7 @@ where
         let range = done..(done + next).min(n);
         done = range.end;
         if piece(&mut local, range).is_break() {
-            return n;
+            return (n, false);
         }
         pieces.ended();
         let elapsed = ticks().saturating_sub(began);
@@ -200,32 +217,37 @@ where
         }
         next = chunk;
     }
-    done
+    (done, true)
 }
 
 /// A loop that several workers take part in.
-struct Loop<E, P> {
+struct Loop<'t, E, P> {
     source: Source,
     ending: Ending,
     enter: E,
     piece: P,
+    /// Who is to be told of the chunks.
+    trial: Option<&'t Trial>,
 }
 
-impl<L, E, P> Loop<E, P>
+impl<L, E, P> Loop<'_, E, P>
 where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
+    /// Answers whether all iterations ran.
     #[inline]
-    fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) {
+    fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
         // Once is enough as long as nobody leaves early; what a leaving participant has left is done here.
         while !self.is_over() {
             w.join(|w| self.work(w), |w| self.assist(w, helpers));
         }
+        let ran = !self.ending.is_near();
         if let Some(memory) = memory {
-            self.source.teach(memory, !self.ending.is_near());
+            self.source.teach(memory, ran);
         }
         self.ending.rethrow();
+        ran
     }
 
     /// The first of `helpers`: offers the tasks for the others and works.
@@ -260,13 +282,18 @@ where
         let mut local = (self.enter)();
         let mut effort = Effort::new(self.source.is_timed());
         let mut pieces = w.pieces();
+        let mut watch = self.trial.and_then(Trial::watch);
         loop {
             w.count_chunk();
             effort.begins(range.len());
+            let (start, length) = (range.start, range.len());
             if (self.piece)(&mut local, range).is_break() {
                 self.ending.stop();
             }
             pieces.ended();
+            if let Some(watch) = &mut watch {
+                Watch::ran(watch, start, length);
+            }
             w.safe_point();
             if self.ending.is_near() {
                 break;

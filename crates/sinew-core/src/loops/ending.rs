@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Whether a loop is to end, and with which panic.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(crate) struct Ending {
     stop: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -26,19 +26,19 @@ impl Default for Ending {
 impl Ending {
     /// Whether participants are to leave.
     #[inline]
-    pub(super) fn is_near(&self) -> bool {
+    pub(crate) fn is_near(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Tells participants to leave.
     #[inline]
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
     /// Calls `work`; a panic of it ends the loop.
     #[inline]
-    pub(super) fn guard(&self, work: impl FnOnce()) {
+    pub(crate) fn guard(&self, work: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
             self.stop_cold(payload);
         }
@@ -56,7 +56,7 @@ impl Ending {
 
     /// Goes on with the first panic, if there was one. Called when no participant is left.
     #[inline]
-    pub(super) fn rethrow(&self) {
+    pub(crate) fn rethrow(&self) {
         // Relaxed: the join has ordered everything before.
         if self.is_near() {
             self.rethrow_cold();

@@ -8,6 +8,7 @@
 
 use super::collect::{block, complete, map};
 use super::driver::{Options, drive};
+use super::phases::Phases;
 use crate::data::{Output, ReadItems, Writer};
 use crate::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
@@ -60,6 +61,8 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     let blocks = blocks.clamp(1, len.max(1));
     let size = len.div_ceil(blocks).max(1);
     let blocks = len.div_ceil(size);
+    let mut phases = Phases::begin(options, 2 * blocks as u64)?;
+    phases.next(blocks as u64);
     let begins = begins(w, &items, size, blocks, options, init, &take, &op)?;
     let output = Output::new(len);
     let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
@@ -74,7 +77,9 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
         }
         ControlFlow::Continue(())
     };
+    phases.next(blocks as u64);
     drive(w, blocks, options, || output.writer(), piece)?;
+    phases.end();
     Ok(complete(output))
 }
 

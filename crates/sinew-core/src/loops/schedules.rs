@@ -12,7 +12,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub(super) const SCHEDULES: [Schedule; 6] = [
+pub(crate) const SCHEDULES: [Schedule; 6] = [
     Schedule::Stealing,
     Schedule::Static,
     Schedule::Dynamic { chunk: 2 },
@@ -26,7 +26,7 @@ fn explore(test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static) {
     explore_with(&SCHEDULES, test);
 }
 
-pub(super) fn explore_with(
+pub(crate) fn explore_with(
     schedules: &[Schedule],
     test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static,
 ) {

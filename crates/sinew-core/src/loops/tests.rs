@@ -20,6 +20,7 @@ fn any_options() -> impl Strategy<Value = Options<'static>> {
         Just(Schedule::Stealing),
         Just(Schedule::Affinity),
         Just(Schedule::Weighted),
+        Just(Schedule::Auto),
         (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
         (1..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ];

@@ -65,7 +65,7 @@ pub fn try_for_each<I: Items, E: Send>(
 
 /// The first error that any participant met.
 #[derive(Debug)]
-pub(super) struct FirstError<E>(Mutex<Option<E>>);
+pub(crate) struct FirstError<E>(Mutex<Option<E>>);
 
 impl<E> Default for FirstError<E> {
     fn default() -> Self {
@@ -75,7 +75,7 @@ impl<E> Default for FirstError<E> {
 
 impl<E> FirstError<E> {
     #[cold]
-    pub(super) fn keep(&self, error: E) -> ControlFlow<()> {
+    pub(crate) fn keep(&self, error: E) -> ControlFlow<()> {
         // A later error is dropped after the lock is released: its drop is the user's code.
         let mut kept = self.0.lock();
         let _late = if kept.is_none() { kept.replace(error) } else { Some(error) };
@@ -84,7 +84,7 @@ impl<E> FirstError<E> {
     }
 
     /// What came of a loop that has ended as `driven` says. An error beats the cancellation, which it may have caused.
-    pub(super) fn into_result(self, driven: Result<(), Cancelled>) -> Result<(), Stopped<E>> {
+    pub(crate) fn into_result(self, driven: Result<(), Cancelled>) -> Result<(), Stopped<E>> {
         match self.0.into_inner() {
             Some(error) => Err(Stopped::Failed(error)),
             None => Ok(driven?),

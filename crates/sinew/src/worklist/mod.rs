@@ -80,6 +80,7 @@ pub struct Worklist<U> {
     units: Vec<Entry<U>>,
     tuning: Option<Tuning>,
     control: Control,
+    followed: Option<sinew_core::Control>,
     steering: Option<Mutex<Steering>>,
     speculative: bool,
     pages: Option<Pages>,
@@ -167,6 +168,7 @@ impl<U> Worklist<U> {
             units: Vec::new(),
             tuning: None,
             control: Control::new(Settings::baseline(usize::MAX).stealing(true)),
+            followed: None,
             steering: None,
             speculative: false,
             pages: None,
@@ -199,6 +201,29 @@ impl<U> Worklist<U> {
     #[must_use]
     pub fn pages(mut self, pages: Pages) -> Self {
         self.pages = Some(pages);
+        self
+    }
+
+    /// Lets a [`Control`](sinew_core::Control), as loops and other skeletons have one, limit the number of workers, and cancel runs of this list.
+    ///
+    /// At most so many workers run units as it says, whatever the settings and the tuner want; helpers come on top. A cancelled run ends when each worker is done
+    /// with its unit: [`Report::cancelled`] says so, and the units that have not run are in the list. A [`Snapshot`](sinew_core::Snapshot) counts the units,
+    /// those that were added included. Its schedule plays no part.
+    ///
+    /// ```
+    /// use sinew::Control;
+    /// use sinew::worklist::Worklist;
+    ///
+    /// let control = Control::new();
+    /// let mut list = Worklist::from((1..=100).collect()).follow(&control);
+    /// let report = list.run_plain(|unit, _| if *unit == 50 { control.cancel() })?;
+    /// assert!(report.cancelled);
+    /// assert_eq!(report.commits as usize + list.len(), 100);
+    /// # Ok::<(), sinew::worklist::WorklistError>(())
+    /// ```
+    #[must_use]
+    pub fn follow(mut self, control: &sinew_core::Control) -> Self {
+        self.followed = Some(control.clone());
         self
     }
 
@@ -361,6 +386,7 @@ impl<U: Send + Sync> Worklist<U> {
         let plan = Plan {
             seats: workers,
             control: &self.control,
+            followed: self.followed.as_ref(),
             steering: self.steering.as_ref(),
             speculative: self.speculative,
             pages: self.pages,

@@ -5,7 +5,7 @@ mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use sinew_core::Scope;
+use sinew_core::{Course, Scope};
 use sinew_policy::tune::Counts;
 use sinew_policy::worklist::{Pages, Settings};
 use sinew_sync::CachePadded;
@@ -29,6 +29,8 @@ pub(super) struct Arena<'r, R: Run> {
     team: Team,
     seats: Box<[CachePadded<Seat<R>>]>,
     control: &'r Control,
+    /// The run as a control sees it that may cancel it and limit its workers.
+    course: Option<Course<'r>>,
     steering: Option<&'r Mutex<Steering>>,
     speculative: bool,
     pages: Option<Pages>,
@@ -52,6 +54,7 @@ impl<R: Run> Seat<R> {
 pub(super) struct Plan<'r> {
     pub(super) seats: usize,
     pub(super) control: &'r Control,
+    pub(super) followed: Option<&'r sinew_core::Control>,
     pub(super) steering: Option<&'r Mutex<Steering>>,
     pub(super) speculative: bool,
     pub(super) pages: Option<Pages>,
@@ -59,13 +62,20 @@ pub(super) struct Plan<'r> {
 
 impl<'r, R: Run> Arena<'r, R> {
     pub(super) fn new(run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
-        let &Plan { seats, control, steering, speculative, pages } = plan;
+        let &Plan { seats, control, followed, steering, speculative, pages } = plan;
         let settings = control.settings();
         let threads = settings.threads.clamp(1, seats);
+        let team = Team::new(seats);
+        let course = followed.and_then(|control| Course::begin(control, units.len() as u64).ok());
+        if followed.is_some() && course.is_none() {
+            // Cancelled before it has begun.
+            team.stop();
+        }
         Self {
+            course,
             run,
             lists: Lists::new(units, seats, threads, settings.stealing),
-            team: Team::new(seats),
+            team,
             seats: (0..seats).map(|_| CachePadded::new(Seat::new())).collect(),
             control,
             steering,
@@ -91,7 +101,16 @@ impl<'r, R: Run> Arena<'r, R> {
     pub(super) fn finish(&self) -> Report<R::Local> {
         let mut locals: Vec<_> = self.seats.iter().filter_map(|seat| seat.local.lock().take()).collect();
         locals.iter_mut().for_each(|local| self.run.finish(local));
-        Report::of(&self.seats.iter().map(|seat| &seat.tally), locals, self.settings())
+        let mut report = Report::of(&self.seats.iter().map(|seat| &seat.tally), locals, self.settings());
+        report.cancelled = self.is_cancelled();
+        report
+    }
+
+    /// Tells who follows that it is over.
+    fn end(&mut self) {
+        if let Some(course) = self.course.take() {
+            course.end();
+        }
     }
 
     pub(super) fn into_units(self) -> Vec<Entry<R::Unit>> {
@@ -102,10 +121,49 @@ impl<'r, R: Run> Arena<'r, R> {
     fn settings(&self) -> Settings {
         let mut settings = self.control.settings();
         settings.threads = settings.threads.clamp(1, self.team.seats());
+        if let Some(threads) = self.course.as_ref().and_then(Course::threads) {
+            settings.threads = settings.threads.min(threads);
+        }
         if !self.speculative {
             settings.lifespan = 0;
         }
         settings
+    }
+
+    /// A number that changes whenever the settings may have.
+    #[inline]
+    fn version(&self) -> (u64, u64) {
+        (self.control.version(), self.course.as_ref().map_or(0, Course::version))
+    }
+
+    /// Whether workers are to leave: somebody has panicked, or the run is cancelled.
+    #[inline]
+    fn is_over(&self) -> bool {
+        if self.course.as_ref().is_some_and(Course::is_cancelled) {
+            self.team.stop();
+        }
+        self.team.is_stopped()
+    }
+
+    /// A worker has committed so many units.
+    #[inline]
+    fn count(&self, units: usize) {
+        if let Some(course) = &self.course {
+            sinew_core::run(|w| course.done(w, units));
+        }
+    }
+
+    /// A worker has added so many units.
+    #[inline]
+    fn expect(&self, units: usize) {
+        if let Some(course) = &self.course {
+            course.expect(units as u64);
+        }
+    }
+
+    /// Whether the run was to end before all units had run.
+    fn is_cancelled(&self) -> bool {
+        self.lists.any() && self.team.is_stopped()
     }
 
     /// Commits of one worker after which it is worth looking whether an epoch is over: several times in each.
@@ -176,12 +234,13 @@ type Outcome<R> = (std::thread::Result<Report<<R as Run>::Local>>, Vec<Entry<<R 
 
 /// Runs `units`.
 pub(super) fn run<R: Run>(run: &R, units: Vec<Entry<R::Unit>>, plan: &Plan<'_>) -> Outcome<R> {
-    let arena = Arena::new(run, units, plan);
+    let mut arena = Arena::new(run, units, plan);
     let began = now_ns();
     let report = catch_unwind(AssertUnwindSafe(|| {
         arena.run_all();
         let mut report = arena.finish();
         report.elapsed = std::time::Duration::from_nanos(now_ns() - began);
+        arena.end();
         report
     }));
     if let Some(steering) = plan.steering {

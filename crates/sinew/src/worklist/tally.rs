@@ -63,6 +63,8 @@ pub struct Report<L = ()> {
     pub ahead: u64,
     /// Words that helpers read ahead.
     pub words_ahead: u64,
+    /// Whether the run was cancelled before all units had run; see [`Worklist::follow`](super::Worklist::follow).
+    pub cancelled: bool,
     /// How long the run took.
     pub elapsed: Duration,
     /// The processor time that tuning took, all workers together.
@@ -94,6 +96,7 @@ impl<L> Report<L> {
             favoured: sum(|t| &t.favoured),
             ahead: sum(|t| &t.ahead),
             words_ahead: sum(|t| &t.words_ahead),
+            cancelled: false,
             elapsed: Duration::ZERO,
             tuning: Duration::ZERO,
             settings,

@@ -4,7 +4,7 @@ use super::super::ending::Ending;
 use super::plan::{Epoch, Plan, Terms};
 use crate::Control;
 use crate::control::{Wishes, is_cancelled};
-use sinew_policy::chunk::Halving;
+use sinew_policy::chunk::{Halving, Schedule};
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
@@ -16,6 +16,8 @@ pub(super) struct Shared<'c> {
     pub(super) control: &'c Control,
     /// What the loop itself has for wishes that there are not.
     pub(super) own: Terms,
+    /// The schedule of those who leave the choice.
+    pub(super) auto: Schedule,
     pub(super) workers: usize,
     pub(super) plan: Mutex<Plan>,
     pub(super) ending: Ending,
@@ -27,7 +29,7 @@ impl Shared<'_> {
     }
 
     fn terms(&self, wishes: Wishes) -> Terms {
-        self.own.wished(self.workers, wishes)
+        self.own.wished(self.workers, wishes).resolved(self.auto)
     }
 }
 
@@ -113,6 +115,7 @@ impl<'c> Claims<'c> {
     pub(super) fn ran(&mut self, items: usize) {
         self.done += items;
         self.shared.control.count(self.worker, items);
+        self.shared.control.tell(self.seen);
     }
 
     pub(super) fn stop(&self) {

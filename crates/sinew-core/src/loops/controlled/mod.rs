@@ -33,12 +33,14 @@ mod tests;
 
 pub(super) use chunks::Chunks;
 
+use super::auto::{self, Trial};
 use super::driver::Options;
 use super::ending::Ending;
 use crate::source::LoopMemory;
 use crate::{Cancelled, Control, Scope, Worker};
 use claims::Shared;
 use plan::{Plan, Terms};
+use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 
@@ -50,6 +52,8 @@ pub(super) struct Controlled<'r> {
     shared: Shared<'r>,
     session: Session<'r>,
     done: AtomicUsize,
+    /// What the run adds to what is known, if the loop leaves the choice.
+    trial: Option<Trial>,
 }
 
 /// Runs `session` on several workers, for `0..n` in all.
@@ -74,12 +78,15 @@ pub(super) fn run(
     if control.is_cancelled() {
         return Err(Cancelled);
     }
-    let _running = Running::begin(control, n);
+    let running = Running::begin(control, n);
     let run = Controlled::new(w, n, options, control, session);
     while !run.shared.is_over() {
         w.scope(|s| run.take_part(w, s));
     }
-    run.end(n, options.memory)
+    let ended = run.end(n, options.memory);
+    drop(running);
+    control.tell_end();
+    ended
 }
 
 impl<'r> Controlled<'r> {
@@ -87,10 +94,14 @@ impl<'r> Controlled<'r> {
         let workers = w.max_workers();
         let own = Terms { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let terms = own.wished(workers, control.wishes().1);
+        let leaves_the_choice = terms.schedule == Schedule::Auto;
+        let trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
+        let auto = trial.as_ref().map_or_else(|| auto::best(options, n, terms.threads), Trial::schedule);
+        let terms = terms.resolved(auto);
         let first = terms.seat(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
-        let shared = Shared { control, own, workers, plan, ending: Ending::default() };
-        Self { shared, session, done: AtomicUsize::new(0) }
+        let shared = Shared { control, own, auto, workers, plan, ending: Ending::default() };
+        Self { shared, session, done: AtomicUsize::new(0), trial }
     }
 
     /// The caller's part, as the first to come.
@@ -132,6 +143,9 @@ impl<'r> Controlled<'r> {
     /// Nobody takes part any more.
     fn end(self, n: usize, memory: Option<&LoopMemory>) -> Result<(), Cancelled> {
         let done = self.done.load(Ordering::Relaxed);
+        if let Some(trial) = self.trial {
+            trial.end(done == n && self.shared.plan.lock().is_unchanged());
+        }
         if let Some(memory) = memory {
             self.shared.plan.into_inner().teach(memory, done == n);
         }

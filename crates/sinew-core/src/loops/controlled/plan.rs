@@ -43,6 +43,11 @@ impl Terms {
         Self { threads, schedule: wishes.schedule.unwrap_or(self.schedule) }
     }
 
+    /// The same where a loop that leaves the choice of the schedule has `auto`.
+    pub(super) fn resolved(self, auto: Schedule) -> Self {
+        Self { schedule: if self.schedule == Schedule::Auto { auto } else { self.schedule }, ..self }
+    }
+
     /// The number by which a participant claims: its worker's where all may take part, so that it finds the data of its last loop; otherwise its
     /// rank, because numbers beyond the participants would be shared.
     pub(super) fn seat(self, workers: usize, worker: usize, rank: usize) -> usize {
@@ -162,9 +167,14 @@ impl Plan {
         self.given_back.is_empty() && self.epoch.source.is_exhausted()
     }
 
+    /// Whether the first source is still in its place.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.is_current(&self.first)
+    }
+
     /// Gives `memory` back what was taken from it. A loop that was changed, or not `ran` to its end, adds nothing.
     pub(super) fn teach(self, memory: &LoopMemory, ran: bool) {
-        let unchanged = self.is_current(&self.first);
+        let unchanged = self.is_unchanged();
         drop(self.epoch);
         if let Ok(first) = Arc::try_unwrap(self.first) {
             first.source.teach(memory, ran && unchanged);

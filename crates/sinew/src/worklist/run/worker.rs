@@ -39,7 +39,7 @@ pub(super) struct Worker<'scope, 'env, 'r, R: Run> {
     s: &'scope Scope<'scope, 'env>,
     seat: usize,
     settings: Settings,
-    version: u64,
+    version: (u64, u64),
     /// Whether a helper may run the next unit ahead.
     helped: bool,
     /// The units taken: those of the transaction that is next, then those that a helper runs ahead.
@@ -61,7 +61,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
         let kept = arena.seats[seat].local.lock().take();
         let local = kept.unwrap_or_else(|| arena.run.init(seat));
         arena.team.enter();
-        let version = arena.control.version();
+        let version = arena.version();
         let settings = arena.settings();
         Self {
             arena,
@@ -85,10 +85,10 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     /// Runs units until there are none for a while, or the settings have no use for this worker.
     pub(super) fn run(mut self) -> End {
         loop {
-            if self.arena.control.version() != self.version {
+            if self.arena.version() != self.version {
                 self.follow();
             }
-            if self.arena.team.is_stopped() {
+            if self.arena.is_over() {
                 return End::Over;
             }
             if self.arena.team.role(self.seat, &self.settings) != Role::Work {
@@ -114,7 +114,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     /// Takes up settings that have changed.
     #[cold]
     fn follow(&mut self) {
-        self.version = self.arena.control.version();
+        self.version = self.arena.version();
         let before = std::mem::replace(&mut self.settings, self.arena.settings());
         self.helped = self.arena.team.helps(self.seat, &self.settings);
         if self.settings.stealing && !before.stealing {
@@ -185,7 +185,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     fn process(&mut self) {
         let mut count = self.held.len().min(1 + usize::from(self.settings.coalescing));
         self.hand_over(count);
-        while !self.arena.team.is_stopped() {
+        while !self.arena.is_over() {
             let favoured = self.failures >= PATIENCE;
             self.values.clear();
             self.more.0.clear();
@@ -227,12 +227,14 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
         }
         let Some(local) = &mut self.local else { return };
         self.values.drain(..).for_each(|value| self.arena.run.fold(local, value));
+        self.arena.count(count);
     }
 
     /// Adds what the transaction has added.
     fn add(&mut self) {
         self.place.adds_units();
         self.tally().added.add(self.more.0.len() as u64);
+        self.arena.expect(self.more.0.len());
         let access = self.access();
         self.arena.lists.add(access, self.more.0.drain(..).map(Entry::Own));
     }

@@ -1,0 +1,312 @@
+//! Pipelines and farms: items of an iterator that go through stages.
+
+use crate::over::{certain, failure};
+use sinew_core::stream::{self, Exit, Options, Parallel, Serial, Stages, Through, TryExit};
+use sinew_core::{Cancelled, Control, Stopped};
+
+/// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the last call, which says what becomes of the items.
+///
+/// Stages are added in the order in which an item goes through them: parallel ones, which any number of workers run at once, and serial ones, which take
+/// one item at a time. No stage has a thread of its own: a worker takes an item and carries it on as far as it may go, so that fewer workers than stages
+/// are enough, one included.
+///
+/// ```
+/// let lines = ["1 2", "3", "4 5 6"];
+/// let mut longest = 0;
+/// let sums = sinew::pipeline(lines)
+///     .parallel(|line| line.split(' ').map(|word| word.parse::<u32>().unwrap()).sum::<u32>())
+///     .serial(|sum| { longest = longest.max(sum); sum }) // in order, one at a time
+///     .collect();
+/// assert_eq!((sums, longest), (vec![3, 3, 15], 15));
+/// ```
+pub fn pipeline<I: IntoIterator>(items: I) -> Pipeline<'static, I::IntoIter, Through> {
+    Pipeline { items: items.into_iter(), stages: Through, options: Options::default() }
+}
+
+/// Begins a farm: a pipeline of one parallel stage, which calls `f` for each item, on as many workers as there are.
+///
+/// The results come in the order of the items ([`collect`](Pipeline::collect), [`for_each`](Pipeline::for_each)), or as they are done
+/// ([`collect_unordered`](Pipeline::collect_unordered), [`for_each_unordered`](Pipeline::for_each_unordered)).
+///
+/// For the items of a slice or a range of known length [`over`](crate::over) costs less; a farm is for iterators: a channel's, a file's lines, an endless
+/// search.
+///
+/// ```
+/// assert_eq!(sinew::farm(1..=4, |x| x * x).collect(), [1, 4, 9, 16]);
+/// ```
+pub fn farm<I, R, F>(items: I, f: F) -> Pipeline<'static, I::IntoIter, Parallel<Through, F>>
+where
+    I: IntoIterator,
+    F: Fn(I::Item) -> R + Sync,
+{
+    let Pipeline { items, stages, options } = pipeline(items);
+    Pipeline { items, stages: Parallel::new(stages, f), options }
+}
+
+/// A pipeline in the making.
+///
+/// # Panics
+///
+/// Its last call panics if the iterator or a stage does, with the first payload, when no stage runs any more. Items under way are dropped.
+///
+/// # Cost
+///
+/// Three locks for each item, and one for each serial stage, all of them short: items should be worth a microsecond or more.
+///
+/// # Blocking
+///
+/// Until all items are through. The iterator and the stages may block as well; each then keeps one worker.
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs until the last call, for example `for_each`"]
+pub struct Pipeline<'c, I, S> {
+    items: I,
+    stages: S,
+    options: Options<'c>,
+}
+
+impl<'c, I, S> Pipeline<'c, I, S>
+where
+    I: Iterator<Item: Send> + Send,
+    S: Stages<I::Item>,
+{
+    /// At most so many items are under way: taken from the iterator and not through the last stage. What waits for an earlier item counts. By default
+    /// four for each worker.
+    ///
+    /// # Panics
+    ///
+    /// If `items` is 0.
+    #[track_caller]
+    pub fn bound(mut self, items: usize) -> Self {
+        assert!(items > 0, "a pipeline with a bound of 0 items under way never ends: use at least 1");
+        self.options.bound = Some(items);
+        self
+    }
+
+    /// At most so many workers take part, the caller included; all of the pool by default.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` is 0.
+    #[track_caller]
+    pub fn threads(mut self, threads: usize) -> Self {
+        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
+        self.options.threads = threads;
+        self
+    }
+
+    /// A stage that any number of workers may run at once, each for another item.
+    pub fn parallel<R, F>(self, f: F) -> Pipeline<'c, I, Parallel<S, F>>
+    where
+        R: Send,
+        F: Fn(S::Out) -> R + Sync,
+    {
+        self.with(|stages| Parallel::new(stages, f))
+    }
+
+    /// A stage that takes the items one at a time, in their order.
+    pub fn serial<R, F>(self, f: F) -> Pipeline<'c, I, Serial<S, F>>
+    where
+        R: Send,
+        F: FnMut(S::Out) -> R + Send,
+    {
+        self.with(|stages| Serial::new(stages, f, true))
+    }
+
+    /// A stage that takes the items one at a time, as they come.
+    ///
+    /// ```
+    /// let mut seen = Vec::new();
+    /// sinew::farm(0..100, |x| x % 7).serial_unordered(|x| seen.push(x)).for_each_unordered(drop);
+    /// seen.sort();
+    /// assert_eq!((seen.len(), seen[0], seen[99]), (100, 0, 6));
+    /// ```
+    pub fn serial_unordered<R, F>(self, f: F) -> Pipeline<'c, I, Serial<S, F>>
+    where
+        R: Send,
+        F: FnMut(S::Out) -> R + Send,
+    {
+        self.with(|stages| Serial::new(stages, f, false))
+    }
+
+    fn with<T>(self, add: impl FnOnce(S) -> T) -> Pipeline<'c, I, T> {
+        Pipeline { items: self.items, stages: add(self.stages), options: self.options }
+    }
+
+    /// Lets `control` change the number of workers while the pipeline runs, and cancel it.
+    ///
+    /// A [`Snapshot`](crate::Snapshot) counts the items that are through. All of them are known from the beginning if the iterator knows its length;
+    /// otherwise those that were taken.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let control = Control::new();
+    /// control.set_threads(2); // from any thread, at any time
+    /// let prime = |n: &u64| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    /// let mut found = Vec::new();
+    /// let ended = sinew::farm(2.., |n| Some(n).filter(prime)).control(&control).for_each(|n| {
+    ///     found.extend(n);
+    ///     if found.len() == 100 {
+    ///         control.cancel();
+    ///     }
+    /// });
+    /// assert_eq!((ended, found[99]), (Err(Cancelled), 541));
+    /// ```
+    pub fn control<'d>(self, control: &'d Control) -> ControlledPipeline<'d, I, S>
+    where
+        'c: 'd,
+    {
+        let options: Options<'d> = Options { control: Some(control), ..self.options };
+        ControlledPipeline { pipeline: Pipeline { options, items: self.items, stages: self.stages } }
+    }
+
+    /// Hands what comes out to `f`, one at a time, in the order of the items.
+    pub fn for_each<F>(self, f: F)
+    where
+        F: FnMut(S::Out) + Send,
+    {
+        certain(self.serial(f).run());
+    }
+
+    /// Calls `f` with what comes out, as it comes, on any worker.
+    pub fn for_each_unordered<F>(self, f: F)
+    where
+        F: Fn(S::Out) + Sync,
+    {
+        certain(self.parallel(f).run());
+    }
+
+    /// Hands what comes out to `f`, one at a time, in the order of the items, until a call fails.
+    ///
+    /// # Errors
+    ///
+    /// That of `f`. Items under way are dropped.
+    ///
+    /// ```
+    /// let mut sum = 0_u8;
+    /// let overflow = sinew::farm(1.., |x: u8| 10 * x).try_for_each(|x| {
+    ///     sum = sum.checked_add(x).ok_or(x)?;
+    ///     Ok(())
+    /// });
+    /// assert_eq!((overflow, sum), (Err(70), 210));
+    /// ```
+    pub fn try_for_each<E, F>(self, f: F) -> Result<(), E>
+    where
+        E: Send,
+        F: FnMut(S::Out) -> Result<(), E> + Send,
+    {
+        self.run_try_for_each(f).map_err(failure)
+    }
+
+    /// What comes out, in the order of the items.
+    pub fn collect(self) -> Vec<S::Out> {
+        certain(self.run_collect(true))
+    }
+
+    /// What comes out, in the order in which it came.
+    ///
+    /// ```
+    /// let mut squares = sinew::farm(1..=4, |x| x * x).collect_unordered();
+    /// squares.sort();
+    /// assert_eq!(squares, [1, 4, 9, 16]);
+    /// ```
+    pub fn collect_unordered(self) -> Vec<S::Out> {
+        certain(self.run_collect(false))
+    }
+
+    fn run_collect(self, ordered: bool) -> Result<Vec<S::Out>, Cancelled> {
+        let mut all = Vec::new();
+        self.with(|stages| Serial::new(stages, |item| all.push(item), ordered)).run()?;
+        Ok(all)
+    }
+
+    fn run_try_for_each<E, F>(self, mut f: F) -> Result<(), Stopped<E>>
+    where
+        E: Send,
+        F: FnMut(S::Out) -> Result<(), E> + Send,
+    {
+        // Another item may be on its way to the stage while the first failure is on its way out.
+        let mut failed = false;
+        let until = |item| {
+            let result = if failed { Ok(()) } else { f(item) };
+            failed |= result.is_err();
+            result
+        };
+        let Self { items, stages, options } = self;
+        let exit = TryExit::default();
+        let end = Serial::new(stages, until, true).connect(&exit);
+        let ended = crate::run(|w| stream::run(w, items, &end, &options));
+        drop(end);
+        exit.into_result(ended)
+    }
+}
+
+impl<I, S> Pipeline<'_, I, S>
+where
+    I: Iterator<Item: Send> + Send,
+    S: Stages<I::Item, Out = ()>,
+{
+    fn run(self) -> Result<(), Cancelled> {
+        let Self { items, stages, options } = self;
+        let end = stages.connect(Exit);
+        crate::run(|w| stream::run(w, items, &end, &options))
+    }
+}
+
+/// A pipeline in the making that follows a [`Control`]; see [`Pipeline::control`].
+///
+/// # Errors
+///
+/// [`Cancelled`] if the control was cancelled before all items were through. Each worker ends with the stage that it is at; items under way are dropped, so
+/// what an ordered stage has seen are the first items, without a gap.
+///
+/// # Panics
+///
+/// As [`Pipeline`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs until the last call, for example `for_each`"]
+pub struct ControlledPipeline<'c, I, S> {
+    pipeline: Pipeline<'c, I, S>,
+}
+
+#[expect(clippy::missing_errors_doc, reason = "they are all the same, and told at the type")]
+impl<I, S> ControlledPipeline<'_, I, S>
+where
+    I: Iterator<Item: Send> + Send,
+    S: Stages<I::Item>,
+{
+    /// [`Pipeline::for_each`].
+    pub fn for_each<F>(self, f: F) -> Result<(), Cancelled>
+    where
+        F: FnMut(S::Out) + Send,
+    {
+        self.pipeline.serial(f).run()
+    }
+
+    /// [`Pipeline::for_each_unordered`].
+    pub fn for_each_unordered<F>(self, f: F) -> Result<(), Cancelled>
+    where
+        F: Fn(S::Out) + Sync,
+    {
+        self.pipeline.parallel(f).run()
+    }
+
+    /// [`Pipeline::try_for_each`].
+    pub fn try_for_each<E, F>(self, f: F) -> Result<(), Stopped<E>>
+    where
+        E: Send,
+        F: FnMut(S::Out) -> Result<(), E> + Send,
+    {
+        self.pipeline.run_try_for_each(f)
+    }
+
+    /// [`Pipeline::collect`].
+    pub fn collect(self) -> Result<Vec<S::Out>, Cancelled> {
+        self.pipeline.run_collect(true)
+    }
+
+    /// [`Pipeline::collect_unordered`].
+    pub fn collect_unordered(self) -> Result<Vec<S::Out>, Cancelled> {
+        self.pipeline.run_collect(false)
+    }
+}

@@ -1,0 +1,229 @@
+//! Stencils: each element of a grid becomes a function of what lies around it.
+
+use crate::over::certain;
+use sinew_core::data::Around;
+use sinew_core::loops::{self, Edge, Options, Sweeps};
+use sinew_core::{Cancelled, Control};
+use sinew_policy::chunk::Schedule;
+use std::panic::Location;
+
+/// Begins a stencil over `grid`, which is stored row by row and whose sides are `shape`, the slowest dimension first: one to three of them, or more.
+///
+/// A sweep makes each element a function of what was around it before the sweep, at most a step away along each dimension, or farther where a
+/// [`radius`](Stencil::radius) is given. What lies beyond the edges is up to an [`Edge`] rule.
+///
+/// # Panics
+///
+/// If a side is 0, or if the elements are not as many as the sides say.
+///
+/// ```
+/// use sinew::Edge;
+///
+/// // Heat that spreads on a plate with a hot upper edge: a hundred sweeps of two grids that take turns.
+/// let (rows, columns) = (20, 30);
+/// let mut plate = vec![0.0; rows * columns];
+/// plate[..columns].fill(100.0);
+/// sinew::stencil(&mut plate, [rows, columns])
+///     .edge(Edge::Keep)
+///     .sweeps(100)
+///     .run(|t| 0.25 * (t[[-1, 0]] + t[[1, 0]] + t[[0, -1]] + t[[0, 1]]));
+/// assert!(plate[columns + 1] > plate[2 * columns + 1] && plate[columns + 1] < 100.0);
+/// ```
+#[track_caller]
+pub fn stencil<T, const N: usize>(grid: &mut [T], shape: [usize; N]) -> Stencil<'_, T, N, 1>
+where
+    T: Copy + Send + Sync,
+{
+    const { assert!(N > 0, "a grid has at least one dimension") };
+    assert!(!shape.contains(&0), "a grid of {shape:?} has a side of 0: use at least 1");
+    let elements = shape.iter().try_fold(1_usize, |elements, side| elements.checked_mul(*side));
+    assert!(
+        elements == Some(grid.len()),
+        "{} elements are no grid of {shape:?}: give sides whose product is their number",
+        grid.len()
+    );
+    let options = Options { site: Some(Location::caller()), ..Options::default() };
+    Stencil { grid, shape, edges: [Edge::Nearest; N], sweeps: 1, options }
+}
+
+/// A stencil in the making.
+///
+/// # Panics
+///
+/// As its function does, with the first payload, when no worker runs the function any more. The grid then holds the state after the last sweep that was finished.
+///
+/// # Cost
+///
+/// A second grid, and one loop a sweep. In the middle of the grid the function's loads are those of a loop written by hand; for the elements near an edge that
+/// is not [kept](Edge::Keep) what is around them is copied first: a few elements for each row, and some rows for each row at an edge.
+#[derive(Debug)]
+#[must_use = "nothing runs until `run`"]
+pub struct Stencil<'g, T, const N: usize, const R: usize> {
+    grid: &'g mut [T],
+    shape: [usize; N],
+    edges: [Edge<T>; N],
+    sweeps: usize,
+    options: Options<'g>,
+}
+
+impl<'g, T, const N: usize, const R: usize> Stencil<'g, T, N, R>
+where
+    T: Copy + Send + Sync,
+{
+    /// The function reaches `FAR` steps along each dimension; one by default.
+    ///
+    /// ```
+    /// let mut xs: Vec<u32> = (0..10).collect();
+    /// sinew::stencil(&mut xs, [10]).radius::<2>().run(|x| x[[-2]].max(x[[2]]));
+    /// assert_eq!(xs, [2, 3, 4, 5, 6, 7, 8, 9, 9, 9]);
+    /// ```
+    pub fn radius<const FAR: usize>(self) -> Stencil<'g, T, N, FAR> {
+        let Self { grid, shape, edges, sweeps, options } = self;
+        Stencil { grid, shape, edges, sweeps, options }
+    }
+
+    /// What lies beyond all edges; [`Edge::Nearest`] by default.
+    pub fn edge(self, edge: Edge<T>) -> Self {
+        self.edges([edge; N])
+    }
+
+    /// What lies beyond the edges of each dimension. Where two meet, an element beyond both is a constant if either is one (the first from the back, the
+    /// fastest dimension last), and is kept if either keeps.
+    ///
+    /// ```
+    /// use sinew::Edge;
+    ///
+    /// // A cylinder.
+    /// let mut cells = vec![1, 2, 3, 4, 5, 6];
+    /// sinew::stencil(&mut cells, [2, 3]).edges([Edge::Constant(0), Edge::Periodic]).run(|c| c[[-1, 0]] + c[[0, -1]]);
+    /// assert_eq!(cells, [3, 1, 2, 7, 6, 8]);
+    /// ```
+    pub fn edges(mut self, edges: [Edge<T>; N]) -> Self {
+        self.edges = edges;
+        self
+    }
+
+    /// How many sweeps there are; one by default. Each reads what the one before has written, and nothing that it writes itself.
+    pub fn sweeps(mut self, sweeps: usize) -> Self {
+        self.sweeps = sweeps;
+        self
+    }
+
+    /// How the tiles of a sweep, of some thousand elements, are handed out; [`Schedule::Stealing`] by default.
+    ///
+    /// # Panics
+    ///
+    /// If a chunk of the schedule is 0.
+    #[track_caller]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        match schedule.check() {
+            Ok(schedule) => self.options.schedule = schedule,
+            Err(error) => panic!("{error}"),
+        }
+        self
+    }
+
+    /// At most so many workers take part, the caller included; all of the pool by default.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` is 0.
+    #[track_caller]
+    pub fn threads(mut self, threads: usize) -> Self {
+        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
+        self.options.threads = threads;
+        self
+    }
+
+    /// Lets `control` change the stencil while it runs, and cancel it. A [`Snapshot`](crate::Snapshot) counts the tiles of all sweeps.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let (control, mut cells) = (Control::new(), vec![0_u8; 1_000]);
+    /// control.cancel();
+    /// let ended = stencil(&mut cells, [10, 100]).sweeps(9).control(&control).run(|c| c[[0, 0]] + 1);
+    /// assert_eq!((ended, cells[7]), (Err(Cancelled), 0));
+    /// ```
+    pub fn control<'d>(self, control: &'d Control) -> ControlledStencil<'d, T, N, R>
+    where
+        'g: 'd,
+    {
+        let Self { grid, shape, edges, sweeps, options } = self;
+        let options: Options<'d> = Options { control: Some(control), ..options };
+        ControlledStencil { stencil: Stencil { grid, shape, edges, sweeps, options } }
+    }
+
+    /// Sweeps the grid with `f`, which finds an element and what lies around it: `around[[-1, 0]]` is the one above, `around[[0, 0]]` the element itself.
+    pub fn run<F>(self, f: F)
+    where
+        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+    {
+        certain(self.sweep(f, |_, _| false));
+    }
+
+    /// As [`run`](Self::run), until `until` answers true, which is called after each sweep with the number of sweeps and the grid. Answers that number.
+    ///
+    /// ```
+    /// let mut cells = vec![0, 0, 9, 0, 0];
+    /// let sweeps = sinew::stencil(&mut cells, [5])
+    ///     .sweeps(100)
+    ///     .run_until(|c| c[[-1]].max(c[[0]]).max(c[[1]]), |_, cells| cells.iter().all(|&c| c == 9));
+    /// assert_eq!(sweeps, 2);
+    /// ```
+    pub fn run_until<F, U>(self, f: F, until: U) -> usize
+    where
+        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+        U: FnMut(usize, &[T]) -> bool + Send,
+    {
+        certain(self.sweep(f, until))
+    }
+
+    fn sweep<F, U>(self, f: F, until: U) -> Result<usize, Cancelled>
+    where
+        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+        U: FnMut(usize, &[T]) -> bool + Send,
+    {
+        let Self { grid, shape, edges, sweeps, options } = self;
+        let (plan, f) = (Sweeps { shape, edges: &edges, sweeps }, &f);
+        crate::run(|w| loops::sweeps(w, grid, &plan, &options, f, until))
+    }
+}
+
+/// A stencil in the making that follows a [`Control`]; see [`Stencil::control`].
+///
+/// # Errors
+///
+/// [`Cancelled`] if the control was cancelled before all sweeps were done. The grid then holds the state after the last sweep that was finished.
+///
+/// # Panics
+///
+/// As [`Stencil`].
+#[derive(Debug)]
+#[must_use = "nothing runs until `run`"]
+pub struct ControlledStencil<'c, T, const N: usize, const R: usize> {
+    stencil: Stencil<'c, T, N, R>,
+}
+
+#[expect(clippy::missing_errors_doc, reason = "they are all the same, and told at the type")]
+impl<T, const N: usize, const R: usize> ControlledStencil<'_, T, N, R>
+where
+    T: Copy + Send + Sync,
+{
+    /// [`Stencil::run`].
+    pub fn run<F>(self, f: F) -> Result<(), Cancelled>
+    where
+        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+    {
+        self.stencil.sweep(f, |_, _| false).map(drop)
+    }
+
+    /// [`Stencil::run_until`].
+    pub fn run_until<F, U>(self, f: F, until: U) -> Result<usize, Cancelled>
+    where
+        F: Fn(Around<'_, T, N, R>) -> T + Sync,
+        U: FnMut(usize, &[T]) -> bool + Send,
+    {
+        self.stencil.sweep(f, until)
+    }
+}
