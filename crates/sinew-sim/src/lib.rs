@@ -21,6 +21,7 @@
 //! | [`Setup`], [`Costs`] | what a run depends on |
 //! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
 //! | [`Loop`] | loops under every schedule |
+//! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | what sampling does, in the model of the paper that asked first |
 //! | `view`, `places`, `seat` | a worker, and what others see of it; where it sits |
 //! | `queue`, `random`, `trace` | whose turn it is; chance that repeats; fingerprints |
@@ -49,6 +50,7 @@ mod setup;
 mod trace;
 mod view;
 pub mod workload;
+pub mod worklist;
 
 pub use costs::Costs;
 pub use engine::{Progress, Simulation};

@@ -187,6 +187,12 @@ pub const MOST_WORKERS: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupError(String);
 
+impl SetupError {
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

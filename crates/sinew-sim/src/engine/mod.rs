@@ -69,6 +69,8 @@ pub struct Progress {
     pub events: u64,
     /// Tasks that have been run.
     pub tasks: u64,
+    /// How much of all is done, from 0 to 1, where that is known.
+    pub share: Option<f64>,
 }
 
 /// A run, from the moment at which worker 0 has the root and all others search.
@@ -187,7 +189,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
 
     fn progress(&self) -> Progress {
         let counts = &self.books.counts;
-        Progress { time: self.now(), events: counts.events, tasks: counts.tasks }
+        Progress { time: self.now(), events: counts.events, tasks: counts.tasks, share: None }
     }
 
     fn begin(&mut self) {
