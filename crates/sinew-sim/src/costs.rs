@@ -21,6 +21,10 @@ pub struct Costs {
     pub steal: Duration,
     /// To look at what one worker has on offer, where the policy asks.
     pub sample: Duration,
+    /// To show thieves a part of one's tasks, where stacks have a private part.
+    pub publish: Duration,
+    /// For a thief to take the private part of one who does not publish: a fence on every core that runs the program.
+    pub exposure: Duration,
     /// From the call to a parked worker to the beginning of its search.
     pub wake: Duration,
     /// By what attempt, steal and sample are multiplied at distance 1, 2 and so on; the last one holds beyond. None: by one.
@@ -37,6 +41,8 @@ impl Costs {
         attempt: Duration::ZERO,
         steal: Duration::ZERO,
         sample: Duration::ZERO,
+        publish: Duration::ZERO,
+        exposure: Duration::ZERO,
         wake: Duration::ZERO,
         factors: Vec::new(),
         refill: Vec::new(),
@@ -51,13 +57,15 @@ impl Costs {
             attempt: Duration::ns(120),
             steal: Duration::ns(240),
             sample: Duration::ns(80),
+            publish: Duration::ns(30),
+            exposure: Duration::ns(7_000),
             wake: Duration::ns(5_000),
             factors: vec![0.5, 1.0, 1.5, 2.5],
             refill: vec![Duration::ns(0), Duration::ns(200), Duration::ns(1_000), Duration::ns(3_000)],
         }
     }
 
-    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample` or `wake`. Answers whether there is one.
+    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample`, `publish`, `exposure` or `wake`. Answers whether there is one.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "spawn" => &mut self.spawn,
@@ -65,6 +73,8 @@ impl Costs {
             "attempt" => &mut self.attempt,
             "steal" => &mut self.steal,
             "sample" => &mut self.sample,
+            "publish" => &mut self.publish,
+            "exposure" => &mut self.exposure,
             "wake" => &mut self.wake,
             _ => return false,
         };
@@ -74,9 +84,17 @@ impl Costs {
 
     /// Whether nothing ever takes any time.
     pub fn are_zero(&self) -> bool {
-        let single = [self.spawn, self.join, self.attempt, self.steal, self.sample, self.wake];
-        single.iter().chain(&self.refill).all(|cost| cost.is_zero())
+        self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
     }
+
+    /// All that have a name, in the order of [`NAMES`](Self::NAMES).
+    pub fn single(&self) -> [Duration; Self::NAMES.len()] {
+        [self.spawn, self.join, self.attempt, self.steal, self.sample, self.publish, self.exposure, self.wake]
+    }
+
+    /// The names that [`set`](Self::set) knows.
+    pub const NAMES: [&'static str; 8] =
+        ["spawn", "join", "attempt", "steal", "sample", "publish", "exposure", "wake"];
 
     /// By what a way of this length multiplies.
     #[inline]

@@ -58,4 +58,4 @@ pub use loops::{Loop, LoopReport};
 pub use queue::Time;
 pub use random::{Duration, DurationError, NS};
 pub use report::{Activity, Counts, Report, Violation};
-pub use setup::{Fault, Idle, MOST_WORKERS, Mishap, Setup, SetupError, Wait};
+pub use setup::{Fault, Idle, MOST_WORKERS, Mishap, Setup, SetupError, Stack, Wait};

@@ -30,7 +30,7 @@ use crate::engine::Simulation;
 use crate::queue::{Queue, Time};
 use crate::random::{Duration, mix};
 use crate::report::Violation;
-use crate::setup::{Setup, SetupError, Wait};
+use crate::setup::{Setup, SetupError, Stack, Wait};
 use crate::workload::{IterationCosts, RunError, Splits};
 
 /// A thief compares so many ranges.
@@ -94,7 +94,7 @@ impl Loop {
     ) -> Result<LoopReport, RunError> {
         let prices = Costs { spawn: self.claim, attempt: self.steal, ..Costs::ZERO };
         let splits = Splits::new(costs.clone(), splitter, grain);
-        let run = Simulation::new(Setup { costs: prices, wait: Wait::Leave, ..setup }, &splits)
+        let run = Simulation::new(Setup { costs: prices, stack: Stack::Open, wait: Wait::Leave, ..setup }, &splits)
             .map_err(RunError::Setup)?;
         let report = run.run().map_err(RunError::Violation)?;
         let counts = report.counts;

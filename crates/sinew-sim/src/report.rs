@@ -64,6 +64,12 @@ pub struct Counts {
     pub samples: u64,
     /// Calls to parked workers.
     pub wakes: u64,
+    /// Times that an owner published a part of its tasks because it was asked to.
+    pub publications: u64,
+    /// Times that a thief took the private part of an owner that did not.
+    pub exposures: u64,
+    /// Attempts that another thief's was in the way of, on stacks with two fields.
+    pub back_outs: u64,
 }
 
 /// A run.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `run` | a worker and its own tasks: work, spawn, join, finish |
 //! | `steal` | a worker without: search, attempt, park |
+//! | `exposure` | private tasks, and how thieves get to them |
 //! | `wait` | a worker in a join whose task is elsewhere |
 //! | `faults` | workers that leave, come back and slow down |
 //! | `books` | counts, and the checks at the end |
@@ -25,7 +26,8 @@
 //!
 //! # Invariants
 //!
-//! - E1: nobody parks while a task is on offer, and each spawn calls one who is parked; so no task is left while nobody comes.
+//! - E1: nobody parks while a task is left that nobody has, and each spawn that thieves can see calls one who is parked; so no task is left while nobody comes.
+//! - E3: as long as somebody is parked and nobody searches, every owner's next spawn is public: who parks, and who takes the last task in sight, calls on everybody.
 //! - E2: all chance is drawn from one stream in the order of events, so a run follows from its setup and its program.
 //!
 //! # Cost
@@ -33,6 +35,7 @@
 //! Of an event: one path in the queue, one step, a hash of it; see the crate's documentation for the measured rate.
 
 mod books;
+mod exposure;
 mod faults;
 #[cfg(test)]
 mod plant;
@@ -43,6 +46,7 @@ mod tests;
 mod wait;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 
 use sinew_policy::victim::VictimPolicy;
 
@@ -92,8 +96,12 @@ pub struct Simulation<'w, W: Workload> {
     books: Books,
     /// Tasks that have been created and not finished.
     open: u64,
-    /// Tasks that a thief could take.
+    /// Tasks that nobody has begun, private ones included.
     on_offer: u64,
+    /// How often everybody was called upon to publish.
+    calls: u64,
+    /// Who was asked to publish and when, oldest first; some have done so since.
+    asked: VecDeque<(Time, u32)>,
     /// The next root.
     root: usize,
     #[cfg(test)]
@@ -149,6 +157,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
             books: Books::default(),
             open: 0,
             on_offer: 0,
+            calls: 0,
+            asked: VecDeque::new(),
             root: 0,
             setup,
             #[cfg(test)]

@@ -104,8 +104,10 @@ impl<W: Workload> Simulation<'_, W> {
         self.seats[me].tasks.push(task);
         self.on_offer += 1;
         self.books.counts.spawns += 1;
-        self.call_sleeper();
-        self.pay(me, self.setup.costs.spawn)
+        let publishes = self.shows_spawn(me);
+        let publication = if publishes { self.draw(me, self.setup.costs.publish) } else { 0 };
+        let spawn = self.draw(me, self.setup.costs.spawn);
+        self.spend(me, spawn + publication)
     }
 
     fn call(&mut self, me: usize) -> bool {
