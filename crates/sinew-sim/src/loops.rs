@@ -94,8 +94,9 @@ impl Loop {
     ) -> Result<LoopReport, RunError> {
         let prices = Costs { spawn: self.claim, attempt: self.steal, ..Costs::ZERO };
         let splits = Splits::new(costs.clone(), splitter, grain);
-        let run = Simulation::new(Setup { costs: prices, stack: Stack::Open, wait: Wait::Leave, ..setup }, &splits)
-            .map_err(RunError::Setup)?;
+        let run =
+            Simulation::new(Setup { costs: prices, stack: Stack::Open, wait: Wait::Leave, ..setup }, &splits)
+                .map_err(RunError::Setup)?;
         let report = run.run().map_err(RunError::Violation)?;
         let counts = report.counts;
         // A leaf for each spawn, and one.
@@ -333,7 +334,7 @@ mod tests {
     /// Would miss: a worker that stops while there is something left, and a claim that counts twice.
     #[test]
     fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
-        for shape in [Shape::Uniform, Shape::Biased, Shape::Decreasing] {
+        for shape in [Shape::Uniform, Shape::Biased, Shape::Decreasing, Shape::Heavy] {
             for (seed, schedule) in
                 (0..40).flat_map(|seed| schedules().into_iter().map(move |schedule| (seed, schedule)))
             {

@@ -60,7 +60,9 @@ impl<W: Workload> Simulation<'_, W> {
                 self.asked.push_back((now, victim as u32));
                 false
             }
-            Some(since) => now - since >= silence && seat.tasks.hidden() > 0 && self.would_get(me, victim, advised),
+            Some(since) => {
+                now - since >= silence && seat.tasks.hidden() > 0 && self.would_get(me, victim, advised)
+            }
         }
     }
 

@@ -144,7 +144,11 @@ impl<W: Workload> Simulation<'_, W> {
             return self.leave(me);
         }
         let backs_out = self.is_busy(victim);
-        let found = if self.may_take(me, victim, advised) && !backs_out { self.seats[victim].tasks.steal(me) } else { None };
+        let found = if self.may_take(me, victim, advised) && !backs_out {
+            self.seats[victim].tasks.steal(me)
+        } else {
+            None
+        };
         if advised {
             let outcome = match found {
                 Some(_) => Outcome::Stolen,
@@ -169,7 +173,11 @@ impl<W: Workload> Simulation<'_, W> {
     /// Whether the victim has a public task that this worker may run.
     fn may_take(&self, me: usize, victim: usize, advised: bool) -> bool {
         let Some(depth) = self.seats[victim].tasks.oldest_depth() else { return false };
-        if advised { self.above(me).is_none_or(|above| depth > above) } else { self.may_help_with_oldest(me, victim) }
+        if advised {
+            self.above(me).is_none_or(|above| depth > above)
+        } else {
+            self.may_help_with_oldest(me, victim)
+        }
     }
 
     fn carry_home(&mut self, me: usize, victim: usize, mut task: Task<W::Node>, slot: usize, advised: bool) {

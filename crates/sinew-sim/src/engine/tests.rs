@@ -74,7 +74,8 @@ fn any_setup(seed: u64) -> Setup {
         Wait::Any,
         Wait::Leave,
     ];
-    let stacks = [Stack::Open, Stack::TwoField, Stack::Split { silence: 0 }, Stack::Split { silence: 20_000 * NS }];
+    let stacks =
+        [Stack::Open, Stack::TwoField, Stack::Split { silence: 0 }, Stack::Split { silence: 20_000 * NS }];
     let mut costs = Costs {
         spawn: any_cost(&mut chance),
         join: any_cost(&mut chance),
@@ -282,12 +283,14 @@ fn who_may_help_with_more_waits_less() {
     let waits = |wait| {
         let setup = Setup { wait, stack: Stack::Open, ..Setup::new(16) };
         let time = |seed| {
-            let report = report(&Setup { seed, ..setup.clone() }, &RandomTree::new(3_000, Duration::ns(2_000), seed));
+            let report =
+                report(&Setup { seed, ..setup.clone() }, &RandomTree::new(3_000, Duration::ns(2_000), seed));
             report.share(Activity::Waits)
         };
         (0..10).map(time).sum::<f64>()
     };
-    let (block, descendants, leapfrog) = (waits(Wait::Block), waits(Wait::Descendants), waits(Wait::Leapfrog));
+    let (block, descendants, leapfrog) =
+        (waits(Wait::Block), waits(Wait::Descendants), waits(Wait::Leapfrog));
     let (transitive, any) = (waits(Wait::Transitive), waits(Wait::Any));
     assert!(block > leapfrog && leapfrog > any, "{block} {leapfrog} {any}");
     assert!(block > descendants && leapfrog > transitive, "{descendants} {leapfrog} {transitive}");

@@ -72,7 +72,9 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Whether all tasks that `thief` still has lie above the one that it took from the top of this worker's stack, and so are parts of it.
     fn has_only_parts(&self, me: usize, thief: usize) -> bool {
-        let top = |origin: &Origin| origin.victim as usize == me && self.seats[me].tasks.is_top(origin.slot as usize);
+        let top = |origin: &Origin| {
+            origin.victim as usize == me && self.seats[me].tasks.is_top(origin.slot as usize)
+        };
         let mut below = 0;
         for frame in &self.seats[thief].frames {
             if frame.origin.as_ref().is_some_and(top) {

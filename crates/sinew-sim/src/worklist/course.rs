@@ -129,7 +129,10 @@ impl<'c> Course<'c> {
         }
     }
 
-    pub(super) fn run(mut self, mut goes_on: impl FnMut(&Progress) -> bool) -> Result<WorklistReport, Violation> {
+    pub(super) fn run(
+        mut self,
+        mut goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<WorklistReport, Violation> {
         while self.books.open() > 0 {
             let Some(worker) = self.queue.next() else {
                 return Err(Violation::Stranded { tasks: self.books.open() });

@@ -84,11 +84,17 @@ impl Mix {
         if self.reads > MOST_ACCESSES || self.writes > MOST_ACCESSES {
             return wrong(format!("a unit reads and writes at most {MOST_ACCESSES} variables each"));
         }
-        for (name, value, range) in
-            [("skew", self.skew, 1.0..=100.0), ("adds", self.adds, 0.0..=0.99), ("memory", self.memory, 0.0..=0.99)]
-        {
+        for (name, value, range) in [
+            ("skew", self.skew, 1.0..=100.0),
+            ("adds", self.adds, 0.0..=0.99),
+            ("memory", self.memory, 0.0..=0.99),
+        ] {
             if !range.contains(&value) {
-                return wrong(format!("{name} is {value}: use a number from {} to {}", range.start(), range.end()));
+                return wrong(format!(
+                    "{name} is {value}: use a number from {} to {}",
+                    range.start(),
+                    range.end()
+                ));
             }
         }
         Ok(())

@@ -156,7 +156,11 @@ impl Worklist {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn run_while(&self, mix: &Mix, goes_on: impl FnMut(&Progress) -> bool) -> Result<WorklistReport, RunError> {
+    pub fn run_while(
+        &self,
+        mix: &Mix,
+        goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<WorklistReport, RunError> {
         self.check().and_then(|()| mix.check()).map_err(RunError::Setup)?;
         course::Course::new(self, mix).run(goes_on).map_err(RunError::Violation)
     }
@@ -179,7 +183,9 @@ impl Worklist {
     fn check_fault(&self, fault: &Fault) -> Result<(), SetupError> {
         let wrong = |why: String| Err(SetupError::new(why));
         match fault.what {
-            _ if fault.worker >= self.cores => wrong(format!("there is no core {}: there are {}", fault.worker, self.cores)),
+            _ if fault.worker >= self.cores => {
+                wrong(format!("there is no core {}: there are {}", fault.worker, self.cores))
+            }
             Mishap::Leaves if fault.worker == 0 => wrong("core 0 cannot leave: choose another".into()),
             Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => {
                 wrong(format!("a core becomes slower by a factor from 1 to 1000000, not {factor}"))
