@@ -21,6 +21,7 @@
 //! | [`Setup`], [`Costs`] | what a run depends on |
 //! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
 //! | [`Loop`] | loops under every schedule |
+//! | [`programs`] | programs that come and go, and share machines |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | what sampling does, in the model of the paper that asked first |
 //! | `view`, `places`, `seat` | a worker, and what others see of it; where it sits |
@@ -43,6 +44,7 @@ pub mod figure;
 mod loops;
 mod machines;
 mod places;
+pub mod programs;
 mod queue;
 mod random;
 mod report;

@@ -141,6 +141,8 @@ pub enum Violation {
         /// The one that it should have kept to.
         bound: Time,
     },
+    /// So many times a core was given to two programs.
+    Shared(u64),
     /// So many transactions committed what they had read although it was no longer so.
     Torn(u64),
     /// Tasks are left, and nobody has anything ahead.
@@ -160,6 +162,7 @@ impl fmt::Display for Violation {
             Self::WorkNotConserved { had, done } => write!(f, "of {had} ps of work {done} were done"),
             Self::TimesDoNotSumUp(by) => write!(f, "the workers' times are wrong by {by} ps"),
             Self::OutOfBounds { time, bound } => write!(f, "{time} ps, which {bound} ps bound"),
+            Self::Shared(many) => write!(f, "{many} times a core was given to two programs"),
             Self::Torn(many) => write!(f, "{many} transactions committed what was no longer so"),
             Self::Stranded { tasks } => write!(f, "{tasks} tasks are left, and nobody comes for them"),
         }?;

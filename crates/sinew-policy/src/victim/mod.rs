@@ -109,7 +109,7 @@ pub trait View {
             let (distance, near) = place(worker);
             match all.last_mut() {
                 Some(last) if last.end == worker && (last.distance, last.near) == (distance, near) => {
-                    last.end += 1
+                    last.end += 1;
                 }
                 _ => all.push(Neighbours { first: worker, end: worker + 1, distance, near }),
             }
