@@ -17,10 +17,12 @@
 //! | [`share`] | how many cores, and which, each program on a machine gets |
 //! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
 //! | [`tune`] | which of that is on, from what was counted while it ran |
+//! | [`graph`] | nothing; it is what recorded runs are kept as |
 //! | [`span`] | nothing; it says what a schedule can be held against |
 
 pub mod affinity;
 pub mod chunk;
+pub mod graph;
 pub mod idle;
 pub mod pace;
 pub mod share;

@@ -42,12 +42,15 @@ pub(crate) struct Frame<N> {
     pub(crate) children: u32,
     pub(crate) made: u32,
     pub(crate) joins: u32,
+    /// The end of the longest way through it and what it has joined.
+    pub(crate) end: Time,
     pub(crate) origin: Option<Origin>,
 }
 
 impl<N> Frame<N> {
     pub(crate) fn of(task: Task<N>, origin: Option<Origin>) -> Self {
-        Self { task, begun: false, children: 0, made: 0, joins: 0, origin }
+        let end = task.path;
+        Self { task, begun: false, children: 0, made: 0, joins: 0, end, origin }
     }
 }
 
@@ -56,7 +59,7 @@ impl<N> Frame<N> {
 pub(crate) enum Holder {
     Owner,
     Thief(u32),
-    /// A thief had it, and has finished it.
+    /// A thief had it, and has finished it; the task's path is where it ended.
     Done(u32),
 }
 
@@ -73,8 +76,8 @@ pub(crate) enum Top<N> {
     Mine(Task<N>),
     /// It is with this thief.
     Stolen(usize),
-    /// This thief has finished it.
-    Done(usize),
+    /// This thief has finished it, and so far is the way to its end.
+    Done(usize, Time),
 }
 
 /// A worker's spawned tasks.
@@ -122,7 +125,7 @@ impl<N: Copy> TaskStack<N> {
         Some(match top.holder {
             Holder::Owner => Top::Mine(top.task),
             Holder::Thief(thief) => Top::Stolen(thief as usize),
-            Holder::Done(thief) => Top::Done(thief as usize),
+            Holder::Done(thief) => Top::Done(thief as usize, top.task.path),
         })
     }
 
@@ -149,8 +152,10 @@ impl<N: Copy> TaskStack<N> {
     }
 
     /// The thief of a slot has finished the task.
-    pub(crate) fn finish(&mut self, slot: usize, thief: usize) {
-        self.entries[slot].holder = Holder::Done(thief as u32);
+    pub(crate) fn finish(&mut self, slot: usize, thief: usize, end: Time) {
+        let entry = &mut self.entries[slot];
+        entry.holder = Holder::Done(thief as u32);
+        entry.task.path = end;
     }
 
     /// Whether this slot is the youngest.

@@ -55,7 +55,7 @@ use crate::queue::{Queue, Time};
 use crate::random::Duration;
 use crate::report::{Activity, Report, Violation};
 use crate::seat::{Frame, Origin, Seat, State, Task};
-use crate::setup::{Fault, Setup, SetupError};
+use crate::setup::{Fault, Setup, SetupError, Wait};
 use crate::trace::Trace;
 use crate::view::Sight;
 use crate::workload::Workload;
@@ -139,6 +139,9 @@ impl<'w, W: Workload> Simulation<'w, W> {
         policy: impl FnMut() -> Box<dyn VictimPolicy>,
     ) -> Result<Self, SetupError> {
         setup.check()?;
+        if workload.has_sequels() && setup.wait == Wait::Leave {
+            return Err(SetupError::new("tasks go on after their joins here, so nobody can leave those: choose another way to wait than leave".into()));
+        }
         // A machine with room for all workers has a place for each.
         let places = Places::new(setup.machine.as_ref(), setup.workers).map_err(SetupError::from)?;
         let mut faults = setup.faults.clone();

@@ -72,9 +72,9 @@ impl<'f> Course<'f> {
                 return Err(Violation::Stranded { tasks: all - self.books.left() });
             };
             if next < self.hosts.len() {
-                self.attend(next)
+                self.attend(next);
             } else {
-                self.from_outside()
+                self.attend_outside();
             }
             self.books.events += 1;
             if self.books.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress(all)) {
@@ -119,7 +119,7 @@ impl<'f> Course<'f> {
     }
 
     /// The next arrival or death.
-    fn from_outside(&mut self) {
+    fn attend_outside(&mut self) {
         let now = self.queue.now();
         if let Some(&Reverse((time, id))) = self.dying.peek()
             && time <= now
