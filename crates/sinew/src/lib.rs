@@ -99,11 +99,12 @@ pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
 
-/// What [`Pool::profile`] answers, in parts.
+/// What [`Pool::profile`] and [`Pool::take_recording`] answer, in parts.
 pub mod profile {
     pub use sinew_core::{
         Attempts, BURDENS, Bounds, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile,
     };
+    pub use sinew_policy::graph::{Call, Graph, GraphError, Token};
 }
 
 /// What most programs need: `use sinew::prelude::*;`.

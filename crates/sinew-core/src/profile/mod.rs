@@ -13,6 +13,7 @@
 //! | `paths` | how far it is on its way, at several burdens |
 //! | `books` | all of that for one seat |
 //! | `hooks` | where the scheduler says what it does |
+//! | `record` | what is spawned and worked, as a graph |
 //! | `fork`, `scope` | joins and loops; scopes, other tasks, and stolen arms |
 //! | `pool` | reading the books |
 //! | `report`, `breakdown` | what they say |
@@ -34,6 +35,7 @@ mod fork;
 mod hooks;
 mod paths;
 mod pool;
+mod record;
 mod report;
 mod scope;
 mod sheet;
