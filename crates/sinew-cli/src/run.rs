@@ -1,5 +1,6 @@
 //! `sinew run`: one application, measured and judged.
 
+use std::path::Path;
 use std::slice;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::worklist;
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
     warn_of_useless_options(app, &args);
-    let pool = build_profiling(&args.pool, args.profile)?;
+    let pool = build_profiling(&args.pool, args.profile, args.record.is_some())?;
     let size: Size = args.size.parse().unwrap_or_default();
     let path_file = worklist::check(app, &args, pool.max_workers())?;
     let record = Record::default();
@@ -49,21 +50,26 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let text =
         if args.json { json(app, &problem.size(), &result)? } else { text(app, &problem.size(), &result) };
     let printed = output::print(&text);
+    let recorded = args.record.as_ref().map_or(Ok(()), |path| write_recording(&pool, path));
     let path_written = path_file.map_or(Ok(()), |file| file.write(&result.worklists));
     // A wrong answer matters more than a reader who has gone.
     result.verdict.map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
     path_written?;
+    recorded?;
     Ok(printed?)
 }
 
 /// The pool that the arguments describe; what they leave open, the environment may say.
 pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
-    build_profiling(args, false)
+    build_profiling(args, false, false)
 }
 
-/// The same; with `profile` it profiles, otherwise if the environment says so.
-fn build_profiling(args: &PoolArgs, profile: bool) -> Result<Pool, Failure> {
+/// The same; with `profile` it profiles, otherwise if the environment says so, and with `record` it records.
+fn build_profiling(args: &PoolArgs, profile: bool, record: bool) -> Result<Pool, Failure> {
     let mut builder = Builder::from_env();
+    if record {
+        builder = builder.record(true);
+    }
     if profile {
         builder = builder.profile(true);
     }
@@ -77,6 +83,13 @@ fn build_profiling(args: &PoolArgs, profile: bool) -> Result<Pool, Failure> {
         builder = builder.victims(victims);
     }
     builder.build().map_err(Failure::usage)
+}
+
+/// The task graph of the run.
+fn write_recording(pool: &Pool, path: &Path) -> Result<(), Failure> {
+    let graph = pool.take_recording().unwrap_or_default();
+    std::fs::write(path, graph.to_string())
+        .map_err(|error| Failure::Unwritten(format!("cannot write {}: {error}", path.display())))
 }
 
 pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {

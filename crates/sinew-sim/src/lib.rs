@@ -55,7 +55,7 @@ mod view;
 pub mod worklist;
 pub mod workload;
 
-pub use costs::Costs;
+pub use costs::{Costs, CostsError};
 pub use engine::{Progress, Simulation};
 pub use loops::{Loop, LoopReport};
 pub use machines::machine;

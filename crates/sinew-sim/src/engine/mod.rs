@@ -202,7 +202,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
 
     fn progress(&self) -> Progress {
         let counts = &self.books.counts;
-        Progress { time: self.now(), events: counts.events, tasks: counts.tasks, share: None }
+        let share = self.workload.tasks().map(|all| counts.tasks as f64 / all.max(1) as f64);
+        Progress { time: self.now(), events: counts.events, tasks: counts.tasks, share }
     }
 
     fn begin(&mut self) {

@@ -39,12 +39,13 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use sinew_policy::share::{Policy, Script};
+use sinew_policy::share::Script;
 use sinew_topology::Machine;
 
 pub use dispatch::Dispatch;
 pub use mix::{Arrival, Kind, Mix, SpeedUp};
 pub use parse::MixTextError;
+pub use sinew_policy::share::Policy;
 
 use crate::engine::Progress;
 use crate::queue::Time;

@@ -37,10 +37,12 @@ mod mix;
 #[cfg(test)]
 mod tests;
 
-use sinew_policy::tune::{Counts, Knobs, Path};
+use sinew_policy::tune::{Counts, Path};
+
 use sinew_policy::worklist::Settings;
 
 pub use mix::{Mix, MixError};
+pub use sinew_policy::tune::Knobs;
 
 use crate::engine::Progress;
 use crate::queue::Time;

@@ -144,6 +144,10 @@ impl Workload for Recorded {
         self.roots[number]
     }
 
+    fn tasks(&self) -> Option<u64> {
+        Some((self.roots.len() + self.children.len()) as u64)
+    }
+
     #[inline]
     fn work(&self, node: &u32) -> Time {
         self.parts[*node as usize].work

@@ -56,6 +56,11 @@ pub trait Workload {
     /// The root of tree `number`.
     fn root(&self, number: usize) -> Self::Node;
 
+    /// How many tasks there are in all, where that is known without running it.
+    fn tasks(&self) -> Option<u64> {
+        None
+    }
+
     /// How long the task works before it spawns.
     fn work(&self, node: &Self::Node) -> Time;
 
@@ -176,6 +181,25 @@ mod tests {
         assert_eq!(chains, Serial { tasks: 15, work: 42 * NS, span: 21 * NS });
         let series = Serial::of(&Series::new(Tree::new(2, Duration::ns(5), 0), 3, Duration::ns(8)));
         assert_eq!(series, Serial { tasks: 3 * 8, work: 3 * 28 * NS, span: 3 * 13 * NS });
+    }
+
+    /// Would miss: a number of tasks that is said beforehand and is another one in the end.
+    #[test]
+    fn the_number_of_tasks_is_known_before_they_are_run() {
+        fn check<W: Workload>(workload: &W) {
+            assert_eq!(workload.tasks(), Some(Serial::of(workload).tasks));
+        }
+        let leaf = Duration::ns(1);
+        for n in 0..9 {
+            check(&Tree::new(n, leaf, 0));
+            check(&Fib::new(n, leaf));
+            check(&RandomTree::new(1 + u64::from(n), leaf, 0));
+            check(&Chains::new(1 + n, 3, leaf, 0));
+            check(&Series::new(Tree::new(n, leaf, 0), 3, leaf));
+        }
+        check(&Recorded::new(
+            &"sinew graph 1\n0: 1(2|3){4|5|6|7|8}\n0: 1\nend 2\n".parse().expect("a graph"),
+        ));
     }
 
     /// Would miss: a random tree that is not as large as it was asked to be.
