@@ -1,6 +1,5 @@
 //! `sinew run`: one application, measured and judged.
 
-use std::path::Path;
 use std::slice;
 use std::time::Duration;
 
@@ -12,16 +11,20 @@ use crate::args::{PoolArgs, RunArgs};
 use crate::contention;
 use crate::failure::Failure;
 use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiting_share};
-use crate::output;
+use crate::output::{self, ResultFile};
 use crate::profile;
 use crate::progress::Progress;
 use crate::suggest::unknown;
+use crate::trace;
 use crate::worklist;
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
     warn_of_useless_options(app, &args);
-    let pool = build_profiling(&args.pool, args.profile, args.record.is_some())?;
+    let trace = args.trace.as_deref().map(ResultFile::create).transpose()?;
+    let recording = args.record.as_deref().map(ResultFile::create).transpose()?;
+    let kept = Kept { profile: args.profile, timeline: trace.is_some(), recording: recording.is_some() };
+    let pool = build_with(&args.pool, &kept)?;
     let size: Size = args.size.parse().unwrap_or_default();
     let path_file = worklist::check(app, &args, pool.max_workers())?;
     let record = Record::default();
@@ -50,27 +53,41 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let text =
         if args.json { json(app, &problem.size(), &result)? } else { text(app, &problem.size(), &result) };
     let printed = output::print(&text);
-    let recorded = args.record.as_ref().map_or(Ok(()), |path| write_recording(&pool, path));
-    let path_written = path_file.map_or(Ok(()), |file| file.write(&result.worklists));
+    let path_written = path_file.map_or(Ok(()), |file| file.write(&worklist::path(&result.worklists)));
+    let trace_written = trace.map_or(Ok(()), |file| file.write(&trace::json(app.name, &pool)?));
+    let graph = || pool.take_recording().unwrap_or_default().to_string();
+    let recording_written = recording.map_or(Ok(()), |file| file.write(&graph()));
     // A wrong answer matters more than a reader who has gone.
     result.verdict.map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
     path_written?;
-    recorded?;
+    trace_written?;
+    recording_written?;
     Ok(printed?)
 }
 
 /// The pool that the arguments describe; what they leave open, the environment may say.
 pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
-    build_profiling(args, false, false)
+    build_with(args, &Kept::default())
 }
 
-/// The same; with `profile` it profiles, otherwise if the environment says so, and with `record` it records.
-fn build_profiling(args: &PoolArgs, profile: bool, record: bool) -> Result<Pool, Failure> {
+/// What a pool keeps of what it does; the environment may ask for a profile as well.
+#[derive(Debug, Default)]
+struct Kept {
+    profile: bool,
+    timeline: bool,
+    recording: bool,
+}
+
+/// The same, with what it keeps.
+fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
     let mut builder = Builder::from_env();
-    if record {
+    if kept.timeline {
+        builder = builder.timeline(true);
+    }
+    if kept.recording {
         builder = builder.record(true);
     }
-    if profile {
+    if kept.profile {
         builder = builder.profile(true);
     }
     if let Some(threads) = args.threads {
@@ -83,13 +100,6 @@ fn build_profiling(args: &PoolArgs, profile: bool, record: bool) -> Result<Pool,
         builder = builder.victims(victims);
     }
     builder.build().map_err(Failure::usage)
-}
-
-/// The task graph of the run.
-fn write_recording(pool: &Pool, path: &Path) -> Result<(), Failure> {
-    let graph = pool.take_recording().unwrap_or_default();
-    std::fs::write(path, graph.to_string())
-        .map_err(|error| Failure::Unwritten(format!("cannot write {}: {error}", path.display())))
 }
 
 pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {

@@ -15,6 +15,7 @@
 //! | `hooks` | where the scheduler says what it does |
 //! | `record` | what is spawned and worked, as a graph |
 //! | `fork`, `scope` | joins and loops; scopes, other tasks, and stolen arms |
+//! | `diary`, `timeline` | in which order; a pool's diaries as one timeline |
 //! | `pool` | reading the books |
 //! | `report`, `breakdown` | what they say |
 //!
@@ -31,6 +32,7 @@
 mod activity;
 mod books;
 mod breakdown;
+mod diary;
 mod fork;
 mod hooks;
 mod paths;
@@ -41,6 +43,7 @@ mod scope;
 mod sheet;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+mod timeline;
 
 pub(crate) use activity::Activity;
 pub(crate) use books::Books;
@@ -50,5 +53,7 @@ pub(crate) use pool::Profiling;
 pub(crate) use scope::ScopePaths;
 
 pub use breakdown::{Attempts, Breakdown, Function, Functions, Split};
+pub use diary::Doing;
 pub use paths::BURDENS;
 pub use report::{Profile, Tasks, WorkerProfile};
+pub use timeline::{Timeline, TimelineSpan};

@@ -19,6 +19,10 @@ use crate::pool::Pool;
 pub(crate) struct Profiling {
     burdens: Paths,
     cost: u64,
+    /// When the pool was built, in ticks.
+    pub(super) began: u64,
+    /// Whether the seats keep diaries.
+    timeline: bool,
     strays: Mutex<Strays>,
     /// What the books said when the last profile was taken, or when the pool was built.
     before: Mutex<Vec<Reading>>,
@@ -36,11 +40,13 @@ struct Strays {
 }
 
 impl Profiling {
-    pub(crate) fn new(burdens: [u64; BURDENS], records: bool) -> Box<Self> {
+    pub(crate) fn new(burdens: [u64; BURDENS], timeline: bool, records: bool) -> Box<Self> {
         start_measuring();
         Box::new(Self {
             burdens: Paths(burdens),
             cost: clock_cost(),
+            began: ticks(),
+            timeline,
             strays: Mutex::default(),
             before: Mutex::default(),
             recording: records.then(Recording::new),
@@ -49,7 +55,8 @@ impl Profiling {
 
     /// Books for one seat.
     pub(crate) fn books(&self) -> Box<Books> {
-        Box::new(Books::new(Ticks, self.cost, self.burdens).recording(self.recording.is_some()))
+        let books = Books::new(Ticks, self.cost, self.burdens).diary(self.timeline);
+        Box::new(books.recording(self.recording.is_some()))
     }
 
     /// Once the seats are there: the profile begins.
