@@ -126,6 +126,9 @@ pub(crate) struct RunArgs {
     /// Also say where the workers' time went, by both breakdowns, and how parallel the application is; tasks cost some 100 ns more
     #[arg(long)]
     pub(crate) profile: bool,
+    /// Write what was spawned and worked as a task graph to this file, for `sinew sim graph:FILE`; implies a profile and one run
+    #[arg(long, value_name = "FILE", conflicts_with = "repeat")]
+    pub(crate) record: Option<PathBuf>,
     /// Write a timeline of what each worker did to this file, for ui.perfetto.dev; profiles as --profile does
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -153,19 +156,23 @@ fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// tree:12, stress:10,16, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100, loop:10000,decreasing; or sampling: what
+    /// tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100, loop:10000,heavy;
+    /// graph:FILE, what `sinew run --record` wrote; worklist:units=10000,reads=10,writes=2; programs, which share machines; or sampling: what
     /// sampling victims does from 2 to 1024 workers, in the model of "Manycore Work Stealing"
-    pub(crate) program: String,
+    pub(crate) program: Option<String>,
     /// Numbers of workers, with commas [default: as many as the machine has PUs, or 2]
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
     pub(crate) workers: Vec<usize>,
-    /// The machine, from the outside in: "package:4 l3:1 core:16" [default: all workers equally far apart]
+    /// The machine, from the outside in: "package:4 l3:1 core:16"; or dunnington, termi or sandman [default: all workers equally far apart]
     #[arg(long, value_name = "DESCRIPTION")]
     pub(crate) machine: Option<String>,
     /// Whom thieves try, as in `run`; may be repeated
     #[arg(long, value_name = "POLICY")]
     pub(crate) victims: Vec<Victims>,
-    /// What a worker does in a join whose task is elsewhere: block, leapfrog, deeper, any or leave
+    /// What thieves see of a worker's tasks: split, two-field or open
+    #[arg(long, value_name = "STACK", default_value = "split")]
+    pub(crate) stack: sinew_sim::Stack,
+    /// What a worker does in a join whose task is elsewhere: block, leapfrog, transitive, descendants, deeper, any or leave
     #[arg(long, value_name = "POLICY", default_value = "deeper")]
     pub(crate) wait: sinew_sim::Wait,
     /// Workers without work go on searching instead of parking
@@ -174,16 +181,49 @@ pub(crate) struct SimArgs {
     /// How long a leaf, task or iteration takes, in nanoseconds: 1000, uniform:10,20, exp:100 or pareto:10,1.5
     #[arg(long, value_name = "DURATION", default_value = "exp:1000", allow_negative_numbers = true)]
     pub(crate) leaf: sinew_sim::Duration,
-    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample and wake; may be repeated
+    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample, publish, exposure and wake; may be repeated
     #[arg(long = "cost", value_name = "NAME=DURATION", value_parser = cost)]
     pub(crate) costs: Vec<(String, sinew_sim::Duration)>,
+    /// A file with all costs, as --calibrate writes it
+    #[arg(long = "costs", value_name = "FILE")]
+    pub(crate) cost_file: Option<PathBuf>,
     /// Nothing costs anything but what --cost says
-    #[arg(long)]
+    #[arg(long, conflicts_with = "cost_file")]
     pub(crate) free: bool,
+    /// Measure what the scheduler costs on this machine, and write it to FILE, or print it
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    pub(crate) calibrate: Option<Option<PathBuf>>,
+    /// Hold simulated runs of applications against real ones on one and two workers
+    #[arg(long, conflicts_with_all = ["program", "calibrate"])]
+    pub(crate) validate: bool,
+    /// How a worklist is tuned, as in `run` [default: auto]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) tune: Option<Tuning>,
+    /// Also print what the tuner of a worklist did, epoch by epoch
+    #[arg(long)]
+    pub(crate) path: bool,
+    /// A file that says which programs come when [default: --programs by chance]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mix: Option<PathBuf>,
+    /// How many programs come by chance
+    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) programs: usize,
+    /// How many machines there are
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) machines: usize,
+    /// How programs share a machine: equal, proportional, priority, efficiency, contention or script; may be repeated [default: each]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Vec<sinew_sim::programs::Policy>,
+    /// Where arriving programs go: round-robin, fewest, two-choices or packed
+    #[arg(long, value_name = "RULE", default_value = "fewest")]
+    pub(crate) dispatch: sinew_sim::programs::Dispatch,
+    /// What the policy `script` follows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
     /// From which all chance comes
     #[arg(long, value_name = "N", default_value = "0")]
     pub(crate) seed: u64,
-    /// Runs of which `sampling` shows the means
+    /// Runs of which `sampling` shows the means, and --validate the medians
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: u64,
     /// A file for the same table as comma-separated values
@@ -205,7 +245,7 @@ fn cost(text: &str) -> Result<(String, sinew_sim::Duration), String> {
     let mut costs = sinew_sim::Costs::ZERO;
     match costs.set(&name, duration) {
         true => Ok((name, duration)),
-        false => Err(format!("`{name}` costs nothing: write spawn, join, attempt, steal, sample or wake")),
+        false => Err(format!("`{name}` costs nothing: write one of {}", sinew_sim::Costs::NAMES.join(", "))),
     }
 }
 

@@ -22,7 +22,9 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
     warn_of_useless_options(app, &args);
     let trace = args.trace.as_deref().map(ResultFile::create).transpose()?;
-    let pool = build_with(&args.pool, args.profile, trace.is_some())?;
+    let recording = args.record.as_deref().map(ResultFile::create).transpose()?;
+    let kept = Kept { profile: args.profile, timeline: trace.is_some(), recording: recording.is_some() };
+    let pool = build_with(&args.pool, &kept)?;
     let size: Size = args.size.parse().unwrap_or_default();
     let path_file = worklist::check(app, &args, pool.max_workers())?;
     let record = Record::default();
@@ -53,25 +55,39 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let printed = output::print(&text);
     let path_written = path_file.map_or(Ok(()), |file| file.write(&worklist::path(&result.worklists)));
     let trace_written = trace.map_or(Ok(()), |file| file.write(&trace::json(app.name, &pool)?));
+    let graph = || pool.take_recording().unwrap_or_default().to_string();
+    let recording_written = recording.map_or(Ok(()), |file| file.write(&graph()));
     // A wrong answer matters more than a reader who has gone.
     result.verdict.map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
     path_written?;
     trace_written?;
+    recording_written?;
     Ok(printed?)
 }
 
 /// The pool that the arguments describe; what they leave open, the environment may say.
 pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
-    build_with(args, false, false)
+    build_with(args, &Kept::default())
 }
 
-/// The same; with `profile` it profiles, otherwise if the environment says so; with `timeline` it keeps one.
-fn build_with(args: &PoolArgs, profile: bool, timeline: bool) -> Result<Pool, Failure> {
+/// What a pool keeps of what it does; the environment may ask for a profile as well.
+#[derive(Debug, Default)]
+struct Kept {
+    profile: bool,
+    timeline: bool,
+    recording: bool,
+}
+
+/// The same, with what it keeps.
+fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
     let mut builder = Builder::from_env();
-    if timeline {
+    if kept.timeline {
         builder = builder.timeline(true);
     }
-    if profile {
+    if kept.recording {
+        builder = builder.record(true);
+    }
+    if kept.profile {
         builder = builder.profile(true);
     }
     if let Some(threads) = args.threads {

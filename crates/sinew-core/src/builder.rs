@@ -72,6 +72,7 @@ pub struct Builder {
     oldest_first: bool,
     follow_limits: Option<bool>,
     profile: bool,
+    record: bool,
     timeline: bool,
     burdens: Option<[u64; BURDENS]>,
     panic_handler: Option<PanicHandler>,
@@ -193,6 +194,17 @@ impl Builder {
     /// Some 100 ns a join or task, and what the compiler can no longer inline. Without it: nothing in a join.
     pub fn profile(mut self, profile: bool) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// Whether the pool records what is spawned in it and how much is worked between, as a graph; see [`Pool::take_recording`]. It profiles then, too. Default: no.
+    ///
+    /// # Cost
+    ///
+    /// That of a profile, and some 100 bytes a join.
+    pub fn record(mut self, record: bool) -> Self {
+        self.record = record;
+        self.profile |= record;
         self
     }
 
@@ -351,8 +363,9 @@ impl Builder {
         let Place { seating, machine, limits, is_real } = place;
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
-        let profiling =
-            self.profile.then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline));
+        let profiling = self
+            .profile
+            .then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline, self.record));
         Arc::new_cyclic(|pool| Inner {
             seats: Seats::new((0..threads).map(|index| {
                 let books = profiling.as_ref().map(|profiling| profiling.books());

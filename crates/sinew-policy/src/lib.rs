@@ -15,15 +15,19 @@
 //! | [`split`] | where a range of one or more dimensions is cut, and when no more |
 //! | [`idle`] | how long an idle worker spins before it parks |
 //! | [`pace`] | how many iterations a loop that may be changed runs before it looks up |
+//! | [`share`] | how many cores, and which, each program on a machine gets |
 //! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
 //! | [`tune`] | which of that is on, from what was counted while it ran |
+//! | [`graph`] | nothing; it is what recorded runs are kept as |
 //! | [`span`] | nothing; it says what a schedule can be held against |
 
 pub mod affinity;
 pub mod auto;
 pub mod chunk;
+pub mod graph;
 pub mod idle;
 pub mod pace;
+pub mod share;
 pub mod span;
 pub mod split;
 pub mod tune;

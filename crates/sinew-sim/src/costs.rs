@@ -5,8 +5,11 @@
 //!
 //! Not modelled: waiting for a line that several thieves claim at once; they are served in the order in which they arrive.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::queue::Time;
-use crate::random::Duration;
+use crate::random::{Duration, DurationError};
 
 /// What the scheduler's operations take.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +24,10 @@ pub struct Costs {
     pub steal: Duration,
     /// To look at what one worker has on offer, where the policy asks.
     pub sample: Duration,
+    /// To show thieves a part of one's tasks, where stacks have a private part.
+    pub publish: Duration,
+    /// For a thief to take the private part of one who does not publish: a fence on every core that runs the program.
+    pub exposure: Duration,
     /// From the call to a parked worker to the beginning of its search.
     pub wake: Duration,
     /// By what attempt, steal and sample are multiplied at distance 1, 2 and so on; the last one holds beyond. None: by one.
@@ -37,6 +44,8 @@ impl Costs {
         attempt: Duration::ZERO,
         steal: Duration::ZERO,
         sample: Duration::ZERO,
+        publish: Duration::ZERO,
+        exposure: Duration::ZERO,
         wake: Duration::ZERO,
         factors: Vec::new(),
         refill: Vec::new(),
@@ -51,13 +60,15 @@ impl Costs {
             attempt: Duration::ns(120),
             steal: Duration::ns(240),
             sample: Duration::ns(80),
+            publish: Duration::ns(30),
+            exposure: Duration::ns(7_000),
             wake: Duration::ns(5_000),
             factors: vec![0.5, 1.0, 1.5, 2.5],
             refill: vec![Duration::ns(0), Duration::ns(200), Duration::ns(1_000), Duration::ns(3_000)],
         }
     }
 
-    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample` or `wake`. Answers whether there is one.
+    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample`, `publish`, `exposure` or `wake`. Answers whether there is one.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "spawn" => &mut self.spawn,
@@ -65,6 +76,8 @@ impl Costs {
             "attempt" => &mut self.attempt,
             "steal" => &mut self.steal,
             "sample" => &mut self.sample,
+            "publish" => &mut self.publish,
+            "exposure" => &mut self.exposure,
             "wake" => &mut self.wake,
             _ => return false,
         };
@@ -74,9 +87,17 @@ impl Costs {
 
     /// Whether nothing ever takes any time.
     pub fn are_zero(&self) -> bool {
-        let single = [self.spawn, self.join, self.attempt, self.steal, self.sample, self.wake];
-        single.iter().chain(&self.refill).all(|cost| cost.is_zero())
+        self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
     }
+
+    /// All that have a name, in the order of [`NAMES`](Self::NAMES).
+    pub fn single(&self) -> [Duration; Self::NAMES.len()] {
+        [self.spawn, self.join, self.attempt, self.steal, self.sample, self.publish, self.exposure, self.wake]
+    }
+
+    /// The names that [`set`](Self::set) knows.
+    pub const NAMES: [&'static str; 8] =
+        ["spawn", "join", "attempt", "steal", "sample", "publish", "exposure", "wake"];
 
     /// By what a way of this length multiplies.
     #[inline]
@@ -92,6 +113,99 @@ impl Costs {
     /// Whether the distance of two workers makes a difference.
     pub(crate) fn know_distance(&self) -> bool {
         !self.factors.is_empty() || !self.refill.is_empty()
+    }
+}
+
+/// The first line of costs as text.
+const HEAD: &str = "sinew costs 1";
+
+/// A text that is no [`Costs`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CostsError {
+    /// It does not begin as one.
+    NoCosts,
+    /// A line that is neither a cost nor a list.
+    Line {
+        /// Its number, from 1 on.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl fmt::Display for CostsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCosts => {
+                write!(f, "no costs: the first line must be `{HEAD}` (see sinew sim --calibrate)")
+            }
+            Self::Line { line, what } => write!(f, "line {line} of the costs: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for CostsError {}
+
+impl fmt::Display for Costs {
+    /// A line a cost, in nanoseconds, in the form that [`str::parse`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{HEAD}")?;
+        for (name, cost) in Self::NAMES.iter().zip(self.single()) {
+            writeln!(f, "{name} {cost}")?;
+        }
+        let factors: Vec<String> = self.factors.iter().map(f64::to_string).collect();
+        writeln!(f, "factors {}", factors.join(" "))?;
+        let refill: Vec<String> = self.refill.iter().map(Duration::to_string).collect();
+        writeln!(f, "refill {}", refill.join(" "))
+    }
+}
+
+impl FromStr for Costs {
+    type Err = CostsError;
+
+    /// Reads what is written by [`Display`](fmt::Display); what is left out is as in [`usual`](Self::usual), `#` begins a comment.
+    ///
+    /// # Errors
+    ///
+    /// Names the line, and what is wrong about it.
+    fn from_str(text: &str) -> Result<Self, CostsError> {
+        let mut lines = text.lines().enumerate();
+        if lines.next().map(|(_, head)| head.trim()) != Some(HEAD) {
+            return Err(CostsError::NoCosts);
+        }
+        let mut costs = Self::usual();
+        for (at, line) in lines {
+            let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+            costs.read(&words).map_err(|what| CostsError::Line { line: at + 1, what })?;
+        }
+        Ok(costs)
+    }
+}
+
+impl Costs {
+    fn read(&mut self, words: &[&str]) -> Result<(), String> {
+        let duration = |word: &&str| word.parse().map_err(|error: DurationError| error.to_string());
+        match words {
+            [] => {}
+            ["factors", factors @ ..] => {
+                let factor =
+                    |word: &&str| word.parse::<f64>().ok().filter(|factor| (0.0..=1e6).contains(factor));
+                let read: Option<Vec<f64>> = factors.iter().map(factor).collect();
+                self.factors = read.ok_or("factors are numbers from 0 to 1000000")?;
+            }
+            ["refill", refills @ ..] => {
+                self.refill = refills.iter().map(duration).collect::<Result<_, _>>()?
+            }
+            [name, cost] => {
+                let cost = duration(cost)?;
+                if !self.set(name, cost) {
+                    return Err(format!("`{name}` costs nothing: write one of {}", Self::NAMES.join(", ")));
+                }
+            }
+            _ => return Err(format!("`{}` is not a name and a cost", words.join(" "))),
+        }
+        Ok(())
     }
 }
 
@@ -118,5 +232,34 @@ mod tests {
         assert_eq!([1, 2, 3, 200].map(|distance| costs.factor(distance)), [1.0, 2.0, 2.0, 2.0]);
         assert_eq!(Costs::ZERO.factor(3), 1.0);
         assert!(Costs::ZERO.are_zero() && !Costs::usual().are_zero());
+    }
+
+    /// Would miss: a cost that is not written, or read into another one's place.
+    #[test]
+    fn costs_that_are_written_are_read() {
+        let mut costs = Costs { factors: vec![0.5, 3.0], refill: vec![Duration::ns(7)], ..Costs::usual() };
+        for (at, name) in Costs::NAMES.iter().enumerate() {
+            assert!(costs.set(name, Duration::Exponential(1_000 * at as u64)));
+        }
+        assert_eq!(costs.to_string().parse(), Ok(costs));
+        assert_eq!(
+            "sinew costs 1\nsteal 9 # ns".parse(),
+            Ok(Costs { steal: Duration::ns(9), ..Costs::usual() })
+        );
+    }
+
+    /// Would miss: bad costs that are taken for none.
+    #[test]
+    fn what_are_no_costs_is_refused_by_its_line() {
+        for (line, says) in [
+            ("steal -3", "`-3`"),
+            ("coffee 3", "`coffee`"),
+            ("factors 1 -1", "factors"),
+            ("steal", "`steal`"),
+        ] {
+            let error = format!("sinew costs 1\n{line}").parse::<Costs>().expect_err(line).to_string();
+            assert!(error.starts_with("line 2 of the costs: ") && error.contains(says), "{error}");
+        }
+        assert_eq!("steal 3".parse::<Costs>(), Err(CostsError::NoCosts));
     }
 }

@@ -17,7 +17,7 @@ use crate::costs::Costs;
 use crate::engine::Simulation;
 use crate::random::Duration;
 use crate::report::{Counts, Violation};
-use crate::setup::{Idle, Setup, SetupError, Wait};
+use crate::setup::{Idle, Setup, SetupError, Stack, Wait};
 use crate::workload::Tree;
 
 /// The paper's rule: of so many workers, drawn independently of each other, the one whose oldest task is nearest the root; the first one drawn where none has
@@ -191,7 +191,7 @@ impl Figure {
 
     fn setup(&self, workers: usize, seed: u64) -> Setup {
         let costs = Costs { attempt: self.steal, sample: self.sample, ..Costs::ZERO };
-        Setup { wait: Wait::Leave, idle: Idle::Spin, costs, seed, ..Setup::new(workers) }
+        Setup { stack: Stack::Open, wait: Wait::Leave, idle: Idle::Spin, costs, seed, ..Setup::new(workers) }
     }
 }
 

@@ -21,6 +21,8 @@
 //! | [`Setup`], [`Costs`] | what a run depends on |
 //! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
 //! | [`Loop`] | loops under every schedule |
+//! | [`programs`] | programs that come and go, and share machines |
+//! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | what sampling does, in the model of the paper that asked first |
 //! | `view`, `places`, `seat` | a worker, and what others see of it; where it sits |
 //! | `queue`, `random`, `trace` | whose turn it is; chance that repeats; fingerprints |
@@ -40,7 +42,9 @@ mod costs;
 mod engine;
 pub mod figure;
 mod loops;
+mod machines;
 mod places;
+pub mod programs;
 mod queue;
 mod random;
 mod report;
@@ -48,12 +52,14 @@ mod seat;
 mod setup;
 mod trace;
 mod view;
+pub mod worklist;
 pub mod workload;
 
-pub use costs::Costs;
+pub use costs::{Costs, CostsError};
 pub use engine::{Progress, Simulation};
 pub use loops::{Loop, LoopReport};
+pub use machines::machine;
 pub use queue::Time;
 pub use random::{Duration, DurationError, NS};
 pub use report::{Activity, Counts, Report, Violation};
-pub use setup::{Fault, Idle, MOST_WORKERS, Mishap, Setup, SetupError, Wait};
+pub use setup::{Fault, Idle, MOST_WORKERS, Mishap, Setup, SetupError, Stack, Wait};

@@ -31,7 +31,7 @@ use crate::engine::Simulation;
 use crate::queue::{Queue, Time};
 use crate::random::{Duration, mix};
 use crate::report::Violation;
-use crate::setup::{Setup, SetupError, Wait};
+use crate::setup::{Setup, SetupError, Stack, Wait};
 use crate::workload::{IterationCosts, RunError, Splits};
 
 /// A thief compares so many ranges.
@@ -95,8 +95,9 @@ impl Loop {
     ) -> Result<LoopReport, RunError> {
         let prices = Costs { spawn: self.claim, attempt: self.steal, ..Costs::ZERO };
         let splits = Splits::new(costs.clone(), splitter, grain);
-        let run = Simulation::new(Setup { costs: prices, wait: Wait::Leave, ..setup }, &splits)
-            .map_err(RunError::Setup)?;
+        let run =
+            Simulation::new(Setup { costs: prices, stack: Stack::Open, wait: Wait::Leave, ..setup }, &splits)
+                .map_err(RunError::Setup)?;
         let report = run.run().map_err(RunError::Violation)?;
         let counts = report.counts;
         // A leaf for each spawn, and one.
@@ -334,7 +335,7 @@ mod tests {
     /// Would miss: a worker that stops while there is something left, and a claim that counts twice.
     #[test]
     fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
-        for shape in [Shape::Uniform, Shape::Biased, Shape::Decreasing] {
+        for shape in [Shape::Uniform, Shape::Biased, Shape::Decreasing, Shape::Heavy] {
             for (seed, schedule) in
                 (0..40).flat_map(|seed| schedules().into_iter().map(move |schedule| (seed, schedule)))
             {

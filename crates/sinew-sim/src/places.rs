@@ -1,6 +1,6 @@
 //! Where the workers sit, and who is the master of a package.
 
-use sinew_policy::victim::{Candidate, Holder, takes_over};
+use sinew_policy::victim::{Candidate, Holder, Neighbours, takes_over};
 use sinew_topology::{Level, Machine, Mapping, MappingError, PuId, place};
 
 /// The workers' places on a machine.
@@ -11,6 +11,8 @@ pub(crate) struct Places {
     packages: Vec<u32>,
     count: usize,
     last_level: u8,
+    /// Workers next to each other in number that sit in one package and one node: all in a run are equally far from whoever sits in another package.
+    runs: Vec<(usize, usize)>,
 }
 
 impl Places {
@@ -23,13 +25,15 @@ impl Places {
                 packages: vec![0; workers],
                 count: 1,
                 last_level: 1,
+                runs: Vec::new(),
             });
         };
         let order = place(machine, &machine.cpus(), &Mapping::Compact, workers)?;
         let pus: Vec<PuId> = order.into_iter().flatten().collect();
         let (packages, count) = packages(machine, &pus);
         let last_level = last_level(machine);
-        Ok(Self { machine: Some(machine.clone()), pus, packages, count, last_level })
+        let runs = runs(machine, &pus, &packages);
+        Ok(Self { machine: Some(machine.clone()), pus, packages, count, last_level, runs })
     }
 
     /// How far two workers are apart.
@@ -39,6 +43,26 @@ impl Places {
             // More workers than PUs share one in turns, which no rule may take for the same worker.
             Some(machine) => machine.distance(self.pus[a], self.pus[b]).max(u8::from(a != b)),
         }
+    }
+
+    /// All others, as [`View::neighbours`](sinew_policy::victim::View::neighbours) has them: other packages are asked for once a run, the own one worker by worker.
+    pub(crate) fn neighbours(&self, me: usize) -> Vec<Neighbours> {
+        let mut all = Vec::new();
+        if self.machine.is_none() {
+            add(&mut all, Neighbours { first: 0, end: me, distance: 1, near: true });
+            add(&mut all, Neighbours { first: me + 1, end: self.packages.len(), distance: 1, near: true });
+        }
+        for &(first, end) in &self.runs {
+            if self.packages[first] != self.packages[me] {
+                add(&mut all, Neighbours { first, end, distance: self.distance(me, first), near: false });
+                continue;
+            }
+            for worker in (first..end).filter(|&worker| worker != me) {
+                let distance = self.distance(me, worker);
+                add(&mut all, Neighbours { first: worker, end: worker + 1, distance, near: true });
+            }
+        }
+        all
     }
 
     #[inline]
@@ -53,6 +77,29 @@ impl Places {
     pub(crate) fn last_level(&self) -> u8 {
         self.last_level
     }
+}
+
+/// Puts a run behind the others, or makes the last one longer.
+fn add(all: &mut Vec<Neighbours>, run: Neighbours) {
+    match all.last_mut() {
+        _ if run.first == run.end => {}
+        Some(last) if last.end == run.first && (last.distance, last.near) == (run.distance, run.near) => {
+            last.end = run.end;
+        }
+        _ => all.push(run),
+    }
+}
+
+fn runs(machine: &Machine, pus: &[PuId], packages: &[u32]) -> Vec<(usize, usize)> {
+    let cell = |worker: usize| (packages[worker], machine.ancestor(pus[worker], Level::Node));
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for worker in 0..pus.len() {
+        match runs.last_mut() {
+            Some((first, end)) if cell(*first) == cell(worker) => *end = worker + 1,
+            _ => runs.push((worker, worker + 1)),
+        }
+    }
+    runs
 }
 
 /// The package of each worker, numbered without gaps in the order in which they occur.
@@ -136,5 +183,53 @@ mod tests {
         assert_eq!([0, 1, 2, 4].map(|w| places.distance(0, w)), [0, 1, 2, 3]);
         assert_eq!((places.packages(), places.last_level()), (2, 1));
         assert_eq!(Places::new(None, 3).expect("places").distance(0, 2), 1);
+    }
+
+    /// What the default of the trait answers.
+    struct Asked<'p>(&'p Places, usize);
+
+    impl sinew_policy::victim::View for Asked<'_> {
+        fn workers(&self) -> usize {
+            self.0.packages.len()
+        }
+        fn me(&self) -> usize {
+            self.1
+        }
+        fn is_active(&self, _: usize) -> bool {
+            true
+        }
+        fn load(&self, _: usize) -> usize {
+            0
+        }
+        fn oldest_depth(&self, _: usize) -> Option<u32> {
+            None
+        }
+        fn distance(&self, worker: usize) -> u8 {
+            self.0.distance(self.1, worker)
+        }
+        fn package(&self, worker: usize) -> usize {
+            self.0.package(worker)
+        }
+    }
+
+    /// Would miss: a run that has workers at another distance in it, or leaves one out.
+    #[test]
+    fn neighbours_by_runs_are_those_that_are_found_by_asking_for_each() {
+        for text in [
+            "core:5",
+            "package:3 l3:2 core:2",
+            "package:2 node:2 l3:2 core:2 pu:2",
+            "package:4 node:1 l2:3 core:2",
+        ] {
+            let machine: Machine = text.parse().expect("a machine");
+            let all = machine.pus().len();
+            for workers in [1, all / 2, all] {
+                let places = Places::new(Some(&machine), workers).expect("places");
+                for me in 0..workers {
+                    let asked = sinew_policy::victim::View::neighbours(&Asked(&places, me));
+                    assert_eq!(places.neighbours(me), asked, "{me} of {workers} on {text}");
+                }
+            }
+        }
     }
 }

@@ -56,6 +56,11 @@ impl Duration {
         Self::Fixed(ns * NS)
     }
 
+    /// The same text in other units than nanoseconds.
+    pub(crate) fn in_units(text: &str, unit: Time) -> Option<Self> {
+        parse(text.trim(), unit)
+    }
+
     /// One duration, from 64 random bits.
     #[inline]
     pub fn draw(self, bits: u64) -> Time {
@@ -107,14 +112,15 @@ impl fmt::Display for DurationError {
 
 impl std::error::Error for DurationError {}
 
-/// Nanoseconds as written, in picoseconds.
-fn time(text: &str) -> Option<Time> {
-    let ns: f64 = text.trim().parse().ok()?;
-    let ps = ns * NS as f64;
+/// A number of units as written, in picoseconds.
+fn time(text: &str, unit: Time) -> Option<Time> {
+    let units: f64 = text.trim().parse().ok()?;
+    let ps = units * unit as f64;
     (0.0..=LONGEST).contains(&ps).then(|| libm::round(ps) as Time)
 }
 
-fn parse(text: &str) -> Option<Duration> {
+fn parse(text: &str, unit: Time) -> Option<Duration> {
+    let time = |text: &str| time(text, unit);
     let Some((name, numbers)) = text.split_once(':') else { return time(text).map(Duration::Fixed) };
     let pair = || numbers.split_once(',');
     match name.trim().to_ascii_lowercase().as_str() {
@@ -140,7 +146,7 @@ impl FromStr for Duration {
     ///
     /// Names the text: an unknown form, a negative number, more than an hour, or a range that ends before it begins.
     fn from_str(text: &str) -> Result<Self, DurationError> {
-        parse(text.trim()).ok_or_else(|| DurationError(text.to_owned()))
+        parse(text.trim(), NS).ok_or_else(|| DurationError(text.to_owned()))
     }
 }
 

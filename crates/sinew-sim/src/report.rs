@@ -64,6 +64,12 @@ pub struct Counts {
     pub samples: u64,
     /// Calls to parked workers.
     pub wakes: u64,
+    /// Times that an owner published a part of its tasks because it was asked to.
+    pub publications: u64,
+    /// Times that a thief took the private part of an owner that did not.
+    pub exposures: u64,
+    /// Attempts that another thief's was in the way of, on stacks with two fields.
+    pub back_outs: u64,
 }
 
 /// A run.
@@ -135,6 +141,10 @@ pub enum Violation {
         /// The one that it should have kept to.
         bound: Time,
     },
+    /// So many times a core was given to two programs.
+    Shared(u64),
+    /// So many transactions committed what they had read although it was no longer so.
+    Torn(u64),
     /// Tasks are left, and nobody has anything ahead.
     Stranded {
         /// How many.
@@ -152,6 +162,8 @@ impl fmt::Display for Violation {
             Self::WorkNotConserved { had, done } => write!(f, "of {had} ps of work {done} were done"),
             Self::TimesDoNotSumUp(by) => write!(f, "the workers' times are wrong by {by} ps"),
             Self::OutOfBounds { time, bound } => write!(f, "{time} ps, which {bound} ps bound"),
+            Self::Shared(many) => write!(f, "{many} times a core was given to two programs"),
+            Self::Torn(many) => write!(f, "{many} transactions committed what was no longer so"),
             Self::Stranded { tasks } => write!(f, "{tasks} tasks are left, and nobody comes for them"),
         }?;
         f.write_str(": an error of the simulator, please report it with the command and the seed")

@@ -7,6 +7,7 @@
 //! # Invariants
 //!
 //! - T1: the entries below `bottom` have been stolen, those from there on have not.
+//! - T3: bottom ≤ limit ≤ number of entries; those from `limit` on are private.
 //! - T2: a frame that joins has as many entries of its own as it has yet to join, directly below those of the frames above it.
 
 use crate::queue::Time;
@@ -41,12 +42,15 @@ pub(crate) struct Frame<N> {
     pub(crate) children: u32,
     pub(crate) made: u32,
     pub(crate) joins: u32,
+    /// The end of the longest way through it and what it has joined.
+    pub(crate) end: Time,
     pub(crate) origin: Option<Origin>,
 }
 
 impl<N> Frame<N> {
     pub(crate) fn of(task: Task<N>, origin: Option<Origin>) -> Self {
-        Self { task, begun: false, children: 0, made: 0, joins: 0, origin }
+        let end = task.path;
+        Self { task, begun: false, children: 0, made: 0, joins: 0, end, origin }
     }
 }
 
@@ -55,7 +59,7 @@ impl<N> Frame<N> {
 pub(crate) enum Holder {
     Owner,
     Thief(u32),
-    /// A thief had it, and has finished it.
+    /// A thief had it, and has finished it; the task's path is where it ended.
     Done(u32),
 }
 
@@ -72,8 +76,8 @@ pub(crate) enum Top<N> {
     Mine(Task<N>),
     /// It is with this thief.
     Stolen(usize),
-    /// This thief has finished it.
-    Done(usize),
+    /// This thief has finished it, and so far is the way to its end.
+    Done(usize, Time),
 }
 
 /// A worker's spawned tasks.
@@ -81,12 +85,37 @@ pub(crate) enum Top<N> {
 pub(crate) struct TaskStack<N> {
     entries: Vec<Entry<N>>,
     bottom: usize,
+    /// Thieves see what lies below.
+    limit: usize,
 }
 
 impl<N: Copy> TaskStack<N> {
+    /// A task that only its owner knows of until it is published.
     #[inline]
     pub(crate) fn push(&mut self, task: Task<N>) {
         self.entries.push(Entry { task, holder: Holder::Owner });
+    }
+
+    /// Shows thieves all tasks.
+    #[inline]
+    pub(crate) fn publish_all(&mut self) {
+        self.limit = self.entries.len();
+    }
+
+    /// Shows thieves the older half of the private tasks, the larger one.
+    pub(crate) fn publish_half(&mut self) {
+        self.limit += self.hidden().div_ceil(2);
+    }
+
+    /// How many tasks are private.
+    #[inline]
+    pub(crate) fn hidden(&self) -> usize {
+        self.entries.len() - self.limit
+    }
+
+    /// Whether the oldest task that is left lies above so many entries.
+    pub(crate) fn oldest_is_above(&self, entries: usize) -> bool {
+        self.bottom >= entries
     }
 
     /// The youngest entry.
@@ -96,7 +125,7 @@ impl<N: Copy> TaskStack<N> {
         Some(match top.holder {
             Holder::Owner => Top::Mine(top.task),
             Holder::Thief(thief) => Top::Stolen(thief as usize),
-            Holder::Done(thief) => Top::Done(thief as usize),
+            Holder::Done(thief) => Top::Done(thief as usize, top.task.path),
         })
     }
 
@@ -107,23 +136,26 @@ impl<N: Copy> TaskStack<N> {
         if !matches!(top, Top::Stolen(_)) {
             self.entries.pop();
             self.bottom = self.bottom.min(self.entries.len());
+            self.limit = self.limit.min(self.entries.len());
         }
         Some(top)
     }
 
-    /// Takes the oldest task that has not been stolen, and says where it lay.
+    /// Takes the oldest public task that has not been stolen, and says where it lay.
     #[inline]
     pub(crate) fn steal(&mut self, thief: usize) -> Option<(Task<N>, usize)> {
         let slot = self.bottom;
-        let entry = self.entries.get_mut(slot)?;
+        let entry = self.entries[..self.limit].get_mut(slot)?;
         entry.holder = Holder::Thief(thief as u32);
         self.bottom += 1;
         Some((entry.task, slot))
     }
 
     /// The thief of a slot has finished the task.
-    pub(crate) fn finish(&mut self, slot: usize, thief: usize) {
-        self.entries[slot].holder = Holder::Done(thief as u32);
+    pub(crate) fn finish(&mut self, slot: usize, thief: usize, end: Time) {
+        let entry = &mut self.entries[slot];
+        entry.holder = Holder::Done(thief as u32);
+        entry.task.path = end;
     }
 
     /// Whether this slot is the youngest.
@@ -134,20 +166,25 @@ impl<N: Copy> TaskStack<N> {
     /// How many tasks a thief could take.
     #[inline]
     pub(crate) fn load(&self) -> usize {
-        self.entries.len() - self.bottom
+        self.limit - self.bottom
     }
 
     /// The depth of the oldest of them.
     #[inline]
     pub(crate) fn oldest_depth(&self) -> Option<u32> {
-        self.entries.get(self.bottom).map(|entry| entry.task.depth)
+        self.entries[..self.limit].get(self.bottom).map(|entry| entry.task.depth)
+    }
+
+    /// The depth of the oldest private task.
+    pub(crate) fn oldest_hidden_depth(&self) -> Option<u32> {
+        self.entries.get(self.limit.max(self.bottom)).map(|entry| entry.task.depth)
     }
 
     /// Forgets entries that nobody will join. All must have been stolen.
     pub(crate) fn abandon(&mut self) {
-        debug_assert_eq!(self.load(), 0, "what is abandoned is with thieves");
+        debug_assert_eq!(self.bottom, self.entries.len(), "what is abandoned is with thieves");
         self.entries.clear();
-        self.bottom = 0;
+        (self.bottom, self.limit) = (0, 0);
     }
 }
 
@@ -188,6 +225,12 @@ pub(crate) struct Seat<N> {
     pub(crate) in_vain: u32,
     /// Attempts in this round.
     pub(crate) attempts: u32,
+    /// Since when a thief waits for it to publish something.
+    pub(crate) asked: Option<Time>,
+    /// The last call to everybody that it has answered.
+    pub(crate) answered: u64,
+    /// Until when a thief is busy with its oldest task, where stacks have two fields.
+    pub(crate) busy_until: Time,
     doing: Activity,
     since: Time,
     spent: [Time; Activity::COUNT],
@@ -197,12 +240,15 @@ impl<N: Copy> Seat<N> {
     pub(crate) fn new() -> Self {
         Self {
             frames: Vec::new(),
-            tasks: TaskStack { entries: Vec::new(), bottom: 0 },
+            tasks: TaskStack { entries: Vec::new(), bottom: 0, limit: 0 },
             state: State::Searches,
             leaves: false,
             slowness: 1.0,
             in_vain: 0,
             attempts: 0,
+            asked: None,
+            answered: 0,
+            busy_until: 0,
             doing: Activity::Searches,
             since: 0,
             spent: [0; Activity::COUNT],

@@ -17,7 +17,11 @@ pub enum Wait {
     Block,
     /// Steals from the thief of the awaited task, whose tasks are parts of it.
     Leapfrog,
-    /// The same, in turns with any task that lies deeper than the join.
+    /// The same, and where the thief waits itself, from its thief, and so on.
+    Transitive,
+    /// From the thief of the awaited task, what is surely a part of it.
+    Descendants,
+    /// As leapfrogging, in turns with any task that lies deeper than the join.
     #[default]
     Deeper,
     /// The same, in turns with any task.
@@ -30,7 +34,7 @@ pub enum Wait {
 impl FromStr for Wait {
     type Err = SetupError;
 
-    /// Reads `block`, `leapfrog`, `deeper`, `any` and `leave`.
+    /// Reads `block`, `leapfrog`, `transitive`, `descendants`, `deeper`, `any` and `leave`.
     ///
     /// # Errors
     ///
@@ -39,12 +43,51 @@ impl FromStr for Wait {
         match text.trim().to_ascii_lowercase().as_str() {
             "block" => Ok(Self::Block),
             "leapfrog" => Ok(Self::Leapfrog),
+            "transitive" => Ok(Self::Transitive),
+            "descendants" => Ok(Self::Descendants),
             "deeper" => Ok(Self::Deeper),
             "any" => Ok(Self::Any),
             "leave" => Ok(Self::Leave),
             _ => Err(SetupError(format!(
-                "`{text}` is no way to wait: write block, leapfrog, deeper, any or leave"
+                "`{text}` is no way to wait: write block, leapfrog, transitive, descendants, deeper, any or leave"
             ))),
+        }
+    }
+}
+
+/// What of a worker's tasks its thieves see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stack {
+    /// Everything, from the beginning.
+    Open,
+    /// Nothing until a thief has asked: then the next spawn publishes half of it. Where no spawn comes for so long, the thief takes everything itself.
+    Split {
+        /// Picoseconds.
+        silence: Time,
+    },
+    /// Everything; but who comes while another thief is busy with the oldest task has read an old boundary, and backs out.
+    TwoField,
+}
+
+impl Stack {
+    /// As the runtime does it.
+    pub const USUAL: Self = Self::Split { silence: 50_000_000 };
+}
+
+impl FromStr for Stack {
+    type Err = SetupError;
+
+    /// Reads `open`, `split`, which is [`USUAL`](Self::USUAL), and `two-field`.
+    ///
+    /// # Errors
+    ///
+    /// Names the text, and what could be written instead.
+    fn from_str(text: &str) -> Result<Self, SetupError> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "open" => Ok(Self::Open),
+            "split" => Ok(Self::USUAL),
+            "two-field" => Ok(Self::TwoField),
+            _ => Err(SetupError(format!("`{text}` is no task stack: write split, two-field or open"))),
         }
     }
 }
@@ -92,6 +135,8 @@ pub struct Setup {
     pub machine: Option<Machine>,
     /// Whom they steal from.
     pub victims: Victims,
+    /// What thieves see.
+    pub stack: Stack,
     /// What they do in joins.
     pub wait: Wait,
     /// What they do without work.
@@ -113,6 +158,7 @@ impl Setup {
             workers,
             machine: None,
             victims: Victims::default(),
+            stack: Stack::USUAL,
             wait: Wait::default(),
             idle: Idle::Park { rounds: 4 },
             costs: Costs::usual(),
@@ -124,12 +170,14 @@ impl Setup {
 
     /// Greedy scheduling: nothing costs anything, nobody waits while there is work.
     pub fn greedy(workers: usize) -> Self {
-        Self { wait: Wait::Leave, idle: Idle::Park { rounds: 1 }, costs: Costs::ZERO, ..Self::new(workers) }
+        let (wait, idle) = (Wait::Leave, Idle::Park { rounds: 1 });
+        Self { stack: Stack::Open, wait, idle, costs: Costs::ZERO, ..Self::new(workers) }
     }
 
     /// Whether T∞ + T1/p bounds the time: see [`sinew_policy::span::Bounds`].
     pub fn is_greedy(&self) -> bool {
-        self.wait == Wait::Leave && self.costs.are_zero() && self.idle != Idle::Spin && self.faults.is_empty()
+        let waits_never = self.wait == Wait::Leave && self.stack == Stack::Open && self.idle != Idle::Spin;
+        waits_never && self.costs.are_zero() && self.faults.is_empty()
     }
 
     /// # Errors
@@ -186,6 +234,12 @@ pub const MOST_WORKERS: usize = 1 << 20;
 /// What is impossible about a [`Setup`], in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupError(String);
+
+impl SetupError {
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
 
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

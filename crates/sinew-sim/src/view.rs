@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use sinew_policy::victim::{Reach, View};
+use sinew_policy::victim::{Neighbours, Reach, View};
 
 use crate::costs::Costs;
 use crate::places::{Packages, Places};
@@ -65,6 +65,10 @@ impl<N: Copy> View for Sight<'_, N> {
 
     fn distance(&self, worker: usize) -> u8 {
         self.places.distance(self.me, worker)
+    }
+
+    fn neighbours(&self) -> Vec<Neighbours> {
+        self.places.neighbours(self.me)
     }
 
     fn package(&self, worker: usize) -> usize {

@@ -106,12 +106,13 @@ pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
 pub use stencil::{ControlledStencil, Stencil, stencil};
 
-/// What [`Pool::profile`] answers, in parts.
+/// What [`Pool::profile`] and [`Pool::take_recording`] answer, in parts.
 pub mod profile {
     pub use sinew_core::{
         Attempts, BURDENS, Bounds, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline,
         TimelineSpan, WorkerProfile,
     };
+    pub use sinew_policy::graph::{Call, Graph, GraphError, Token};
 }
 
 /// What most programs need: `use sinew::prelude::*;`.

@@ -13,6 +13,7 @@ use sinew_sync::lock::Mutex;
 use super::activity::{Activity, Kind};
 use super::diary::{Diary, Entry};
 use super::paths::{BURDENS, Interrupted, Paths, Strand};
+use super::record::{Mark, Recorder};
 use super::sheet::{Clock, Interval, Sheet, Ticks, Times};
 
 macro_rules! counts {
@@ -88,6 +89,8 @@ pub(crate) struct Books<C = Ticks> {
     /// The spans of ended calls from outside, summed.
     spans: [Counter; BURDENS],
     mail: Mutex<Vec<Report>>,
+    /// Where the pool records.
+    pub(super) recorder: Option<Recorder>,
     /// Where the pool keeps a timeline.
     pub(super) diary: Option<Diary>,
 }
@@ -119,6 +122,7 @@ impl<C: Clock> Books<C> {
             blocked: Cell::new(0),
             spans: std::array::from_fn(|_| Counter::new()),
             mail: Mutex::new(Vec::new()),
+            recorder: None,
             diary: None,
         }
     }
@@ -126,6 +130,24 @@ impl<C: Clock> Books<C> {
     /// With a diary, if one is `kept`.
     pub(crate) fn diary(self, kept: bool) -> Self {
         Self { diary: kept.then(Diary::default), ..self }
+    }
+
+    /// The same books with a recorder, if the pool records.
+    pub(crate) fn recording(self, records: bool) -> Self {
+        Self { recorder: records.then(Recorder::default), ..self }
+    }
+
+    /// Something that a recording keeps has happened. The work until now has been turned away from.
+    #[inline]
+    pub(crate) fn mark(&self, mark: Mark) {
+        if let Some(recorder) = &self.recorder {
+            recorder.mark(self.sheet.work(), mark);
+        }
+    }
+
+    /// What ends here for the recording: when it began, and its marks.
+    pub(super) fn end_strand(&self) -> Option<(u64, Vec<Mark>)> {
+        self.recorder.as_ref().map(|recorder| recorder.end(self.sheet.work()))
     }
 
     /// The books as of now. From any thread.
@@ -204,6 +226,13 @@ impl<C: Clock> Books<C> {
         self.strand.begin_at(self.sheet.work(), start);
     }
 
+    /// A call begins, for the recording.
+    pub(super) fn begin_call(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.begin(self.sheet.work());
+        }
+    }
+
     pub(crate) fn start(&self) -> Paths {
         self.strand.start()
     }
@@ -211,6 +240,9 @@ impl<C: Clock> Books<C> {
     /// A task begins on top of the running one.
     pub(crate) fn interrupt(&self) -> Interrupted {
         self.turn(Activity::Application);
+        if let Some(recorder) = &self.recorder {
+            recorder.suspend(self.sheet.work());
+        }
         self.strand.interrupt(self.sheet.work())
     }
 
@@ -218,6 +250,9 @@ impl<C: Clock> Books<C> {
     pub(crate) fn resume(&self, interrupted: &Interrupted, next: Activity) -> Paths {
         self.turn(next);
         let path = self.path();
+        if let Some(recorder) = &self.recorder {
+            recorder.resume(self.sheet.work());
+        }
         self.strand.resume(self.sheet.work(), interrupted);
         path
     }

@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::activity::Activity;
 use super::books::Books;
 use super::paths::Paths;
+use super::record::Mark;
 use super::sheet::{Clock, Ticks};
 use crate::worker::Worker;
 
@@ -31,6 +32,7 @@ impl<'w, C: Clock> Fork<'w, C> {
     pub(crate) fn new(books: Option<&'w Books<C>>) -> Self {
         let start = books.map_or_else(Paths::default, |books| {
             books.counts.spawned.add(1);
+            books.mark(Mark::Fork);
             books.path()
         });
         Self { books, start, first: Paths::default(), second: Paths::default() }
@@ -46,6 +48,7 @@ impl<'w, C: Clock> Fork<'w, C> {
         if let Some(books) = self.books {
             books.turn(Activity::Get);
             books.counts.gets.add(1);
+            books.mark(Mark::Next);
             self.first = books.path().beyond(self.start);
         }
         result
@@ -70,6 +73,9 @@ impl<'w, C: Clock> Fork<'w, C> {
     pub(crate) fn stolen(&mut self, frame: *const ()) {
         if let Some(books) = self.books {
             self.second = books.take_report(frame);
+            if let Some(strand) = books.recorder.as_ref().and_then(|recorder| recorder.take_report(frame)) {
+                books.mark(Mark::Strand(strand));
+            }
         }
     }
 
@@ -80,6 +86,7 @@ impl<'w, C: Clock> Fork<'w, C> {
         if books.activity() != Activity::Application {
             books.turn(Activity::Application);
         }
+        books.mark(Mark::Join);
         books.set_path(self.start.plus(self.first.join(self.second, &books.burdens)));
     }
 }
@@ -125,12 +132,15 @@ impl<'w, C: Clock> Ran<'w, C> {
     #[cold]
     fn new(books: &'w Books<C>) -> Self {
         let (longest, total) = Default::default();
-        Self { books, start: books.path_now(), longest, total, pieces: 0 }
+        let start = books.path_now();
+        books.mark(Mark::Loop);
+        Self { books, start, longest, total, pieces: 0 }
     }
 
     #[cold]
     fn ended_cold(&mut self) {
         let piece = self.books.path_now().beyond(self.start);
+        self.books.mark(Mark::Next);
         self.longest = self.longest.max(piece);
         self.total = self.total.plus(piece);
         self.pieces += 1;
@@ -140,6 +150,7 @@ impl<'w, C: Clock> Ran<'w, C> {
     #[cold]
     fn over_cold(&self) {
         let since = self.books.path_now().beyond(self.start);
+        self.books.mark(Mark::Join);
         let pieces = self.longest.tree(self.total, self.pieces, &self.books.burdens);
         self.books.set_path(self.start.plus(pieces).plus(since));
     }

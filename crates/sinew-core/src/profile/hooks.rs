@@ -132,6 +132,7 @@ impl Worker {
         if let Some(books) = self.books() {
             books.turn(activity);
             books.begin_at(super::Paths::default());
+            books.begin_call();
         }
     }
 }

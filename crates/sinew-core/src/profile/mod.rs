@@ -13,6 +13,7 @@
 //! | `paths` | how far it is on its way, at several burdens |
 //! | `books` | all of that for one seat |
 //! | `hooks` | where the scheduler says what it does |
+//! | `record` | what is spawned and worked, as a graph |
 //! | `fork`, `scope` | joins and loops; scopes, other tasks, and stolen arms |
 //! | `diary`, `timeline` | in which order; a pool's diaries as one timeline |
 //! | `pool` | reading the books |
@@ -36,6 +37,7 @@ mod fork;
 mod hooks;
 mod paths;
 mod pool;
+mod record;
 mod report;
 mod scope;
 mod sheet;

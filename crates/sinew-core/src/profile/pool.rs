@@ -7,7 +7,9 @@ use sinew_sync::lock::Mutex;
 
 use super::books::{Books, Reading};
 use super::paths::{BURDENS, Paths};
+use super::record::Recording;
 use super::report::{Profile, WorkerProfile};
+use super::scope::ScopePaths;
 use super::sheet::{Ticks, clock_cost};
 use crate::inner::Inner;
 use crate::pool::Pool;
@@ -24,6 +26,8 @@ pub(crate) struct Profiling {
     strays: Mutex<Strays>,
     /// What the books said when the last profile was taken, or when the pool was built.
     before: Mutex<Vec<Reading>>,
+    /// Where the pool records.
+    pub(super) recording: Option<Recording>,
 }
 
 /// Ways that are part of no call of a worker's.
@@ -36,7 +40,7 @@ struct Strays {
 }
 
 impl Profiling {
-    pub(crate) fn new(burdens: [u64; BURDENS], timeline: bool) -> Box<Self> {
+    pub(crate) fn new(burdens: [u64; BURDENS], timeline: bool, records: bool) -> Box<Self> {
         start_measuring();
         Box::new(Self {
             burdens: Paths(burdens),
@@ -45,12 +49,14 @@ impl Profiling {
             timeline,
             strays: Mutex::default(),
             before: Mutex::default(),
+            recording: records.then(Recording::new),
         })
     }
 
     /// Books for one seat.
     pub(crate) fn books(&self) -> Box<Books> {
-        Box::new(Books::new(Ticks, self.cost, self.burdens).diary(self.timeline))
+        let books = Books::new(Ticks, self.cost, self.burdens).diary(self.timeline);
+        Box::new(books.recording(self.recording.is_some()))
     }
 
     /// Once the seats are there: the profile begins.
@@ -65,7 +71,11 @@ impl Profiling {
     }
 
     /// A scope has ended whose body ran outside the pool.
-    pub(crate) fn end_scope(&self, path: Paths) {
+    pub(crate) fn end_scope(&self, path: Paths, paths: &ScopePaths) {
+        if let Some(recording) = &self.recording {
+            // What its body did is nobody's work here.
+            recording.note_call(ticks(), paths.marks());
+        }
         let mut strays = self.strays.lock();
         strays.scopes = strays.scopes.plus(path);
     }
@@ -115,6 +125,19 @@ impl Pool {
     /// ```
     pub fn profile(&self) -> Option<Profile> {
         self.inner.profiling.as_ref().map(|profiling| profiling.profile(&self.inner, false))
+    }
+
+    /// What the pool has recorded since it was built or last asked; `None` if it was not built to [`record`](crate::Builder::record). To be called while nobody uses the pool: what
+    /// runs meanwhile is recorded in part.
+    ///
+    /// ```
+    /// let pool = sinew_core::Pool::builder().threads(2).record(true).build()?;
+    /// pool.run(|w| w.join(|_| (), |_| ()));
+    /// assert_eq!(pool.take_recording().unwrap().calls().len(), 1);
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn take_recording(&self) -> Option<sinew_policy::graph::Graph> {
+        Some(self.inner.profiling.as_ref()?.recording.as_ref()?.take())
     }
 
     /// [`profile`](Self::profile), from where the next one begins anew.

@@ -18,12 +18,13 @@ use sinew_sync::lock::Mutex;
 
 use super::activity::Activity;
 use super::paths::Paths;
+use super::record::Mark;
 use crate::queue::{Header, TaskRef};
 use crate::worker::Worker;
 
-/// How far the tasks of a scope have come.
+/// How far the tasks of a scope have come, and, where the pool records, their strands.
 #[derive(Debug, Default)]
-pub(crate) struct ScopePaths(Mutex<Ended>);
+pub(crate) struct ScopePaths(Mutex<Ended>, Mutex<Vec<usize>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Ended {
@@ -39,6 +40,19 @@ impl ScopePaths {
         let mut ended = self.0.lock();
         ended.last = ended.last.max(end);
         ended.total = ended.total.plus(end.beyond(start));
+    }
+
+    /// Its tasks as parts of what spawned them, all begun at its end.
+    pub(super) fn marks(&self) -> Vec<Mark> {
+        let strands = std::mem::take(&mut *self.1.lock());
+        if strands.is_empty() {
+            return Vec::new();
+        }
+        let mut marks: Vec<Mark> =
+            strands.into_iter().flat_map(|strand| [Mark::Next, Mark::Strand(strand)]).collect();
+        marks[0] = Mark::Fork;
+        marks.push(Mark::Join);
+        marks
     }
 
     /// Where the scope ends whose body has come to `body`: no later than if that had run all tasks itself.
@@ -102,6 +116,8 @@ impl Worker {
     pub(crate) fn end_scope_task(&self, paths: &ScopePaths) {
         if let Some(books) = self.books() {
             paths.note(books.start(), books.path_now());
+            let strand = books.end_strand().zip(self.recording());
+            paths.1.lock().extend(strand.map(|((_, marks), recording)| recording.keep(marks)));
         }
     }
 
@@ -110,7 +126,12 @@ impl Worker {
     pub(crate) fn end_scope(&self, paths: &ScopePaths) {
         if let Some(books) = self.books() {
             books.set_path(paths.end(books.path_now()));
+            paths.marks().into_iter().for_each(|mark| books.mark(mark));
         }
+    }
+
+    fn recording(&self) -> Option<&super::record::Recording> {
+        self.pool().profiling.as_ref().and_then(|profiling| profiling.recording.as_ref())
     }
 
     /// The running detached task is about to end.
@@ -124,6 +145,10 @@ impl Worker {
     pub(crate) fn end_call(&self) {
         if let Some(books) = self.books() {
             books.end_call();
+            if let (Some((began, marks)), Some(recording)) = (books.end_strand(), self.recording()) {
+                recording.note_call(began, marks);
+                books.begin_call();
+            }
         }
     }
 
@@ -154,8 +179,13 @@ impl Worker {
     ) {
         let (Some(books), Some(interrupted)) = (self.books(), interrupted) else { return };
         let path = books.resume(interrupted, Activity::Steal);
+        let strand = books.recorder.as_ref().zip(self.recording());
+        let strand = strand.map(|(recorder, recording)| recording.keep(recorder.take_ended()));
         if let Some(joiner) = self.pool().seats[victim].books() {
             joiner.report(frame, path);
+            if let (Some(recorder), Some(strand)) = (&joiner.recorder, strand) {
+                recorder.report(frame, strand);
+            }
         }
     }
 }

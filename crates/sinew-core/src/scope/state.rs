@@ -222,7 +222,7 @@ impl ScopeState {
     fn end_paths(&self, paths: &ScopePaths) {
         match (self.inside(), &self.pool().profiling) {
             (Some(worker), _) => worker.end_scope(paths),
-            (None, Some(profiling)) => profiling.end_scope(paths.end(Paths::default())),
+            (None, Some(profiling)) => profiling.end_scope(paths.end(Paths::default()), paths),
             (None, None) => {}
         }
     }

@@ -9,7 +9,7 @@
 use super::{View, below, is_worth_trying};
 
 /// Pools of more workers have orders that are not written down.
-const WRITTEN: usize = 2_048;
+pub(super) const WRITTEN: usize = 2_048;
 
 #[derive(Debug, Clone)]
 enum Order {
@@ -28,10 +28,7 @@ impl Default for Order {
 impl Order {
     fn steps(view: &dyn View, random: &mut dyn FnMut() -> u64) -> Self {
         let len = view.workers() - 1;
-        let first = below(len, random);
-        // At the latest 1 has no common divisor with any number.
-        let step = (0..len).map(|more| (first + more) % len + 1).find(|&step| gcd(step, len) == 1);
-        Self::Steps { len, step: step.unwrap_or(1), me: view.me() }
+        Self::Steps { len, step: coprime_step(len, random), me: view.me() }
     }
 
     fn len(&self) -> usize {
@@ -51,6 +48,13 @@ impl Order {
             }
         }
     }
+}
+
+/// A random step by which a circle of `len`, at least 1, is walked without leaving anybody out.
+pub(super) fn coprime_step(len: usize, random: &mut dyn FnMut() -> u64) -> usize {
+    let first = below(len, random);
+    // At the latest 1 has no common divisor with any number.
+    (0..len).map(|more| (first + more) % len + 1).find(|&step| gcd(step, len) == 1).unwrap_or(1)
 }
 
 /// The greatest common divisor.
@@ -84,14 +88,18 @@ impl Circle {
         }
     }
 
-    /// Draws the order of all others, if that has not been done.
-    pub(super) fn draw_all(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
+    /// Draws the order of all others, if that has not been done. Answers whether it was.
+    pub(super) fn draw_all(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> bool {
+        if self.workers == view.workers() {
+            return false;
+        }
         if view.workers() <= WRITTEN {
             self.draw(view, random, |_| true);
-        } else if self.workers != view.workers() {
+        } else {
             self.workers = view.workers();
             self.order = Order::steps(view, random);
         }
+        true
     }
 
     /// Begins a turn at a random place.
@@ -131,6 +139,12 @@ impl Circle {
     /// All of the circle, in its order.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.order.len()).map(|place| self.order.at(place))
+    }
+
+    /// All of the circle from `place` on, which is below its length or 0.
+    pub(super) fn members_from(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
+        let len = self.order.len();
+        (place..place + len).map(move |place| self.order.at(place % len))
     }
 
     /// How many that are.

@@ -42,6 +42,7 @@ mod cats;
 mod choice;
 mod circle;
 mod dealt;
+mod levels;
 mod masters;
 #[cfg(test)]
 mod model;
@@ -99,6 +100,23 @@ pub trait View {
         1
     }
 
+    /// All others by how near they are, in ascending order of their numbers and without gaps. Never changes. The default asks for each; who knows better, since workers are
+    /// numbered as they sit, can answer without.
+    fn neighbours(&self) -> Vec<Neighbours> {
+        let place = |worker: usize| (self.distance(worker), self.package(worker) == self.package(self.me()));
+        let mut all: Vec<Neighbours> = Vec::new();
+        for worker in (0..self.workers()).filter(|&worker| worker != self.me()) {
+            let (distance, near) = place(worker);
+            match all.last_mut() {
+                Some(last) if last.end == worker && (last.distance, last.near) == (distance, near) => {
+                    last.end += 1;
+                }
+                _ => all.push(Neighbours { first: worker, end: worker + 1, distance, near }),
+            }
+        }
+        all
+    }
+
     /// How far the thief may go now, under a rule that keeps to packages.
     fn reach(&self) -> Reach {
         Reach::Machine
@@ -113,6 +131,19 @@ pub trait View {
     fn wants_piece(&self) -> bool {
         false
     }
+}
+
+/// Workers next to each other in number and at one distance from the thief.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbours {
+    /// The first of them, and the one after the last.
+    pub first: usize,
+    /// See there.
+    pub end: usize,
+    /// As [`View::distance`] has it.
+    pub distance: u8,
+    /// Whether they are in the thief's package.
+    pub near: bool,
 }
 
 /// How far a thief may go whose rule keeps to packages.

@@ -1,6 +1,6 @@
 //! Distance: the nearest worker first, and again and again, before one that is farther.
 
-use super::circle::shuffled;
+use super::levels::{self, Home, Members};
 use super::{Outcome, Random, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
 /// How often a search tries those that share more than the last-level cache, before it goes farther.
@@ -12,9 +12,7 @@ const PACKAGE: u32 = 3;
 /// Workers at one distance.
 #[derive(Debug, Clone)]
 struct Level {
-    /// The first of them, and the one after the last, in the list.
-    first: usize,
-    end: usize,
+    members: Members,
     times: u32,
     near: bool,
 }
@@ -30,7 +28,6 @@ struct Level {
 /// Differences: workers at the same distance are in a private random order, so that the thieves of a cache do not all start with the same one.
 #[derive(Debug, Clone, Default)]
 pub struct Nearest {
-    list: Vec<usize>,
     levels: Vec<Level>,
     /// For how many workers the list was made.
     workers: usize,
@@ -48,22 +45,16 @@ impl Nearest {
 
     fn make_list(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
         self.workers = view.workers();
-        self.list = shuffled(view, random, |_| true);
-        let place = |worker| (!is_near(view, worker), view.distance(worker));
-        self.list.sort_by_key(|&worker| place(worker));
-        self.levels.clear();
-        let mut first = 0;
-        for level in self.list.chunk_by(|&a, &b| place(a) == place(b)) {
-            let (far, distance) = place(level[0]);
-            let times = match (far, distance < view.last_level()) {
-                (true, _) => 1,
-                (false, false) => PACKAGE,
-                (false, true) => CLOSE,
-            };
-            let end = first + level.len();
-            self.levels.push(Level { first, end, times, near: !far });
-            first = end;
-        }
+        let times = |near, distance| match (near, distance < view.last_level()) {
+            (false, _) => 1,
+            (true, false) => PACKAGE,
+            (true, true) => CLOSE,
+        };
+        let level = |level: levels::Level| {
+            let times = times(level.near, level.distance);
+            Level { members: level.members, times, near: level.near }
+        };
+        self.levels = levels::levels(view, random, Home::First).into_iter().map(level).collect();
     }
 
     fn return_to_the_top(&mut self) {
@@ -84,17 +75,15 @@ impl VictimPolicy for Nearest {
             if !level.near && view.reach() == Reach::Package {
                 break;
             }
-            while self.at < level.end {
-                let victim = self.list[self.at];
+            while self.at < level.members.len() {
+                let victim = level.members.at(self.at);
                 self.at += 1;
                 if is_worth_trying(view, victim) {
                     return Some(victim);
                 }
             }
-            self.pass += 1;
-            if self.pass < level.times {
-                self.at = level.first;
-            } else {
+            (self.pass, self.at) = (self.pass + 1, 0);
+            if self.pass >= level.times {
                 (self.level, self.pass) = (self.level + 1, 0);
             }
         }

@@ -1,6 +1,6 @@
 //! Load: a list of workers from the heaviest to the lightest.
 
-use super::circle::shuffled;
+use super::circle::Circle;
 use super::{Outcome, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
 /// Whose loads a list holds.
@@ -52,9 +52,9 @@ pub struct Loads {
 pub struct SortedLoads {
     rule: Loads,
     /// All others, in a private order that settles who comes first among equals.
-    others: Vec<usize>,
-    /// For how many workers the order was drawn.
-    workers: usize,
+    others: Circle,
+    /// Where in it a refresh begins.
+    turn: usize,
     list: Vec<(usize, usize)>,
     /// Whether the list holds only the thief's package.
     confined: bool,
@@ -72,8 +72,8 @@ impl SortedLoads {
     pub fn new(rule: Loads) -> Self {
         Self {
             rule: Loads { refresh: rule.refresh.max(1), ..rule },
-            others: Vec::new(),
-            workers: 0,
+            others: Circle::default(),
+            turn: 0,
             list: Vec::new(),
             confined: false,
             at: 0,
@@ -92,11 +92,11 @@ impl SortedLoads {
     }
 
     fn refresh(&mut self, view: &dyn View, confined: bool) {
-        let turn = (self.attempts as usize).min(self.others.len());
-        self.others.rotate_left(turn);
+        self.turn = (self.turn + self.attempts as usize) % self.others.len().max(1);
         self.list.clear();
-        let members = self.others.iter().filter(|&&worker| !confined || is_near(view, worker));
-        self.list.extend(members.map(|&worker| (worker, view.load(worker))));
+        let members =
+            self.others.members_from(self.turn).filter(|&worker| !confined || is_near(view, worker));
+        self.list.extend(members.map(|worker| (worker, view.load(worker))));
         self.list.sort_by_key(|&(_, load)| std::cmp::Reverse(load));
         (self.at, self.attempts, self.confined) = (0, 0, confined);
     }
@@ -126,9 +126,8 @@ impl SortedLoads {
 
 impl VictimPolicy for SortedLoads {
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
-        if self.workers != view.workers() {
-            self.workers = view.workers();
-            self.others = shuffled(view, random, |_| true);
+        if self.others.draw_all(view, random) {
+            self.turn = 0;
             self.refresh(view, self.is_confined(view));
         }
         (self.tried, self.whole) = (0, false);

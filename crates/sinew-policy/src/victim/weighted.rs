@@ -1,6 +1,7 @@
 //! Distance and chance: far workers are tried, too, but less often.
 
-use super::circle::{Circle, shuffled};
+use super::circle::Circle;
+use super::levels::{Home, Members, levels};
 use super::{Outcome, VictimPolicy, View, is_worth_trying};
 
 /// Rounds of a search after which one walks past everybody.
@@ -19,7 +20,7 @@ const PLAIN_EVERY: u32 = 16;
 #[derive(Debug, Clone, Default)]
 pub struct DistanceWeighted {
     /// The others by distance.
-    levels: Vec<Vec<usize>>,
+    levels: Vec<Members>,
     /// The sum of the weights of all levels.
     sum: f64,
     /// For how many workers the levels were made.
@@ -39,10 +40,7 @@ impl DistanceWeighted {
 
     fn make_levels(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
         self.workers = view.workers();
-        let mut others = shuffled(view, random, |_| true);
-        others.sort_by_key(|&worker| view.distance(worker));
-        let levels = others.chunk_by(|&a, &b| view.distance(a) == view.distance(b));
-        self.levels = levels.map(<[usize]>::to_vec).collect();
+        self.levels = levels(view, random, Home::Anywhere).into_iter().map(|level| level.members).collect();
         self.sum = (0..self.levels.len()).map(weight).sum();
     }
 
@@ -62,7 +60,7 @@ impl DistanceWeighted {
         }
         let members = &self.levels[level];
         let member = (point / weight(level) * members.len() as f64) as usize;
-        members[member.min(members.len() - 1)]
+        members.at(member.min(members.len() - 1))
     }
 
     fn draw_one_worth_trying(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {

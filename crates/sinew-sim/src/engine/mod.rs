@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `run` | a worker and its own tasks: work, spawn, join, finish |
 //! | `steal` | a worker without: search, attempt, park |
+//! | `exposure` | private tasks, and how thieves get to them |
 //! | `wait` | a worker in a join whose task is elsewhere |
 //! | `faults` | workers that leave, come back and slow down |
 //! | `books` | counts, and the checks at the end |
@@ -25,7 +26,8 @@
 //!
 //! # Invariants
 //!
-//! - E1: nobody parks while a task is on offer, and each spawn calls one who is parked; so no task is left while nobody comes.
+//! - E1: nobody parks while a task is left that nobody has, and each spawn that thieves can see calls one who is parked; so no task is left while nobody comes.
+//! - E3: as long as somebody is parked and nobody searches, every owner's next spawn is public: who parks, and who takes the last task in sight, calls on everybody.
 //! - E2: all chance is drawn from one stream in the order of events, so a run follows from its setup and its program.
 //!
 //! # Cost
@@ -33,6 +35,7 @@
 //! Of an event: one path in the queue, one step, a hash of it; see the crate's documentation for the measured rate.
 
 mod books;
+mod exposure;
 mod faults;
 #[cfg(test)]
 mod plant;
@@ -43,6 +46,7 @@ mod tests;
 mod wait;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 
 use sinew_policy::victim::VictimPolicy;
 
@@ -51,7 +55,7 @@ use crate::queue::{Queue, Time};
 use crate::random::Duration;
 use crate::report::{Activity, Report, Violation};
 use crate::seat::{Frame, Origin, Seat, State, Task};
-use crate::setup::{Fault, Setup, SetupError};
+use crate::setup::{Fault, Setup, SetupError, Wait};
 use crate::trace::Trace;
 use crate::view::Sight;
 use crate::workload::Workload;
@@ -69,6 +73,8 @@ pub struct Progress {
     pub events: u64,
     /// Tasks that have been run.
     pub tasks: u64,
+    /// How much of all is done, from 0 to 1, where that is known.
+    pub share: Option<f64>,
 }
 
 /// A run, from the moment at which worker 0 has the root and all others search.
@@ -90,8 +96,12 @@ pub struct Simulation<'w, W: Workload> {
     books: Books,
     /// Tasks that have been created and not finished.
     open: u64,
-    /// Tasks that a thief could take.
+    /// Tasks that nobody has begun, private ones included.
     on_offer: u64,
+    /// How often everybody was called upon to publish.
+    calls: u64,
+    /// Who was asked to publish and when, oldest first; some have done so since.
+    asked: VecDeque<(Time, u32)>,
     /// The next root.
     root: usize,
     #[cfg(test)]
@@ -129,6 +139,9 @@ impl<'w, W: Workload> Simulation<'w, W> {
         policy: impl FnMut() -> Box<dyn VictimPolicy>,
     ) -> Result<Self, SetupError> {
         setup.check()?;
+        if workload.has_sequels() && setup.wait == Wait::Leave {
+            return Err(SetupError::new("tasks go on after their joins here, so nobody can leave those: choose another way to wait than leave".into()));
+        }
         // A machine with room for all workers has a place for each.
         let places = Places::new(setup.machine.as_ref(), setup.workers).map_err(SetupError::from)?;
         let mut faults = setup.faults.clone();
@@ -147,6 +160,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
             books: Books::default(),
             open: 0,
             on_offer: 0,
+            calls: 0,
+            asked: VecDeque::new(),
             root: 0,
             setup,
             #[cfg(test)]
@@ -187,7 +202,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
 
     fn progress(&self) -> Progress {
         let counts = &self.books.counts;
-        Progress { time: self.now(), events: counts.events, tasks: counts.tasks }
+        let share = self.workload.tasks().map(|all| counts.tasks as f64 / all.max(1) as f64);
+        Progress { time: self.now(), events: counts.events, tasks: counts.tasks, share }
     }
 
     fn begin(&mut self) {

@@ -4,6 +4,7 @@
 //! the next.
 
 use super::Simulation;
+use crate::queue::Time;
 use crate::report::Activity;
 use crate::seat::{Frame, Origin, State, Top};
 use crate::trace::Step;
@@ -77,6 +78,7 @@ impl<W: Workload> Simulation<'_, W> {
         frame.joins = frame.children.saturating_sub(1);
         // Children begin where this work ends.
         frame.task.path += work;
+        frame.end = frame.task.path;
         let (end, id) = (frame.task.path, frame.task.id);
         let takes = crate::costs::times(work, seat.slowness);
         self.books.worked(work, takes, end);
@@ -104,8 +106,10 @@ impl<W: Workload> Simulation<'_, W> {
         self.seats[me].tasks.push(task);
         self.on_offer += 1;
         self.books.counts.spawns += 1;
-        self.call_sleeper();
-        self.pay(me, self.setup.costs.spawn)
+        let publishes = self.shows_spawn(me);
+        let publication = if publishes { self.draw(me, self.setup.costs.publish) } else { 0 };
+        let spawn = self.draw(me, self.setup.costs.spawn);
+        self.spend(me, spawn + publication)
     }
 
     fn call(&mut self, me: usize) -> bool {
@@ -131,7 +135,8 @@ impl<W: Workload> Simulation<'_, W> {
                 self.take(me, task, None);
                 self.pay(me, self.setup.costs.join)
             }
-            Some(Top::Done(thief)) => {
+            Some(Top::Done(thief, end)) => {
+                self.has_joined(me, end);
                 let cost = self.draw_between(me, thief, self.setup.costs.join);
                 self.spend(me, cost)
             }
@@ -139,12 +144,35 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
+    /// Something that the youngest frame waited for has ended, so far from the root.
+    #[inline]
+    fn has_joined(&mut self, me: usize, end: Time) {
+        if let Some(frame) = self.seats[me].frames.last_mut() {
+            frame.end = frame.end.max(end);
+        }
+    }
+
+    /// Whether the youngest frame goes on after its joins.
+    fn begins_sequel(&mut self, me: usize) -> bool {
+        let workload = self.workload;
+        let Some(frame) = self.seats[me].frames.last_mut() else { return false };
+        let Some(sequel) = workload.sequel(&frame.task.node) else { return false };
+        (frame.task.node, frame.task.path) = (sequel, frame.end);
+        (frame.begun, frame.made) = (false, 0);
+        true
+    }
+
     fn finish(&mut self, me: usize) -> bool {
+        if self.workload.has_sequels() && self.begins_sequel(me) {
+            return false;
+        }
         let Some(frame) = self.seats[me].frames.pop() else { return false };
         self.open -= 1;
         self.trace.add(self.queue.now(), me, Step::Finishes, frame.task.id);
         if let Some(origin) = frame.origin {
-            self.give_back(me, origin, frame.task.depth);
+            self.give_back(me, origin, frame.task.depth, frame.end);
+        } else {
+            self.has_joined(me, frame.end);
         }
         if self.open == 0 {
             self.begin_root(me);
@@ -153,13 +181,13 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     /// Tells the owner of a stolen task that it is done.
-    fn give_back(&mut self, me: usize, origin: Origin, depth: u32) {
+    fn give_back(&mut self, me: usize, origin: Origin, depth: u32, end: Time) {
         let (owner, slot) = (origin.victim as usize, origin.slot as usize);
         self.books.tally(depth, self.queue.now() - origin.at);
         if self.setup.wait == crate::setup::Wait::Leave {
             return;
         }
-        self.seats[owner].tasks.finish(slot, me);
+        self.seats[owner].tasks.finish(slot, me, end);
         if self.seats[owner].state == State::Blocked && self.seats[owner].tasks.is_top(slot) {
             #[cfg(test)]
             if self.planted(super::plant::Bug::NobodyIsTold) {

@@ -10,7 +10,7 @@ use crate::queue::Time;
 use crate::random::Duration;
 use crate::report::Activity;
 use crate::seat::{Frame, Origin, State, Task};
-use crate::setup::{Idle, Wait};
+use crate::setup::{Idle, Stack, Wait};
 use crate::trace::Step;
 use crate::workload::Workload;
 
@@ -64,7 +64,8 @@ impl<W: Workload> Simulation<'_, W> {
             return if waits { self.block(me) } else { self.park(me) };
         }
         self.stand_for_mastership(me);
-        if idle_round {
+        let spent = spent + self.break_silence(me);
+        if idle_round || self.attempts_are_free() {
             self.pause(me, spent);
         } else if waits {
             self.try_thief(me, spent);
@@ -73,9 +74,19 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// A round without an attempt takes as long as one, so that time passes.
+    /// Whether thieves would try again and again in no time at all, while they wait for something that takes some.
+    fn attempts_are_free(&self) -> bool {
+        self.setup.stack != Stack::Open && self.setup.costs.attempt.is_zero()
+    }
+
+    /// A round without an attempt takes as long as one, so that time passes; where attempts are free, as long as what they wait for.
     fn pause(&mut self, me: usize, spent: Time) {
-        let pause = self.draw(me, self.setup.costs.attempt).max(1);
+        let least = match self.setup.stack {
+            Stack::Split { silence } if self.attempts_are_free() => silence,
+            Stack::TwoField if self.attempts_are_free() => self.draw(me, self.setup.costs.steal),
+            _ => 1,
+        };
+        let pause = self.draw(me, self.setup.costs.attempt).max(least).max(1);
         self.seats[me].state = State::Pauses;
         let doing = self.seats[me].idleness();
         self.after(me, spent + pause, doing);
@@ -101,11 +112,12 @@ impl<W: Workload> Simulation<'_, W> {
     fn park(&mut self, me: usize) {
         self.packages.resign(self.places.package(me), me);
         self.trace.add(self.queue.now(), me, Step::Parks, 0);
+        self.calls += 1;
         self.parked.push(me as u32);
         self.rest(me, State::Parked, Activity::Parks);
     }
 
-    /// Somebody has spawned: one who sleeps is called.
+    /// There is something to take: one who sleeps is called.
     pub(super) fn call_sleeper(&mut self) {
         #[cfg(test)]
         if self.planted(super::plant::Bug::NobodyIsCalled) {
@@ -131,21 +143,40 @@ impl<W: Workload> Simulation<'_, W> {
         if self.seats[me].is_about_to_leave() {
             return self.leave(me);
         }
-        let above = if advised { self.above(me) } else { None };
-        let oldest = self.seats[victim].tasks.oldest_depth();
-        let may = |depth| above.is_none_or(|above| depth > above);
-        let found = if oldest.is_some_and(may) { self.seats[victim].tasks.steal(me) } else { None };
+        let backs_out = self.is_busy(victim);
+        let found = if self.may_take(me, victim, advised) && !backs_out {
+            self.seats[victim].tasks.steal(me)
+        } else {
+            None
+        };
         if advised {
             let outcome = match found {
                 Some(_) => Outcome::Stolen,
+                None if backs_out => Outcome::Lost,
                 None if self.seats[victim].is_thief() => Outcome::Thief,
                 None => Outcome::Empty,
             };
             self.policies[me].outcome(victim, outcome);
         }
+        self.books.counts.back_outs += u64::from(backs_out);
         match found {
             Some((task, slot)) => self.carry_home(me, victim, task, slot, advised),
-            None => self.come_away(me, victim),
+            None => self.come_away(me, victim, advised),
+        }
+    }
+
+    /// Whether another thief has the victim's oldest task in hand just now.
+    fn is_busy(&self, victim: usize) -> bool {
+        self.setup.stack == Stack::TwoField && self.queue.now() < self.seats[victim].busy_until
+    }
+
+    /// Whether the victim has a public task that this worker may run.
+    fn may_take(&self, me: usize, victim: usize, advised: bool) -> bool {
+        let Some(depth) = self.seats[victim].tasks.oldest_depth() else { return false };
+        if advised {
+            self.above(me).is_none_or(|above| depth > above)
+        } else {
+            self.may_help_with_oldest(me, victim)
         }
     }
 
@@ -161,6 +192,8 @@ impl<W: Workload> Simulation<'_, W> {
             self.packages.got_piece(mine);
         }
         let cost = self.draw_between(me, victim, self.setup.costs.steal);
+        self.seats[victim].busy_until = self.queue.now() + cost;
+        self.ask_for_more(me, victim);
         let refill = self.refill(me, victim);
         task.node = self.workload.stolen(&task.node);
         let origin = Origin { victim: victim as u32, slot: slot as u32, at: self.queue.now() };
@@ -179,10 +212,14 @@ impl<W: Workload> Simulation<'_, W> {
         self.draw(me, refill)
     }
 
-    fn come_away(&mut self, me: usize, victim: usize) {
+    fn come_away(&mut self, me: usize, victim: usize, advised: bool) {
         self.trace.add(self.queue.now(), me, Step::Fails, victim as u64);
+        if self.ask_to_publish(me, victim, advised) {
+            let price = self.expose(me, victim);
+            return self.set_out(me, victim, advised, price);
+        }
         if self.seats[me].waits() {
-            self.help_on(me);
+            self.help_on(me, victim);
         } else {
             self.choose(me, 0);
         }

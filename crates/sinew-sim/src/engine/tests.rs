@@ -8,7 +8,7 @@ use super::plant::Bug;
 use crate::costs::Costs;
 use crate::random::{Duration, NS};
 use crate::report::{Activity, Report, Violation};
-use crate::setup::{Fault, Idle, Mishap, Setup, Wait};
+use crate::setup::{Fault, Idle, Mishap, Setup, Stack, Wait};
 use crate::workload::{
     Chains, Children, Fib, IterationCosts, RandomTree, Serial, Series, Shape, Splits, Tree, Uts, Workload,
 };
@@ -65,13 +65,25 @@ fn any_setup(seed: u64) -> Setup {
         chance.bool().then(|| machines[chance.usize(..4)].parse().expect("a machine"));
     let most = machine.as_ref().map_or(40, |machine| machine.pus().len());
     let workers = chance.usize(1..=most);
-    let waits = [Wait::Block, Wait::Leapfrog, Wait::Deeper, Wait::Any, Wait::Leave];
+    let waits = [
+        Wait::Block,
+        Wait::Leapfrog,
+        Wait::Transitive,
+        Wait::Descendants,
+        Wait::Deeper,
+        Wait::Any,
+        Wait::Leave,
+    ];
+    let stacks =
+        [Stack::Open, Stack::TwoField, Stack::Split { silence: 0 }, Stack::Split { silence: 20_000 * NS }];
     let mut costs = Costs {
         spawn: any_cost(&mut chance),
         join: any_cost(&mut chance),
         attempt: any_cost(&mut chance),
         steal: any_cost(&mut chance),
         sample: any_cost(&mut chance),
+        publish: any_cost(&mut chance),
+        exposure: any_cost(&mut chance),
         wake: any_cost(&mut chance),
         factors: if chance.bool() { vec![0.5, 1.0, 3.0] } else { vec![] },
         refill: if chance.bool() { vec![Duration::ZERO, Duration::ns(500)] } else { vec![] },
@@ -83,7 +95,8 @@ fn any_setup(seed: u64) -> Setup {
     Setup {
         machine,
         victims: Victims::all()[chance.usize(..Victims::all().len())],
-        wait: waits[chance.usize(..5)],
+        stack: stacks[chance.usize(..4)],
+        wait: waits[chance.usize(..7)],
         idle: if spins { Idle::Spin } else { Idle::Park { rounds: chance.u32(1..5) } },
         faults: if chance.bool() { any_faults(&mut chance, workers) } else { Vec::new() },
         boundary: chance.bool().then(|| chance.u32(..6)),
@@ -164,7 +177,7 @@ fn one_worker_takes_the_work_and_a_spawn_and_a_join_for_every_spawned_task() {
 fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     let costs = Costs { attempt: Duration::ns(30), steal: Duration::ns(50), ..Costs::ZERO };
     let chains = Chains::new(2, 100, Duration::ns(10), 0);
-    let free = Setup { idle: Idle::Spin, costs, ..Setup::new(2) };
+    let free = Setup { stack: Stack::Open, idle: Idle::Spin, costs, ..Setup::new(2) };
     // The thief's first attempt arrives 30 ns after the spawn, the task 50 ns later; its owner waits for it.
     for wait in [Wait::Block, Wait::Leapfrog, Wait::Leave] {
         let report = report(&Setup { wait, ..free.clone() }, &chains);
@@ -218,7 +231,7 @@ fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
 /// Would miss: checks that do not look.
 #[test]
 fn the_checks_find_every_planted_error() {
-    let setup = || Setup { wait: Wait::Block, ..Setup::new(8) };
+    let setup = || Setup { stack: Stack::Open, wait: Wait::Block, ..Setup::new(8) };
     assert!(
         matches!(planted(Bug::RunTwice, setup()), Err(Violation::NotOnceEach { created, run }) if run > created)
     );
@@ -227,4 +240,58 @@ fn the_checks_find_every_planted_error() {
     assert!(matches!(planted(Bug::IntoThePast, setup()), Err(Violation::TimeRanBackwards(_))));
     assert!(matches!(planted(Bug::HalfTheWork, setup()), Err(Violation::WorkNotConserved { .. })));
     assert!(matches!(planted(Bug::NobodyIsCalled, Setup::greedy(8)), Err(Violation::OutOfBounds { .. })));
+}
+
+/// Would miss: an exposure that comes too early, too late, or costs something else; private tasks that nobody gets to.
+#[test]
+fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
+    let costs = Costs { attempt: Duration::ns(30), exposure: Duration::ns(700), ..Costs::ZERO };
+    let chains = Chains::new(2, 1, Duration::ns(100_000), 0);
+    let split = Stack::Split { silence: 9_000 * NS };
+    for wait in [Wait::Block, Wait::Leapfrog, Wait::Transitive, Wait::Descendants, Wait::Deeper] {
+        let setup = Setup { stack: split, wait, idle: Idle::Spin, costs: costs.clone(), ..Setup::new(2) };
+        let report = report(&setup, &chains);
+        assert_eq!((report.counts.exposures, report.counts.steals), (1, 1), "{wait:?}");
+        // Asked at 30 ns, exposed within an attempt after the silence, taken by the one after.
+        let begin = report.time / NS - 100_000;
+        assert!((9_730..=9_830).contains(&begin), "{wait:?}: {begin}");
+    }
+}
+
+/// Would miss: an owner that does not answer, and thieves that expose one who does.
+#[test]
+fn an_owner_that_spawns_answers_without_being_exposed() {
+    let setup = Setup { wait: Wait::Leapfrog, ..Setup::new(4) };
+    let report = report(&setup, &Fib::new(16, Duration::ns(50)));
+    assert_eq!(report.counts.exposures, 0);
+    assert!(report.counts.publications > 3 && report.speedup() > 2.0, "{:?}", report.counts);
+}
+
+/// Would miss: thieves of a two-field stack that never meet.
+#[test]
+fn thieves_that_come_at_once_back_out_of_a_two_field_stack() {
+    let setup = Setup { stack: Stack::TwoField, ..Setup::new(32) };
+    let counts = report(&setup, &Tree::new(10, Duration::ns(3_000), 1)).counts;
+    assert!(counts.back_outs > 0 && counts.steals > 31, "{counts:?}");
+    let open = Setup { stack: Stack::Open, ..setup };
+    assert_eq!(report(&open, &Tree::new(10, Duration::ns(3_000), 1)).counts.back_outs, 0);
+}
+
+/// Would miss: ways of waiting that are one and the same.
+#[test]
+fn who_may_help_with_more_waits_less() {
+    let waits = |wait| {
+        let setup = Setup { wait, stack: Stack::Open, ..Setup::new(16) };
+        let time = |seed| {
+            let report =
+                report(&Setup { seed, ..setup.clone() }, &RandomTree::new(3_000, Duration::ns(2_000), seed));
+            report.share(Activity::Waits)
+        };
+        (0..10).map(time).sum::<f64>()
+    };
+    let (block, descendants, leapfrog) =
+        (waits(Wait::Block), waits(Wait::Descendants), waits(Wait::Leapfrog));
+    let (transitive, any) = (waits(Wait::Transitive), waits(Wait::Any));
+    assert!(block > leapfrog && leapfrog > any, "{block} {leapfrog} {any}");
+    assert!(block > descendants && leapfrog > transitive, "{descendants} {leapfrog} {transitive}");
 }

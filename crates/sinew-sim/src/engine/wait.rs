@@ -6,7 +6,7 @@
 use super::Simulation;
 use crate::queue::Time;
 use crate::report::Activity;
-use crate::seat::{State, Top};
+use crate::seat::{Origin, State, Top};
 use crate::setup::{Idle, Wait};
 use crate::trace::Step;
 use crate::workload::Workload;
@@ -21,7 +21,7 @@ impl<W: Workload> Simulation<'_, W> {
         match self.setup.wait {
             Wait::Leave => self.abandon(me),
             Wait::Block => self.block(me),
-            Wait::Leapfrog | Wait::Deeper | Wait::Any => self.begin_to_help(me, thief),
+            _ => self.begin_to_help(me, thief),
         }
         true
     }
@@ -29,19 +29,16 @@ impl<W: Workload> Simulation<'_, W> {
     fn begin_to_help(&mut self, me: usize, thief: usize) {
         (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
         let price = match self.setup.wait {
-            Wait::Leapfrog => 0,
+            Wait::Leapfrog | Wait::Transitive | Wait::Descendants => 0,
             _ => self.ask(me, |policy, sight, chance| policy.start(sight, chance)).1,
         };
         self.set_out(me, thief, false, price);
     }
 
     /// The thief had nothing, or the victim that the policy named; what next?
-    pub(super) fn help_on(&mut self, me: usize) {
-        if self.setup.wait == Wait::Leapfrog {
-            let seat = &mut self.seats[me];
-            seat.in_vain = seat.in_vain.saturating_add(1);
-            let gives_up = seat.in_vain >= PATIENCE && self.setup.idle != Idle::Spin;
-            return if gives_up { self.block(me) } else { self.try_thief(me, 0) };
+    pub(super) fn help_on(&mut self, me: usize, victim: usize) {
+        if matches!(self.setup.wait, Wait::Leapfrog | Wait::Transitive | Wait::Descendants) {
+            return self.leap_again(me, victim);
         }
         match self.seats[me].state {
             State::Tries { advised: true, .. } if self.seats[me].attempts.is_multiple_of(2) => {
@@ -49,6 +46,43 @@ impl<W: Workload> Simulation<'_, W> {
             }
             _ => self.choose(me, 0),
         }
+    }
+
+    /// Where only the thief is helped: to it again, or to the one that it waits for, or to rest.
+    fn leap_again(&mut self, me: usize, victim: usize) {
+        let seat = &mut self.seats[me];
+        seat.in_vain = seat.in_vain.saturating_add(1);
+        if seat.in_vain >= PATIENCE && self.setup.idle != Idle::Spin {
+            return self.block(me);
+        }
+        let further = match self.setup.wait {
+            Wait::Transitive => self.seats[victim].tasks.thief_of_top().filter(|&thief| thief != me),
+            _ => None,
+        };
+        match further {
+            Some(thief) => self.set_out(me, thief, false, 0),
+            None => self.try_thief(me, 0),
+        }
+    }
+
+    /// Whether the oldest task of the worker that has what is waited for may be run meanwhile.
+    pub(super) fn may_help_with_oldest(&self, me: usize, thief: usize) -> bool {
+        self.setup.wait != Wait::Descendants || self.has_only_parts(me, thief)
+    }
+
+    /// Whether all tasks that `thief` still has lie above the one that it took from the top of this worker's stack, and so are parts of it.
+    fn has_only_parts(&self, me: usize, thief: usize) -> bool {
+        let top = |origin: &Origin| {
+            origin.victim as usize == me && self.seats[me].tasks.is_top(origin.slot as usize)
+        };
+        let mut below = 0;
+        for frame in &self.seats[thief].frames {
+            if frame.origin.as_ref().is_some_and(top) {
+                return self.seats[thief].tasks.oldest_is_above(below);
+            }
+            below += frame.joins as usize;
+        }
+        false
     }
 
     /// Sets out for the thief of what is waited for. So much time has been spent on the choice already.

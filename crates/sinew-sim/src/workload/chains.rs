@@ -34,6 +34,10 @@ impl Workload for Chains {
         Link { ahead: self.length, bits: mix(self.seed) }
     }
 
+    fn tasks(&self) -> Option<u64> {
+        Some(1 + u64::from(self.chains) * self.length)
+    }
+
     fn work(&self, node: &Link) -> Time {
         if node.ahead == self.length { 0 } else { self.link.draw(node.bits) }
     }

@@ -25,6 +25,12 @@ impl Workload for Fib {
         (self.n, mix(1))
     }
 
+    fn tasks(&self) -> Option<u64> {
+        // As many calls as leaves, and one less.
+        let leaves = (0..self.n).fold((1, 1), |(a, b), _| (b, a + b)).0;
+        Some(2 * leaves - 1)
+    }
+
     #[inline]
     fn work(&self, &(_, seed): &Self::Node) -> Time {
         self.task.draw(seed)

@@ -11,6 +11,7 @@
 //! | [`Uts`] | the unbalanced tree search, geometric and binomial |
 //! | [`Chains`] | independent sequences, one a worker: nothing to balance |
 //! | [`Series`] | one program after the other, with serial parts between |
+//! | [`Recorded`] | what a real run has spawned |
 //! | [`Splits`] | a loop whose range is cut in halves by the rules of [`sinew_policy::split`] |
 //!
 //! # Invariants
@@ -20,6 +21,7 @@
 
 mod chains;
 mod fib;
+mod graph;
 mod named;
 mod random_tree;
 mod series;
@@ -29,6 +31,7 @@ mod uts;
 
 pub use chains::Chains;
 pub use fib::Fib;
+pub use graph::Recorded;
 pub use named::{Program, ProgramError, RunError};
 pub use random_tree::RandomTree;
 pub use series::Series;
@@ -39,6 +42,8 @@ pub use uts::{Children, Uts};
 use crate::queue::Time;
 
 /// A program.
+///
+/// A task may go on after its joins with a sequel; one that ends with them can be simulated under [`Wait::Leave`](crate::Wait::Leave) too.
 pub trait Workload {
     /// A task: the words from which everything about it follows.
     type Node: Copy + std::fmt::Debug;
@@ -51,6 +56,11 @@ pub trait Workload {
     /// The root of tree `number`.
     fn root(&self, number: usize) -> Self::Node;
 
+    /// How many tasks there are in all, where that is known without running it.
+    fn tasks(&self) -> Option<u64> {
+        None
+    }
+
     /// How long the task works before it spawns.
     fn work(&self, node: &Self::Node) -> Time;
 
@@ -59,6 +69,17 @@ pub trait Workload {
 
     /// One of them; the last is the one that is called rather than spawned.
     fn child(&self, node: &Self::Node, number: u32) -> Self::Node;
+
+    /// What the task goes on with when it has joined all its children: it works again, spawns again. Asked only where [`has_sequels`](Self::has_sequels).
+    fn sequel(&self, node: &Self::Node) -> Option<Self::Node> {
+        let _ = node;
+        None
+    }
+
+    /// Whether any task has a sequel.
+    fn has_sequels(&self) -> bool {
+        false
+    }
 
     /// The task, now that a thief has it.
     fn stolen(&self, node: &Self::Node) -> Self::Node {
@@ -86,18 +107,61 @@ impl Serial {
     pub fn of<W: Workload>(workload: &W) -> Self {
         let mut all = Self::default();
         for root in 0..workload.roots() {
-            let before = all.span;
-            let mut ahead = vec![(workload.root(root), before)];
-            while let Some((node, path)) = ahead.pop() {
-                let work = workload.work(&node);
-                let end = path + work;
-                all.tasks += 1;
-                all.work += work;
-                all.span = all.span.max(end);
-                ahead.extend((0..workload.children(&node)).map(|at| (workload.child(&node, at), end)));
+            all.tasks += 1;
+            let mut frames = vec![Visit::new(workload.root(root), all.span)];
+            while let Some(visit) = frames.last_mut() {
+                match visit.next(workload, &mut all) {
+                    Some(child) => frames.push(child),
+                    None => {
+                        let end = frames.pop().map_or(0, |visit| visit.end);
+                        if let Some(parent) = frames.last_mut() {
+                            parent.end = parent.end.max(end);
+                        }
+                    }
+                }
             }
         }
         all
+    }
+}
+
+/// A task on the way through a program.
+struct Visit<N> {
+    node: N,
+    /// Where its children begin, and where it ends as far as is known.
+    path: Time,
+    end: Time,
+    /// Children to come; `None` before the work.
+    left: Option<std::ops::Range<u32>>,
+}
+
+impl<N: Copy + std::fmt::Debug> Visit<N> {
+    fn new(node: N, path: Time) -> Self {
+        Self { node, path, end: path, left: None }
+    }
+
+    /// The next child; nothing when all is done.
+    fn next<W: Workload<Node = N>>(&mut self, workload: &W, all: &mut Serial) -> Option<Self> {
+        loop {
+            if self.left.is_none() {
+                self.work(workload, all);
+            }
+            if let Some(number) = self.left.as_mut()?.next() {
+                all.tasks += 1;
+                return Some(Self::new(workload.child(&self.node, number), self.path));
+            }
+            self.node = workload.sequel(&self.node).filter(|_| workload.has_sequels())?;
+            (self.path, self.left) = (self.end, None);
+        }
+    }
+
+    fn work<W: Workload<Node = N>>(&mut self, workload: &W, all: &mut Serial) {
+        let work = workload.work(&self.node);
+        self.path += work;
+        self.end = self.path;
+        all.work += work;
+        all.span = all.span.max(self.path);
+        self.left = Some(0..workload.children(&self.node));
     }
 }
 
@@ -117,6 +181,25 @@ mod tests {
         assert_eq!(chains, Serial { tasks: 15, work: 42 * NS, span: 21 * NS });
         let series = Serial::of(&Series::new(Tree::new(2, Duration::ns(5), 0), 3, Duration::ns(8)));
         assert_eq!(series, Serial { tasks: 3 * 8, work: 3 * 28 * NS, span: 3 * 13 * NS });
+    }
+
+    /// Would miss: a number of tasks that is said beforehand and is another one in the end.
+    #[test]
+    fn the_number_of_tasks_is_known_before_they_are_run() {
+        fn check<W: Workload>(workload: &W) {
+            assert_eq!(workload.tasks(), Some(Serial::of(workload).tasks));
+        }
+        let leaf = Duration::ns(1);
+        for n in 0..9 {
+            check(&Tree::new(n, leaf, 0));
+            check(&Fib::new(n, leaf));
+            check(&RandomTree::new(1 + u64::from(n), leaf, 0));
+            check(&Chains::new(1 + n, 3, leaf, 0));
+            check(&Series::new(Tree::new(n, leaf, 0), 3, leaf));
+        }
+        check(&Recorded::new(
+            &"sinew graph 1\n0: 1(2|3){4|5|6|7|8}\n0: 1\nend 2\n".parse().expect("a graph"),
+        ));
     }
 
     /// Would miss: a random tree that is not as large as it was asked to be.

@@ -17,12 +17,13 @@ use crate::setup::{Setup, SetupError};
 /// |---|---|
 /// | `tree:12` | [`Tree`] of 2¹² leaves |
 /// | `stress:10,16` | the tree of 2¹⁰ leaves 16 times, one after the other |
+/// | `series:8,10,5000` | the tree of 2⁸ leaves 10 times, each after a serial part of 5,000 ns |
 /// | `fib:20` | [`Fib`] |
 /// | `random:1000` | [`RandomTree`] of so many tasks |
 /// | `geometric:3,8` | [`Uts`]: mean number of children, depth |
 /// | `binomial:2000,4,0.24` | [`Uts`]: children of the root, children of others, how probable |
 /// | `chains:2,100` | [`Chains`]: how many, how long |
-/// | `loop:10000`, `loop:10000,biased`, `loop:10000,decreasing` | [`Splits`] by the adaptive rule over so many iterations |
+/// | `loop:10000`, `loop:10000,biased`, `loop:10000,decreasing`, `loop:10000,heavy` | [`Splits`] by the adaptive rule over so many iterations |
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Program {
@@ -30,6 +31,8 @@ pub enum Program {
     Tree(u32),
     /// See the table.
     Stress(u32, usize),
+    /// See the table.
+    Series(u32, usize, Duration),
     /// See the table.
     Fib(u32),
     /// See the table.
@@ -80,6 +83,9 @@ impl Program {
             Self::Stress(depth, times) => {
                 run(&Series::new(Tree::new(depth, leaf, seed), times, Duration::ZERO), setup, goes_on)
             }
+            Self::Series(depth, times, serial) => {
+                run(&Series::new(Tree::new(depth, leaf, seed), times, serial), setup, goes_on)
+            }
             Self::Fib(n) => run(&Fib::new(n, leaf), setup, goes_on),
             Self::Random(tasks) => run(&RandomTree::new(tasks, leaf, seed), setup, goes_on),
             Self::Uts(children) => run(&Uts::new(children, leaf, seed), setup, goes_on),
@@ -109,7 +115,7 @@ impl fmt::Display for ProgramError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is not a program: write tree:12, stress:10,16, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100 or \
+            "`{}` is not a program: write tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100 or \
              loop:10000,decreasing, within what can be simulated",
             self.0
         )
@@ -132,6 +138,11 @@ fn parse(text: &str) -> Option<Program> {
         "stress" => {
             Program::Stress(within(numbers.next(), 0, 40)?, within(numbers.next(), 1, 1_000_000_000)?)
         }
+        "series" => Program::Series(
+            within(numbers.next(), 0, 40)?,
+            within(numbers.next(), 1, 1_000_000_000)?,
+            numbers.next()?.parse().ok()?,
+        ),
         "fib" => Program::Fib(within(numbers.next(), 0, 60)?),
         "random" => Program::Random(within(numbers.next(), 1, 1_000_000_000_000)?),
         "geometric" => Program::Uts(Children::Geometric {
@@ -159,6 +170,7 @@ fn shape(name: Option<&str>) -> Option<Shape> {
         None | Some("uniform") => Some(Shape::Uniform),
         Some("biased") => Some(Shape::Biased),
         Some("decreasing") => Some(Shape::Decreasing),
+        Some("heavy") => Some(Shape::Heavy),
         Some(_) => None,
     }
 }
@@ -186,6 +198,8 @@ mod tests {
         for text in [
             "tree:5",
             "stress:3,4",
+            "series:3,4,500",
+            "loop:99,heavy",
             "fib:8",
             "random:100",
             "geometric:2,4",

@@ -48,6 +48,10 @@ impl Workload for RandomTree {
         Subtree { tasks: self.tasks, seed: mix(self.seed) }
     }
 
+    fn tasks(&self) -> Option<u64> {
+        Some(self.tasks)
+    }
+
     fn work(&self, node: &Subtree) -> Time {
         self.task.draw(mix(node.seed ^ MOST))
     }

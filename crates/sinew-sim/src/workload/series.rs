@@ -44,6 +44,10 @@ impl<W: Workload> Workload for Series<W> {
         }
     }
 
+    fn tasks(&self) -> Option<u64> {
+        Some(self.times as u64 * (1 + self.program.tasks()?))
+    }
+
     fn work(&self, node: &Self::Node) -> Time {
         match node {
             Step::Serial(number) => self.serial.draw(crate::random::mix(*number as u64)),

@@ -17,6 +17,8 @@ pub enum Shape {
     Biased,
     /// From twice the mean down to nothing.
     Decreasing,
+    /// Most cost a third of the mean, a few very much more: Pareto's, with exponent 1.5, whose variance is infinite.
+    Heavy,
 }
 
 /// How long each iteration of a loop takes, as sums from the front.
@@ -37,8 +39,8 @@ impl IterationCosts {
         let (mut sum, mut longest) = (0, 0);
         sums.push(0);
         for at in 0..n {
-            let drawn = iteration.draw(mix(mix(seed) ^ at as u64));
-            let cost = shaped(shape, drawn, at, n);
+            let bits = mix(mix(seed) ^ at as u64);
+            let cost = shaped(shape, iteration.draw(bits), at, n, bits);
             longest = longest.max(cost);
             sum += cost;
             sums.push(sum);
@@ -73,8 +75,8 @@ impl IterationCosts {
     }
 }
 
-/// The cost of iteration `at` of `n`, were it `mean` on average.
-fn shaped(shape: Shape, mean: Time, at: usize, n: usize) -> Time {
+/// The cost of iteration `at` of `n`, were it `mean` on average; `bits` are its own chance.
+fn shaped(shape: Shape, mean: Time, at: usize, n: usize, bits: u64) -> Time {
     let part = |numerator: usize, denominator: usize| {
         (u128::from(mean) * numerator as u128 / denominator.max(1) as u128) as Time
     };
@@ -82,6 +84,7 @@ fn shaped(shape: Shape, mean: Time, at: usize, n: usize) -> Time {
         Shape::Uniform => mean,
         Shape::Biased if at < n / 8 => 4 * mean,
         Shape::Biased => part(4, 7),
+        Shape::Heavy => Duration::Pareto(mean / 3, 1.5).draw(mix(bits)),
         Shape::Decreasing => part(2 * (n - 1 - at), (n - 1).max(1)),
     }
 }

@@ -35,6 +35,10 @@ impl Workload for Tree {
         Place { number: 1, above: self.depth }
     }
 
+    fn tasks(&self) -> Option<u64> {
+        Some((2 << self.depth) - 1)
+    }
+
     #[inline]
     fn work(&self, node: &Place) -> Time {
         if node.above == 0 { self.leaf.draw(mix(self.seed ^ node.number)) } else { 0 }

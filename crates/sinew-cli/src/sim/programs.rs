@@ -1,0 +1,85 @@
+//! Programs that share machines: a row for each share policy.
+
+use sinew_sim::programs::{Cluster, Mix, Policy, ProgramsReport, SECOND};
+use sinew_topology::Machine;
+
+use super::watch::Watch;
+use super::{Rows, failed, in_file, read};
+use crate::args::SimArgs;
+use crate::failure::Failure;
+
+const TITLES: [&str; 13] = [
+    "policy",
+    "ended",
+    "died",
+    "makespan s",
+    "response s",
+    "slow-down",
+    "worst",
+    "fairness",
+    "moved",
+    "decisions",
+    "moving",
+    "used %",
+    "trace",
+];
+
+/// The machine of a cluster that none is described for.
+const USUAL: &str = "package:2 l3:2 core:8";
+
+pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
+    let machine = match super::setup::machine(args)? {
+        Some(machine) => machine,
+        None => USUAL.parse().map_err(Failure::usage)?,
+    };
+    let mix = mix(args, &machine)?;
+    let cluster = cluster(args, machine)?;
+    let policies = if args.policy.is_empty() { Policy::ALL.to_vec() } else { args.policy.clone() };
+    let mut rows = Rows::new(&TITLES);
+    for (at, &policy) in policies.iter().enumerate() {
+        let goes_on = watch.run(at, policies.len(), &policy.to_string());
+        let report = Cluster { policy, ..cluster.clone() }.run_while(&mix, goes_on).map_err(failed)?;
+        rows.rows.push(row(policy, &report));
+        if !report.is_whole || watch.has_enough() {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+/// From a file, or by chance.
+fn mix(args: &SimArgs, machine: &Machine) -> Result<Mix, Failure> {
+    match &args.mix {
+        Some(path) => read(path)?.parse().map_err(|error| in_file(path, error)),
+        None => Ok(Mix::random(args.programs, args.machines * machine.pus().len(), args.seed)),
+    }
+}
+
+fn cluster(args: &SimArgs, machine: Machine) -> Result<Cluster, Failure> {
+    let script = match &args.script {
+        Some(path) => read(path)?.parse().map_err(|error| in_file(path, error))?,
+        None => Default::default(),
+    };
+    let cluster =
+        Cluster { dispatch: args.dispatch, script, seed: args.seed, ..Cluster::new(machine, args.machines) };
+    Ok(if args.free { cluster.free() } else { cluster })
+}
+
+fn row(policy: Policy, report: &ProgramsReport) -> Vec<String> {
+    let seconds = |time: f64| format!("{:.3}", time / SECOND as f64);
+    vec![
+        policy.to_string(),
+        report.ended.to_string(),
+        report.died.to_string(),
+        seconds(report.makespan as f64),
+        seconds(report.mean_response),
+        format!("{:.2}", report.mean_slowdown),
+        format!("{:.2}", report.worst_slowdown),
+        format!("{:.3}", report.fairness),
+        report.moved.to_string(),
+        report.decisions.to_string(),
+        report.moving_decisions.to_string(),
+        format!("{:.1}", 100.0 * report.used),
+        format!("{:016x}", report.trace),
+    ]
+}

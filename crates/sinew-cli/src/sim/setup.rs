@@ -1,0 +1,46 @@
+//! What the arguments say about the machine and its costs.
+
+use sinew_sim::{Costs, Idle, MOST_WORKERS, Setup};
+use sinew_topology::Machine;
+
+use super::{in_file, read};
+use crate::args::SimArgs;
+use crate::failure::Failure;
+
+/// The machine, if one is described.
+pub(super) fn machine(args: &SimArgs) -> Result<Option<Machine>, Failure> {
+    args.machine.as_deref().map(sinew_sim::machine).transpose().map_err(Failure::usage)
+}
+
+/// What operations cost: from a file, nothing, or the usual; and what is said of single ones.
+pub(super) fn costs(args: &SimArgs) -> Result<Costs, Failure> {
+    let mut costs = match &args.cost_file {
+        Some(path) => read(path)?.parse().map_err(|error| in_file(path, error))?,
+        None if args.free => Costs::ZERO,
+        None => Costs::usual(),
+    };
+    for (name, cost) in &args.costs {
+        costs.set(name, *cost);
+    }
+    Ok(costs)
+}
+
+/// What all runs have in common.
+pub(super) fn setup(args: &SimArgs) -> Result<Setup, Failure> {
+    let machine = machine(args)?;
+    let workers = machine.as_ref().map_or(2, |machine| machine.pus().len()).min(MOST_WORKERS);
+    let mut costs = costs(args)?;
+    if machine.is_none() {
+        (costs.factors, costs.refill) = (Vec::new(), Vec::new());
+    }
+    let idle = if args.spin { Idle::Spin } else { Idle::Park { rounds: 4 } };
+    Ok(Setup {
+        machine,
+        costs,
+        idle,
+        stack: args.stack,
+        wait: args.wait,
+        seed: args.seed,
+        ..Setup::new(workers)
+    })
+}

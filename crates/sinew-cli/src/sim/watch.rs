@@ -1,0 +1,82 @@
+//! How far long simulations are, how long they will still take, and whether their user has had enough.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use sinew_sim::Progress as Step;
+use sinew_sync::atomic::{AtomicBool, Ordering};
+
+use super::micros;
+use crate::failure::Failure;
+use crate::measure::seconds;
+use crate::progress::Progress;
+
+/// Looks at all runs of a command.
+pub(super) struct Watch {
+    stop: Arc<AtomicBool>,
+    progress: Progress,
+}
+
+impl Watch {
+    /// # Errors
+    ///
+    /// If Ctrl-C cannot be listened for.
+    pub(super) fn new() -> Result<Self, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let word = Arc::clone(&stop);
+        // Relaxed: nothing is published by it.
+        ctrlc::set_handler(move || word.store(true, Ordering::Relaxed))
+            .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
+        Ok(Self { stop, progress: Progress::new() })
+    }
+
+    /// Whether the user has asked for the end.
+    pub(super) fn has_enough(&self) -> bool {
+        // Relaxed: nothing is published by it.
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Run `at` of `all` begins; what is answered is to be called as it goes on, and answers whether it should.
+    pub(super) fn run(&self, at: usize, all: usize, what: &str) -> impl FnMut(&Step) -> bool + '_ {
+        let title = format!("[{}/{all}] {what}", at + 1);
+        self.progress.done(&title);
+        self.progress.now(&title);
+        let begin = Instant::now();
+        move |step| {
+            let left =
+                step.share.map_or_else(String::new, |share| left(begin.elapsed().as_secs_f64(), share));
+            let line = format!("{title}: {} done, {:.1} us{left}", step.tasks, micros(step.time));
+            self.progress.now(&line);
+            !self.has_enough()
+        }
+    }
+
+    /// Something that is no simulation begins.
+    pub(super) fn say(&self, what: &str) {
+        self.progress.done(what);
+        self.progress.now(what);
+    }
+}
+
+/// How much is done after so many seconds, and how long the rest will take.
+fn left(elapsed_s: f64, share: f64) -> String {
+    let share = share.clamp(0.0, 1.0);
+    // The first moments say nothing.
+    if share < 0.001 {
+        return String::new();
+    }
+    format!(", {:.0} %, about {} left", share * 100.0, seconds(elapsed_s * (1.0 - share) / share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: an estimate that grows as the end comes nearer.
+    #[test]
+    fn the_time_left_follows_from_what_is_done() {
+        assert_eq!(left(3.0, 0.25), ", 25 %, about 9.00 s left");
+        assert_eq!(left(3.0, 1.0), ", 100 %, about 0.00 us left");
+        assert_eq!(left(3.0, 0.0), "");
+    }
+}

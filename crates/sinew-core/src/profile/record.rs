@@ -1,0 +1,278 @@
+//! Recording what a program spawns, and how much it works between.
+//!
+//! In a pool that records, each strand (a call, a stolen arm, a task of a scope) writes marks as it goes: work, and where tasks begin and end. An arm that nobody steals is a part of
+//! its strand, so that nothing is copied; one that is stolen is a strand of its own, which the joiner's names by its number. When the recording is taken, the strands are put together.
+//!
+//! # Invariants
+//!
+//! - V1: the brackets of a strand match, as both arms of a join always run.
+//! - V2: a thief's strand is kept, and its number is in `mail`, before the thief reports the task as finished.
+//!
+//! # Not handled
+//!
+//! A strand that has become too long goes on as work without tasks. Tasks of a scope are recorded as if all had been spawned at its end. Detached tasks are left out.
+
+use std::cell::Cell;
+
+use sinew_policy::graph::{Call, Graph, Token};
+use sinew_sync::clock::{ticks, ticks_a_ns};
+use sinew_sync::lock::Mutex;
+
+/// Marks of one seat's strand after which no new tasks are recorded: 64 MiB.
+const MOST: usize = 1 << 22;
+
+/// One step of a strand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Ticks of work.
+    Work(u64),
+    Fork,
+    Loop,
+    Next,
+    Join,
+    /// All of this strand.
+    Strand(usize),
+}
+
+/// The strand that a seat is writing.
+#[derive(Debug, Default)]
+struct Strand {
+    marks: Vec<Mark>,
+    /// Brackets that are open and not written.
+    muted: u32,
+    /// When it began, in ticks.
+    began: u64,
+}
+
+/// A seat's part of the recording. Written by its worker, but for `mail`.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    strand: Cell<Strand>,
+    /// Those that it runs on top of.
+    below: Cell<Vec<Strand>>,
+    /// The worker's work when the last mark was made.
+    at: Cell<u64>,
+    /// What the last strand to end has written.
+    ended: Cell<Vec<Mark>>,
+    mail: Mutex<Vec<(usize, usize)>>,
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl Recorder {
+    /// After so much work of its worker.
+    pub(super) fn mark(&self, work: u64, mark: Mark) {
+        let mut strand = self.strand.take();
+        let since = work.saturating_sub(self.at.get());
+        if strand.add(since, mark) {
+            self.at.set(work);
+        }
+        self.strand.set(strand);
+    }
+
+    /// A strand begins on top of the present one.
+    pub(super) fn suspend(&self, work: u64) {
+        let mut strand = self.strand.take();
+        strand.catch_up(work.saturating_sub(self.at.get()));
+        let mut below = self.below.take();
+        below.push(strand);
+        self.below.set(below);
+        self.begin(work);
+    }
+
+    /// It has ended, and the one below goes on.
+    pub(super) fn resume(&self, work: u64) {
+        let ended = self.end(work).1;
+        // One that was ended before, as a task of a scope, has been taken by then.
+        if !ended.is_empty() {
+            self.ended.set(ended);
+        }
+        let mut below = self.below.take();
+        self.strand.set(below.pop().unwrap_or_default());
+        self.below.set(below);
+    }
+
+    /// A strand begins.
+    pub(super) fn begin(&self, work: u64) {
+        self.at.set(work);
+        self.strand.set(Strand { began: ticks(), ..Strand::default() });
+    }
+
+    /// The strand ends here: when it began, and what it has written.
+    pub(super) fn end(&self, work: u64) -> (u64, Vec<Mark>) {
+        let mut strand = self.strand.take();
+        strand.catch_up(work.saturating_sub(self.at.replace(work)));
+        (strand.began, strand.marks)
+    }
+
+    /// From a thief: the strand of the stolen arm of the join whose frame is there (V2).
+    pub(super) fn report(&self, frame: *const (), strand: usize) {
+        self.mail.lock().push((frame.addr(), strand));
+    }
+
+    /// What that thief has reported.
+    pub(super) fn take_report(&self, frame: *const ()) -> Option<usize> {
+        let mut mail = self.mail.lock();
+        let at = mail.iter().position(|(address, _)| *address == frame.addr())?;
+        Some(mail.swap_remove(at).1)
+    }
+
+    /// What the last strand that ended on this seat has written.
+    pub(super) fn take_ended(&self) -> Vec<Mark> {
+        self.ended.take()
+    }
+}
+
+impl Strand {
+    fn catch_up(&mut self, work: u64) {
+        if work > 0 {
+            self.marks.push(Mark::Work(work));
+        }
+    }
+
+    /// Answers whether the work until now is written down.
+    fn add(&mut self, work: u64, mark: Mark) -> bool {
+        let opens = matches!(mark, Mark::Fork | Mark::Loop);
+        let is_muted = self.muted > 0 || opens && self.marks.len() >= MOST;
+        // What a thief has done is work, too.
+        if !is_muted || matches!(mark, Mark::Strand(_)) {
+            self.catch_up(work);
+            self.marks.push(mark);
+            return true;
+        }
+        match mark {
+            Mark::Fork | Mark::Loop => self.muted += 1,
+            Mark::Join => self.muted -= 1,
+            _ => {}
+        }
+        false
+    }
+}
+
+/// A call as it was recorded.
+#[derive(Debug)]
+struct Recorded {
+    began: u64,
+    ended: u64,
+    marks: Vec<Mark>,
+}
+
+/// What all seats of a pool have recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    strands: Mutex<Vec<Vec<Mark>>>,
+    calls: Mutex<Vec<Recorded>>,
+    /// When the last recording was taken, or the pool was built.
+    since: Mutex<u64>,
+}
+
+impl Recording {
+    pub(super) fn new() -> Self {
+        Self { since: Mutex::new(ticks()), ..Self::default() }
+    }
+
+    /// Keeps a strand; answers its number.
+    pub(super) fn keep(&self, marks: Vec<Mark>) -> usize {
+        let mut strands = self.strands.lock();
+        strands.push(marks);
+        strands.len() - 1
+    }
+
+    /// A call has ended.
+    pub(super) fn note_call(&self, began: u64, marks: Vec<Mark>) {
+        self.calls.lock().push(Recorded { began, ended: ticks(), marks });
+    }
+
+    /// Everything since the last time.
+    pub(super) fn take(&self) -> Graph {
+        let strands = std::mem::take(&mut *self.strands.lock());
+        let mut calls = std::mem::take(&mut *self.calls.lock());
+        calls.sort_by_key(|call| call.began);
+        let mut free_from = std::mem::replace(&mut *self.since.lock(), ticks());
+        let ps = 1_000.0 / ticks_a_ns();
+        let mut whole = Vec::new();
+        for call in calls {
+            let gap = call.began.saturating_sub(free_from);
+            free_from = free_from.max(call.ended);
+            let tokens = expanded(&call.marks, &strands, ps);
+            // One that a panic has cut off is left out (V1).
+            whole.extend(Call::new((gap as f64 * ps) as u64, tokens));
+        }
+        Graph::new(whole)
+    }
+}
+
+/// The marks with all strands in their places, each at most once, in picoseconds; the empty piece behind the last of a loop goes.
+fn expanded(marks: &[Mark], strands: &[Vec<Mark>], ps: f64) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut loops = Vec::new();
+    let mut ahead = vec![marks.iter()];
+    while let Some(strand) = ahead.last_mut() {
+        let token = match strand.next() {
+            None => {
+                ahead.pop();
+                continue;
+            }
+            Some(Mark::Strand(number)) => {
+                ahead.extend(strands.get(*number).map(|strand| strand.iter()));
+                continue;
+            }
+            Some(Mark::Work(ticks)) => Token::Work((*ticks as f64 * ps) as u64),
+            Some(Mark::Fork) => Token::Fork,
+            Some(Mark::Loop) => Token::Loop,
+            Some(Mark::Next) => Token::Next,
+            Some(Mark::Join) => Token::Join,
+        };
+        match token {
+            Token::Fork | Token::Loop => loops.push(token == Token::Loop),
+            Token::Join if loops.pop() == Some(true) && tokens.last() == Some(&Token::Next) => {
+                tokens.pop();
+            }
+            _ => {}
+        }
+        tokens.push(token);
+    }
+    tokens
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Would miss: a stolen arm that is lost or put elsewhere, work that is counted twice or not at all.
+    #[test]
+    fn strands_are_put_together_where_their_joins_are() {
+        let (recorder, recording) = (Recorder::default(), Recording::new());
+        recorder.begin(100);
+        recorder.mark(105, Mark::Fork);
+        recorder.mark(115, Mark::Next);
+        // Another task is run on top, and its strand kept.
+        recorder.suspend(115);
+        recorder.mark(120, Mark::Loop);
+        recorder.mark(121, Mark::Next);
+        recorder.mark(123, Mark::Next);
+        recorder.mark(123, Mark::Join);
+        recorder.resume(130);
+        let strand = recording.keep(recorder.take_ended());
+        recorder.mark(130, Mark::Strand(strand));
+        recorder.mark(131, Mark::Join);
+        let (_, marks) = recorder.end(134);
+        let tokens = expanded(&marks, &recording.strands.lock(), 1.0);
+        let call = Call::new(0, tokens).expect("balanced");
+        assert_eq!(Graph::new(vec![call]).to_string(), "sinew graph 1\n0: 5(10|5{1|2}7+1)3\nend 1\n");
+    }
+
+    /// Would miss: brackets that do not match once a strand is too long, and work that is lost then.
+    #[test]
+    fn a_strand_that_is_too_long_goes_on_as_work() {
+        let mut strand = Strand { marks: vec![Mark::Next; MOST], ..Strand::default() };
+        assert!(!strand.add(5, Mark::Fork) && !strand.add(7, Mark::Loop) && !strand.add(7, Mark::Join));
+        assert!(!strand.add(9, Mark::Next) && !strand.add(9, Mark::Join));
+        assert!(strand.add(9, Mark::Next));
+        assert_eq!(strand.marks[MOST..], [Mark::Work(9), Mark::Next]);
+    }
+}

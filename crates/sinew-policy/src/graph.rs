@@ -1,0 +1,298 @@
+//! Recorded task graphs: what a run has spawned, and how much it worked between.
+//!
+//! A recording is a list of *calls* into a pool. Each is a sequence of tokens: work, and parts that may run side by side, which are such sequences again. So it holds what a
+//! program is, whoever ran which part of it when.
+//!
+//! As text, a line a call: the time since the call before, a colon, and the tokens. Times are in picoseconds; the last line tells a whole recording from one that was cut off.
+//!
+//! ```text
+//! sinew graph 1
+//! 2500: 500(100|200(50|50)30)70
+//! 0: 10{5|5|6}
+//! end 2
+//! ```
+//!
+//! `(a|b|c)` are tasks: all but the first were spawned, the first was called. `{a|b|c}` are pieces of a loop, none before the other.
+//!
+//! # Invariants
+//!
+//! - G1: brackets are balanced in every call of a [`Graph`], and parts lie inside of them.
+//!
+//! # Tests
+//!
+//! A property test writes and reads random graphs; every kind of damage is named.
+
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+/// The first line of a recording.
+const HEAD: &str = "sinew graph 1";
+
+/// A part of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// So many picoseconds of work.
+    Work(u64),
+    /// Tasks begin that may run side by side.
+    Fork,
+    /// Pieces of a loop begin.
+    Loop,
+    /// The next task or piece.
+    Next,
+    /// The innermost tasks or pieces end, and what follows waits for all of them.
+    Join,
+}
+
+/// One call into the pool.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Call {
+    /// Picoseconds outside the pool since the call before.
+    pub gap: u64,
+    tokens: Vec<Token>,
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Graph {
+    calls: Vec<Call>,
+}
+
+/// A text that is no whole recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// It does not begin as one.
+    NoGraph,
+    /// It ends in the middle.
+    CutOff,
+    /// A line cannot be read.
+    Line {
+        /// Its number, from 1 on.
+        line: usize,
+        /// Where in it.
+        column: usize,
+    },
+}
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoGraph => {
+                write!(
+                    f,
+                    "not a recorded task graph: its first line must be `{HEAD}` (see sinew run --record)"
+                )
+            }
+            Self::CutOff => {
+                f.write_str("the recorded task graph is cut off: its last line is missing; record it again")
+            }
+            Self::Line { line, column } => {
+                write!(
+                    f,
+                    "line {line} of the recorded task graph cannot be read from column {column} on; record it again"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for GraphError {}
+
+impl Call {
+    /// A call of these tokens, or nothing if brackets do not match (G1).
+    pub fn new(gap: u64, tokens: Vec<Token>) -> Option<Self> {
+        let mut depth = 0_usize;
+        for token in &tokens {
+            match token {
+                Token::Work(_) => {}
+                Token::Fork | Token::Loop => depth += 1,
+                Token::Next if depth > 0 => {}
+                Token::Join if depth > 0 => depth -= 1,
+                Token::Next | Token::Join => return None,
+            }
+        }
+        (depth == 0).then_some(Self { gap, tokens })
+    }
+
+    /// In order.
+    pub fn tokens(&self) -> &[Token] {
+        &self.tokens
+    }
+}
+
+impl Graph {
+    /// A recording of these calls.
+    pub fn new(calls: Vec<Call>) -> Self {
+        Self { calls }
+    }
+
+    /// In order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+}
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{HEAD}")?;
+        for call in &self.calls {
+            write!(f, "{}: ", call.gap)?;
+            write_tokens(f, &call.tokens)?;
+            f.write_char('\n')?;
+        }
+        writeln!(f, "end {}", self.calls.len())
+    }
+}
+
+fn write_tokens(f: &mut fmt::Formatter<'_>, tokens: &[Token]) -> fmt::Result {
+    let mut open = Vec::new();
+    let mut after_work = false;
+    for token in tokens {
+        match token {
+            // Two numbers side by side would be one.
+            Token::Work(time) if after_work => write!(f, "+{time}")?,
+            Token::Work(time) => write!(f, "{time}")?,
+            Token::Fork => {
+                open.push(')');
+                f.write_char('(')?;
+            }
+            Token::Loop => {
+                open.push('}');
+                f.write_char('{')?;
+            }
+            Token::Next => f.write_char('|')?,
+            Token::Join => f.write_char(open.pop().unwrap_or(')'))?,
+        }
+        after_work = matches!(token, Token::Work(_));
+    }
+    Ok(())
+}
+
+impl FromStr for Graph {
+    type Err = GraphError;
+
+    /// Reads what is written by [`Display`](fmt::Display).
+    ///
+    /// # Errors
+    ///
+    /// What [`GraphError`] says.
+    fn from_str(text: &str) -> Result<Self, GraphError> {
+        let mut lines = text.lines().enumerate();
+        if lines.next().map(|(_, head)| head.trim_end()) != Some(HEAD) {
+            return Err(GraphError::NoGraph);
+        }
+        let mut calls = Vec::new();
+        let is_whole = text.ends_with('\n');
+        let last = text.lines().count();
+        for (at, line) in lines {
+            if let Some(count) = line.strip_prefix("end ") {
+                let is_last = is_whole && count.trim().parse() == Ok(calls.len());
+                return if is_last { Ok(Self { calls }) } else { Err(GraphError::CutOff) };
+            }
+            calls.push(call(line).map_err(|column| match at + 1 == last {
+                true => GraphError::CutOff,
+                false => GraphError::Line { line: at + 1, column },
+            })?);
+        }
+        Err(GraphError::CutOff)
+    }
+}
+
+/// One line, or the column from which on it cannot be read.
+fn call(line: &str) -> Result<Call, usize> {
+    let (gap, rest) = line.split_once(':').ok_or(1_usize)?;
+    let gap = gap.trim().parse().map_err(|_| 1_usize)?;
+    let offset = line.len() - rest.len();
+    let tokens = tokens(rest).map_err(|at| offset + at + 1)?;
+    Call::new(gap, tokens).ok_or(line.len())
+}
+
+fn tokens(text: &str) -> Result<Vec<Token>, usize> {
+    let bytes = text.as_bytes();
+    let (mut tokens, mut open, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < bytes.len() {
+        let token = match bytes[at] {
+            b' ' | b'+' => None,
+            b'0'..=b'9' => {
+                let end = bytes[at..]
+                    .iter()
+                    .position(|byte| !byte.is_ascii_digit())
+                    .map_or(bytes.len(), |n| at + n);
+                let work = text[at..end].parse().map_err(|_| at)?;
+                at = end - 1;
+                Some(Token::Work(work))
+            }
+            bracket @ (b'(' | b'{') => {
+                open.push(if bracket == b'(' { b')' } else { b'}' });
+                Some(if bracket == b'(' { Token::Fork } else { Token::Loop })
+            }
+            b'|' => Some(Token::Next),
+            bracket @ (b')' | b'}') if open.last() == Some(&bracket) => {
+                open.pop();
+                Some(Token::Join)
+            }
+            _ => return Err(at),
+        };
+        tokens.extend(token);
+        at += 1;
+    }
+    if open.is_empty() { Ok(tokens) } else { Err(bytes.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A random call: numbers below 4 open, go on and close as far as that is possible.
+    fn grown(steps: &[(u8, u64)]) -> Vec<Token> {
+        let (mut tokens, mut depth) = (Vec::new(), 0);
+        for &(step, work) in steps {
+            let token = match step % 5 {
+                0 => Token::Fork,
+                1 => Token::Loop,
+                2 if depth > 0 => Token::Next,
+                3 if depth > 0 => Token::Join,
+                _ => Token::Work(work),
+            };
+            depth += usize::from(matches!(token, Token::Fork | Token::Loop));
+            depth -= usize::from(token == Token::Join);
+            tokens.push(token);
+        }
+        tokens.extend(std::iter::repeat_n(Token::Join, depth));
+        tokens
+    }
+
+    proptest! {
+        /// Would miss: a token that is lost, and numbers that run together.
+        #[test]
+        fn what_is_written_is_read(calls in proptest::collection::vec((any::<u64>(), proptest::collection::vec(any::<(u8, u64)>(), 0..40)), 0..5)) {
+            let calls = calls.iter().map(|(gap, steps)| Call::new(*gap, grown(steps)).expect("balanced")).collect();
+            let graph = Graph::new(calls);
+            prop_assert_eq!(graph.to_string().parse(), Ok(graph));
+        }
+
+        /// Would miss: a part of a recording that is taken for the whole.
+        #[test]
+        fn no_recording_can_be_cut_off_unseen(cut in 0..39_usize) {
+            let text = "sinew graph 1\n25: 5(1|2(5|5)3)7\n0: {1|2}\nend 2\n";
+            let cut = cut.min(text.len() - 1);
+            let error = text[..cut].parse::<Graph>().expect_err("a part");
+            prop_assert!(matches!(error, GraphError::CutOff | GraphError::NoGraph), "{error}");
+        }
+    }
+
+    /// Would miss: damage that is read as something else, or not named.
+    #[test]
+    fn damage_is_named_by_line_and_column() {
+        for (call, column) in
+            [("5: 1)", 5), ("5: (1}", 6), ("5: |", 4), ("x: 1", 1), ("5 1", 1), ("5: 1x", 5)]
+        {
+            let text = format!("sinew graph 1\n{call}\nend 1\n");
+            let error = text.parse::<Graph>().expect_err(call);
+            assert_eq!(error, GraphError::Line { line: 2, column }, "{call}");
+            assert!(!error.to_string().contains('\n'));
+        }
+        assert_eq!("a tree\n".parse::<Graph>(), Err(GraphError::NoGraph));
+    }
+}

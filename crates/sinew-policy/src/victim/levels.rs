@@ -1,0 +1,130 @@
+//! The other workers by how near they are, each level in a private random order.
+//!
+//! In all but the largest pools the orders are written down. In those a list for each thief would take a square of memory, so a level is kept as the runs of numbers that belong to
+//! it, and walked in steps without a common divisor with its length; where workers are numbered as they sit, a level is two runs.
+
+use super::circle::{WRITTEN, coprime_step, shuffled};
+use super::{Neighbours, View, below, is_near};
+
+/// Workers of one level, in an order of the thief's own.
+#[derive(Debug, Clone)]
+pub(super) enum Members {
+    Written(Vec<usize>),
+    Runs {
+        /// Where each begins, and how many there are before it.
+        runs: Vec<(usize, usize)>,
+        len: usize,
+        step: usize,
+        start: usize,
+    },
+}
+
+impl Members {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Written(members) => members.len(),
+            Self::Runs { len, .. } => *len,
+        }
+    }
+
+    /// The one at `place`, which is below the length.
+    pub(super) fn at(&self, place: usize) -> usize {
+        match self {
+            Self::Written(members) => members[place],
+            Self::Runs { runs, len, step, start } => {
+                let rank = ((place as u128 * *step as u128 + *start as u128) % *len as u128) as usize;
+                let run = runs.partition_point(|&(_, before)| before <= rank) - 1;
+                runs[run].0 + (rank - runs[run].1)
+            }
+        }
+    }
+}
+
+/// A level: whether it lies in the thief's package, how far away, and who belongs to it.
+#[derive(Debug, Clone)]
+pub(super) struct Level {
+    pub(super) near: bool,
+    pub(super) distance: u8,
+    pub(super) members: Members,
+}
+
+/// What becomes of the thief's package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    /// It comes before the rest.
+    First,
+    /// Distance alone counts; `near` means nothing then.
+    Anywhere,
+}
+
+impl Home {
+    fn order(self, near: bool, distance: u8) -> (bool, u8) {
+        (self == Self::First && !near, distance)
+    }
+}
+
+/// All others, nearer levels first.
+pub(super) fn levels(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
+    if view.workers() <= WRITTEN { written(view, random, home) } else { in_runs(view, random, home) }
+}
+
+fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
+    let place = |worker: usize| home.order(is_near(view, worker), view.distance(worker));
+    let mut others = shuffled(view, random, |_| true);
+    others.sort_by_key(|&worker| place(worker));
+    let level = |members: &[usize]| {
+        let (far, distance) = place(members[0]);
+        Level { near: !far, distance, members: Members::Written(members.to_vec()) }
+    };
+    others.chunk_by(|&a, &b| place(a) == place(b)).map(level).collect()
+}
+
+fn in_runs(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
+    let place = |run: &Neighbours| home.order(run.near, run.distance);
+    let mut all = view.neighbours();
+    all.sort_by_key(|run| (place(run), run.first));
+    let mut level = |runs: &[Neighbours]| {
+        let (far, distance) = place(&runs[0]);
+        Level { near: !far, distance, members: walk(runs, random) }
+    };
+    all.chunk_by(|a, b| place(a) == place(b)).map(&mut level).collect()
+}
+
+fn walk(level: &[Neighbours], random: &mut dyn FnMut() -> u64) -> Members {
+    let mut len = 0;
+    let mut run = |run: &Neighbours| {
+        let before = len;
+        len += run.end - run.first;
+        (run.first, before)
+    };
+    let runs = level.iter().map(&mut run).collect();
+    Members::Runs { runs, len, step: coprime_step(len, random), start: below(len, random) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Pool, Source};
+    use super::*;
+
+    fn members(level: &Level) -> Vec<usize> {
+        let mut members: Vec<usize> = (0..level.members.len()).map(|place| level.members.at(place)).collect();
+        members.sort_unstable();
+        members
+    }
+
+    /// Would miss: a worker left out of the runs, visited twice, or on another level than in the list.
+    #[test]
+    fn runs_and_lists_have_the_same_levels_with_the_same_members() {
+        for me in 0..24 {
+            let (pool, mut source) = (Pool::dunnington(me), Source::new(me as u64));
+            for home in [Home::First, Home::Anywhere] {
+                let lists = written(&pool, &mut source.numbers(), home);
+                let runs = in_runs(&pool, &mut source.numbers(), home);
+                let facts = |levels: &[Level]| -> Vec<_> {
+                    levels.iter().map(|level| (level.near, level.distance, members(level))).collect()
+                };
+                assert_eq!(facts(&lists), facts(&runs));
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Private tasks, and how thieves get to them.
+//!
+//! Where stacks are split, a spawn is nobody's business. A thief that finds nothing asks the owner, whose next spawn publishes half of what is private; where none comes for a
+//! while, since the owner computes, the thief takes all that is there, which costs every core a fence.
+//!
+//! # Invariants
+//!
+//! E1 and E3 of the [engine](super).
+
+use super::Simulation;
+use super::steal::LONG;
+use crate::queue::Time;
+use crate::setup::Stack;
+use crate::workload::Workload;
+
+impl<W: Workload> Simulation<'_, W> {
+    /// The worker has spawned. Answers whether it had to publish something, which takes time.
+    #[inline]
+    pub(super) fn shows_spawn(&mut self, me: usize) -> bool {
+        let seat = &mut self.seats[me];
+        if !matches!(self.setup.stack, Stack::Split { .. }) {
+            seat.tasks.publish_all();
+            self.call_sleeper();
+            return false;
+        }
+        if seat.asked.is_none() && seat.answered == self.calls {
+            return false;
+        }
+        seat.tasks.publish_half();
+        (seat.asked, seat.answered) = (None, self.calls);
+        self.books.counts.publications += 1;
+        self.call_sleeper();
+        true
+    }
+
+    /// A thief has got something: it asks for the next before it goes, and calls another one.
+    pub(super) fn ask_for_more(&mut self, me: usize, victim: usize) {
+        if !matches!(self.setup.stack, Stack::Split { .. }) {
+            return;
+        }
+        if self.seats[victim].tasks.load() == 0 {
+            self.ask_to_publish(me, victim, false);
+        }
+        if self.on_offer > 0 {
+            self.call_sleeper();
+        } else {
+            self.calls += 1;
+        }
+    }
+
+    /// Asks an owner that shows nothing to publish. Answers whether it was asked long ago, and has something that this thief may run.
+    pub(super) fn ask_to_publish(&mut self, me: usize, victim: usize, advised: bool) -> bool {
+        let Stack::Split { silence } = self.setup.stack else { return false };
+        let now = self.now();
+        let seat = &mut self.seats[victim];
+        match seat.asked {
+            _ if seat.tasks.load() > 0 => false,
+            None => {
+                seat.asked = Some(now);
+                self.asked.push_back((now, victim as u32));
+                false
+            }
+            Some(since) => {
+                now - since >= silence && seat.tasks.hidden() > 0 && self.would_get(me, victim, advised)
+            }
+        }
+    }
+
+    /// Whether an exposure would show something that the thief may run: else it would pay for others again and again.
+    fn would_get(&self, me: usize, victim: usize, advised: bool) -> bool {
+        let depth = self.seats[victim].tasks.oldest_hidden_depth();
+        match advised {
+            true => depth.is_some_and(|depth| self.above(me).is_none_or(|above| depth > above)),
+            false => self.may_help_with_oldest(me, victim),
+        }
+    }
+
+    /// Takes the private part of an owner. Answers what that costs.
+    pub(super) fn expose(&mut self, me: usize, victim: usize) -> Time {
+        let seat = &mut self.seats[victim];
+        seat.tasks.publish_all();
+        seat.asked = None;
+        self.books.counts.exposures += 1;
+        self.draw(me, self.setup.costs.exposure)
+    }
+
+    /// Between two rounds: whoever was asked longest ago and has not answered is exposed. Who has searched for long asks everybody first.
+    pub(super) fn break_silence(&mut self, me: usize) -> Time {
+        let Stack::Split { silence } = self.setup.stack else { return 0 };
+        if self.on_offer == 0 {
+            return 0;
+        }
+        if self.seats[me].in_vain.is_multiple_of(LONG) {
+            self.ask_everybody(me);
+        }
+        while let Some(&(since, owner)) = self.asked.front() {
+            let owner = owner as usize;
+            let is_open = self.seats[owner].asked == Some(since);
+            if is_open && self.now() - since < silence {
+                break;
+            }
+            self.asked.pop_front();
+            if is_open && self.seats[owner].tasks.hidden() > 0 {
+                return self.expose(me, owner);
+            }
+            if is_open {
+                self.seats[owner].asked = None;
+            }
+        }
+        0
+    }
+
+    fn ask_everybody(&mut self, me: usize) {
+        for owner in 0..self.seats.len() {
+            if self.seats[owner].tasks.hidden() > 0 {
+                self.ask_to_publish(me, owner, false);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What was found, and the checks of every run.
+
+use super::ProgramsReport;
+use super::course::Course;
+use super::host::Resident;
+use super::mix::Arrival;
+use crate::queue::Time;
+use crate::report::Violation;
+
+/// By what part of it a sum of many numbers may be off.
+const ROUNDING: f64 = 1e-6;
+
+/// What is written down on the way.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    pub(super) arrived: u64,
+    pub(super) died: u64,
+    pub(super) events: u64,
+    ended: u64,
+    makespan: Time,
+    responses: f64,
+    slowdowns: f64,
+    squares: f64,
+    worst: f64,
+    /// The first that has ended with other work than it had, or too soon.
+    broken: Option<Violation>,
+}
+
+impl Books {
+    /// Those that have come and gone.
+    pub(super) fn left(&self) -> u64 {
+        self.ended + self.died
+    }
+
+    /// A program has ended that would take `alone` alone, and not less than `least` in the best of company.
+    pub(super) fn has_ended(
+        &mut self,
+        now: Time,
+        arrival: &Arrival,
+        gone: &Resident,
+        alone: f64,
+        least: f64,
+    ) {
+        let response = (now - arrival.at) as f64;
+        let slowdown = if alone > 0.0 { (response / alone).max(1e-12) } else { 1.0 };
+        self.ended += 1;
+        self.makespan = self.makespan.max(now);
+        self.responses += response;
+        self.slowdowns += slowdown;
+        self.squares += slowdown * slowdown;
+        self.worst = self.worst.max(slowdown);
+        let had = arrival.work as f64 + gone.debt;
+        let broken = if (had - gone.done - gone.left).abs() > had * ROUNDING + 1.0 {
+            Some(Violation::WorkNotConserved { had: had as Time, done: gone.done as Time })
+        } else if response < least * (1.0 - ROUNDING) - 1.0 {
+            Some(Violation::OutOfBounds { time: response as Time, bound: least as Time })
+        } else {
+            None
+        };
+        self.broken = self.broken.or(broken);
+    }
+}
+
+impl Course<'_> {
+    /// Ends the run.
+    pub(super) fn close(self) -> Result<ProgramsReport, Violation> {
+        if self.queue.backwards() > 0 {
+            return Err(Violation::TimeRanBackwards(self.queue.backwards()));
+        }
+        let overlaps = self.hosts.iter().map(|host| host.overlaps).sum();
+        if overlaps > 0 {
+            return Err(Violation::Shared(overlaps));
+        }
+        let present: usize = self.hosts.iter().map(|host| host.residents.len()).sum();
+        if self.books.arrived != self.books.left() + present as u64 {
+            return Err(Violation::NotOnceEach { created: self.books.arrived, run: self.books.left() });
+        }
+        self.books.broken.map_or_else(|| Ok(self.report()), Err)
+    }
+
+    fn report(&self) -> ProgramsReport {
+        let books = &self.books;
+        let ended = books.ended.max(1) as f64;
+        let sum = |count: fn(&super::host::Host<'_>) -> u64| self.hosts.iter().map(count).sum();
+        let cores = (self.hosts.len() * self.facts.layout.len()) as f64;
+        let used: f64 = self.hosts.iter().map(|host| host.used).sum();
+        let fairness = if books.squares > 0.0 {
+            books.slowdowns * books.slowdowns / (ended * books.squares)
+        } else {
+            1.0
+        };
+        ProgramsReport {
+            arrived: books.arrived,
+            ended: books.ended,
+            died: books.died,
+            makespan: books.makespan,
+            mean_response: books.responses / ended,
+            mean_slowdown: books.slowdowns / ended,
+            worst_slowdown: books.worst,
+            fairness,
+            moved: sum(|host| host.moved),
+            decisions: sum(|host| host.decisions),
+            moving_decisions: sum(|host| host.moving),
+            used: used / (self.queue.now().max(1) as f64 * cores),
+            events: books.events,
+            trace: self.trace.hash(),
+            is_whole: books.left() == self.facts.mix.arrivals.len() as u64,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Programs: kinds of them, and when they come.
+
+use super::SECOND;
+use crate::queue::Time;
+use crate::random::{mix, unit};
+use crate::setup::SetupError;
+
+/// How many times as fast a program is on how many cores.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpeedUp {
+    /// Amdahl's: so much of it is serial, from 0 to 1.
+    Serial(f64),
+    /// As it was measured: points of cores and speed, lines between them; scaled so that one core has speed 1.
+    Measured(Vec<(u32, f64)>),
+}
+
+impl SpeedUp {
+    /// On `cores` cores; 0 on none.
+    pub fn at(&self, cores: u32) -> f64 {
+        let n = f64::from(cores);
+        match self {
+            _ if cores == 0 => 0.0,
+            Self::Serial(serial) => 1.0 / (serial + (1.0 - serial) / n),
+            Self::Measured(points) => between(points, n) / between(points, 1.0),
+        }
+    }
+}
+
+/// The line through the points; flat beyond the last, through the origin before the first.
+fn between(points: &[(u32, f64)], n: f64) -> f64 {
+    let at = points.partition_point(|&(cores, _)| f64::from(cores) < n);
+    let before = if at == 0 { (0.0, 0.0) } else { (f64::from(points[at - 1].0), points[at - 1].1) };
+    match points.get(at) {
+        None => before.1,
+        Some(&(cores, speed)) => {
+            before.1 + (speed - before.1) * (n - before.0) / (f64::from(cores) - before.0)
+        }
+    }
+}
+
+/// A kind of program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kind {
+    /// Its name, by which effects and scripts know it.
+    pub name: String,
+    /// How it scales.
+    pub speed_up: SpeedUp,
+    /// The cores that it can use at most.
+    pub max: u32,
+    /// Those that it should have at least.
+    pub min: u32,
+    /// Its part in proportion to others'.
+    pub weight: f64,
+}
+
+impl Kind {
+    /// A kind that uses as many cores as there are, with this part of it serial.
+    pub fn new(name: &str, serial: f64) -> Self {
+        Self { name: name.to_owned(), speed_up: SpeedUp::Serial(serial), max: 1_024, min: 1, weight: 1.0 }
+    }
+}
+
+/// A program that comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// Which kind, by its number.
+    pub kind: usize,
+    /// How long it takes on one core.
+    pub work: Time,
+    /// After how long it dies, if it is still there.
+    pub dies_after: Option<Time>,
+}
+
+/// All programs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Mix {
+    /// Their kinds.
+    pub kinds: Vec<Kind>,
+    /// The changes of throughput: what the second kind in the same cache does to the first, −0.2 for a fifth less.
+    pub effects: Vec<(usize, usize, f64)>,
+    /// In any order.
+    pub arrivals: Vec<Arrival>,
+}
+
+impl Mix {
+    /// `programs` programs of four kinds, which scale perfectly, well, up to a few cores and hardly, with heavy-tailed work of 10 s on average, coming so that
+    /// `cores` cores are kept about three quarters busy. One in fifty dies within ten seconds.
+    pub fn random(programs: usize, cores: usize, seed: u64) -> Self {
+        let measured = SpeedUp::Measured(vec![(1, 1.0), (4, 3.6), (8, 4.8), (16, 4.4)]);
+        let kinds = vec![
+            Kind::new("perfect", 0.0),
+            Kind::new("well", 0.03),
+            Kind { speed_up: measured, max: 16, ..Kind::new("memory", 0.0) },
+            Kind { max: 4, ..Kind::new("hardly", 0.5) },
+        ];
+        let chance = |program: usize, what: u64| unit(mix(mix(seed) ^ mix(program as u64) ^ what));
+        let interval = 10.0 / (0.75 * cores.max(1) as f64) * SECOND as f64;
+        let mut at = 0.0;
+        let arrival = |program: usize| {
+            at += -libm::log(chance(program, 1)) * interval;
+            let pareto = libm::pow(chance(program, 2), -1.0 / 1.5).min(300.0);
+            let dies = chance(program, 3) < 0.02;
+            Arrival {
+                at: at as Time,
+                kind: ((chance(program, 4) * 4.0) as usize).min(3),
+                work: (pareto * 10.0 / 3.0 * SECOND as f64) as Time,
+                dies_after: dies.then(|| (chance(program, 5) * 10.0 * SECOND as f64) as Time),
+            }
+        };
+        let arrivals = (0..programs).map(arrival).collect();
+        let effects = vec![(2, 2, -0.25), (1, 2, -0.1), (1, 1, 0.05)];
+        Self { kinds, effects, arrivals }
+    }
+
+    pub(super) fn check(&self) -> Result<(), SetupError> {
+        let wrong = |why: String| Err(SetupError::new(why));
+        for Kind { name, speed_up, max, min, weight } in &self.kinds {
+            if *max == 0 || min > max {
+                return wrong(format!("{name} uses from {min} to {max} cores, which is no range from 1 on"));
+            }
+            if !(weight.is_finite() && *weight > 0.0) {
+                return wrong(format!("the weight of {name} is {weight}: use a number above 0"));
+            }
+            match speed_up {
+                SpeedUp::Serial(serial) if !(0.0..=1.0).contains(serial) => {
+                    return wrong(format!("the serial part of {name} is {serial}: use a number from 0 to 1"));
+                }
+                SpeedUp::Measured(points) if !is_curve(points) => {
+                    return wrong(format!(
+                        "the curve of {name} must have points of 1 core and more in ascending order, with speeds above 0"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        if let Some((_, _, change)) =
+            self.effects.iter().find(|(_, _, change)| !(-0.95..=1.0).contains(change))
+        {
+            return wrong(format!("an effect of {change} is not from -0.95 to 1"));
+        }
+        let unknown = |kind: usize| kind >= self.kinds.len();
+        if self.arrivals.iter().any(|arrival| unknown(arrival.kind))
+            || self.effects.iter().any(|&(a, b, _)| unknown(a) || unknown(b))
+        {
+            return wrong("a program or an effect is of a kind that there is not".into());
+        }
+        Ok(())
+    }
+}
+
+fn is_curve(points: &[(u32, f64)]) -> bool {
+    let sound = points.iter().all(|&(cores, speed)| cores > 0 && speed.is_finite() && speed > 0.0);
+    sound && !points.is_empty() && points.windows(2).all(|pair| pair[0].0 < pair[1].0)
+}

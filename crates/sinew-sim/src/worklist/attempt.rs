@@ -1,0 +1,215 @@
+//! A worker in a transaction.
+
+use sinew_policy::worklist::swap;
+
+use super::course::{Course, State};
+use super::memory::Found;
+use super::mix::Access;
+use crate::queue::Time;
+use crate::trace::Step;
+
+/// Attempts in vain after which a worker takes the token.
+const PATIENCE: u32 = 64;
+
+/// What a transaction has done so far.
+#[derive(Debug, Default)]
+pub(super) struct Attempt {
+    accesses: Vec<Access>,
+    /// The next access; behind the last there is the commit.
+    next: usize,
+    /// The number of commits that it sees.
+    snapshot: u64,
+    reads: Vec<(u32, u64)>,
+    locks: Vec<u32>,
+    /// Somebody who may has taken its locks away.
+    is_doomed: bool,
+    began: Time,
+    /// How long its units take, and the transaction around them.
+    work: Time,
+    frame: Time,
+}
+
+impl Attempt {
+    /// When the access that is next, or the commit, is due.
+    fn due(&self) -> Time {
+        let (at, all) = (self.next as u128 + 1, self.accesses.len() as u128 + 1);
+        let worked = (u128::from(self.work) * at / all) as Time;
+        self.began + worked + if at == all { self.frame } else { 0 }
+    }
+}
+
+impl Course<'_> {
+    /// Begins the transaction of the units in hand, after `delay`.
+    pub(super) fn attempt(&mut self, me: usize, delay: Time) {
+        let factor = if self.is_helped(me) { self.mix.helped(self.settings.lifespan) } else { 1.0 };
+        let frame = self.draw(me, self.setup.transaction);
+        if self.seats[me].in_vain >= PATIENCE && self.token.is_none() {
+            self.token = Some(me);
+            self.books.tokens += 1;
+        }
+        let (mix, snapshot, began) = (self.mix, self.memory.now(), self.queue.now() + delay);
+        let seat = &mut self.seats[me];
+        let work: Time = seat.current.iter().map(|unit| mix.work(unit)).sum();
+        let attempt = &mut seat.attempt;
+        attempt.accesses.clear();
+        attempt.accesses.extend(seat.current.iter().flat_map(|unit| mix.accesses(unit)));
+        attempt.reads.clear();
+        attempt.locks.clear();
+        (attempt.next, attempt.snapshot, attempt.is_doomed) = (0, snapshot, false);
+        (attempt.began, attempt.frame) = (began, frame);
+        attempt.work = crate::costs::times(work, factor * seat.slowness);
+        let due = attempt.due();
+        self.at(me, State::Attempts, due);
+    }
+
+    /// The next access, or the commit.
+    pub(super) fn advance(&mut self, me: usize) {
+        let attempt = &self.seats[me].attempt;
+        let may_go_on = match attempt.accesses.get(attempt.next) {
+            _ if attempt.is_doomed => false,
+            Some(&access) => self.access(me, access),
+            None => return self.commit(me),
+        };
+        if !may_go_on {
+            return self.abort(me);
+        }
+        let attempt = &mut self.seats[me].attempt;
+        attempt.next += 1;
+        let due = attempt.due();
+        self.queue.set(me, due);
+    }
+
+    fn access(&mut self, me: usize, Access { variable, writes }: Access) -> bool {
+        let version = match self.memory.look(variable, me) {
+            Found::Version(version) => version,
+            Found::Locked(_) if self.token != Some(me) => return false,
+            Found::Locked(owner) => {
+                self.seats[owner].attempt.is_doomed = true;
+                self.memory.break_lock(variable);
+                return self.access(me, Access { variable, writes });
+            }
+        };
+        if version > self.seats[me].attempt.snapshot && !self.extend(me) {
+            return false;
+        }
+        let attempt = &mut self.seats[me].attempt;
+        if !writes {
+            attempt.reads.push((variable, version));
+        } else if self.memory.lock(variable, me) {
+            attempt.locks.push(variable);
+        }
+        true
+    }
+
+    /// Takes a younger snapshot, if all that was read is still as it was.
+    fn extend(&mut self, me: usize) -> bool {
+        let now = self.memory.now();
+        let is_valid = self.is_valid(me);
+        if is_valid {
+            self.seats[me].attempt.snapshot = now;
+        }
+        is_valid
+    }
+
+    fn is_valid(&self, me: usize) -> bool {
+        #[cfg(test)]
+        if self.books.skips_validation {
+            return true;
+        }
+        let reads = &self.seats[me].attempt.reads;
+        reads.iter().all(|&(variable, version)| self.memory.is_still(variable, version))
+    }
+
+    fn commit(&mut self, me: usize) {
+        let writes = !self.seats[me].attempt.locks.is_empty();
+        if writes && self.token.is_some_and(|holder| holder != me) {
+            self.waiting.push(me);
+            return self.rest(me, State::Waits);
+        }
+        if writes && !self.is_valid(me) {
+            return self.abort(me);
+        }
+        let locks = std::mem::take(&mut self.seats[me].attempt.locks);
+        self.check_reads(me);
+        self.memory.publish(&locks, me);
+        self.seats[me].attempt.locks = locks;
+        self.give_token_back(me);
+        self.settle(me);
+    }
+
+    /// What the transaction has read must have been true together at its end, or, where it wrote nothing, at its snapshot.
+    fn check_reads(&mut self, me: usize) {
+        let attempt = &self.seats[me].attempt;
+        let writes = !attempt.locks.is_empty() || self.books.skips_validation;
+        let is_torn = |&(variable, version): &(u32, u64)| match writes {
+            true => !self.memory.is_still(variable, version),
+            false => version > attempt.snapshot,
+        };
+        self.books.torn += u64::from(attempt.reads.iter().any(is_torn));
+    }
+
+    fn give_token_back(&mut self, me: usize) {
+        if self.token == Some(me) {
+            self.token = None;
+            for waiter in std::mem::take(&mut self.waiting) {
+                let now = self.now();
+                self.at(waiter, State::Attempts, now);
+            }
+        }
+    }
+
+    /// The units are done: what they add is added.
+    fn settle(&mut self, me: usize) {
+        let current = std::mem::take(&mut self.seats[me].current);
+        self.books.coalesced += u64::from(current.len() > 1);
+        let list = if self.settings.stealing { me } else { self.lists.shared() };
+        let mut added = 0;
+        for unit in &current {
+            self.trace.add(self.queue.now(), me, Step::Finishes, unit.id);
+            self.books.has_committed(unit.id, self.mix.work(unit));
+            for bits in self.mix.added(unit) {
+                let mut new = super::mix::Unit { id: 0, bits };
+                new.id = self.books.created(self.mix.work(&new));
+                self.lists.push(list, new);
+                added += 1;
+            }
+        }
+        self.seats[me].current = current;
+        let mut end = self.now();
+        if added > 0 {
+            let access = self.draw(me, self.setup.access);
+            end = self.lists.use_lock(list, end, access);
+            self.call(added);
+        }
+        self.at(me, State::Begins, end);
+    }
+
+    fn abort(&mut self, me: usize) {
+        let now = self.now();
+        self.trace.add(now, me, Step::Fails, u64::from(self.seats[me].in_vain));
+        let seat = &mut self.seats[me];
+        self.memory.release(&seat.attempt.locks, me);
+        seat.in_row += 1;
+        seat.in_vain += 1;
+        self.books.aborts += 1;
+        self.books.wasted += now.saturating_sub(seat.attempt.began);
+        let mut delay = self.draw(me, self.setup.abort);
+        if swap::is_due(self.seats[me].in_row, self.settings.swap_after) {
+            delay += self.swap(me);
+        }
+        self.attempt(me, delay);
+    }
+
+    /// Swaps a unit for another; answers how long that takes.
+    fn swap(&mut self, me: usize) -> Time {
+        let list = if self.settings.stealing { me } else { self.lists.shared() };
+        let random = self.chance.u64(..);
+        let Some(place) = swap::partner(self.lists.len(list), random) else { return 0 };
+        let Some(first) = self.seats[me].current.first().copied() else { return 0 };
+        self.seats[me].current[0] = self.lists.swap(list, place, first);
+        self.seats[me].in_row = 0;
+        self.books.swaps += 1;
+        let access = self.draw(me, self.setup.access);
+        self.lists.use_lock(list, self.now(), access) - self.now()
+    }
+}

@@ -1,0 +1,123 @@
+//! Counts, and the checks at the end of a run.
+
+use sinew_policy::tune::Counts;
+
+use super::WorklistReport;
+use super::course::Course;
+use crate::queue::Time;
+use crate::random::{NS, mix};
+use crate::report::Violation;
+
+/// What is written down on the way.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    created: u64,
+    committed: u64,
+    /// Hashes of units, added when they are created and taken away when they commit.
+    balance: u64,
+    /// The work of units that there were, and of those that have committed.
+    had: Time,
+    done: Time,
+    pub(super) aborts: u64,
+    pub(super) wasted: Time,
+    pub(super) coalesced: u64,
+    pub(super) steals: u64,
+    pub(super) swaps: u64,
+    pub(super) tokens: u64,
+    pub(super) events: u64,
+    /// Transactions that committed although what they read had changed.
+    pub(super) torn: u64,
+    /// Planted by a test.
+    pub(super) skips_validation: bool,
+}
+
+impl Books {
+    /// The number of a new unit.
+    pub(super) fn created(&mut self, work: Time) -> u64 {
+        let id = self.created;
+        self.created += 1;
+        self.had += work;
+        self.balance = self.balance.wrapping_add(mix(id));
+        id
+    }
+
+    pub(super) fn has_committed(&mut self, id: u64, work: Time) {
+        self.committed += 1;
+        self.done += work;
+        self.balance = self.balance.wrapping_sub(mix(id));
+    }
+
+    /// Units that have not committed.
+    pub(super) fn open(&self) -> u64 {
+        self.created - self.committed
+    }
+
+    pub(super) fn committed(&self) -> u64 {
+        self.committed
+    }
+
+    /// How much of what is known to be there has been done.
+    pub(super) fn share(&self) -> Option<f64> {
+        (self.created > 0).then(|| self.committed as f64 / self.created as f64)
+    }
+}
+
+impl Course<'_> {
+    pub(super) fn totals(&self) -> Counts {
+        Counts {
+            commits: self.books.committed(),
+            aborts: self.books.aborts,
+            stalls: self.lists.stalls,
+            elapsed_ns: self.now() / NS,
+        }
+    }
+
+    /// Ends the run.
+    pub(super) fn close(self) -> Result<WorklistReport, Violation> {
+        if self.queue.backwards() > 0 {
+            return Err(Violation::TimeRanBackwards(self.queue.backwards()));
+        }
+        if self.books.torn > 0 {
+            return Err(Violation::Torn(self.books.torn));
+        }
+        if self.books.open() == 0 {
+            self.check_units()?;
+        }
+        Ok(self.report())
+    }
+
+    fn check_units(&self) -> Result<(), Violation> {
+        let books = &self.books;
+        if books.balance != 0 || self.memory.locked() != 0 {
+            return Err(super::not_once(books.created, books.committed));
+        }
+        if books.had != books.done {
+            return Err(Violation::WorkNotConserved { had: books.had, done: books.done });
+        }
+        // No helper saves more than the time that is spent waiting for memory.
+        let least = (books.done as f64 * (1.0 - self.mix.memory) / self.setup.cores as f64) as Time;
+        if self.now() + 1 < least {
+            return Err(Violation::OutOfBounds { time: self.now(), bound: least });
+        }
+        Ok(())
+    }
+
+    fn report(self) -> WorklistReport {
+        let books = &self.books;
+        WorklistReport {
+            time: self.now(),
+            work: books.done,
+            wasted: books.wasted,
+            counts: self.totals(),
+            coalesced: books.coalesced,
+            steals: books.steals,
+            swaps: books.swaps,
+            tokens: books.tokens,
+            events: books.events,
+            settings: self.settings,
+            trace: self.trace.hash(),
+            is_whole: books.open() == 0,
+            path: self.path,
+        }
+    }
+}

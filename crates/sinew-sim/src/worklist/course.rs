@@ -1,0 +1,402 @@
+//! A run: workers between two units, and what happens to all of them.
+//!
+//! # States
+//!
+//! | state | entered by | left by |
+//! |---|---|---|
+//! | `Begins` | a commit, a call, the beginning | its event → `Takes`, `Attempts`, `Idle`, `Down` |
+//! | `Takes` | a list is used | its event → `Attempts`, `Idle` |
+//! | `Attempts` | units in hand, or an abort | its events → `Attempts`, `Begins`, `Waits` |
+//! | `Waits` | a commit while another worker has the token | the token is given back → `Attempts` |
+//! | `Idle` | no units anywhere | units are added → `Begins` |
+//! | `Down` | fewer threads, or a fault | more threads → `Begins` |
+
+use sinew_policy::tune::{Epochs, Path, Tuner};
+use sinew_policy::worklist::{Settings, helpers, units};
+
+use super::attempt::Attempt;
+use super::books::Books;
+use super::lists::Lists;
+use super::memory::Memory;
+use super::mix::{Mix, Unit};
+use super::{Tuning, Worklist, WorklistReport};
+use crate::engine::Progress;
+use crate::queue::{Queue, Time};
+use crate::random::{Duration, mix};
+use crate::report::Violation;
+use crate::setup::{Fault, Mishap};
+use crate::trace::{Step, Trace};
+
+/// Between so many events the caller is asked whether to go on.
+const LOOK_UP: u64 = 1 << 16;
+/// Rows of its path that a tuner keeps.
+const ROWS: usize = 10_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Begins,
+    Takes,
+    Attempts,
+    Waits,
+    Idle,
+    Down,
+}
+
+/// A worker.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) state: State,
+    /// Units that it has taken and not begun.
+    pub(super) held: std::collections::VecDeque<Unit>,
+    /// Units of its transaction.
+    pub(super) current: Vec<Unit>,
+    pub(super) attempt: Attempt,
+    /// Aborts since it got this unit, and since its last commit.
+    pub(super) in_row: u32,
+    pub(super) in_vain: u32,
+    is_active: bool,
+    is_gone: bool,
+    pub(super) slowness: f64,
+}
+
+/// A run.
+pub(super) struct Course<'c> {
+    pub(super) setup: &'c Worklist,
+    pub(super) mix: &'c Mix,
+    /// The workers' events, and behind them what comes from outside.
+    pub(super) queue: Queue,
+    pub(super) seats: Vec<Seat>,
+    pub(super) lists: Lists,
+    pub(super) memory: Memory,
+    pub(super) settings: Settings,
+    pub(super) books: Books,
+    pub(super) trace: Trace,
+    pub(super) chance: fastrand::Rng,
+    /// Who has the token, and who waits for that to end.
+    pub(super) token: Option<usize>,
+    pub(super) waiting: Vec<usize>,
+    pub(super) path: Path,
+    tuner: Option<Tuner>,
+    epochs: Epochs,
+    idle: Vec<usize>,
+    faults: Vec<Fault>,
+}
+
+impl<'c> Course<'c> {
+    pub(super) fn new(setup: &'c Worklist, mix: &'c Mix) -> Self {
+        let tuner = match setup.tuning {
+            // The knobs have been checked.
+            Tuning::Auto(knobs) => Tuner::new(setup.cores, knobs).ok(),
+            Tuning::Fixed(_) => None,
+        };
+        let settings = match (&tuner, setup.tuning) {
+            (None, Tuning::Fixed(settings)) => settings,
+            (tuner, _) => tuner.as_ref().map_or(Settings::baseline(setup.cores), Tuner::settings),
+        };
+        let mut faults = setup.faults.clone();
+        faults.sort_by_key(|fault| std::cmp::Reverse(fault.at));
+        let mut course = Self {
+            setup,
+            mix,
+            queue: Queue::new(setup.cores + 1),
+            seats: (0..setup.cores).map(|_| Seat::new()).collect(),
+            lists: Lists::new(setup.cores),
+            memory: Memory::new(mix.variables),
+            settings: settings.stealing(false),
+            books: Books::default(),
+            trace: Trace::new(setup.seed),
+            chance: fastrand::Rng::with_seed(crate::random::mix(setup.seed)),
+            token: None,
+            waiting: Vec::new(),
+            path: Path::new(ROWS),
+            tuner,
+            epochs: Epochs::new(mix.units as usize, setup.cores),
+            idle: Vec::new(),
+            faults,
+        };
+        course.fill();
+        course.follow(settings);
+        course.announce_fault();
+        course
+    }
+
+    fn fill(&mut self) {
+        let shared = self.lists.shared();
+        for id in 0..self.mix.units {
+            let unit = self.mix.first(id);
+            self.books.created(self.mix.work(&unit));
+            self.lists.push(shared, unit);
+        }
+    }
+
+    pub(super) fn run(
+        mut self,
+        mut goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<WorklistReport, Violation> {
+        while self.books.open() > 0 {
+            let Some(worker) = self.queue.next() else {
+                return Err(Violation::Stranded { tasks: self.books.open() });
+            };
+            self.step(worker);
+            self.books.events += 1;
+            if self.books.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
+                break;
+            }
+        }
+        self.close()
+    }
+
+    fn progress(&self) -> Progress {
+        let (events, tasks) = (self.books.events, self.books.committed());
+        Progress { time: self.now(), events, tasks, share: self.books.share() }
+    }
+
+    fn step(&mut self, worker: usize) {
+        match self.seats.get(worker).map(|seat| seat.state) {
+            Some(State::Begins) => self.begin(worker),
+            Some(State::Takes) => self.has_taken(worker),
+            Some(State::Attempts) => self.advance(worker),
+            Some(State::Waits | State::Idle | State::Down) => self.queue.clear(worker),
+            None => self.fault(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> Time {
+        self.queue.now()
+    }
+
+    /// How long something takes a worker.
+    #[inline]
+    pub(super) fn draw(&mut self, me: usize, cost: Duration) -> Time {
+        let time = match cost {
+            Duration::Fixed(time) => time,
+            drawn => drawn.draw(self.chance.u64(..)),
+        };
+        crate::costs::times(time, self.seats[me].slowness)
+    }
+
+    pub(super) fn at(&mut self, me: usize, state: State, time: Time) {
+        self.seats[me].state = state;
+        self.queue.set(me, time);
+    }
+
+    pub(super) fn rest(&mut self, me: usize, state: State) {
+        self.seats[me].state = state;
+        self.queue.clear(me);
+    }
+
+    /// Between two units.
+    fn begin(&mut self, me: usize) {
+        self.look_at_epoch();
+        if !self.seats[me].is_active {
+            return self.stand_down(me);
+        }
+        let wanted = units::to_take(self.settings.coalescing, self.is_helped(me), self.seats[me].held.len());
+        if wanted > 0 { self.fetch(me, wanted) } else { self.set_to_work(me) }
+    }
+
+    /// Whether a helper runs ahead of this worker: the first ones have one.
+    pub(super) fn is_helped(&self, me: usize) -> bool {
+        self.settings.lifespan > 0 && me < helpers::helpers(self.settings.threads, self.setup.cores)
+    }
+
+    fn fetch(&mut self, me: usize, wanted: usize) {
+        let (list, looks) = self.choose_list(me);
+        let Some(list) = list else {
+            return if self.seats[me].held.is_empty() { self.fall_idle(me) } else { self.set_to_work(me) };
+        };
+        let access = self.draw(me, self.setup.access);
+        let mut end = self.lists.use_lock(list, self.now(), access);
+        for _ in 0..looks {
+            end += self.draw(me, self.setup.look);
+        }
+        self.take_from(me, list, wanted);
+        self.at(me, State::Takes, end);
+    }
+
+    fn take_from(&mut self, me: usize, list: usize, wanted: usize) {
+        let there = self.lists.len(list);
+        let held = &mut self.seats[me].held;
+        if list == me {
+            held.extend(self.lists.take(list, units::batch(wanted, there)));
+        } else if list == self.lists.shared() {
+            held.extend(self.lists.take(list, wanted));
+        } else {
+            self.books.steals += 1;
+            self.trace.add(self.queue.now(), me, Step::Steals, list as u64);
+            let mut stolen = self.lists.steal(list, units::stolen(there));
+            held.extend(stolen.by_ref().take(wanted));
+            let rest: Vec<Unit> = stolen.collect();
+            rest.into_iter().for_each(|unit| self.lists.push(me, unit));
+        }
+    }
+
+    /// The first list in the order of the settings that has units, and at how many of others' it was looked.
+    fn choose_list(&mut self, me: usize) -> (Option<usize>, usize) {
+        let shared = self.lists.shared();
+        let own = if self.settings.stealing { [me, shared] } else { [shared, me] };
+        if self.settings.stealing && self.lists.len(me) == 0 && self.lists.units() > self.lists.len(shared) {
+            return self.choose_victim(me);
+        }
+        match own.into_iter().find(|&list| self.lists.len(list) > 0) {
+            Some(list) => (Some(list), 0),
+            None if self.lists.units() > 0 => self.choose_victim(me),
+            None => (None, 0),
+        }
+    }
+
+    /// From a random one on, around the circle.
+    fn choose_victim(&mut self, me: usize) -> (Option<usize>, usize) {
+        let workers = self.seats.len();
+        let first = self.chance.usize(..workers);
+        let circle = (0..workers).map(|at| (first + at) % workers).filter(|&worker| worker != me);
+        let mut looks = 0;
+        for victim in circle {
+            looks += 1;
+            if self.lists.len(victim) > 0 {
+                return (Some(victim), looks);
+            }
+        }
+        (None, looks)
+    }
+
+    fn has_taken(&mut self, me: usize) {
+        if self.seats[me].held.is_empty() { self.begin(me) } else { self.set_to_work(me) }
+    }
+
+    /// Its next transaction: one unit, or two.
+    fn set_to_work(&mut self, me: usize) {
+        let many = 1 + usize::from(self.settings.coalescing);
+        let seat = &mut self.seats[me];
+        let many = many.min(seat.held.len());
+        seat.current.clear();
+        seat.current.extend(seat.held.drain(..many));
+        (seat.in_row, seat.in_vain) = (0, 0);
+        self.attempt(me, 0);
+    }
+
+    fn fall_idle(&mut self, me: usize) {
+        self.trace.add(self.queue.now(), me, Step::Parks, 0);
+        self.idle.push(me);
+        self.rest(me, State::Idle);
+    }
+
+    /// Calls as many sleepers as there are new units.
+    pub(super) fn call(&mut self, many: usize) {
+        for _ in 0..many {
+            let Some(sleeper) = self.idle.pop() else { return };
+            let time = self.now() + self.draw(sleeper, self.setup.wake);
+            self.trace.add(self.queue.now(), sleeper, Step::Wakes, time);
+            self.at(sleeper, State::Begins, time);
+        }
+    }
+
+    /// Gives back what it holds, and goes.
+    fn stand_down(&mut self, me: usize) {
+        let held = std::mem::take(&mut self.seats[me].held);
+        let list = if self.settings.stealing { me } else { self.lists.shared() };
+        held.into_iter().for_each(|unit| self.lists.push(list, unit));
+        self.rest(me, State::Down);
+        // It may also have been the one that was called for a unit.
+        self.call(self.lists.units());
+    }
+
+    /// Feeds the tuner, if an epoch is over.
+    fn look_at_epoch(&mut self) {
+        let totals = self.totals();
+        let Some(tuner) = &mut self.tuner else { return };
+        if let Some(counts) = self.epochs.poll(&totals) {
+            self.path.push(&tuner.epoch(&counts));
+            let settings = tuner.settings();
+            self.follow(settings);
+        }
+    }
+
+    /// The settings are these from now on.
+    fn follow(&mut self, settings: Settings) {
+        let before = std::mem::replace(&mut self.settings, settings);
+        self.seat_workers();
+        if settings.stealing && !before.stealing {
+            self.deal();
+        }
+    }
+
+    /// The first workers that are there take part, as many as there are threads.
+    fn seat_workers(&mut self) {
+        let mut left = self.settings.threads;
+        for me in 0..self.seats.len() {
+            let takes_part = left > 0 && !self.seats[me].is_gone;
+            left -= usize::from(takes_part);
+            self.seats[me].is_active = takes_part;
+            match self.seats[me].state {
+                State::Down if takes_part => self.at(me, State::Begins, self.now()),
+                State::Idle if !takes_part => {
+                    self.idle.retain(|&sleeper| sleeper != me);
+                    self.rest(me, State::Down);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Deals the shared list out to the workers that take part.
+    fn deal(&mut self) {
+        let units: Vec<Unit> = self.lists.steal(self.lists.shared(), usize::MAX).collect();
+        let players: Vec<usize> = (0..self.seats.len()).filter(|&me| self.seats[me].is_active).collect();
+        for (rank, &player) in players.iter().enumerate() {
+            for place in units::dealt(units.len(), players.len(), rank) {
+                self.lists.push(player, units[place]);
+            }
+        }
+    }
+
+    fn announce_fault(&mut self) {
+        let outside = self.seats.len();
+        match self.faults.last() {
+            Some(fault) => self.queue.set(outside, fault.at.max(self.queue.now())),
+            None => self.queue.clear(outside),
+        }
+    }
+
+    fn fault(&mut self) {
+        if let Some(Fault { worker, what, .. }) = self.faults.pop() {
+            self.trace.add(self.queue.now(), worker, Step::Fault, mix(self.faults.len() as u64));
+            match what {
+                Mishap::Slows(factor) => self.seats[worker].slowness = factor,
+                Mishap::Leaves => self.goes_or_comes(worker, true),
+                Mishap::Returns => self.goes_or_comes(worker, false),
+            }
+        }
+        self.announce_fault();
+    }
+
+    fn goes_or_comes(&mut self, worker: usize, goes: bool) {
+        self.seats[worker].is_gone = goes;
+        let cores = self.seats.iter().filter(|seat| !seat.is_gone).count();
+        match &mut self.tuner {
+            Some(tuner) => {
+                tuner.set_cores(cores);
+                let settings = tuner.settings();
+                self.follow(settings);
+            }
+            None => self.seat_workers(),
+        }
+    }
+}
+
+impl Seat {
+    fn new() -> Self {
+        Self {
+            state: State::Down,
+            held: std::collections::VecDeque::new(),
+            current: Vec::new(),
+            attempt: Attempt::default(),
+            in_row: 0,
+            in_vain: 0,
+            is_active: false,
+            is_gone: false,
+            slowness: 1.0,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What the units of a worklist are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::queue::Time;
+use crate::random::{Duration, mix, unit};
+use crate::setup::SetupError;
+
+/// No run has more variables.
+const MOST_VARIABLES: u32 = 1 << 26;
+/// No unit has more accesses.
+const MOST_ACCESSES: u32 = 10_000;
+
+/// Units: how many, how long, and which variables they touch.
+///
+/// As text: `units=10000,reads=20,writes=2,variables=4096`, in any order; what is left out is as in [`Mix::new`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mix {
+    /// Units at the beginning.
+    pub units: u64,
+    /// How long each takes.
+    pub unit: Duration,
+    /// How many variables each reads.
+    pub reads: u32,
+    /// How many it writes, spread among the reads.
+    pub writes: u32,
+    /// How many variables there are.
+    pub variables: u32,
+    /// 1: all are touched alike. The greater, the more often the first ones: with s, the share `x` of them gets x^(1/s) of all accesses.
+    pub skew: f64,
+    /// How many units one adds on average, below 1.
+    pub adds: f64,
+    /// The share of a unit's time that it waits for memory, which a helper saves that runs ahead far enough.
+    pub memory: f64,
+    /// How many words a unit reads: what a helper can bring.
+    pub words: u32,
+    /// Helpers that bring more than so many words drive out what their worker needs, and cost it what they would have saved.
+    pub cache: u32,
+    /// From which units follow.
+    pub seed: u64,
+}
+
+/// A unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit {
+    pub(super) id: u64,
+    pub(super) bits: u64,
+}
+
+/// One access of a unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    pub(super) variable: u32,
+    pub(super) writes: bool,
+}
+
+impl Mix {
+    /// So many units of this length that read ten and write two of 65,536 variables.
+    pub fn new(units: u64, unit: Duration) -> Self {
+        Self {
+            units,
+            unit,
+            reads: 10,
+            writes: 2,
+            variables: 1 << 16,
+            skew: 1.0,
+            adds: 0.0,
+            memory: 0.0,
+            words: 100,
+            cache: 1_000,
+            seed: 0,
+        }
+    }
+
+    /// # Errors
+    ///
+    /// A number out of reach.
+    pub(super) fn check(&self) -> Result<(), SetupError> {
+        let wrong = |why: String| Err(SetupError::new(why));
+        if self.variables == 0 || self.variables > MOST_VARIABLES {
+            return wrong(format!("a worklist has 1 to {MOST_VARIABLES} variables, not {}", self.variables));
+        }
+        if self.reads > MOST_ACCESSES || self.writes > MOST_ACCESSES {
+            return wrong(format!("a unit reads and writes at most {MOST_ACCESSES} variables each"));
+        }
+        for (name, value, range) in [
+            ("skew", self.skew, 1.0..=100.0),
+            ("adds", self.adds, 0.0..=0.99),
+            ("memory", self.memory, 0.0..=0.99),
+        ] {
+            if !range.contains(&value) {
+                return wrong(format!(
+                    "{name} is {value}: use a number from {} to {}",
+                    range.start(),
+                    range.end()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn first(&self, id: u64) -> Unit {
+        Unit { id, bits: mix(mix(self.seed) ^ id) }
+    }
+
+    /// How long a unit takes without a helper.
+    pub(super) fn work(&self, unit: &Unit) -> Time {
+        self.unit.draw(unit.bits)
+    }
+
+    /// What part of that is left with a helper of this lifespan.
+    pub(super) fn helped(&self, lifespan: u32) -> f64 {
+        let brought = lifespan.min(self.words);
+        let saved = self.memory * f64::from(brought) / f64::from(self.words.max(1));
+        if brought > self.cache { 1.0 + saved } else { 1.0 - saved }
+    }
+
+    /// What it touches, in order: writes among reads as evenly as they can be.
+    pub(super) fn accesses(&self, unit: &Unit) -> impl Iterator<Item = Access> {
+        let (all, writes, bits) = (u64::from(self.reads + self.writes), u64::from(self.writes), unit.bits);
+        let (variables, skew) = (f64::from(self.variables), self.skew);
+        (0..all).map(move |at| {
+            let drawn = unit_below_one(mix(bits ^ (at + 1)));
+            let place = if skew == 1.0 { drawn } else { libm::pow(drawn, skew) };
+            let is_write = (at + 1) * writes / all > at * writes / all;
+            Access { variable: (place * variables) as u32, writes: is_write }
+        })
+    }
+
+    /// The random state of each unit that this one adds: none, one or two.
+    pub(super) fn added(&self, of: &Unit) -> impl Iterator<Item = u64> {
+        let (bits, adds) = (of.bits, self.adds / 2.0);
+        (0..2).map(move |at| mix(!bits ^ at)).filter(move |bits| unit_below_one(mix(*bits)) < adds)
+    }
+}
+
+/// A number in [0, 1).
+fn unit_below_one(bits: u64) -> f64 {
+    1.0 - unit(bits)
+}
+
+/// A text that is no [`Mix`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MixError(String);
+
+impl fmt::Display for MixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` does not describe units: write units=10000,reads=10,writes=2,variables=65536,skew=1,adds=0,memory=0,words=100,cache=1000, or some of these",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for MixError {}
+
+impl FromStr for Mix {
+    type Err = MixError;
+
+    /// Reads what [`Mix`] shows; units take 10 µs.
+    ///
+    /// # Errors
+    ///
+    /// Names the part that is no known name with a number.
+    fn from_str(text: &str) -> Result<Self, MixError> {
+        let mut read = Self::new(10_000, Duration::ns(10_000));
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            set(&mut read, part).ok_or_else(|| MixError(part.to_owned()))?;
+        }
+        Ok(read)
+    }
+}
+
+fn set(mix: &mut Mix, part: &str) -> Option<()> {
+    let (name, value) = part.split_once('=')?;
+    let value = value.trim();
+    match name.trim() {
+        "units" => mix.units = value.parse().ok()?,
+        "reads" => mix.reads = value.parse().ok()?,
+        "writes" => mix.writes = value.parse().ok()?,
+        "variables" => mix.variables = value.parse().ok()?,
+        "skew" => mix.skew = value.parse().ok()?,
+        "adds" => mix.adds = value.parse().ok()?,
+        "memory" => mix.memory = value.parse().ok()?,
+        "words" => mix.words = value.parse().ok()?,
+        "cache" => mix.cache = value.parse().ok()?,
+        _ => return None,
+    }
+    Some(())
+}

@@ -1,0 +1,228 @@
+//! What a real run has spawned, and how much it worked between.
+
+use sinew_policy::graph::{Call, Graph, Token};
+
+use super::Workload;
+use crate::queue::Time;
+
+/// No number of a node.
+const NONE: u32 = u32::MAX;
+
+/// A task from its beginning, or from one of its joins, to the next.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    work: Time,
+    /// Its children, in the list of all children.
+    first: u32,
+    count: u32,
+    /// What comes after the join.
+    sequel: u32,
+}
+
+/// A recorded task graph as a program.
+///
+/// Tasks are spawned in the order of the recording, the first one called; pieces of a loop hang on a tree of halves without work of its own. What was spent outside the pool before a call is
+/// work of its root, so a program whose calls are short beside what lies between them gains as little here as it does in reality.
+///
+/// # Cost
+///
+/// 24 bytes for each stretch of work and four for each task.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    parts: Vec<Part>,
+    children: Vec<u32>,
+    roots: Vec<u32>,
+}
+
+/// A bracket that is open.
+struct Open {
+    /// The part that ends with it.
+    part: u32,
+    is_loop: bool,
+    /// The first part of each task so far.
+    tasks: Vec<u32>,
+}
+
+impl Recorded {
+    /// The program of this recording.
+    ///
+    /// # Panics
+    ///
+    /// If it has four thousand million parts.
+    pub fn new(graph: &Graph) -> Self {
+        let mut recorded = Self { parts: Vec::new(), children: Vec::new(), roots: Vec::new() };
+        for call in graph.calls() {
+            let root = recorded.add_call(call);
+            recorded.roots.push(root);
+        }
+        if recorded.roots.is_empty() {
+            let root = recorded.part(0);
+            recorded.roots.push(root);
+        }
+        recorded
+    }
+
+    fn part(&mut self, work: Time) -> u32 {
+        let number = u32::try_from(self.parts.len()).expect("fewer parts than numbers");
+        self.parts.push(Part { work, first: 0, count: 0, sequel: NONE });
+        number
+    }
+
+    fn add_call(&mut self, call: &Call) -> u32 {
+        let root = self.part(call.gap);
+        let mut present = root;
+        let mut open: Vec<Open> = Vec::new();
+        for token in call.tokens() {
+            match token {
+                Token::Work(work) => self.parts[present as usize].work += work,
+                Token::Fork | Token::Loop => {
+                    let first = self.part(0);
+                    open.push(Open { part: present, is_loop: *token == Token::Loop, tasks: vec![first] });
+                    present = first;
+                }
+                // A graph has brackets around these.
+                Token::Next => {
+                    present = self.part(0);
+                    if let Some(open) = open.last_mut() {
+                        open.tasks.push(present);
+                    }
+                }
+                Token::Join => {
+                    if let Some(closed) = open.pop() {
+                        present = self.close(closed);
+                    }
+                }
+            }
+        }
+        root
+    }
+
+    /// All tasks of a bracket are known. Answers the part that follows.
+    fn close(&mut self, Open { part, is_loop, tasks }: Open) -> u32 {
+        let children = if is_loop { self.halve(&tasks) } else { tasks.into_iter().rev().collect() };
+        self.set_children(part, &children);
+        let sequel = self.part(0);
+        self.parts[part as usize].sequel = sequel;
+        sequel
+    }
+
+    fn set_children(&mut self, part: u32, children: &[u32]) {
+        let first = u32::try_from(self.children.len()).expect("fewer tasks than numbers");
+        let part = &mut self.parts[part as usize];
+        (part.first, part.count) = (first, children.len() as u32);
+        self.children.extend_from_slice(children);
+    }
+
+    /// The back half and the front half of these pieces, as tasks; a single one as it is.
+    fn halve(&mut self, pieces: &[u32]) -> Vec<u32> {
+        if pieces.len() <= 2 {
+            return pieces.iter().rev().copied().collect();
+        }
+        let (front, back) = pieces.split_at(pieces.len() / 2);
+        [back, front].map(|half| self.inner(half)).to_vec()
+    }
+
+    fn inner(&mut self, pieces: &[u32]) -> u32 {
+        if let [piece] = pieces {
+            return *piece;
+        }
+        let children = self.halve(pieces);
+        let inner = self.part(0);
+        self.set_children(inner, &children);
+        inner
+    }
+}
+
+impl Workload for Recorded {
+    type Node = u32;
+
+    fn roots(&self) -> usize {
+        self.roots.len()
+    }
+
+    fn root(&self, number: usize) -> u32 {
+        self.roots[number]
+    }
+
+    fn tasks(&self) -> Option<u64> {
+        Some((self.roots.len() + self.children.len()) as u64)
+    }
+
+    #[inline]
+    fn work(&self, node: &u32) -> Time {
+        self.parts[*node as usize].work
+    }
+
+    #[inline]
+    fn children(&self, node: &u32) -> u32 {
+        self.parts[*node as usize].count
+    }
+
+    #[inline]
+    fn child(&self, node: &u32, number: u32) -> u32 {
+        self.children[(self.parts[*node as usize].first + number) as usize]
+    }
+
+    fn sequel(&self, node: &u32) -> Option<u32> {
+        let sequel = self.parts[*node as usize].sequel;
+        (sequel != NONE).then_some(sequel)
+    }
+
+    fn has_sequels(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Serial;
+    use super::*;
+    use crate::{Costs, Setup, Simulation, Wait};
+
+    fn recorded(calls: &str) -> Recorded {
+        let text = format!("sinew graph 1\n{calls}end {}\n", calls.lines().count());
+        Recorded::new(&text.parse().expect("a graph"))
+    }
+
+    /// Would miss: work that is lost, done twice, or put side by side with what it waits for.
+    #[test]
+    fn work_and_span_are_those_that_can_be_computed_by_hand() {
+        for (calls, tasks, work, span) in [
+            ("", 1, 0, 0),
+            ("7: 5\n", 1, 12, 12),
+            ("0: 5(10|20)3\n", 3, 38, 28),
+            ("0: 1(10(2|3)4|6(5|5)7|8)9\n", 8, 60, 28),
+            ("0: {5|6|7|8|9}2\n", 9, 37, 11),
+            ("1: 2(3|4)\n5: (6|7)\n", 6, 28, 19),
+        ] {
+            assert_eq!(Serial::of(&recorded(calls)), Serial { tasks, work, span }, "{calls}");
+        }
+    }
+
+    /// Would miss: a sequel that begins before the join, is run twice, or never; spans that forget what a thief has done.
+    #[test]
+    fn a_recording_takes_its_span_where_nothing_costs_anything_and_there_are_enough_workers() {
+        let graph =
+            recorded("3: 1000(4000(200|300)400|600(500|500)7000|8000)900{40|50|60}1\n10: (5000|5000|1|2)3\n");
+        let serial = Serial::of(&graph);
+        for wait in [Wait::Block, Wait::Leapfrog, Wait::Descendants, Wait::Deeper, Wait::Any] {
+            for workers in [1, 2, 3, 16] {
+                let setup =
+                    Setup { wait, stack: crate::Stack::Open, costs: Costs::ZERO, ..Setup::new(workers) };
+                let report = Simulation::new(setup, &graph).expect("a setup").run().expect("no violation");
+                assert_eq!((report.work, report.span), (serial.work, serial.span), "{wait:?} {workers}");
+                if workers == 16 && wait == Wait::Any {
+                    assert_eq!(report.time, serial.span);
+                }
+            }
+        }
+    }
+
+    /// Would miss: a way of waiting that forgets what comes after a join.
+    #[test]
+    fn who_goes_on_after_joins_cannot_leave_them() {
+        let setup = Setup::greedy(2);
+        let error = Simulation::new(setup, &recorded("")).expect_err("leaves").to_string();
+        assert!(error.contains("leave"), "{error}");
+    }
+}
