@@ -36,6 +36,7 @@ mod join;
 mod latch;
 mod limit;
 pub mod locality;
+mod lodging;
 pub mod loops;
 mod names;
 pub mod open;

@@ -140,7 +140,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// What the runs of this loop remember; see [`Over::memory`].
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N> {
         let Options { schedule, threads, .. } = self.options;
-        let options = Options { schedule, threads, memory: Some(memory), control: None };
+        let options = Options { schedule, threads, memory: Some(memory), control: None, meter: None };
         OverBlocks { space: self.space, grain: self.grain, options }
     }
 

@@ -66,6 +66,7 @@
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
 //! | `controlled` | the same, changed while they run: [`Control`] |
+//! | `metered` | what each thread of a loop did with its time |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`] |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
@@ -76,6 +77,7 @@ mod blocks;
 mod controlled;
 mod divide;
 mod fold;
+mod metered;
 mod over;
 mod sort;
 pub mod worklist;
@@ -83,6 +85,7 @@ pub mod worklist;
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use controlled::{Controlled, ControlledBlocks};
 pub use divide::{Step, divide_and_conquer};
+pub use metered::{ControlledMetered, Metered};
 pub use over::{Over, over};
 pub use sinew_core::data::{
     Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder, TilesMut,
@@ -90,6 +93,7 @@ pub use sinew_core::data::{
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
+pub use sinew_core::loops::{LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Cancelled, Control, Counters, Pool, Profile, Scope, ScopeBuilder, Snapshot,

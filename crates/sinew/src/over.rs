@@ -87,7 +87,7 @@ impl<'m, I: Items> Over<'m, I> {
     /// ```
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I> {
         let Self { items, options: Options { schedule, threads, .. }, reproducible } = self;
-        let options = Options { schedule, threads, memory: Some(memory), control: None };
+        let options = Options { schedule, threads, memory: Some(memory), control: None, meter: None };
         Over { items, options, reproducible }
     }
 

@@ -17,6 +17,7 @@
 
 use super::controlled::{self, Chunks};
 use super::ending::Ending;
+use super::meter::Meter;
 use super::split::split;
 use crate::source::{LoopMemory, Source};
 use crate::{Cancelled, Control, Worker};
@@ -37,11 +38,13 @@ pub struct Options<'m> {
     pub memory: Option<&'m LoopMemory>,
     /// What may change all this while it runs.
     pub control: Option<&'m Control>,
+    /// Where to note what each thread does. Only loops with a control are measured.
+    pub meter: Option<&'m Meter>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None, control: None }
+        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None, control: None, meter: None }
     }
 }
 

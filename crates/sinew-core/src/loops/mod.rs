@@ -2,7 +2,7 @@
 //!
 //! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function for each item, `collect`
 //! writes an output, `fold` combines in order, `scan` does both. All of them leave the fan-out to the `driver`, or to `split` where
-//! ranges are cut in halves that become arms of joins, and panics and early ends to `ending`. `blocks` are loops over two
+//! ranges are cut in halves that become arms of joins, and panics and early ends to `ending`. `meter` measures what each thread does. `blocks` are loops over two
 //! or more dimensions.
 //!
 //! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop asks for each index
@@ -16,6 +16,7 @@ mod controlled;
 mod driver;
 mod ending;
 mod fold;
+mod meter;
 mod scan;
 #[cfg(all(test, shuttle))]
 mod schedules;
@@ -26,6 +27,7 @@ pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
 pub use driver::Options;
 pub use fold::fold;
+pub use meter::{LoopMetrics, Meter, ThreadMetrics};
 pub use scan::{Kind, scan};
 pub use visit::{for_each, try_for_each};
 
