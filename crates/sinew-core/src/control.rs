@@ -151,7 +151,8 @@ impl Control {
     ///
     /// # Cost
     ///
-    /// Reads what the process may use, some 100 µs. A thread moves within one or two system calls.
+    /// A system call, and some 100 µs more ten times a second at most, to read the limits of the process's control groups: a CPU that was taken away since then
+    /// is not noticed, and its threads run elsewhere. A thread moves within one or two system calls.
     ///
     /// ```
     /// use sinew_core::{Control, Mapping};

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
-use crate::builder::machine;
+use crate::builder::machine_lately;
 use crate::control::Control;
 use crate::worker::Worker;
 
@@ -44,7 +44,7 @@ impl Pinning {
     ///
     /// If the mapping names a processor that this process may not use, or none.
     pub(crate) fn new(mapping: &Mapping) -> Result<Self, MappingError> {
-        let (machine, limits) = machine();
+        let (machine, limits) = machine_lately();
         let places = match mapping {
             Mapping::Explicit(cpus) => cpus.len(),
             _ => limits.allowed().len(),
