@@ -44,7 +44,7 @@ pub(crate) const ALL: [Measure; 9] = [
     Measure { name: "memory", about: "bytes per worker", run: memory::run },
     Measure {
         name: "plastic",
-        about: "how soon a running loop follows a change, and what it costs that it could",
+        about: "how soon a running loop follows a change, what it costs that it could, and metrics of its threads",
         run: plastic::run,
     },
     Measure { name: "stm", about: "transactions beside locks, on one thread and on two", run: stm::run },
@@ -115,6 +115,11 @@ impl Line {
     /// A line with one figure.
     fn single(what: String, name: &'static str, value: f64, unit: Unit) -> Self {
         Self { what, figures: vec![(name, value)], unit, bar: None }
+    }
+
+    /// A line with two figures.
+    fn pair(what: String, first: (&'static str, f64), second: (&'static str, f64), unit: Unit) -> Self {
+        Self { what, figures: vec![first, second], unit, bar: None }
     }
 
     /// Demands that the figure called `name` is at most `limit`.

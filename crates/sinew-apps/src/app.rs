@@ -3,9 +3,9 @@
 use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
-    bank, blackscholes, cholesky, convex_hull, fib, floyd, fluidanimate, gauss, heat, intruder, jacobi,
-    kmeans, labyrinth, matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen, streamcluster,
-    stress, swaptions, uts, vacation, wordcount, yada,
+    bank, blackscholes, cholesky, collatz, convex_hull, fib, floyd, fluidanimate, gauss, heat, intruder,
+    jacobi, kmeans, labyrinth, matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen,
+    streamcluster, stress, swaptions, uts, vacation, wordcount, yada,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -70,6 +70,7 @@ static APPS: &[App] = &[
     streamcluster::APP,
     fluidanimate::APP,
     numbercount::APP,
+    collatz::APP,
     bank::APP,
     intruder::APP,
     vacation::APP,

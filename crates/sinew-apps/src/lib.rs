@@ -34,6 +34,7 @@
 //! | `streamcluster` | clustering by local search | thousands of short loops over blocks of points |
 //! | `fluidanimate` | water made of particles | loops over particles, six a time step |
 //! | `numbercount` | numbers in a matrix | a loop over rows, maps merged |
+//! | [`collatz`] | tasks that repeat a Collatz sequence, or read a table | a map-array |
 //! | `problem`, `options`, `loops`, `memory`, `gather` | what all of them have in common | |
 //! | `stress` | a balanced tree of leaves that count | nested joins, a task a node |
 //! | `ssf` | the longest substrings that occur twice | a loop over positions, once a repetition |
@@ -63,6 +64,7 @@ mod app;
 mod bank;
 mod blackscholes;
 mod cholesky;
+pub mod collatz;
 mod convex_hull;
 mod crew;
 mod dense;

@@ -110,6 +110,7 @@ fn the_published_parameters_are_the_default() {
         ("swaptions", "64 swaptions, 20000 trials each"),
         ("streamcluster", "16384 points, 128 dimensions"),
         ("fluidanimate", "500000 particles, 5 frames"),
+        ("collatz", "10000 tasks of 1000000 repeats"),
         ("kmeans", "16384 points, 24 dimensions, 15 clusters, threshold 0.05"),
         ("labyrinth", "48 x 48 x 3 cells, 64 paths"),
         ("yada", "random: 10000 points, 19982 triangles, 10 degrees"),

@@ -296,6 +296,9 @@ pub(crate) struct ReproduceArgs {
     /// Say which experiments there are
     #[arg(long)]
     pub(crate) list: bool,
+    /// Run the experiments that this file lists, in TOML: [[experiment]] with name, size, threads, repeat, seed and out; [defaults] for all of them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"])]
+    pub(crate) config: Option<PathBuf>,
     /// How large
     #[arg(long, value_enum, default_value = "default")]
     pub(crate) size: NamedScale,
@@ -305,7 +308,7 @@ pub(crate) struct ReproduceArgs {
     /// Numbers of workers, such as 1,2,4; 1 is always among them [default: powers of two, up to as many as the process may use]
     #[arg(long, value_name = "N,N", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Vec<usize>,
-    /// How often everything is measured [default: 5, 10 for openskel, and 1 at size quick]
+    /// How often everything is measured [default: 5, 10 for openskel, 50 for plastic at size full, and 1 at size quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: Option<usize>,
     /// Decides the order in which the cases of a round are run
@@ -402,6 +405,7 @@ mod tests {
             &["sinew", "reproduce", "--size", "tiny"],
             &["sinew", "reproduce", "--threads", "1,0"],
             &["sinew", "reproduce", "--seed", "-1"],
+            &["sinew", "reproduce", "--config", "x.toml", "--repeat", "2"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

@@ -1,4 +1,4 @@
-//! `sinew demo`: the machine, all applications on real input, a table, and one sentence that says whether all was right.
+//! `sinew demo`: the machine, all applications on real input, a loop that is changed while it runs, a table, and one sentence that says whether all was right.
 //!
 //! Everything is prepared before anything is run: an unreadable folder ends the demo before it begins.
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 use sinew_apps::{App, Options, Problem, Record, Size};
 use sinew_topology::{Limits, Machine, render};
 
-use crate::args::DemoArgs;
+use crate::args::{DemoArgs, NamedSize};
 use crate::contention;
 use crate::failure::Failure;
 use crate::measure::{Measurement, Plan, measure, percent, seconds, waiting_share};
@@ -15,6 +15,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::run::build;
 use crate::table::Table;
+use crate::timeline;
 
 /// Medians of three runs, fewer where one takes long: all applications in about half a minute.
 const PLAN: Plan = Plan { repeat: 3, budget: Duration::from_secs(2) };
@@ -45,16 +46,28 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<(), Failure> {
         results.push(result);
     }
     drop(progress);
-    conclude(&entries, &results, greeted)
+    let changed = timeline::show(&pool, planned(args));
+    conclude(&entries, &results, &changed, greeted)?;
+    changed
+}
+
+/// How long the loop that is changed is to take.
+fn planned(args: &DemoArgs) -> Duration {
+    Duration::from_millis(if matches!(args.size, Some(NamedSize::Tiny)) { 100 } else { 900 })
 }
 
 /// Prints the table and the sentence; fails if the sentence is a bad one.
-fn conclude(entries: &[Entry], results: &[Measurement], greeted: std::io::Result<()>) -> Result<(), Failure> {
-    let wrong: Vec<String> = entries
-        .iter()
-        .zip(results)
-        .filter_map(|(entry, result)| Some(format!("{}: {}", entry.app.name, result.verdict.as_ref().err()?)))
-        .collect();
+fn conclude(
+    entries: &[Entry],
+    results: &[Measurement],
+    changed: &Result<(), Failure>,
+    greeted: std::io::Result<()>,
+) -> Result<(), Failure> {
+    let wrong = entries.iter().zip(results).filter_map(|(entry, result)| {
+        Some(format!("{}: {}", entry.app.name, result.verdict.as_ref().err()?))
+    });
+    let changed = changed.as_ref().err().and_then(Failure::wrong);
+    let wrong: Vec<String> = wrong.chain(changed.map(str::to_owned)).collect();
     let mut table = table(entries, results);
     table.extend(contention::remark(waiting_share(results)).map(|remark| format!("\n{remark}\n")));
     if wrong.is_empty() {

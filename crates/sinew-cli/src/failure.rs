@@ -25,6 +25,14 @@ impl Failure {
         Self::Usage(why.to_string())
     }
 
+    /// Which answer was wrong, if that is it.
+    pub(crate) fn wrong(&self) -> Option<&str> {
+        match self {
+            Self::Wrong(why) => Some(why),
+            _ => None,
+        }
+    }
+
     /// Says so on standard error, in one line, and answers the exit status.
     ///
     /// A reader that has seen enough (`sinew topo | head -1`) is no failure.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `args` | what may be written on the command line |
 //! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
+//! | `timeline` | the demo's loop that is changed while it runs |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
 //! | `trace` | the timeline that `--trace` writes |
@@ -40,6 +41,7 @@ mod run;
 mod sim;
 mod suggest;
 mod table;
+mod timeline;
 mod topo;
 mod trace;
 mod worklist;

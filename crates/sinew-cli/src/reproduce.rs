@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use sinew::Pool;
+use sinew_reproduce::config::{self, Queued};
 use sinew_reproduce::runner::{Step, describe};
 use sinew_reproduce::{Experiment, Failure as Failed, Origin, Outcome, Setting, all, find, reproduce};
 
@@ -14,25 +15,37 @@ use crate::suggest::unknown;
 use crate::table::Table;
 
 pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
-    let experiments = chosen(args.experiment.as_deref())?;
     if args.list {
-        return list(&experiments);
+        return list(&chosen(args.experiment.as_deref())?);
     }
     let origin = Origin::here(command_line());
-    let usual = setting(args, origin.processors);
+    let queue = queue(args, origin.processors)?;
     // Said before anything is run, rather than of each case.
-    Pool::builder().threads(usual.most_workers()).build().map_err(Failure::usage)?;
+    let most = queue.iter().map(|queued| queued.setting.most_workers()).max().unwrap_or(1);
+    Pool::builder().threads(most).build().map_err(Failure::usage)?;
     let mut wrong = Vec::new();
-    for experiment in experiments {
-        let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
-        let setting = Setting { repeat, ..usual.clone() };
-        wrong.extend(print(one(experiment, &setting, &origin, &args.out)?)?);
+    for Queued { experiment, setting, out } in queue {
+        wrong.extend(print(one(experiment, &setting, &origin, &out)?)?);
     }
     if wrong.is_empty() {
         Ok(())
     } else {
         Err(Failure::Wrong(format!("wrong answers: {}", wrong.join("; "))))
     }
+}
+
+/// What is to be run: what the file lists, or what the command line says.
+fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure> {
+    if let Some(file) = &args.config {
+        return Ok(config::read(file, processors)?);
+    }
+    let usual =
+        Setting { seed: args.seed, ..Setting::new(args.size.into(), processors).workers(&args.threads) };
+    let queued = |experiment: &'static dyn Experiment| {
+        let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
+        Queued { experiment, setting: Setting { repeat, ..usual.clone() }, out: args.out.clone() }
+    };
+    Ok(chosen(args.experiment.as_deref())?.into_iter().map(queued).collect())
 }
 
 /// The one that is named, or all.
@@ -49,15 +62,6 @@ fn list(experiments: &[&dyn Experiment]) -> Result<(), Failure> {
         table.row(vec![about.name.into(), about.title.into(), about.source.into()]);
     }
     Ok(output::print(&table.render())?)
-}
-
-fn setting(args: &ReproduceArgs, processors: usize) -> Setting {
-    let usual = Setting::new(args.size.into(), processors);
-    let mut threads = if args.threads.is_empty() { usual.threads } else { args.threads.clone() };
-    threads.push(1);
-    threads.sort_unstable();
-    threads.dedup();
-    Setting { threads, seed: args.seed, ..usual }
 }
 
 /// Runs one, with its progress on standard error.

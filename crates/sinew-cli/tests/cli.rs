@@ -72,6 +72,12 @@ fn the_demo_shows_every_application_and_says_that_all_answers_are_right() {
         assert!(progress.contains(&format!("[{}/{count}] {name} ", at + 1)), "{name}: {progress}");
     }
     assert!(!progress.contains('\x1b'), "plain lines where there is no terminal: {progress:?}");
+    for part in
+        ["A loop that is changed while it runs:", "  worker 0   ", "    1 1 thread\n", "answers are right"]
+    {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(!table.contains('\x1b'), "a plain timeline where there is no terminal: {table:?}");
 }
 
 #[test]

@@ -114,6 +114,32 @@ fn impossible_settings_are_refused_before_anything_runs() {
     }
 }
 
+/// Would miss: an entry of the file that is left out or run under another's conditions, and a file that is half obeyed.
+#[test]
+fn experiments_are_queued_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("queue.toml");
+    let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+    let entry = "[[experiment]]\nname = \"plastic-metrics\"\n";
+    let text = format!(
+        "[defaults]\nsize = \"quick\"\nout = {here:?}\n{entry}{entry}threads = [2]\nseed = 5\nout = {there:?}\n"
+    );
+    fs::write(&file, &text).unwrap();
+    let path = file.to_str().unwrap();
+    let output = sinew(&["--config", path]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    assert_eq!(meta(&there.join("plastic-metrics"))["seed"], 5);
+    assert_eq!(meta(&here.join("plastic-metrics"))["seed"], 1);
+
+    fs::write(&file, text.replace("seed", "sead")).unwrap();
+    let message = refused(&sinew(&["--config", path]).output().unwrap(), 2);
+    assert!(message.contains("queue.toml") && message.contains("`sead`"), "{message}");
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stderr)
+}
+
 /// Would miss: somebody's file or folder overwritten, or a run whose results nobody can keep.
 #[test]
 fn a_place_that_cannot_hold_results_is_named() {

@@ -1,6 +1,6 @@
 //! The handle by which loops are changed while they run.
 //!
-//! A [`Control`] holds wishes: a number of threads, a schedule, an early end. Whoever works on a loop that follows it looks at one word between two
+//! A [`Control`] holds wishes: a number of threads, a mapping, a schedule, an early end. Whoever works on a loop that follows it looks at one word between two
 //! slices of work, and reads the wishes only when that word has changed. So nobody is stopped for a change, and a loop pays a load of a line that
 //! nobody writes. How the wishes are followed is told in `loops::controlled`.
 //!
@@ -25,6 +25,9 @@ use sinew_policy::chunk::Schedule;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
+use sinew_topology::{Mapping, MappingError};
+
+use crate::lodging::{Pinning, Places};
 
 pub use course::{Course, Working};
 use watcher::Watcher;
@@ -39,7 +42,7 @@ const WATCHED: u64 = 2;
 /// In the version: one change.
 const CHANGE: u64 = 4;
 
-/// A handle to change loops while they run: how many threads, which schedule, whether to go on at all.
+/// A handle to change loops while they run: how many threads, on which processors, which schedule, whether to go on at all.
 ///
 /// Any thread may use it at any time, also one that works on the loop. A change takes effect at the next safe point of each participant: between two
 /// slices of work, which are cut to about 50 µs (or one item, if that takes longer). Nobody is stopped, and no item is visited twice.
@@ -64,6 +67,7 @@ pub struct Control {
 struct State {
     version: CachePadded<AtomicU64>,
     wishes: Mutex<Wishes>,
+    places: Places,
     /// The latest version that somebody works under.
     followed: AtomicU64,
     total: AtomicU64,
@@ -74,14 +78,15 @@ struct State {
 }
 
 /// What is wished. `None`: as the loop itself has it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
     pub(crate) threads: Option<usize>,
     pub(crate) schedule: Option<Schedule>,
+    pub(crate) pinning: Option<Arc<Pinning>>,
 }
 
 /// What [`Control::snapshot`] answers.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// Items of all loops that have begun under the control; with nested loops, of the outer and the inner ones.
@@ -96,6 +101,8 @@ pub struct Snapshot {
     pub threads: Option<usize>,
     /// The schedule wished, if any.
     pub schedule: Option<Schedule>,
+    /// The mapping wished, if any.
+    pub mapping: Option<Mapping>,
     /// How many changes there have been.
     pub changes: u64,
     /// How many of them participants work under already.
@@ -143,6 +150,37 @@ impl Control {
         }
     }
 
+    /// Where the threads run while they work on the loops, in place of the pool's mapping; see [`Pool::set_mapping`](crate::Pool::set_mapping).
+    ///
+    /// The participant of rank *i* goes to the *i*-th processor of the mapping; where several loops run at once, to the first that no other thread of them has. A
+    /// thread that is done with the loop goes back to where the pool has it, or the loop around. Guests, such as a caller from outside, stay where they
+    /// are.
+    ///
+    /// # Errors
+    ///
+    /// [`MappingError`] if the mapping names a processor that this process may not use; everything stays as it was.
+    ///
+    /// # Cost
+    ///
+    /// A system call, and some 100 µs more ten times a second at most, to read the limits of the process's control groups: a CPU that was taken away since then
+    /// is not noticed, and its threads run elsewhere. A thread moves within one or two system calls.
+    ///
+    /// ```
+    /// use sinew_core::{Control, Mapping};
+    ///
+    /// let control = Control::new();
+    /// control.set_mapping(&Mapping::Compact)?;
+    /// let error = control.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();
+    /// assert!(error.to_string().contains("CPU 123456"));
+    /// assert_eq!(control.snapshot().mapping, Some(Mapping::Compact));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
+        let pinning = Arc::new(Pinning::new(mapping)?);
+        self.wish(|wishes| wishes.pinning = Some(pinning));
+        Ok(())
+    }
+
     /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they were done. There is no way back.
     pub fn cancel(&self) {
         let _wishes = self.state.wishes.lock();
@@ -162,7 +200,7 @@ impl Control {
     /// A lock and some twenty loads, in lines that workers write.
     pub fn snapshot(&self) -> Snapshot {
         let State { followed, total, loops, working, done, .. } = &*self.state;
-        let (version, Wishes { threads, schedule }) = self.wishes();
+        let (version, Wishes { threads, schedule, pinning }) = self.wishes();
         let done: u64 = done.iter().map(|line| line.load(Ordering::Relaxed)).sum();
         let total = total.load(Ordering::Relaxed);
         Snapshot {
@@ -172,6 +210,7 @@ impl Control {
             working: working.load(Ordering::Relaxed),
             threads,
             schedule,
+            mapping: pinning.map(|pinning| pinning.mapping().clone()),
             changes: version / CHANGE,
             followed: followed.load(Ordering::Relaxed) / CHANGE,
             cancelled: is_cancelled(version),
@@ -224,7 +263,7 @@ impl Control {
 
     fn wish(&self, change: impl FnOnce(&mut Wishes)) {
         let mut wishes = self.state.wishes.lock();
-        let before = *wishes;
+        let before = wishes.clone();
         change(&mut wishes);
         if *wishes != before {
             self.state.version.fetch_add(CHANGE, Ordering::Relaxed);
@@ -240,14 +279,21 @@ impl Control {
     /// What is wished, and the version of it.
     pub(crate) fn wishes(&self) -> (u64, Wishes) {
         let wishes = self.state.wishes.lock();
-        (self.version(), *wishes)
+        (self.version(), wishes.clone())
     }
 
-    /// What is wished, for a participant that will follow it from now on.
-    pub(crate) fn follow(&self) -> (u64, Wishes) {
-        let (version, wishes) = self.wishes();
+    /// Somebody is about to work under this version.
+    pub(crate) fn is_followed(&self, version: u64) {
         self.state.followed.fetch_max(version, Ordering::Relaxed);
-        (version, wishes)
+    }
+
+    /// What tells this control from others.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
+    }
+
+    pub(crate) fn places(&self) -> &Places {
+        &self.state.places
     }
 
     /// A loop over `n` items begins.

@@ -37,6 +37,7 @@ mod join;
 mod latch;
 mod limit;
 pub mod locality;
+mod lodging;
 pub mod loops;
 mod names;
 pub mod open;

@@ -17,7 +17,7 @@
 //! # Cost
 //!
 //! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its process reads them at most ten times a second,
-//! by a worker that has nothing else to do.
+//! by a worker that has nothing else to do, or that works on a loop with a control.
 
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
@@ -34,6 +34,8 @@ const LOOK_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Limit {
     workers: AtomicUsize,
+    /// The number that was asked for, which may be less than the pool needs to serve callers: loops keep to it.
+    asked: AtomicUsize,
     follows: bool,
     next_look_ns: AtomicU64,
 }
@@ -41,7 +43,20 @@ pub(crate) struct Limit {
 impl Limit {
     /// No limit; `follows` if affinity, cpuset and quota set it from time to time.
     pub(crate) fn new(follows: bool) -> Self {
-        Self { workers: AtomicUsize::new(usize::MAX), follows, next_look_ns: AtomicU64::new(0) }
+        let [workers, asked] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
+        Self { workers, asked, follows, next_look_ns: AtomicU64::new(0) }
+    }
+
+    /// How many may take part in a loop. At least 1.
+    #[inline]
+    pub(crate) fn asked(&self) -> usize {
+        // Relaxed: nothing is published by it.
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether affinity, cpuset and quota set the limit.
+    pub(crate) fn follows(&self) -> bool {
+        self.follows
     }
 
     pub(crate) fn get(&self) -> usize {
@@ -68,6 +83,8 @@ impl Inner {
     /// Lets `workers` of the pool's workers work, from their next task on. Answers how many that are: no fewer than leave a thread (L1), no more than
     /// there are seats.
     pub(crate) fn set_limit(&self, workers: usize) -> usize {
+        // Relaxed: see `asked`.
+        self.limit.asked.store(workers.max(1), Ordering::Relaxed);
         let fewest = (self.threaded_seats().start + 1).min(self.seats.len());
         let workers = workers.clamp(fewest, self.seats.len());
         // AcqRel: M8.

@@ -24,6 +24,7 @@ use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current_thread};
 
 use crate::builder::machine;
+use crate::lodging::Lodging;
 use crate::pool::Pool;
 use crate::stack::reason;
 use crate::worker::Worker;
@@ -58,6 +59,26 @@ impl Berths {
 pub(crate) struct Berth {
     followed: usize,
     pinned: Option<Pinned>,
+    /// What it is pinned to, if it could be.
+    at: Option<CpuSet>,
+    /// By the loops that its worker is in; the last one decides.
+    pub(crate) lodgings: Vec<Lodging>,
+}
+
+impl Berth {
+    /// Moves the calling thread. One that cannot be pinned (a mask that shrank) works where it is.
+    fn settle(&mut self, wanted: Option<CpuSet>) {
+        // The threads of a model are none of the system's.
+        if self.at == wanted || cfg!(any(loom, shuttle)) {
+            return;
+        }
+        self.at.clone_from(&wanted);
+        match (wanted, &mut self.pinned) {
+            (None, pinned) => *pinned = None,
+            (Some(cpus), Some(pinned)) => drop(pinned.move_to(&cpus)),
+            (Some(cpus), pinned) => *pinned = pin_current_thread(&cpus).ok(),
+        }
+    }
 }
 
 impl Worker {
@@ -77,17 +98,23 @@ impl Worker {
         }
     }
 
-    /// A thread that cannot be pinned (a mask that shrank) works where it is.
+    /// Whether the calling thread is the seat's for good, on a pool whose threads can be pinned at all.
+    pub(crate) fn can_be_pinned(&self) -> bool {
+        self.pool().pins && self.pool().threaded_seats().contains(&self.index())
+    }
+
     #[cold]
     fn move_cold(&self, version: usize) {
-        let wanted = self.pool().berths.now.lock().1[self.index()].clone();
+        self.own.berth.borrow_mut().followed = version;
+        self.settle();
+    }
+
+    /// Moves the calling thread to where the innermost loop that says something has it, or else the pool.
+    pub(crate) fn settle(&self) {
+        let pools = self.pool().berths.now.lock().1[self.index()].clone();
         let mut berth = self.own.berth.borrow_mut();
-        berth.followed = version;
-        match (wanted, &mut berth.pinned) {
-            (None, pinned) => *pinned = None,
-            (Some(cpus), Some(pinned)) => drop(pinned.move_to(&cpus)),
-            (Some(cpus), pinned) => *pinned = pin_current_thread(&cpus).ok(),
-        }
+        let wanted = berth.lodgings.last().map_or(pools, Lodging::pin);
+        berth.settle(wanted);
     }
 
     /// The thread leaves the seat, and runs where it did before.

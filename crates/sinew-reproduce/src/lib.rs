@@ -24,25 +24,28 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `experiment` | what an experiment is |
+//! | [`config`] | several experiments, queued from a file |
 //! | `setting`, `origin` | under which conditions it is run, and on which machine |
 //! | `runner`, `results`, `statistics` | how it is run, and what may be asked about what came out |
 //! | `report/` | tables, plots, and the whole as text |
 //! | `folder`, `session` | what lies on disk, and when it is written |
 //! | `paper/` | the publications' values |
 //! | `common/` | what experiments share: applications and pools |
-//! | `wool/`, `thesis/`, `queues/`, `openskel/` | the experiments, a folder a publication |
+//! | `wool/`, `thesis/`, `queues/`, `openskel/`, `plastic/` | the experiments, a folder a publication |
 //!
 //! # Not handled
 //!
 //! Printing, and the command line: that is the command's part.
 
 mod common;
+pub mod config;
 pub mod experiment;
 mod failure;
 mod folder;
 mod openskel;
 mod origin;
 pub mod paper;
+mod plastic;
 mod queues;
 pub mod report;
 mod results;
@@ -62,7 +65,7 @@ pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 13] = [
+static EXPERIMENTS: [&dyn Experiment; 18] = [
     &wool::Table1,
     &wool::Speedup,
     &wool::Breakdown,
@@ -76,6 +79,11 @@ static EXPERIMENTS: [&dyn Experiment; 13] = [
     &openskel::Combined,
     &openskel::Thresholds,
     &openskel::TunersPath,
+    &plastic::Metrics,
+    &plastic::Performance,
+    &plastic::Switching,
+    &plastic::Schedules,
+    &plastic::Access,
 ];
 
 /// All experiments, in the order in which they are listed.

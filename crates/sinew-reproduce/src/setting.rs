@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+
 /// How large an experiment to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// Everything once round in some seconds: shows that it works, its figures mean little.
     Quick,
@@ -48,6 +51,18 @@ impl Setting {
     /// Everything at its default, on a machine on which this process may use `processors`.
     pub fn new(scale: Scale, processors: usize) -> Self {
         Self { scale, threads: worker_counts(processors), repeat: scale.pick(1, 5, 5), seed: 1 }
+    }
+
+    /// The same with these numbers of workers and 1, if there are any.
+    #[must_use]
+    pub fn workers(self, counts: &[usize]) -> Self {
+        if counts.is_empty() {
+            return self;
+        }
+        let mut threads = [counts, &[1]].concat();
+        threads.sort_unstable();
+        threads.dedup();
+        Self { threads, ..self }
     }
 
     /// The largest number of workers.

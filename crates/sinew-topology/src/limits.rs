@@ -51,6 +51,21 @@ impl Limits {
         Self { quota_from, warnings, ..Self::new(affinity, cpuset, quota) }
     }
 
+    /// The same with the affinity mask that the calling thread has now: see [`read`](Self::read).
+    ///
+    /// # Cost
+    ///
+    /// One system call.
+    pub fn with_affinity_of_caller(self) -> Self {
+        match pin::affinity() {
+            Ok(affinity) if affinity != self.affinity => {
+                let Self { quota_from, warnings, .. } = self;
+                Self { quota_from, warnings, ..Self::new(affinity, self.cpuset, self.quota) }
+            }
+            _ => self,
+        }
+    }
+
     /// Limits as given.
     pub fn new(affinity: CpuSet, cpuset: Option<CpuSet>, quota: Option<Quota>) -> Self {
         let both = cpuset.as_ref().map(|cpuset| affinity.intersection(cpuset));

@@ -26,6 +26,18 @@ fn only_warning(limits: &Limits) -> String {
     warning.to_string()
 }
 
+/// Would miss: limits of control groups that are forgotten, or a mask that is not the caller's.
+#[test]
+fn the_affinity_mask_is_read_anew_and_the_rest_kept() {
+    let mask = Limits::read().affinity().clone();
+    let root = Root::new();
+    root.process("0::/\n", V2).write("sys/fs/cgroup/cpu.max", "150000 100000\n");
+    let limits = Limits::from_cgroups(root.path(), CpuSet::from_iter([4_000]));
+    let now = limits.clone().with_affinity_of_caller();
+    assert_eq!((now.affinity(), now.allowed()), (&mask, &mask));
+    assert_eq!((now.quota(), now.quota_from()), (limits.quota(), limits.quota_from()));
+}
+
 #[test]
 fn a_small_virtual_machine_limits_nothing() {
     let limits = read(&fake::small_vm(), 2);

@@ -54,7 +54,7 @@ impl<'m, I: Items> Over<'m, I> {
 #[derive(Debug, Clone, Copy)]
 #[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
 pub struct Controlled<'c, I> {
-    over: Over<'c, I>,
+    pub(crate) over: Over<'c, I>,
 }
 
 #[expect(clippy::missing_errors_doc, reason = "they are all the same, and told at the type")]

@@ -68,6 +68,7 @@
 //! | `controlled` | the same, changed while they run: [`Control`] |
 //! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
 //! | `stencil` | [`stencil`]: grids whose elements follow from what lies around them |
+//! | `metered` | what each thread of a loop did with its time |
 //! | `sort` | [`sort`](Over::sort) and its variants |
 //! | `divide` | [`divide_and_conquer`], also [under a control](divide_and_conquer_under) |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
@@ -78,6 +79,7 @@ mod blocks;
 mod controlled;
 mod divide;
 mod fold;
+mod metered;
 mod over;
 mod pipeline;
 mod sort;
@@ -87,6 +89,7 @@ pub mod worklist;
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
 pub use controlled::{Controlled, ControlledBlocks};
 pub use divide::{Step, divide_and_conquer, divide_and_conquer_under};
+pub use metered::{ControlledMetered, Metered};
 pub use over::{Over, over};
 pub use pipeline::{ControlledPipeline, Pipeline, farm, pipeline};
 pub use sinew_core::data::{
@@ -95,7 +98,7 @@ pub use sinew_core::data::{
 };
 pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
-pub use sinew_core::loops::Edge;
+pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Cancelled, Control, Counters, Course, Pool, Profile, Scope, ScopeBuilder, Snapshot,

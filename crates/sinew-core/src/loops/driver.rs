@@ -18,6 +18,7 @@
 use super::auto::{Site, Trial, Watch};
 use super::controlled::{self, Chunks};
 use super::ending::Ending;
+use super::meter::Meter;
 use super::split::split;
 use crate::source::{LoopMemory, Source};
 use crate::{Cancelled, Control, Worker};
@@ -40,11 +41,20 @@ pub struct Options<'m> {
     pub control: Option<&'m Control>,
     /// Where the loop is called, for the schedule that makes use of it.
     pub site: Option<Site>,
+    /// Where to note what each thread does. Only loops with a control are measured.
+    pub meter: Option<&'m Meter>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { schedule: Schedule::default(), threads: usize::MAX, memory: None, control: None, site: None }
+        Self {
+            schedule: Schedule::default(),
+            threads: usize::MAX,
+            memory: None,
+            control: None,
+            site: None,
+            meter: None,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function for each item, `collect`
 //! writes an output, `fold` combines in order, `scan` does both. All of them leave the fan-out to the `driver`, or to `split` where
-//! ranges are cut in halves that become arms of joins, and panics and early ends to `ending`. `blocks` are loops over two
+//! ranges are cut in halves that become arms of joins, and panics and early ends to `ending`. `meter` measures what each thread does. `blocks` are loops over two
 //! or more dimensions, `sweep` are stencils.
 //!
 //! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop asks for each index
@@ -17,6 +17,7 @@ mod controlled;
 mod driver;
 pub(crate) mod ending;
 mod fold;
+mod meter;
 mod phases;
 mod scan;
 #[cfg(all(test, shuttle))]
@@ -30,6 +31,7 @@ pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
 pub use driver::Options;
 pub use fold::fold;
+pub use meter::{LoopMetrics, Meter, ThreadMetrics};
 pub use scan::{Kind, scan};
 pub use sweep::{Edge, Sweeps, sweeps};
 pub(crate) use visit::FirstError;

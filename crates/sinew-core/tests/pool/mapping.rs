@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
 
 use sinew_core::loops::{Options, for_each};
-use sinew_core::{Mapping, Pool};
+use sinew_core::{Control, Mapping, Pool};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::full_pool;
@@ -92,4 +92,80 @@ fn a_worker_moves_between_two_chunks_of_a_loop() {
         // An item may have begun before its worker could look up.
         assert!(is_first || [a, b].iter().any(|cpu| *mask == cpu.to_string()), "on {mask}");
     }
+}
+
+/// A loop of two participants that follows `control`; both are in it while `item` is called with 0 and 1, and the masks of all calls come back.
+fn controlled(pool: &Pool, control: &Control, item: impl Fn(usize) + Sync) -> Vec<(usize, String)> {
+    let (both, masks) = (Barrier::new(2), Mutex::new(Vec::new()));
+    let schedule = Schedule::Dynamic { chunk: 1 };
+    let options = Options { schedule, control: Some(control), ..Options::default() };
+    let body = |number: usize| {
+        if number < 2 {
+            both.wait();
+        }
+        masks.lock().unwrap().push((number, mask().unwrap()));
+        item(number);
+    };
+    pool.install(|w| for_each(w, 0..200_usize, &options, body)).unwrap();
+    masks.into_inner().unwrap()
+}
+
+/// Would miss: participants that share a processor of the mapping or keep it afterwards, and a change that waits for the end of the loop.
+#[test]
+fn a_control_places_the_threads_of_its_loop_and_lets_them_go() {
+    let Some([a, b]) = two_cpus() else { return };
+    let (pool, control) = (full_pool(2), Control::new());
+    pool.set_mapping(&Mapping::Explicit(vec![b, a])).unwrap();
+    let before = masks(&pool).unwrap();
+    control.set_mapping(&Mapping::Explicit(vec![a, b])).unwrap();
+    let begun = controlled(&pool, &control, |_| ());
+    let mut first: Vec<_> = begun.iter().filter(|(number, _)| *number < 2).map(|(_, mask)| mask).collect();
+    first.sort_unstable();
+    let mut both = [a, b].map(|cpu| cpu.to_string());
+    both.sort_unstable();
+    assert_eq!(first, both.iter().collect::<Vec<_>>());
+    assert_eq!(masks(&pool).unwrap(), before);
+
+    // All on one processor, from the next slice of each on.
+    let changed = AtomicBool::new(false);
+    let late = Mutex::new(Vec::new());
+    controlled(&pool, &control, |number| {
+        if changed.load(Ordering::Acquire) {
+            late.lock().unwrap().push((std::thread::current().id(), mask().unwrap()));
+        }
+        if number == 20 {
+            control.set_mapping(&Mapping::Explicit(vec![b])).unwrap();
+            changed.store(true, Ordering::Release);
+        }
+    });
+    let late = late.into_inner().unwrap();
+    for (place, (thread, mask)) in late.iter().enumerate() {
+        let is_first = !late[..place].iter().any(|(earlier, _)| earlier == thread);
+        assert!(is_first || *mask == b.to_string(), "on {mask}");
+    }
+    assert_eq!(masks(&pool).unwrap(), before);
+    assert_eq!(control.snapshot().mapping, Some(Mapping::Explicit(vec![b])));
+}
+
+/// Would miss: an inner loop whose participant takes another place than the outer one gave its thread, and one that is not put back.
+#[test]
+fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
+    let Some([a, b]) = two_cpus() else { return };
+    let (pool, control, inner) = (full_pool(2), Control::new(), Control::new());
+    control.set_mapping(&Mapping::Explicit(vec![a, b])).unwrap();
+    inner.set_threads(1);
+    inner.set_mapping(&Mapping::None).unwrap();
+    let nested = |control: &Control| {
+        let seen = Mutex::new(Vec::new());
+        let options = Options { control: Some(control), ..Options::default() };
+        let body = |_| seen.lock().unwrap().push((std::thread::current().id(), mask().unwrap()));
+        sinew_core::run(|w| for_each(w, 0..1_usize, &options, body)).unwrap();
+        seen.into_inner().unwrap()
+    };
+    controlled(&pool, &control, |_| {
+        let here = (std::thread::current().id(), mask().unwrap());
+        assert_eq!(nested(&control), std::slice::from_ref(&here));
+        assert_ne!(nested(&inner)[0].1, here.1, "let go by the inner control");
+        assert_eq!(mask().unwrap(), here.1);
+    });
 }

@@ -3,6 +3,7 @@
 //! Values that only a picture shows are not here: nobody can read them off exactly.
 
 pub mod openskel;
+pub mod plastic;
 pub mod queues;
 pub mod thesis;
 pub mod wool;

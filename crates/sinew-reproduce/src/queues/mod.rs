@@ -15,6 +15,7 @@ mod figures;
 mod routes;
 mod table1;
 
+pub(crate) use bench::pinned_pool;
 pub(crate) use figures::Figures;
 pub(crate) use table1::Table1;
 

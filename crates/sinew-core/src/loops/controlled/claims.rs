@@ -4,6 +4,8 @@ use super::super::ending::Ending;
 use super::plan::{Epoch, Plan, Terms};
 use crate::Control;
 use crate::control::{Wishes, is_cancelled};
+use crate::limit::Limit;
+use crate::lodging::Pinning;
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 /// What the participants of a loop share.
 pub(super) struct Shared<'c> {
     pub(super) control: &'c Control,
+    /// The pool's own limit on its workers, which may change as well.
+    pub(super) limit: &'c Limit,
     /// What the loop itself has for wishes that there are not.
     pub(super) own: Terms,
     /// The schedule of those who leave the choice.
@@ -28,8 +32,9 @@ impl Shared<'_> {
         self.ending.is_near() || self.plan.lock().is_over()
     }
 
-    fn terms(&self, wishes: Wishes) -> Terms {
-        self.own.wished(self.workers, wishes).resolved(self.auto)
+    /// What is in force by these wishes when the pool leaves so many workers to loops.
+    fn terms(&self, wishes: &Wishes, limit: usize) -> Terms {
+        self.own.wished(self.workers.min(limit), wishes).resolved(self.auto)
     }
 }
 
@@ -45,6 +50,10 @@ pub(super) struct Claims<'c> {
     seat: usize,
     /// The version of the wishes that are followed.
     seen: u64,
+    /// The pool's limit that is followed.
+    limit: usize,
+    /// Where the control has its threads, if it says so.
+    pinning: Option<Arc<Pinning>>,
     epoch: Arc<Epoch>,
     /// Places that are claimed and not run.
     claimed: Range<usize>,
@@ -52,6 +61,8 @@ pub(super) struct Claims<'c> {
     chunks: u64,
     done: usize,
     since_ns: u64,
+    /// Time spent waiting for others: for the plan, and for an owner that is as good as done.
+    blocked_ns: u64,
 }
 
 impl<'c> Claims<'c> {
@@ -62,12 +73,14 @@ impl<'c> Claims<'c> {
         worker: usize,
         rank: usize,
     ) -> Option<Self> {
+        let came_ns = now_ns();
         let mut plan = shared.plan.lock();
-        let (version, wishes) = shared.control.follow();
+        let limit = shared.limit.asked();
+        let (version, wishes) = shared.control.wishes();
         if is_cancelled(version) {
             shared.ending.stop();
         }
-        let terms = shared.terms(wishes);
+        let terms = shared.terms(&wishes, limit);
         let seat = terms.seat(shared.workers, worker, rank);
         plan.follow(terms, seat);
         if rank >= terms.threads || shared.ending.is_near() {
@@ -76,7 +89,7 @@ impl<'c> Claims<'c> {
         }
         let epoch = plan.epoch();
         drop(plan);
-        let (since_ns, claimed) = (now_ns(), 0..0);
+        let since_ns = now_ns();
         Some(Self {
             shared,
             hire,
@@ -85,11 +98,14 @@ impl<'c> Claims<'c> {
             is_seated: true,
             seat,
             seen: version,
+            limit,
+            pinning: wishes.pinning,
             epoch,
-            claimed,
+            claimed: 0..0,
             chunks: 0,
             done: 0,
             since_ns,
+            blocked_ns: since_ns - came_ns,
         })
     }
 
@@ -99,7 +115,7 @@ impl<'c> Claims<'c> {
         if self.shared.ending.is_near() {
             return None;
         }
-        if self.shared.control.version() != self.seen && !self.follow_cold() {
+        if self.is_behind() && !self.follow_cold() {
             return None;
         }
         if self.claimed.is_empty() && !self.claim() {
@@ -108,6 +124,23 @@ impl<'c> Claims<'c> {
         let range = self.epoch.rest.first(&self.claimed, most);
         self.claimed.start += range.len();
         Some((range, !self.claimed.is_empty()))
+    }
+
+    /// Whether something is wished, or the pool's limit is, that is not followed yet.
+    #[inline]
+    fn is_behind(&self) -> bool {
+        self.shared.control.version() != self.seen || self.shared.limit.asked() != self.limit
+    }
+
+    /// The version of the wishes that are followed.
+    #[inline]
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Where the threads are to be by that version, if it says so.
+    pub(super) fn pinning(&self) -> Option<&Arc<Pinning>> {
+        self.pinning.as_ref()
     }
 
     /// So many iterations have been run.
@@ -120,6 +153,10 @@ impl<'c> Claims<'c> {
 
     pub(super) fn stop(&self) {
         self.shared.ending.stop();
+    }
+
+    pub(super) fn blocked_ns(&self) -> u64 {
+        self.blocked_ns
     }
 
     pub(super) fn done(&self) -> usize {
@@ -160,6 +197,7 @@ impl<'c> Claims<'c> {
         while now_ns() - now < patience_ns {
             spin_loop();
         }
+        self.blocked_ns += now_ns() - now;
         let Some(places) = source.steal(self.seat) else { return false };
         self.chunks += 1;
         self.claimed = places;
@@ -172,7 +210,9 @@ impl<'c> Claims<'c> {
     /// Goes on where something is left, or leaves.
     #[cold]
     fn move_on_cold(&mut self) -> bool {
+        let came_ns = now_ns();
         let mut plan = self.shared.plan.lock();
+        self.blocked_ns += now_ns() - came_ns;
         if !self.agree(&mut plan) {
             return false;
         }
@@ -193,24 +233,26 @@ impl<'c> Claims<'c> {
     fn follow_cold(&mut self) -> bool {
         // Whoever holds the lock is about to close the source; meanwhile it can be claimed from.
         let Some(mut plan) = self.shared.plan.try_lock() else { return true };
-        if !self.agree(&mut plan) {
-            return false;
-        }
+        let stays = self.agree(&mut plan);
         drop(plan);
+        // Also for the rank that a surplus worker has left.
         (self.hire)();
-        true
+        stays
     }
 
     /// Brings the plan and this participant to what is wished now. False if it has to leave.
     fn agree(&mut self, plan: &mut Plan) -> bool {
-        let (version, wishes) = self.shared.control.follow();
+        let limit = self.shared.limit.asked();
+        let (version, wishes) = self.shared.control.wishes();
+        let was_lowered = limit < std::mem::replace(&mut self.limit, limit);
         self.seen = version;
         if is_cancelled(version) {
             self.stop();
             return false;
         }
-        let terms = self.shared.terms(wishes);
-        let stays = self.rank < terms.threads;
+        let terms = self.shared.terms(&wishes, limit);
+        self.pinning = wishes.pinning;
+        let stays = self.rank < terms.threads && !(was_lowered && self.is_surplus());
         if !stays || !plan.is_in_force(terms) || !plan.is_current(&self.epoch) {
             plan.give_back(&self.epoch, &mut self.claimed);
         }
@@ -221,6 +263,11 @@ impl<'c> Claims<'c> {
             self.move_to(plan.epoch());
         }
         stays
+    }
+
+    /// Whether another worker should have this rank, because this one is to stand down. The caller cannot.
+    fn is_surplus(&self) -> bool {
+        self.rank > 0 && self.worker >= self.shared.limit.get()
     }
 
     fn move_to(&mut self, epoch: Arc<Epoch>) {

@@ -3,7 +3,9 @@
 //! A loop with a [`Control`] is driven in another way than the others, which so pay nothing for it. Its participants have *ranks*: the caller is 0. Each
 //! asks for one slice of work after the other and looks at the version of the control's wishes in between; who finds it changed brings the loop's
 //! [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and puts another in its place. When the number of threads falls,
-//! those with the highest ranks leave; when it rises, whoever notices first calls others for the ranks that nobody has.
+//! those with the highest ranks leave; when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping moves each participant's thread
+//! before its next slice (`lodging`). The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity: while all workers are
+//! in the loop, nobody else would.
 //!
 //! # Invariants
 //!
@@ -18,7 +20,7 @@
 //!
 //! # Not handled
 //!
-//! A slice that is under way: it ends when its iterations do. A pool's own limit on its workers, which they follow between two tasks, as everywhere.
+//! A slice that is under way: it ends when its iterations do.
 
 mod chunks;
 mod claims;
@@ -36,6 +38,7 @@ pub(super) use chunks::Chunks;
 use super::auto::{self, Trial};
 use super::driver::Options;
 use super::ending::Ending;
+use super::meter::Meter;
 use crate::source::LoopMemory;
 use crate::{Cancelled, Control, Scope, Worker};
 use claims::Shared;
@@ -54,6 +57,7 @@ pub(super) struct Controlled<'r> {
     done: AtomicUsize,
     /// What the run adds to what is known, if the loop leaves the choice.
     trial: Option<Trial>,
+    meter: Option<&'r Meter>,
 }
 
 /// Runs `session` on several workers, for `0..n` in all.
@@ -68,7 +72,7 @@ pub(super) struct Controlled<'r> {
 pub(super) fn run(
     w: &Worker,
     n: usize,
-    options: &Options,
+    options: &Options<'_>,
     control: &Control,
     session: Session<'_>,
 ) -> Result<(), Cancelled> {
@@ -90,18 +94,25 @@ pub(super) fn run(
 }
 
 impl<'r> Controlled<'r> {
-    fn new(w: &Worker, n: usize, options: &Options, control: &'r Control, session: Session<'r>) -> Self {
+    fn new(
+        w: &'r Worker,
+        n: usize,
+        options: &Options<'r>,
+        control: &'r Control,
+        session: Session<'r>,
+    ) -> Self {
         let workers = w.max_workers();
         let own = Terms { threads: options.threads.clamp(1, workers), schedule: options.schedule };
-        let terms = own.wished(workers, control.wishes().1);
+        let limit = &w.pool().limit;
+        let terms = own.wished(workers.min(limit.asked()), &control.wishes().1);
         let leaves_the_choice = terms.schedule == Schedule::Auto;
         let trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
         let auto = trial.as_ref().map_or_else(|| auto::best(options, n, terms.threads), Trial::schedule);
         let terms = terms.resolved(auto);
         let first = terms.seat(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
-        let shared = Shared { control, own, auto, workers, plan, ending: Ending::default() };
-        Self { shared, session, done: AtomicUsize::new(0), trial }
+        let shared = Shared { control, limit, own, auto, workers, plan, ending: Ending::default() };
+        Self { shared, session, done: AtomicUsize::new(0), trial, meter: options.meter }
     }
 
     /// The caller's part, as the first to come.

@@ -6,6 +6,7 @@ use super::super::ending::Ending;
 use super::claims::{Claims, Shared};
 use super::plan::{Plan, Terms};
 use crate::Control;
+use crate::limit::Limit;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
@@ -14,13 +15,17 @@ use std::sync::Arc;
 
 const WORKERS: usize = 2;
 
-/// A loop without the pool around it. The control is the caller's frame's in the runtime, and leaked here.
+/// A loop without the pool around it. The control and the limit are the caller's frame's and the pool's in the runtime, and leaked here.
 fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     let control = Control::new();
     let own = Terms { threads: WORKERS, schedule };
     let plan = Mutex::new(Plan::new(n, WORKERS, own, 0, None));
     let held: &'static Control = Box::leak(Box::new(control.clone()));
-    (Arc::new(Shared { control: held, own, workers: WORKERS, plan, ending: Ending::default() }), control)
+    let limit = Box::leak(Box::new(Limit::new(false)));
+    (
+        Arc::new(Shared { control: held, limit, own, workers: WORKERS, plan, ending: Ending::default() }),
+        control,
+    )
 }
 
 /// One participant, as long as it is wanted and finds something.

@@ -38,8 +38,8 @@ pub(super) struct Terms {
 
 impl Terms {
     /// What is wished, and these where nothing is; never more threads than there are workers.
-    pub(super) fn wished(self, workers: usize, wishes: Wishes) -> Self {
-        let threads = wishes.threads.map_or(self.threads, |threads| threads.min(workers));
+    pub(super) fn wished(self, workers: usize, wishes: &Wishes) -> Self {
+        let threads = wishes.threads.unwrap_or(self.threads).min(workers);
         Self { threads, schedule: wishes.schedule.unwrap_or(self.schedule) }
     }
 

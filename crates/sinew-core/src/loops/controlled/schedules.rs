@@ -2,7 +2,7 @@
 
 use crate::loops::schedules::{SCHEDULES, explore_with};
 use crate::loops::{Options, for_each, map};
-use crate::{Cancelled, Control, Worker};
+use crate::{Cancelled, Control, Mapping, Worker};
 use shuttle::thread::{self, JoinHandle};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
@@ -17,10 +17,11 @@ struct Changers(Mutex<Vec<JoinHandle<()>>>);
 impl Changers {
     fn start(&self, control: &Control, number: usize) {
         let control = control.clone();
-        self.run(move || match number % 4 {
+        self.run(move || match number % 5 {
             0 => control.set_schedule(Schedule::Dynamic { chunk: 1 }),
             1 => control.set_threads(1),
             2 => control.set_schedule(Schedule::Stealing),
+            3 => control.set_mapping(&Mapping::Explicit(vec![2, 0, 1])).unwrap(),
             _ => control.set_threads(3),
         });
     }
@@ -37,13 +38,19 @@ impl Changers {
 
 const N: usize = 16;
 
+/// Would miss, at every end: a worker that is still in the loop, and a place that nobody gave back.
+fn assert_at_rest(control: &Control) {
+    assert_eq!(control.snapshot().working, 0);
+    assert!(control.places().all_free());
+}
+
 fn visit_once(w: &Worker, options: &Options) {
     let (control, changers) = (Control::new(), Changers::default());
     let options = Options { control: Some(&control), ..*options };
     let visits: [AtomicU32; N] = std::array::from_fn(|_| AtomicU32::new(0));
     let ended = for_each(w, 0..visits.len(), &options, |index| {
-        if index % 4 == 0 {
-            changers.start(&control, index / 4);
+        if index % 3 == 0 {
+            changers.start(&control, index / 3);
         }
         visits[index].fetch_add(1, Ordering::Relaxed);
         if index == N / 2 {
@@ -54,6 +61,7 @@ fn visit_once(w: &Worker, options: &Options) {
     assert_eq!(ended, Ok(()));
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1), "not each index once");
     assert_eq!(control.snapshot().done, N as u64);
+    assert_at_rest(&control);
 }
 
 /// Would miss: an index lost or repeated, a rank that nobody takes again, and a caller that returns while a participant is still at it.
@@ -71,6 +79,7 @@ fn shuttle_cancelled_loops_and_panics_end() {
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             for_each(w, 0..4_u8, &options, |index| {
                 control.set_threads(1 + usize::from(index) % 3);
+                control.set_mapping(&Mapping::Compact).unwrap();
                 if index == 2 {
                     std::panic::resume_unwind(Box::new(index));
                 }
@@ -90,7 +99,7 @@ fn shuttle_cancelled_loops_and_panics_end() {
             Err(Cancelled) => assert!(control.is_cancelled()),
         }
         canceller.join();
-        assert_eq!(control.snapshot().working, 0);
+        assert_at_rest(&control);
     });
 }
 
@@ -101,9 +110,10 @@ fn shuttle_nested_loops_follow_one_control() {
         let control = Control::new();
         let options = Options { control: Some(&control), ..*options };
         let sum = AtomicU32::new(0);
+        control.set_mapping(&Mapping::Scatter).unwrap();
         let changers = Changers::default();
         let ended = for_each(w, 0..3_u32, &options, |row| {
-            changers.start(&control, row as usize);
+            changers.start(&control, row as usize + 1);
             let add = |column| {
                 sum.fetch_add(3 * row + column, Ordering::Relaxed);
             };
@@ -111,6 +121,7 @@ fn shuttle_nested_loops_follow_one_control() {
         });
         changers.join();
         assert_eq!((ended, sum.load(Ordering::Relaxed)), (Ok(()), 36));
+        assert_at_rest(&control);
     });
 }
 

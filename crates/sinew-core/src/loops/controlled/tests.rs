@@ -1,11 +1,11 @@
 //! Every skeleton while its control is used: from its own bodies, and from another thread as fast as that can.
 //!
-//! `SINEW_STRESS_SECONDS` says for how long the second kind goes on (default: a second).
+//! `SINEW_STRESS_SECONDS` says for how long the second kind goes on (default: a second); with `SINEW_DEEP=1` there are at least a million changes.
 
 use crate::data::IntoItems;
-use crate::loops::{Kind, Options, fold, fold_blocks, for_each, map, scan, try_map};
+use crate::loops::{Kind, Meter, Options, fold, fold_blocks, for_each, map, scan, try_map};
 use crate::source::LoopMemory;
-use crate::{Cancelled, Control, Pool, Stopped, Worker};
+use crate::{Cancelled, Control, Mapping, Pool, Stopped, Worker};
 use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -31,11 +31,13 @@ const SCHEDULES: [Schedule; 10] = [
     Schedule::Adaptive { grain: 1 },
 ];
 
-/// A change of threads or schedule, or none.
+/// A change of threads, schedule or mapping, or none. Mappings, which take 100 µs, are rare.
 fn change(control: &Control, random: u64) {
-    match random % 4 {
-        0 => control.set_threads(1 + (random >> 8) as usize % (WORKERS + 2)),
-        1 => control.set_schedule(SCHEDULES[(random >> 8) as usize % SCHEDULES.len()]),
+    let which = (random >> 16) as usize;
+    match random % 64 {
+        0..16 => control.set_threads(1 + which % (WORKERS + 2)),
+        16..32 => control.set_schedule(SCHEDULES[which % SCHEDULES.len()]),
+        32 => control.set_mapping(&[Mapping::Compact, Mapping::None, Mapping::Scatter][which % 3]).unwrap(),
         _ => {}
     }
 }
@@ -69,6 +71,7 @@ impl Drop for Counted<'_> {
 fn assert_at_rest(control: &Control) {
     let at_rest = control.snapshot();
     assert_eq!((at_rest.loops, at_rest.working), (0, 0), "{at_rest:?}");
+    assert!(control.places().all_free(), "a place that nobody gave back");
 }
 
 /// The end of a loop over each item's visits: all of them exactly once, or, if it was cancelled, at most once.
@@ -261,6 +264,44 @@ fn a_new_schedule_hands_out_what_an_owner_holds() {
     assert_eq!(ended, Ok(()));
 }
 
+/// Would miss: a pool's limit that its loops do not keep to, or from which they do not come back.
+#[test]
+fn a_loop_keeps_to_the_limit_of_its_pool() {
+    let pool = Pool::builder().threads(3).build().unwrap();
+    let (control, inside, late) = (Control::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (here, helped) = (std::thread::current().id(), AtomicBool::new(false));
+    let lowered = AtomicBool::new(false);
+    let ended = pool.run(|w| {
+        for_each(w, 0..20_000_usize, &with(1, &control), |item| {
+            let others = inside.fetch_add(1, Ordering::AcqRel);
+            match item {
+                300 => {
+                    pool.set_workers(1);
+                    lowered.store(true, Ordering::Release);
+                }
+                10_000 => {
+                    lowered.store(false, Ordering::Release);
+                    helped.store(false, Ordering::Release);
+                    pool.set_workers(3);
+                }
+                _ if lowered.load(Ordering::Acquire) => {
+                    late.fetch_add(usize::from(others > 0), Ordering::Relaxed);
+                }
+                10_001.. if std::thread::current().id() != here => helped.store(true, Ordering::Release),
+                15_000.. => {
+                    while !helped.load(Ordering::Acquire) {
+                        std::thread::yield_now();
+                    }
+                }
+                _ => {}
+            }
+            inside.fetch_sub(1, Ordering::AcqRel);
+        })
+    });
+    assert_eq!(ended, Ok(()));
+    assert!(late.load(Ordering::Relaxed) <= 12, "{late:?} slices beside another's");
+}
+
 /// Would miss: a memory that a controlled loop takes and does not give back.
 #[test]
 fn a_loop_that_nobody_changes_teaches_its_memory() {
@@ -270,6 +311,24 @@ fn a_loop_that_nobody_changes_teaches_its_memory() {
         assert_eq!(POOL.run(|w| for_each(w, 0..5_000_usize, &options, |_| ())), Ok(()));
     }
     assert!(format!("{memory:?}").contains("Some"), "{memory:?}");
+}
+
+/// Would miss: a thread whose times do not add up, a task that nobody or two count, and time from before the loop.
+#[test]
+fn the_times_and_tasks_of_all_threads_add_up_whatever_is_changed() {
+    for seed in 0..20 {
+        let (control, meter) = (Control::new(), Meter::new(WORKERS));
+        let options = Options { meter: Some(&meter), ..with(seed % SCHEDULES.len(), &control) };
+        let ended = POOL
+            .run(|w| for_each(w, 0..2_000_usize, &options, |item| change_at(&control, seed as u64, item)));
+        let metrics = meter.read();
+        assert_eq!((ended, metrics.tasks()), (Ok(()), 2_000));
+        for thread in &metrics.threads {
+            assert_eq!(thread.run, thread.work + thread.overhead + thread.blocked);
+            assert!(thread.worker < WORKERS && thread.tasks <= 2_000);
+            assert!(thread.work.is_zero() == (thread.tasks == 0), "{thread:?}");
+        }
+    }
 }
 
 /// Uses `control` as fast as it can while `work` runs.
@@ -289,12 +348,12 @@ fn under_fire(seed: u64, control: &Control, work: impl FnOnce() + Send) {
     });
 }
 
-/// One loop of a random kind, which may be cancelled or panic.
+/// One loop of a random kind, which may be cancelled or panic, and may have loops within it.
 fn any_loop(w: &Worker, control: &Control, random: &mut fastrand::Rng) {
     let (n, options) = (random.usize(..4_000), with(random.usize(..SCHEDULES.len()), control));
     let alive = AtomicUsize::new(0);
     let end_at = (random.u32(..4) == 0).then(|| random.usize(..4_000));
-    let panics = random.bool();
+    let (panics, nests) = (random.bool(), random.u32(..4) == 0);
     let result = catch_unwind(AssertUnwindSafe(|| {
         let body = |item| {
             if end_at == Some(item) {
@@ -303,10 +362,12 @@ fn any_loop(w: &Worker, control: &Control, random: &mut fastrand::Rng) {
                 }
                 control.cancel();
             }
-            Counted::new(&alive, item)
+            let inner =
+                if nests && item % 64 == 0 { loop_within(&options, &alive, item % 300) } else { Vec::new() };
+            (Counted::new(&alive, item), inner)
         };
         map(w, 0..n, &options, body).map(|made| {
-            assert!(made.iter().map(|counted| counted.1).eq(0..n));
+            assert!(made.iter().map(|(counted, _)| counted.1).eq(0..n));
         })
     }));
     match result {
@@ -317,14 +378,28 @@ fn any_loop(w: &Worker, control: &Control, random: &mut fastrand::Rng) {
     assert_eq!(alive.load(Ordering::Relaxed), 0, "elements leaked, or were dropped twice");
 }
 
+/// A loop over `n` items inside another one, under the same control.
+fn loop_within<'c>(options: &Options<'_>, alive: &'c AtomicUsize, n: usize) -> Vec<Counted<'c>> {
+    let made = crate::run(|w| map(w, 0..n, options, |item| Counted::new(alive, item)));
+    let Ok(made) = made else { return Vec::new() };
+    assert!(made.iter().map(|counted| counted.1).eq(0..n));
+    made
+}
+
+/// For how long loops are changed: `SINEW_STRESS_SECONDS`, or a second; with `SINEW_DEEP` in any case until there were so many changes.
+fn keep_changing(began: Instant, changes: u64) -> bool {
+    let seconds =
+        std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let is_deep = std::env::var_os("SINEW_DEEP").is_some();
+    began.elapsed() < Duration::from_secs_f64(seconds) || (is_deep && changes < 1_000_000)
+}
+
 /// Would miss: a change between any two steps of a participant, under which an item is lost or repeated, or the loop does not end.
 #[test]
 fn loops_are_exact_while_another_thread_changes_them() {
-    let seconds =
-        std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let began = Instant::now();
     let (mut random, mut changes) = (fastrand::Rng::with_seed(6), 0);
-    while Instant::now() < end {
+    while keep_changing(began, changes) {
         let control = Control::new();
         let seed = random.u64(..);
         under_fire(seed, &control, || {

@@ -1,33 +1,49 @@
-//! Loops that are changed while they run: how soon a change takes effect, and what a control costs that nobody uses.
+//! How soon a change takes effect.
 //!
 //! A change counts as followed when the first chunk begins whose participant works under it and, where the number of threads has changed, when just so
-//! many work. The thread that makes the changes sleeps in between, and makes the next one when the last is followed.
+//! many work. The thread that makes the changes sleeps in between, and makes the next one when the last is followed. All of the pool's workers have threads of
+//! their own: guests are not pinned, and so would follow a mapping without moving.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, Pool, Schedule, over};
 use crate::statistics::quantile;
+use sinew::Mapping;
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
-use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
-/// Measures everything in this room.
+/// Slices are cut to this, unless a single item takes longer.
+const SLICE_NS: u64 = 50_000;
+
+/// What a change may take beyond the slice under way.
+const BEYOND_NS: u64 = 50_000;
+
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
-    let pool = Pool::builder().build().map_err(|error| error.to_string())?;
+    let pool = Pool::builder().guest_seat(false).build().map_err(|error| error.to_string())?;
     let mut lines = Vec::new();
     for (grain_ns, grain) in [(1_000, "1 µs"), (10_000, "10 µs"), (100_000, "100 µs")] {
-        for (kind, what) in [(Kind::Threads, "threads"), (Kind::Schedule, "schedule")] {
-            let what = format!("{what} changed, items of {grain}");
-            let line = Line::percentiles(what, delays(&pool, scale, grain_ns, kind));
-            lines.extend(line.map(|line| line.at_most("99 %", 1e6, "at most 1 ms in 99 %")));
+        for (kind, what) in
+            [(Kind::Threads, "threads"), (Kind::Schedule, "schedule"), (Kind::Mapping, "mapping")]
+        {
+            let delays = delays(&pool, scale, grain_ns, kind);
+            lines.extend(judge(format!("{what} changed, items of {grain}"), delays, grain_ns));
         }
     }
-    for (steps, items) in [(20, 100_000), (2_000, 1_000)] {
-        lines.extend(unused(&pool, scale, steps, items));
-    }
     Ok(lines)
+}
+
+/// All percentiles, and the median on a line of its own, as there is a bar for it too.
+fn judge(what: String, mut delays: Vec<f64>, grain_ns: u64) -> Vec<Line> {
+    delays.sort_by(f64::total_cmp);
+    let limit = (SLICE_NS.max(grain_ns) + BEYOND_NS) as f64;
+    let median = quantile(&delays, 0.5).map(|median| {
+        let line = Line::single(format!("{what}: usually"), "median", median, Unit::Ns);
+        line.at_most("median", limit, "at most a slice and 50 µs")
+    });
+    let all = Line::percentiles(what, delays).map(|line| line.at_most("99 %", 1e6, "at most 1 ms in 99 %"));
+    all.into_iter().chain(median).collect()
 }
 
 /// What is changed.
@@ -35,6 +51,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
 enum Kind {
     Threads,
     Schedule,
+    Mapping,
 }
 
 const SCHEDULES: [Schedule; 6] = [
@@ -45,6 +62,24 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Factoring { min: 1 },
     Schedule::Stealing,
 ];
+
+impl Kind {
+    fn change(self, control: &Control, random: usize) {
+        match self {
+            Self::Threads => {
+                control.set_threads(1 + random % thread::available_parallelism().map_or(1, usize::from));
+            }
+            Self::Schedule => control.set_schedule(SCHEDULES[random % SCHEDULES.len()]),
+            Self::Mapping => {
+                let cpu = sinew_topology::current_cpu().unwrap_or(0);
+                let mappings =
+                    [Mapping::Compact, Mapping::None, Mapping::Scatter, Mapping::Explicit(vec![cpu])];
+                // This thread runs there: it is allowed.
+                let _ = control.set_mapping(&mappings[random % mappings.len()]);
+            }
+        }
+    }
+}
 
 /// A change under way.
 #[derive(Default)]
@@ -66,7 +101,7 @@ impl Change {
         let now = control.snapshot();
         let in_effect = match kind {
             Kind::Threads => now.threads == Some(now.working),
-            Kind::Schedule => true,
+            Kind::Schedule | Kind::Mapping => true,
         };
         if now.followed >= number
             && in_effect
@@ -76,17 +111,13 @@ impl Change {
         }
     }
 
-    /// Makes it, and answers how long it took to be followed; `None` if the loop ended before.
+    /// Makes it, and answers how long it took to be followed; `None` if the loop ended before, or nothing was changed.
     fn make(&self, control: &Control, kind: Kind, random: u64) -> Option<f64> {
         self.followed_ns.store(0, Ordering::Relaxed);
         let before = control.snapshot();
         self.number.store(before.changes + 1, Ordering::Relaxed);
         let began = now_ns();
-        match kind {
-            Kind::Threads => control
-                .set_threads(1 + random as usize % thread::available_parallelism().map_or(1, usize::from)),
-            Kind::Schedule => control.set_schedule(SCHEDULES[random as usize % SCHEDULES.len()]),
-        }
+        kind.change(control, random as usize);
         if control.snapshot().changes == before.changes {
             self.number.store(0, Ordering::Relaxed);
             return None;
@@ -130,32 +161,4 @@ fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind) -> Vec<f64> {
         let _cancelled = pool.run(|_| over(0..usize::MAX).control(&control).for_each(item));
         changer.join().unwrap_or_default()
     })
-}
-
-/// The time of a loop with a control beside that of the same loop without.
-fn unused(pool: &Pool, scale: Scale, steps: u32, items: usize) -> Option<Line> {
-    let item = |number: usize| {
-        black_box(
-            (0..steps).fold(number as u64, |sum, step| black_box(sum.wrapping_mul(31) + u64::from(step))),
-        );
-    };
-    let control = Control::new();
-    let plain = || pool.run(|_| over(0..items).for_each(item));
-    let controlled = || pool.run(|_| over(0..items).control(&control).for_each(item)).is_ok();
-    let mut ratios: Vec<f64> = (0..scale.pick(500, 2))
-        .map(|_| {
-            let (first, second) = (timed(plain), timed(controlled));
-            second / first
-        })
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    let ratio = quantile(&ratios, 0.5)?;
-    let what = format!("a control that nobody uses, {items} items of {steps} steps");
-    Some(Line::single(what, "ratio", ratio, Unit::Number).at_most("ratio", 1.01, "at most 1 % more"))
-}
-
-fn timed<R>(run: impl Fn() -> R) -> f64 {
-    let start = now_ns();
-    black_box(run());
-    (now_ns() - start) as f64
 }

@@ -1,0 +1,111 @@
+//! What it costs that a loop can be changed or is measured, and what a change is worth: beside the same without, in turn.
+//!
+//! Each round runs both, and the first once more; a bar close to 1 grows by how far two runs of the same thing are apart.
+
+use super::{Line, Unit};
+use crate::problem::Scale;
+use crate::runtimes::sinew::{Control, Pool, Schedule, over};
+use crate::statistics::quantile;
+use sinew_apps::collatz::{Workload, apply};
+use sinew_sync::clock::now_ns;
+use std::hint::black_box;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+/// The schedule of the experiments with metrics and changes.
+const CHUNKS: Schedule = Schedule::Dynamic { chunk: 1_000 };
+
+pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
+    let pool = Pool::builder().build().map_err(|error| error.to_string())?;
+    let mut lines = Vec::new();
+    for (steps, items) in [(20, 100_000), (2_000, 1_000)] {
+        lines.extend(unused(&pool, scale, steps, items));
+    }
+    for (tasks, repeats, schedule) in
+        [(100_000, 100, CHUNKS), (10_000, 1_000, Schedule::Dynamic { chunk: 1 })]
+    {
+        lines.extend(metrics(&pool, scale, tasks / scale.pick(1, 50), repeats, schedule));
+    }
+    lines.extend(switched(&pool, scale)?);
+    Ok(lines)
+}
+
+/// A control that nobody uses.
+fn unused(pool: &Pool, scale: Scale, steps: u32, items: usize) -> Option<Line> {
+    let item = |number: usize| {
+        black_box(
+            (0..steps).fold(number as u64, |sum, step| black_box(sum.wrapping_mul(31) + u64::from(step))),
+        );
+    };
+    let control = Control::new();
+    let plain = || pool.run(|_| over(0..items).for_each(item));
+    let controlled = || pool.run(|_| over(0..items).control(&control).for_each(item)).unwrap_or_default();
+    let what = format!("a control that nobody uses, {items} items of {steps} steps");
+    compare(what, scale.pick(500, 2), plain, controlled, (1.01, "at most 1 % more"))
+}
+
+/// What each thread does, measured.
+fn metrics(pool: &Pool, scale: Scale, tasks: usize, repeats: u32, schedule: Schedule) -> Option<Line> {
+    let workload = Workload::uniform(tasks, repeats);
+    let tasks_of = || over(workload.tasks()).schedule(schedule);
+    let plain = || pool.run(|_| drop(tasks_of().map_array(workload.table(), apply)));
+    let metered = || pool.run(|_| drop(tasks_of().metrics().map_array(workload.table(), apply)));
+    let what = format!("metrics of each thread, {tasks} tasks of {repeats} repeats, {schedule}");
+    compare(what, scale.pick(60, 2), plain, metered, (1.01, "at most 1 % more"))
+}
+
+/// Heavy tasks first: a loop that begins under static and is switched, beside one that is dynamic from the beginning. The bar is a throughput of 0.98.
+fn switched(pool: &Pool, scale: Scale) -> Result<Option<Line>, String> {
+    let (tasks, heavy, light) = scale.pick((100_000, 1_000, 10), (2_000, 100, 1));
+    let workload = Workload::biased(tasks, heavy, light, pool.max_workers().max(2));
+    let tasks_of = || over(workload.tasks());
+    let dynamic = || pool.run(|_| tasks_of().schedule(CHUNKS).map_array(workload.table(), apply));
+    workload.check(&dynamic()).map_err(|wrong| wrong.to_string())?;
+    let after = scale.pick(Duration::from_millis(1), Duration::from_micros(10));
+    let switched = || {
+        let (control, (end, ended)) = (&Control::new(), channel::<()>());
+        thread::scope(|s| {
+            s.spawn(move || {
+                // Whether the time has come or the loop is over: a change does no harm.
+                let _ = ended.recv_timeout(after);
+                control.set_schedule(CHUNKS);
+            });
+            let tasks = tasks_of().schedule(Schedule::Static).control(control);
+            let answers = pool.run(|_| tasks.map_array(workload.table(), apply));
+            drop(end);
+            answers.unwrap_or_default()
+        })
+    };
+    workload.check(&switched()).map_err(|wrong| wrong.to_string())?;
+    let what = format!("heavy tasks first: static, dynamic after {after:?}");
+    let bar = (1.0 / 0.98, "at least 0.98 of the throughput under dynamic");
+    Ok(compare(what, scale.pick(40, 2), || drop(dynamic()), || drop(switched()), bar))
+}
+
+/// The time of `second` over that of `first`, round by round.
+fn compare(
+    what: String,
+    rounds: usize,
+    first: impl Fn(),
+    second: impl Fn(),
+    (limit, bar): (f64, &'static str),
+) -> Option<Line> {
+    let (mut ratios, mut noise): (Vec<f64>, Vec<f64>) = (0..rounds)
+        .map(|_| {
+            let (first_ns, second_ns, again_ns) = (timed(&first), timed(&second), timed(&first));
+            (2.0 * second_ns / (first_ns + again_ns), again_ns / first_ns)
+        })
+        .unzip();
+    ratios.sort_by(f64::total_cmp);
+    noise.sort_by(f64::total_cmp);
+    let (ratio, same) = (quantile(&ratios, 0.5)?, quantile(&noise, 0.5)?);
+    let line = Line::pair(what, ("ratio", ratio), ("twice the same", same), Unit::Number);
+    Some(line.at_most("ratio", limit.max(1.0 + (same - 1.0).abs()), bar))
+}
+
+fn timed(run: impl Fn()) -> f64 {
+    let start = now_ns();
+    run();
+    (now_ns() - start) as f64
+}

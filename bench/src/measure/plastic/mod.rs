@@ -1,0 +1,19 @@
+//! Loops that are changed while they run: how soon a change takes effect, what it costs that there could be one, and what one is worth.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `delays` | from the call that changes something to the first chunk under the new setting |
+//! | `costs` | a control that nobody uses, metrics of each thread, a schedule that is switched in time: beside the same without |
+
+mod costs;
+mod delays;
+
+use super::{Line, Unit};
+use crate::problem::Scale;
+
+/// Measures everything in this room.
+pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
+    let mut lines = delays::run(scale)?;
+    lines.extend(costs::run(scale)?);
+    Ok(lines)
+}

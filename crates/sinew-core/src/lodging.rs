@@ -1,0 +1,194 @@
+//! Where a thread is pinned while it works on a loop whose control says so.
+//!
+//! Each thread that works under a control has a *place* there: the number of its rank in the loop, or, if another loop's participant has that one, the lowest
+//! that is free. The mapping of the control says which processor belongs to which place. In a loop within a loop of the same control a thread keeps its place. So
+//! the threads of one loop take the first processors of the mapping, and two threads never share a place, however loops are nested. When the participant
+//! leaves, its thread goes back to where the loop around, or the pool, has it.
+//!
+//! # Invariants
+//!
+//! - B1: a worker's lodgings stand in the order of the loops it is in. The innermost decides where its thread runs; without any, the pool's mapping does.
+//! - B2: a place is one thread's at a time; the thread that has taken it gives it back.
+//!
+//! # Cost
+//!
+//! Nothing while the control has no mapping. A change: a lock, an entry, and one or two system calls of the thread that moves.
+//!
+//! # Not handled
+//!
+//! Guests, who are never pinned, and pools on described machines. What a worker steals while it waits inside such a loop runs where the loop has it.
+//!
+//! # Tests
+//!
+//! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random changes.
+
+use std::sync::Arc;
+
+use sinew_sync::lock::Mutex;
+use sinew_topology::{CpuSet, Mapping, MappingError, place};
+
+use crate::builder::machine_lately;
+use crate::control::Control;
+use crate::worker::Worker;
+
+/// A mapping that a control wishes, and the processors of its places.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pinning {
+    mapping: Mapping,
+    /// Empty if the system is to decide. Further places begin anew.
+    cpus: Vec<CpuSet>,
+}
+
+impl Pinning {
+    /// # Errors
+    ///
+    /// If the mapping names a processor that this process may not use, or none.
+    pub(crate) fn new(mapping: &Mapping) -> Result<Self, MappingError> {
+        let (machine, limits) = machine_lately();
+        let places = match mapping {
+            Mapping::Explicit(cpus) => cpus.len(),
+            _ => limits.allowed().len(),
+        };
+        let pus = place(machine, limits.allowed(), mapping, places)?;
+        let cpus = pus.into_iter().flatten().map(|pu| CpuSet::from_iter([machine.pu(pu).cpu])).collect();
+        Ok(Self { mapping: mapping.clone(), cpus })
+    }
+
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    fn of_place(&self, place: usize) -> Option<CpuSet> {
+        let number = place.checked_rem(self.cpus.len())?;
+        Some(self.cpus[number].clone())
+    }
+}
+
+/// Which places of a control are taken (B2).
+#[derive(Debug, Default)]
+pub(crate) struct Places(Mutex<Vec<bool>>);
+
+impl Places {
+    /// The place of this number if it is free, otherwise the lowest that is.
+    fn take(&self, wanted: usize) -> usize {
+        let mut taken = self.0.lock();
+        let is_free = |place: &usize| !taken.get(*place).copied().unwrap_or(false);
+        let place = Some(wanted).filter(is_free).or_else(|| (0..).find(is_free)).unwrap_or(wanted);
+        if taken.len() <= place {
+            taken.resize(place + 1, false);
+        }
+        taken[place] = true;
+        place
+    }
+
+    fn give_back(&self, place: usize) {
+        self.0.lock()[place] = false;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all_free(&self) -> bool {
+        self.0.lock().iter().all(|taken| !taken)
+    }
+}
+
+/// Where a worker's thread belongs by one of the loops it works on.
+#[derive(Debug)]
+pub(crate) struct Lodging {
+    /// Which control's loop it is.
+    control: usize,
+    place: usize,
+    /// Whether the place is given back with this entry.
+    owns_place: bool,
+    pinning: Arc<Pinning>,
+}
+
+impl Lodging {
+    /// What to pin the thread to, if anything.
+    pub(crate) fn pin(&self) -> Option<CpuSet> {
+        self.pinning.of_place(self.place)
+    }
+}
+
+/// A participant's stay in a loop, which its control may place.
+#[derive(Debug)]
+pub(crate) struct Guided<'c> {
+    w: &'c Worker,
+    control: &'c Control,
+    rank: usize,
+    /// Whether the innermost lodging of the worker is this one's.
+    is_lodged: bool,
+}
+
+impl<'c> Guided<'c> {
+    pub(crate) fn new(w: &'c Worker, control: &'c Control, rank: usize) -> Self {
+        Self { w, control, rank, is_lodged: false }
+    }
+
+    /// Moves the thread to where `pinning` has it, if it says anything new.
+    pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
+        if let Some(pinning) = pinning.filter(|_| self.w.can_be_pinned()) {
+            self.lodge(pinning);
+            self.w.settle();
+        }
+    }
+
+    fn lodge(&mut self, pinning: &Arc<Pinning>) {
+        let mut berth = self.w.own.berth.borrow_mut();
+        let control = self.control.identity();
+        if self.is_lodged {
+            // B1: the loops inside are over.
+            berth.lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
+            return;
+        }
+        let around = berth.lodgings.iter().find(|lodging| lodging.control == control);
+        let (place, owns_place) = match around {
+            Some(lodging) => (lodging.place, false),
+            None => (self.control.places().take(self.rank), true),
+        };
+        berth.lodgings.push(Lodging { control, place, owns_place, pinning: Arc::clone(pinning) });
+        self.is_lodged = true;
+    }
+}
+
+impl Drop for Guided<'_> {
+    fn drop(&mut self) {
+        if !self.is_lodged {
+            return;
+        }
+        let left = self.w.own.berth.borrow_mut().lodgings.pop();
+        self.w.settle();
+        // The thread is gone from there: the place may be another's (B2).
+        if let Some(Lodging { place, owns_place: true, .. }) = left {
+            self.control.places().give_back(place);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Would miss: a place that two have, or that nobody gets again.
+    #[test]
+    fn the_place_of_ones_rank_comes_first_and_then_the_lowest() {
+        let places = Places::default();
+        assert_eq!([places.take(2), places.take(2), places.take(2), places.take(1)], [2, 0, 1, 3]);
+        places.give_back(0);
+        assert_eq!((places.take(1), places.take(7)), (0, 7));
+        assert!(!places.all_free());
+        (0..4).chain([7]).for_each(|place| places.give_back(place));
+        assert!(places.all_free());
+    }
+
+    /// Would miss: a mapping that runs out of processors, and one that is refused too late.
+    #[test]
+    fn places_beyond_the_mapping_begin_anew() {
+        let compact = Pinning::new(&Mapping::Compact).unwrap();
+        let number = compact.cpus.len();
+        assert_eq!(compact.of_place(number + 1), compact.of_place(1));
+        assert_eq!(Pinning::new(&Mapping::None).unwrap().of_place(3), None);
+        assert_eq!(Pinning::new(&Mapping::Explicit(Vec::new())), Err(MappingError::Empty));
+        let error = Pinning::new(&Mapping::Explicit(vec![999_999])).unwrap_err().to_string();
+        assert!(error.contains("CPU 999999"), "{error}");
+    }
+}

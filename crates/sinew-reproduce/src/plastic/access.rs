@@ -1,0 +1,189 @@
+//! What the publication names as future work: tasks whose bottleneck is the memory's bandwidth or latency instead of the processor.
+
+use sinew::Schedule;
+use sinew_apps::collatz::Kind;
+
+use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
+use super::openmp::{Load, Team};
+use super::{labels, usual_repeat, without_openmp};
+use crate::experiment::{About, Block, Caveat, Experiment, Labels, Need};
+use crate::failure::Failure;
+use crate::report::{Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Access;
+
+static ABOUT: About = About {
+    name: "plastic-access",
+    title: "tasks that compute, read memory in a row, or read it at random",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", section 7.1 (future work)",
+    caveats: &[
+        Caveat {
+            unless: Need::Nothing,
+            words: "The publication has no values for this: it is what its author would have measured next.",
+        },
+        Caveat {
+            unless: Need::Nodes(2),
+            words: "All workers share one memory here, so that where a page lies changes nothing.",
+        },
+    ],
+};
+
+const KINDS: [(&str, Kind); 3] =
+    [("compute", Kind::Compute), ("in a row", Kind::Stream), ("at random", Kind::Irregular)];
+
+const SEQUENTIAL: &str = "sequential";
+const OPENMP: &str = "OpenMP, static";
+const OURS: &str = "map-array, static";
+const OURS_DYNAMIC: &str = "map-array, dynamic individual";
+const STEALING: &str = "map-array, stealing";
+
+const TOGETHER: [(&str, Way); 4] = [
+    (OPENMP, Way::OpenMp(Team::Static)),
+    (OURS, Way::Plain(Schedule::Static)),
+    (OURS_DYNAMIC, Way::Plain(DYNAMIC_INDIVIDUAL)),
+    (STEALING, Way::Plain(Schedule::Stealing)),
+];
+
+/// Tasks, and entries of the table: more than caches hold, from the default size on.
+fn size(scale: Scale) -> (usize, usize) {
+    scale.pick((200, 1 << 12), (2_000, 1 << 25), (10_000, 1 << 28))
+}
+
+/// What a task of a kind does, so that all kinds take about as long.
+fn repeats(scale: Scale, kind: Kind) -> u32 {
+    let [compute, stream, irregular] =
+        scale.pick([50, 500, 50], [10_000, 200_000, 2_000], [100_000, 2_000_000, 20_000]);
+    match kind {
+        Kind::Stream => stream,
+        Kind::Irregular => irregular,
+        _ => compute,
+    }
+}
+
+fn load(scale: Scale, kind: Kind) -> Load {
+    let ((tasks, entries), repeats) = (size(scale), repeats(scale, kind));
+    let entries = if kind == Kind::Compute { 1 } else { entries };
+    Load { kind, tasks, heavy: repeats, light: repeats, parts: 1, entries }
+}
+
+fn of_kind(kind: &str, way: &str, workers: usize, tasks: usize) -> Labels {
+    [vec![("access", kind.to_owned())], labels(way, workers, tasks)].concat()
+}
+
+impl Experiment for Access {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn size(&self, setting: &Setting) -> String {
+        let (tasks, entries) = size(setting.scale);
+        format!("{}: {tasks} tasks, a table of {} KiB", setting.scale, entries * size_of::<u32>() / 1024)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let block = |(name, kind): (&'static str, Kind)| {
+            let (scale, counts) = (setting.scale, setting.threads.clone());
+            Block::new(name, move || {
+                let bench = Bench::new(load(scale, kind), true);
+                let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
+                let all = [((SEQUENTIAL, Way::Sequential), 1)].into_iter().chain(together);
+                let case = |((way_name, way), workers)| {
+                    bench.case(way, workers, of_kind(name, way_name, workers, size(scale).0))
+                };
+                Ok(all.filter_map(case).collect())
+            })
+        };
+        Ok(KINDS.into_iter().map(block).collect())
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, counts: &setting.threads };
+        let plot = view.plot();
+        let plot = (!plot.is_empty()).then_some(Part::Plot(plot));
+        [Part::Table(view.table())].into_iter().chain(without_openmp(results)).chain(plot).collect()
+    }
+}
+
+struct View<'a> {
+    results: &'a Results,
+    counts: &'a [usize],
+}
+
+impl View<'_> {
+    fn speed_up(&self, kind: &str, way: &str, workers: usize) -> Option<f64> {
+        let count = workers.to_string();
+        let which = [("access", kind), ("way", way), ("workers", count.as_str())];
+        self.results.ratio(&[("access", kind), ("way", SEQUENTIAL)], &which, "wall_s")
+    }
+
+    fn table(&self) -> Table {
+        let titles = ["access", "", "threads", "time, s", "±", "speed-up"];
+        let mut table =
+            Table::new("access", "Time of all tasks; speed-up over the sequential program", &titles);
+        for (kind, _) in KINDS {
+            let together =
+                TOGETHER.iter().flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
+            for (way, workers) in [(SEQUENTIAL, 1)].into_iter().chain(together) {
+                let count = workers.to_string();
+                let which = [("access", kind), ("way", way), ("workers", count.as_str())];
+                table.row(vec![
+                    kind.into(),
+                    way.into(),
+                    workers.into(),
+                    self.results.median(&which, "wall_s").into(),
+                    self.results.spread(&which, "wall_s").into(),
+                    self.speed_up(kind, way, workers).into(),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// On all workers.
+    fn plot(&self) -> Plot {
+        let most = self.counts.iter().copied().max().unwrap_or(1);
+        let kinds = KINDS.iter().map(|(kind, _)| (*kind).to_owned()).collect();
+        let mut plot = Plot::new(
+            "access",
+            format!("Speed-up of {most} threads over the sequential program"),
+            Form::Bars,
+        )
+        .axes("", "speed-up")
+        .over(kinds)
+        .level(1.0);
+        for (way, _) in TOGETHER {
+            let values = KINDS.iter().map(|(kind, _)| self.speed_up(kind, way, most)).collect();
+            plot = plot.with(Series::new(way, values));
+        }
+        plot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a kind of access whose speed-up is over another kind's sequential program.
+    #[test]
+    fn speed_up_is_over_the_same_kind_of_access() {
+        let wall = |kind, way, workers, wall_s| (of_kind(kind, way, workers, 1), vec![("wall_s", wall_s)]);
+        let results = Results::of([
+            wall("compute", SEQUENTIAL, 1, 8.0),
+            wall("at random", SEQUENTIAL, 1, 3.0),
+            wall("at random", OURS, 2, 2.0),
+        ]);
+        let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
+        let parts = Access.report(&results, &setting);
+        let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&["at random", OURS, "2"])[3..], ["2", "-", "1.50"]);
+        assert_eq!(parts.len(), 3, "a table, words about OpenMP, a plot");
+    }
+}

@@ -1,0 +1,140 @@
+//! Experiment 1: what it costs to collect the metrics of each thread, in the worst case: many small tasks.
+
+use sinew_apps::collatz::Kind;
+
+use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
+use super::openmp::Load;
+use super::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
+use crate::experiment::{About, Block, Experiment};
+use crate::failure::Failure;
+use crate::paper::plastic::METRICS;
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Metrics;
+
+static ABOUT: About = About {
+    name: "plastic-metrics",
+    title: "what it costs to collect the metrics of each thread",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 1 (Figure 6.1, Table 6.1)",
+    caveats: &[FEWER_THREADS, OTHER_TIMES],
+};
+
+const WITHOUT: &str = "without metrics";
+const WITH: &str = "with metrics";
+const WAYS: [(&str, Way); 2] = [(WITHOUT, Way::Plain(DYNAMIC_CHUNKS)), (WITH, Way::Metered(DYNAMIC_CHUNKS))];
+
+/// Tasks and repetitions.
+fn size(scale: Scale) -> (usize, u32) {
+    scale.pick((2_000, 50), (METRICS.tasks, 2_000), (METRICS.tasks, 100_000))
+}
+
+impl Experiment for Metrics {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn size(&self, setting: &Setting) -> String {
+        let (tasks, repeats) = size(setting.scale);
+        format!("{}: {tasks} tasks of {repeats} repeats, chunks of 1000", setting.scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let (tasks, repeats) = size(setting.scale);
+        let workers = setting.most_workers();
+        let cases = move || {
+            let load =
+                Load { kind: Kind::Compute, tasks, heavy: repeats, light: repeats, parts: 1, entries: 1 };
+            let bench = Bench::new(load, false);
+            let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
+            Ok(WAYS.into_iter().filter_map(case).collect())
+        };
+        Ok(vec![Block::new("metrics", cases)])
+    }
+
+    fn report(&self, results: &Results, _: &Setting) -> Vec<Part> {
+        let mut parts = vec![Part::Table(overhead(results)), Part::Table(threads(results))];
+        let plot = plot(results);
+        if !plot.is_empty() {
+            parts.push(Part::Plot(plot));
+        }
+        parts
+    }
+}
+
+fn overhead(results: &Results) -> Table {
+    let titles = ["", "time, s", "±", "added, ms", "added, %", "paper: added, ms", "paper: added, %"];
+    let mut table = Table::new("metrics", "Time of all tasks, and what metrics add", &titles);
+    let wall = |way: &str| results.median(&[("way", way)], "wall_s");
+    let spread = |way: &str| results.spread(&[("way", way)], "wall_s");
+    let more = results.ratio(&[("way", WITH)], &[("way", WITHOUT)], "wall_s").map(|ratio| ratio - 1.0);
+    let added = more.zip(wall(WITHOUT)).map(|(more, wall)| more * wall * 1e3);
+    let none = || Cell::Gap;
+    table.row(vec![
+        WITHOUT.into(),
+        wall(WITHOUT).into(),
+        spread(WITHOUT).into(),
+        none(),
+        none(),
+        none(),
+        none(),
+    ]);
+    table.row(vec![
+        WITH.into(),
+        wall(WITH).into(),
+        spread(WITH).into(),
+        added.into(),
+        more.map(|more| more * 100.0).into(),
+        METRICS.ms.into(),
+        METRICS.percent.into(),
+    ]);
+    table
+}
+
+/// Where the time of all threads goes, as the metrics have it.
+fn threads(results: &Results) -> Table {
+    let titles = ["of all threads together", "s", "share of the run, %"];
+    let mut table = Table::new("threads", "The metrics themselves", &titles);
+    let median = |name: &str| results.median(&[("way", WITH)], name);
+    for (title, name) in
+        [("run time", "run_s"), ("work", "work_s"), ("overhead", "overhead_s"), ("blocked", "blocked_s")]
+    {
+        let share = median(name).zip(median("run_s")).map(|(part, run)| part / run * 100.0);
+        table.row(vec![title.into(), median(name).into(), share.into()]);
+    }
+    table
+}
+
+fn plot(results: &Results) -> Plot {
+    let values = WAYS.iter().map(|(way, _)| results.median(&[("way", way)], "wall_s")).collect();
+    let categories = WAYS.iter().map(|(way, _)| (*way).to_owned()).collect();
+    let plot = Plot::new("metrics", "Time of all tasks", Form::Bars).axes("", "s").over(categories);
+    plot.with(Series::new("here", values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: an overhead of the wrong sign, or over the wrong time.
+    #[test]
+    fn what_metrics_add_stands_beside_what_they_added_there() {
+        let results = Results::of([
+            (labels(WITHOUT, 2, 1), vec![("wall_s", 2.0)]),
+            (labels(WITH, 2, 1), vec![("wall_s", 2.1), ("run_s", 4.0), ("work_s", 3.0)]),
+        ]);
+        let parts = Metrics.report(&results, &Setting::new(Scale::Quick, 2));
+        let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&[WITH])[1..], ["2.10", "-", "100.0", "5.00", "877", "3.50"]);
+        let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&["work"])[1..], ["3", "75"]);
+        assert_eq!(parts.len(), 3, "a plot");
+    }
+}

@@ -1,0 +1,135 @@
+//! The workload in C, serially and with OpenMP: compiled when needed, where there is a compiler, and run in a process of its own that answers lines.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use sinew_apps::collatz::Kind;
+
+use crate::failure::Failure;
+
+const SOURCE: &str = include_str!("../../rivals/collatz.c");
+
+/// What the tasks are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) kind: Kind,
+    pub(crate) tasks: usize,
+    pub(crate) heavy: u32,
+    pub(crate) light: u32,
+    pub(crate) parts: usize,
+    /// Of the table; a power of two.
+    pub(crate) entries: usize,
+}
+
+/// How they are handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Team {
+    /// By nobody: one after the other.
+    Alone,
+    Static,
+    Dynamic(usize),
+}
+
+/// The process. Dropping it closes its input, which ends it.
+#[derive(Debug)]
+pub(crate) struct OpenMp {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl OpenMp {
+    /// Compiles the program and starts it; `None` where that is not possible.
+    pub(crate) fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().ok()?;
+        let (source, program) = (folder.path().join("collatz.c"), folder.path().join("collatz"));
+        fs::write(&source, SOURCE).ok()?;
+        let mut compiler = Command::new("cc");
+        compiler.args(["-std=gnu11", "-O3", "-fopenmp", "-o"]).args([&program, &source]);
+        let compiled =
+            compiler.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+        if !compiled.success() {
+            return None;
+        }
+        let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        // The folder goes now; a running program keeps its file.
+        let (input, output) = (child.stdin.take(), child.stdout.take()?);
+        Some(Self { child, input, output: BufReader::new(output) })
+    }
+
+    /// Runs all tasks; answers the seconds it took and what the answers add up to.
+    ///
+    /// # Errors
+    ///
+    /// If the process has ended.
+    pub(crate) fn run(&mut self, load: &Load, team: Team, threads: usize) -> Result<(f64, u64), Failure> {
+        let line = line(load, team, threads);
+        let ended = |error| Failure::impossible(format!("the OpenMP process does not answer: {error}"));
+        let input =
+            self.input.as_mut().ok_or_else(|| Failure::impossible("the OpenMP process has no input"))?;
+        input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(ended)?;
+        let mut reply = String::new();
+        self.output.read_line(&mut reply).map_err(ended)?;
+        parse(&reply)
+            .ok_or_else(|| Failure::impossible(format!("the OpenMP process answered {reply:?} to {line:?}")))
+    }
+}
+
+fn line(load: &Load, team: Team, threads: usize) -> String {
+    let Load { kind, tasks, heavy, light, parts, entries } = *load;
+    let kind = match kind {
+        Kind::Stream => 1,
+        Kind::Irregular => 2,
+        _ => 0,
+    };
+    let (schedule, chunk) = match team {
+        Team::Alone => (0, 0),
+        Team::Static => (1, 0),
+        Team::Dynamic(chunk) => (2, chunk),
+    };
+    format!("{kind} {tasks} {heavy} {light} {parts} {entries} {schedule} {chunk} {threads}\n")
+}
+
+fn parse(reply: &str) -> Option<(f64, u64)> {
+    let (ns, sum) = reply.trim().split_once(' ')?;
+    Some((ns.parse::<u64>().ok()? as f64 / 1e9, sum.parse().ok()?))
+}
+
+impl Drop for OpenMp {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // An error here means that it has ended already.
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sinew_apps::collatz::Workload;
+
+    /// Would miss: a program that does other work than ours, by whichever schedule.
+    #[test]
+    fn the_program_in_c_does_the_same_work() {
+        let Some(mut openmp) = OpenMp::start() else {
+            println!("skipped: `cc -fopenmp` does not work here");
+            return;
+        };
+        for (kind, entries) in [(Kind::Compute, 1), (Kind::Stream, 256), (Kind::Irregular, 1024)] {
+            let load = Load { kind, tasks: 100, heavy: 300, light: 30, parts: 4, entries };
+            let workload = Workload::biased(100, 300, 30, 4).kind(kind, entries);
+            for (team, threads) in [(Team::Alone, 1), (Team::Static, 2), (Team::Dynamic(7), 2)] {
+                let (seconds, sum) = openmp.run(&load, team, threads).unwrap();
+                assert_eq!(sum, workload.sum(), "{load:?} {team:?}");
+                assert!(seconds > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_reply_is_a_time_and_a_sum() {
+        assert_eq!(parse("2000000000 17\n"), Some((2.0, 17)));
+        assert!(parse("").is_none() && parse("12\n").is_none() && parse("fast 1\n").is_none());
+    }
+}

@@ -1,0 +1,153 @@
+//! Experiment 2: the map-array beside a sequential program and OpenMP, on more and more threads, under a static schedule.
+
+use sinew::Schedule;
+use sinew_apps::collatz::Kind;
+
+use super::bench::{Bench, Way};
+use super::openmp::{Load, Team};
+use super::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat, without_openmp};
+use crate::experiment::{About, Block, Caveat, Experiment, Need};
+use crate::failure::Failure;
+use crate::paper::plastic::PERFORMANCE_WORDS;
+use crate::report::{Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Performance;
+
+static ABOUT: About = About {
+    name: "plastic-performance",
+    title: "the map-array beside a sequential program and OpenMP",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 2 (Figure 6.2)",
+    caveats: &[
+        FEWER_THREADS,
+        Caveat { unless: Need::Nothing, words: PERFORMANCE_WORDS },
+        Caveat {
+            unless: Need::Nothing,
+            words: "The program in C is compiled by another compiler: what it gains or loses against ours on one thread is the compilers' doing.",
+        },
+        OTHER_TIMES,
+    ],
+};
+
+const SEQUENTIAL: &str = "sequential";
+const IN_C: &str = "sequential, C";
+const OPENMP: &str = "OpenMP";
+const OURS: &str = "map-array";
+
+/// What runs on one thread, and what on any number.
+const ALONE: [(&str, Way); 2] = [(SEQUENTIAL, Way::Sequential), (IN_C, Way::OpenMp(Team::Alone))];
+const TOGETHER: [(&str, Way); 2] =
+    [(OPENMP, Way::OpenMp(Team::Static)), (OURS, Way::Plain(Schedule::Static))];
+
+fn size(scale: Scale) -> (usize, u32) {
+    scale.pick((500, 200), (10_000, 10_000), (10_000, 1_000_000))
+}
+
+impl Experiment for Performance {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn size(&self, setting: &Setting) -> String {
+        let (tasks, repeats) = size(setting.scale);
+        format!("{}: {tasks} tasks of {repeats} repeats, static", setting.scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let (tasks, repeats) = size(setting.scale);
+        let counts = setting.threads.clone();
+        let cases = move || {
+            let load =
+                Load { kind: Kind::Compute, tasks, heavy: repeats, light: repeats, parts: 1, entries: 1 };
+            let bench = Bench::new(load, true);
+            let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
+            let all = ALONE.map(|way| (way, 1)).into_iter().chain(together);
+            let case = |((name, way), workers)| bench.case(way, workers, labels(name, workers, tasks));
+            Ok(all.filter_map(case).collect())
+        };
+        Ok(vec![Block::new("performance", cases)])
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, counts: &setting.threads };
+        let plot = view.plot();
+        let plot = (!plot.is_empty()).then_some(Part::Plot(plot));
+        [Part::Table(view.table())].into_iter().chain(without_openmp(results)).chain(plot).collect()
+    }
+}
+
+struct View<'a> {
+    results: &'a Results,
+    counts: &'a [usize],
+}
+
+impl View<'_> {
+    fn table(&self) -> Table {
+        let titles = ["", "threads", "time, s", "±", "speed-up", "time over OpenMP's"];
+        let mut table =
+            Table::new("performance", "Time of all tasks; speed-up over the sequential program", &titles);
+        let together =
+            TOGETHER.iter().flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
+        for (way, workers) in ALONE.iter().map(|(way, _)| (*way, 1)).chain(together) {
+            let count = workers.to_string();
+            let which = [("way", way), ("workers", count.as_str())];
+            let openmp = [("way", OPENMP), ("workers", count.as_str())];
+            table.row(vec![
+                way.into(),
+                workers.into(),
+                self.results.median(&which, "wall_s").into(),
+                self.results.spread(&which, "wall_s").into(),
+                self.speed_up(way, workers).into(),
+                self.results.ratio(&which, &openmp, "wall_s").into(),
+            ]);
+        }
+        table
+    }
+
+    fn speed_up(&self, way: &str, workers: usize) -> Option<f64> {
+        let which = [("way", way), ("workers", &*workers.to_string())];
+        self.results.ratio(&[("way", SEQUENTIAL)], &which, "wall_s")
+    }
+
+    fn plot(&self) -> Plot {
+        let counts = self.counts.iter().map(usize::to_string).collect();
+        let mut plot = Plot::new("speed-up", "Speed-up over the sequential program", Form::Bars)
+            .axes("threads", "speed-up")
+            .over(counts)
+            .level(1.0);
+        for (way, _) in TOGETHER {
+            let values = self.counts.iter().map(|&workers| self.speed_up(way, workers)).collect();
+            plot = plot.with(Series::new(way, values));
+        }
+        plot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a speed-up over another program, or one that is upside down; a report that keeps silent about what is not there.
+    #[test]
+    fn speed_up_is_over_the_sequential_program() {
+        let wall = |way, workers, wall_s| (labels(way, workers, 1), vec![("wall_s", wall_s)]);
+        let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
+        let ours = [wall(SEQUENTIAL, 1, 4.0), wall(OURS, 2, 2.5)];
+        let parts = Performance.report(&Results::of(ours.clone()), &setting);
+        let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&[OURS, "2"])[2..], ["2.50", "-", "1.60", "-"]);
+        assert!(matches!(&parts[1], Part::Words(words) if words.contains("cc -fopenmp")), "{parts:?}");
+        let with_openmp = ours.into_iter().chain([wall(OPENMP, 2, 2.0)]);
+        let parts = Performance.report(&Results::of(with_openmp), &setting);
+        let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&[OURS, "2"])[5], "1.25");
+        assert_eq!(parts.len(), 2, "a table and a plot");
+    }
+}

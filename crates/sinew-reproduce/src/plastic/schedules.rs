@@ -1,0 +1,186 @@
+//! Experiment 4: why the choice of a schedule matters, and what it is worth that it can be changed: heavy tasks first, and shares that are equal in number.
+
+use std::time::Duration;
+
+use sinew::Schedule;
+use sinew_apps::collatz::Kind;
+
+use super::bench::{Bench, DYNAMIC_CHUNKS, DYNAMIC_INDIVIDUAL, Way};
+use super::openmp::{Load, Team};
+use super::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat, without_openmp};
+use crate::experiment::{About, Block, Caveat, Experiment, Need};
+use crate::failure::Failure;
+use crate::paper::plastic::{DYNAMIC_OVER_STATIC, SCHEDULES_WORDS};
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Schedules;
+
+static ABOUT: About = About {
+    name: "plastic-schedules",
+    title: "tasks of unequal length under several schedules, and under one that is changed while they run",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 4 (Figure 6.4)",
+    caveats: &[FEWER_THREADS, Caveat { unless: Need::Nothing, words: SCHEDULES_WORDS }, OTHER_TIMES],
+};
+
+const SEQUENTIAL: &str = "sequential";
+const STATIC: &str = "static";
+const CHUNKS: &str = "dynamic chunks";
+const INDIVIDUAL: &str = "dynamic individual";
+const SWITCHED: &str = "static, then chunks";
+const UNIFORM_STATIC: &str = "uniform: static";
+const UNIFORM_SWITCHED: &str = "uniform: individual, then static";
+
+/// A line of the table, and what the publication says about it.
+struct Line {
+    name: &'static str,
+    way: Way,
+    /// Whether all tasks are alike.
+    uniform: bool,
+    /// How many times as fast as static it was there.
+    published: Option<f64>,
+}
+
+fn lines(scale: Scale) -> Vec<Line> {
+    let biased = |name, way, published| Line { name, way, uniform: false, published };
+    let uniform = |name, way| Line { name, way, uniform: true, published: None };
+    let after = switch_after(scale);
+    vec![
+        biased(SEQUENTIAL, Way::Sequential, None),
+        biased(STATIC, Way::Plain(Schedule::Static), Some(1.0)),
+        biased(CHUNKS, Way::Plain(DYNAMIC_CHUNKS), Some(DYNAMIC_OVER_STATIC)),
+        biased(INDIVIDUAL, Way::Plain(DYNAMIC_INDIVIDUAL), Some(DYNAMIC_OVER_STATIC)),
+        biased(SWITCHED, Way::Switched(Schedule::Static, after, DYNAMIC_CHUNKS), Some(DYNAMIC_OVER_STATIC)),
+        biased("OpenMP: static", Way::OpenMp(Team::Static), None),
+        biased("OpenMP: dynamic chunks", Way::OpenMp(Team::Dynamic(1_000)), None),
+        uniform(UNIFORM_STATIC, Way::Plain(Schedule::Static)),
+        uniform(UNIFORM_SWITCHED, Way::Switched(DYNAMIC_INDIVIDUAL, after, Schedule::Static)),
+    ]
+}
+
+/// Tasks, and the repetitions of heavy and light ones.
+fn size(scale: Scale) -> (usize, u32, u32) {
+    scale.pick((4_000, 200, 2), (100_000, 2_000, 20), (100_000, 10_000_000, 100_000))
+}
+
+/// About a fifth of the time that the light shares take, as there: no thread is without work by then.
+fn switch_after(scale: Scale) -> Duration {
+    scale.pick(Duration::from_micros(20), Duration::from_millis(2), Duration::from_secs(5))
+}
+
+impl Experiment for Schedules {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn size(&self, setting: &Setting) -> String {
+        let (tasks, heavy, light) = size(setting.scale);
+        let (scale, parts) = (setting.scale, setting.most_workers());
+        format!(
+            "{scale}: {tasks} tasks, the first of {parts} parts of {heavy} repeats, the others of {light}"
+        )
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let (scale, workers) = (setting.scale, setting.most_workers());
+        let cases = move || {
+            let (tasks, heavy, light) = size(scale);
+            let load = Load { kind: Kind::Compute, tasks, heavy, light, parts: workers, entries: 1 };
+            // As much work in all, evenly.
+            let mean = (heavy as usize / workers + light as usize * (workers - 1) / workers) as u32;
+            let biased = Bench::new(load, true);
+            let uniform = Bench::new(Load { heavy: mean, light: mean, ..load }, false);
+            let case = |line: Line| {
+                let bench = if line.uniform { &uniform } else { &biased };
+                bench.case(line.way, workers, labels(line.name, workers, tasks))
+            };
+            Ok(lines(scale).into_iter().filter_map(case).collect())
+        };
+        Ok(vec![Block::new("schedules", cases)])
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let words = format!(
+            "The schedule is switched {:?} after the beginning. Throughput is relative to the same tasks under dynamic chunks from the beginning; for tasks that are all alike, under \
+static. The bar for a switched schedule is 0.98.",
+            switch_after(setting.scale)
+        );
+        let plot = plot(results, setting.scale);
+        let plot = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let table = Part::Table(table(results, setting.scale));
+        [Part::words(words), table].into_iter().chain(without_openmp(results)).chain(plot).collect()
+    }
+}
+
+fn over(results: &Results, base: &str, way: &str) -> Option<f64> {
+    results.ratio(&[("way", base)], &[("way", way)], "wall_s")
+}
+
+fn table(results: &Results, scale: Scale) -> Table {
+    let titles = [
+        "schedule",
+        "time, s",
+        "±",
+        "times static's speed",
+        "relative throughput",
+        "paper: times static's speed",
+    ];
+    let mut table = Table::new("schedules", "Time of all tasks", &titles);
+    for Line { name, uniform, published, .. } in lines(scale) {
+        let which = [("way", name)];
+        let (same, best) = if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
+        table.row(vec![
+            name.into(),
+            results.median(&which, "wall_s").into(),
+            results.spread(&which, "wall_s").into(),
+            over(results, same, name).into(),
+            over(results, best, name).into(),
+            published.map_or(Cell::Gap, Cell::from),
+        ]);
+    }
+    table
+}
+
+fn plot(results: &Results, scale: Scale) -> Plot {
+    let lines: Vec<Line> = lines(scale).into_iter().filter(|line| !line.uniform).collect();
+    let names = lines.iter().map(|line| line.name.to_owned()).collect();
+    let ours = lines.iter().map(|line| over(results, STATIC, line.name)).collect();
+    let plot = Plot::new("schedules", "Speed over that of the static schedule", Form::Bars)
+        .axes("", "speed / static")
+        .over(names)
+        .with(Series::new("here", ours));
+    if plot.is_empty() {
+        return plot;
+    }
+    plot.with(Series::new("paper, 4 threads (almost 3)", lines.iter().map(|line| line.published).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a throughput that is upside down or relative to another line.
+    #[test]
+    fn a_switched_schedule_is_held_against_the_better_one_from_the_beginning() {
+        let wall = |way, wall_s| (labels(way, 2, 1), vec![("wall_s", wall_s)]);
+        let results = Results::of([
+            wall(STATIC, 2.0),
+            wall(CHUNKS, 1.0),
+            wall(SWITCHED, 1.25),
+            wall(UNIFORM_STATIC, 3.0),
+            wall(UNIFORM_SWITCHED, 4.0),
+        ]);
+        let parts = Schedules.report(&results, &Setting::new(Scale::Default, 2));
+        let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&[SWITCHED])[1..], ["1.25", "-", "1.60", "0.80", "3"]);
+        assert_eq!(table.shown(&[UNIFORM_SWITCHED])[1..], ["4", "-", "0.75", "0.75", "-"]);
+        assert_eq!(parts.len(), 4, "words, a table, words about OpenMP, a plot");
+    }
+}

@@ -1,0 +1,149 @@
+//! Experiment 3: what it costs that a loop can be changed, and is: one switch that changes nothing, as the publication's controller answers a program that
+//! registers. Its messages between programs are no part of this.
+
+use sinew_apps::collatz::Kind;
+
+use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
+use super::openmp::Load;
+use super::{FEWER_THREADS, OTHER_TIMES, labels, usual_repeat};
+use crate::experiment::{About, Block, Caveat, Experiment, Need};
+use crate::failure::Failure;
+use crate::paper::plastic::{Added, SWITCHES};
+use crate::report::{Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Switching;
+
+static ABOUT: About = About {
+    name: "plastic-switching",
+    title: "what it costs that a loop can be changed while it runs, and is",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 3 (Figure 6.3, Table 6.4)",
+    caveats: &[
+        FEWER_THREADS,
+        Caveat {
+            unless: Need::Nothing,
+            words: "The publication's times include the messages to and from its controller; here a thread of the same program makes the change.",
+        },
+        OTHER_TIMES,
+    ],
+};
+
+const FIXED: &str = "fixed";
+const CHANGED: &str = "changed once";
+const WAYS: [(&str, Way); 2] = [(FIXED, Way::Plain(DYNAMIC_CHUNKS)), (CHANGED, Way::Renewed(DYNAMIC_CHUNKS))];
+
+/// By how much fewer tasks than published, and their repetitions.
+fn size(scale: Scale) -> (usize, u32) {
+    scale.pick((20, 50), (1, 2_000), (1, 1_000_000))
+}
+
+/// The numbers of tasks, and what was published about them.
+fn rows(scale: Scale) -> [(usize, Added); 3] {
+    SWITCHES.map(|added| (added.tasks / size(scale).0, added))
+}
+
+impl Experiment for Switching {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn size(&self, setting: &Setting) -> String {
+        let counts = rows(setting.scale).map(|(tasks, _)| tasks.to_string()).join(", ");
+        format!("{}: {counts} tasks of {} repeats, chunks of 1000", setting.scale, size(setting.scale).1)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let (repeats, workers) = (size(setting.scale).1, setting.most_workers());
+        let block = |(tasks, _): (usize, Added)| {
+            Block::new(format!("{tasks} tasks"), move || {
+                let load =
+                    Load { kind: Kind::Compute, tasks, heavy: repeats, light: repeats, parts: 1, entries: 1 };
+                let bench = Bench::new(load, false);
+                let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
+                Ok(WAYS.into_iter().filter_map(case).collect())
+            })
+        };
+        Ok(rows(setting.scale).into_iter().map(block).collect())
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let words = "Added is the median, over rounds, of the time with a change over the time without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
+        let plot = plot(results, setting.scale);
+        let plot = (!plot.is_empty()).then_some(Part::Plot(plot));
+        [Part::words(words), Part::Table(table(results, setting.scale))].into_iter().chain(plot).collect()
+    }
+}
+
+fn which<'a>(way: &'a str, tasks: &'a str) -> [(&'a str, &'a str); 2] {
+    [("way", way), ("tasks", tasks)]
+}
+
+/// What the change adds, as a part of the time without.
+fn more(results: &Results, tasks: &str) -> Option<f64> {
+    Some(results.ratio(&which(CHANGED, tasks), &which(FIXED, tasks), "wall_s")? - 1.0)
+}
+
+fn table(results: &Results, scale: Scale) -> Table {
+    let titles = [
+        "tasks",
+        "fixed, s",
+        "±",
+        "changed once, s",
+        "±",
+        "changes made",
+        "added, ms",
+        "added, %",
+        "paper: added, ms",
+        "paper: added, %",
+    ];
+    let mut table = Table::new("switching", "Time of all tasks, and what a switch adds", &titles);
+    for (tasks, published) in rows(scale) {
+        let count = tasks.to_string();
+        let (fixed, changed) = (which(FIXED, &count), which(CHANGED, &count));
+        let (wall, more) = (results.median(&fixed, "wall_s"), more(results, &count));
+        table.row(vec![
+            tasks.into(),
+            wall.into(),
+            results.spread(&fixed, "wall_s").into(),
+            results.median(&changed, "wall_s").into(),
+            results.spread(&changed, "wall_s").into(),
+            results.median(&changed, "changes").into(),
+            more.zip(wall).map(|(more, wall)| more * wall * 1e3).into(),
+            more.map(|more| more * 100.0).into(),
+            published.ms.into(),
+            published.percent.into(),
+        ]);
+    }
+    table
+}
+
+fn plot(results: &Results, scale: Scale) -> Plot {
+    let counts = rows(scale).map(|(tasks, _)| tasks.to_string());
+    let values = counts.iter().map(|tasks| more(results, tasks).map(|more| more * 100.0)).collect();
+    let plot = Plot::new("switching", "What a switch adds", Form::Bars).axes("tasks", "added, %");
+    plot.over(counts.to_vec()).with(Series::new("here", values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a number of tasks beside another one's published value.
+    #[test]
+    fn what_a_switch_adds_stands_beside_what_it_added_there() {
+        let wall =
+            |way, tasks: usize, wall_s| (labels(way, 2, tasks), vec![("wall_s", wall_s), ("changes", 3.0)]);
+        let results = Results::of([wall(FIXED, 100_000, 4.0), wall(CHANGED, 100_000, 4.1)]);
+        let parts = Switching.report(&results, &Setting::new(Scale::Default, 2));
+        let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&["100000"])[1..], ["4", "-", "4.10", "-", "3", "100.0", "2.50", "-127", "-"]);
+        assert_eq!(table.shown(&["1000"])[6..], ["-", "-", "2", "2.70"]);
+    }
+}
