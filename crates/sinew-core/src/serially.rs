@@ -6,29 +6,49 @@
 //! So [`serially`] makes the thread a worker of a pool of its own, with one seat and no other thread. There nobody steals, every wait is over when it
 //! begins, and a join costs what it always costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
 //!
+//! Transactions need no call of it: they put that worker in the place of the current one by themselves ([`seat`]).
+//!
 //! # Not handled
 //!
 //! A [`Worker`](crate::Worker) of the pool around that the closure has brought along does what it always does.
 
 use std::cell::OnceCell;
+use std::ptr::null;
 
 use crate::builder::Builder;
 use crate::pool::Pool;
 use crate::tls;
+use sinew_sync::seat;
+
+/// The thread's own pool.
+struct Own(OnceCell<Pool>);
+
+impl Own {
+    fn pool(&self) -> &Pool {
+        self.0.get_or_init(pool_of_one)
+    }
+}
+
+impl Drop for Own {
+    /// Transactions of destructors that are still to come do without.
+    fn drop(&mut self) {
+        seat::set_alone(null());
+    }
+}
 
 #[cfg(not(any(loom, shuttle)))]
 std::thread_local! {
-    static OWN: OnceCell<Pool> = const { OnceCell::new() };
+    static OWN: Own = const { Own(OnceCell::new()) };
 }
 
 #[cfg(shuttle)]
 shuttle::thread_local! {
-    static OWN: OnceCell<Pool> = OnceCell::new();
+    static OWN: Own = Own(OnceCell::new());
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static OWN: OnceCell<Pool> = OnceCell::new();
+    static OWN: Own = Own(OnceCell::new());
 }
 
 /// Calls `f`, and runs all joins, scopes and loops in it serially on this thread, inside a pool or not.
@@ -36,7 +56,7 @@ loom::thread_local! {
 /// Second arms of joins follow the first ones, a scope's tasks run where they are spawned, and [`Pool::run`] and [`Pool::install`] call
 /// their closure here. The thread runs no other task meanwhile. What is spawned without a scope goes to the pool around, as ever.
 ///
-/// A scheduler of transactions wraps them in this. It nests.
+/// It nests. A transaction does the same by itself.
 ///
 /// # Panics
 ///
@@ -61,7 +81,7 @@ pub fn serially<R>(f: impl FnOnce() -> R) -> R {
     let mut f = Some(f);
     let entered = OWN.try_with(|own| {
         let f = f.take().expect("called once");
-        enter(own.get_or_init(pool_of_one), f)
+        enter(own.pool(), f)
     });
     match (entered, f) {
         (Ok(result), _) => result,
@@ -75,6 +95,15 @@ fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
     let worker = &pool.inner.seats[0];
     worker.stack.set_depth(0);
     tls::within(worker, f)
+}
+
+/// The worker of the thread's own pool, for a transaction that begins; null where the thread is past its destructors.
+#[cold]
+pub(crate) fn alone() -> seat::Pointer {
+    let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().inner.seats[0]).cast());
+    let worker = worker.unwrap_or(null());
+    seat::set_alone(worker);
+    worker
 }
 
 #[cold]

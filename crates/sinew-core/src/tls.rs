@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use crate::inner::Inner;
 use crate::profile::Activity;
+use crate::serially;
 use crate::worker::Worker;
+use sinew_sync::seat;
 
 /// One entry of this thread into a pool.
 struct Frame {
@@ -17,15 +19,15 @@ struct Frame {
     around: *const Frame,
 }
 
-/// The innermost entry. The worker stands here once more, because the free functions look for nothing else.
+/// The innermost entry. Its worker lies in the thread's [`seat`], because the free functions look for nothing else, and a transaction puts another in its
+/// place.
 struct Here {
-    worker: Cell<*const Worker>,
     frame: Cell<*const Frame>,
 }
 
 impl Here {
     const fn outside() -> Self {
-        Self { worker: Cell::new(null()), frame: Cell::new(null()) }
+        Self { frame: Cell::new(null()) }
     }
 }
 
@@ -48,8 +50,9 @@ loom::thread_local! {
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
     // SAFETY: the pointer is set by `within` for as long as its guard lives, which is inside the life of the pool; callers use the
-    // reference inside one call of theirs, during which no guard of this thread below them can go.
-    HERE.with(|here| unsafe { here.worker.get().as_ref() })
+    // reference inside one call of theirs, during which no guard of this thread below them can go. Or it is the worker of the thread's own pool, for the
+    // time of a transaction: that pool lives as long as the thread runs transactions (`serially`).
+    unsafe { seat::current().cast::<Worker>().as_ref() }
 }
 
 /// The worker of `pool` that this thread is, if it is one.
@@ -84,8 +87,19 @@ pub(crate) fn serving<'a>(pool: &Inner) -> Option<&'a Worker> {
     match current() {
         Some(worker) if std::ptr::eq(worker.pool(), pool) || worker.pool().is_serial() => Some(worker),
         Some(_) => around_in(pool),
-        None => None,
+        None => alone(),
     }
+}
+
+/// The serial worker of a thread outside of pools that is in the middle of a transaction.
+#[cold]
+fn alone<'a>() -> Option<&'a Worker> {
+    if !seat::is_busy() {
+        return None;
+    }
+    // Until the transaction ends.
+    seat::restore(serially::alone());
+    current()
 }
 
 /// Whether this thread works [`serially`](crate::serially).
@@ -114,8 +128,8 @@ pub(crate) fn around_serial<'a>() -> Option<&'a Worker> {
 pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     HERE.with(|here| {
         let frame = Frame { worker, around: here.frame.get() };
-        let _guard =
-            Guard { here, worker: here.worker.replace(worker), frame: here.frame.replace(&raw const frame) };
+        let before = seat::replace(std::ptr::from_ref(worker).cast(), serially::alone);
+        let _guard = Guard { here, worker: before, frame: here.frame.replace(&raw const frame) };
         f()
     })
 }
@@ -125,10 +139,8 @@ pub(crate) fn settle(pool: &Arc<Inner>) {
     let pool: &'static Inner = Box::leak(Box::new(Arc::clone(pool)));
     let worker = &pool.seats[0];
     let frame: &'static Frame = Box::leak(Box::new(Frame { worker, around: null() }));
-    HERE.with(|here| {
-        here.worker.set(worker);
-        here.frame.set(frame);
-    });
+    seat::replace(std::ptr::from_ref(worker).cast(), serially::alone);
+    HERE.with(|here| here.frame.set(frame));
     worker.arrive(Activity::Application);
     worker.activate();
 }
@@ -145,13 +157,13 @@ pub(crate) fn with_current<R>(worker: &Worker, f: impl FnOnce(&Worker) -> R) -> 
 /// Restores what was current before, also by a panic.
 struct Guard<'a> {
     here: &'a Here,
-    worker: *const Worker,
+    worker: seat::Pointer,
     frame: *const Frame,
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        self.here.worker.set(self.worker);
+        seat::restore(self.worker);
         self.here.frame.set(self.frame);
     }
 }

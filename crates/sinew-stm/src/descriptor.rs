@@ -251,6 +251,13 @@ impl Descriptor {
         &self.own
     }
 
+    /// The address of one of the accesses so far.
+    pub(crate) fn accessed(&self, random: u64) -> Option<usize> {
+        let (reads, writes) = (self.reads.len(), self.writes.len());
+        let at = usize::try_from(random).unwrap_or_default().checked_rem(reads + writes)?;
+        Some(if at < reads { self.reads[at].record.addr() } else { self.writes[at - reads].at.addr() })
+    }
+
     /// The time of the snapshot.
     #[inline(always)]
     pub(crate) fn snapshot(&self) -> u64 {

@@ -1,5 +1,8 @@
 //! The thread's descriptor, and whether a transaction of the thread is under way.
 //!
+//! Whoever runs tasks on this thread is told as well ([`seat`]): in a pool, joins, scopes and loops of a transaction stay on the thread, and it runs nothing
+//! else meanwhile.
+//!
 //! # Invariants
 //!
 //! - I12: while `idle` is null and `descriptor` is not, the descriptor is borrowed by the one `atomically` that took it, and nobody else
@@ -7,6 +10,7 @@
 
 use crate::descriptor::Descriptor;
 use crate::sites::Site;
+use sinew_sync::seat;
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
@@ -86,6 +90,7 @@ pub(crate) fn enter(site: Site) -> NonNull<Descriptor> {
         let descriptor = NonNull::new(here.idle.get()).unwrap_or_else(|| enter_cold(here, site));
         here.idle.set(null_mut());
         here.site.set(Some(site));
+        seat::begin();
         descriptor
     })
 }
@@ -93,6 +98,7 @@ pub(crate) fn enter(site: Site) -> NonNull<Descriptor> {
 /// Ends the transaction of this thread, which borrowed `descriptor`.
 #[inline(always)]
 pub(crate) fn leave(descriptor: NonNull<Descriptor>) {
+    seat::end();
     HERE.with(|here| here.idle.set(descriptor.as_ptr()));
 }
 

@@ -101,6 +101,12 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         Err(Stop(Why::Conflict))
     }
 
+    /// The address of a place that this transaction has read or written so far, which of them `random` decides: for samples of where
+    /// transactions work. `None` if it has accessed nothing.
+    pub fn accessed(&self, random: u64) -> Option<usize> {
+        self.descriptor.accessed(random)
+    }
+
     /// Does `first`, or, if that calls [`retry`](Self::retry), undoes what it did and does `second` instead.
     ///
     /// Nests. If `second` retries as well, so does the whole, and waits for a change in what either has read.

@@ -1,4 +1,4 @@
-//! Invariants under real threads: a moment in CI, `SINEW_STRESS_SECONDS` for each test in the deep run.
+//! Invariants under real threads: a moment in CI, a minute for each test with `SINEW_DEEP=1`, or `SINEW_STRESS_SECONDS`.
 //!
 //! What they would miss: an order of memory that this machine does not show (loom), a schedule that does not come up (shuttle).
 
@@ -14,7 +14,8 @@ const MANAGERS: [Manager; 3] = [Manager::Suicide, Manager::Backoff, Manager::Age
 
 fn stress_time() -> Duration {
     let seconds = std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
-    seconds.map_or(Duration::from_millis(200), Duration::from_secs)
+    let deep = std::env::var_os("SINEW_DEEP").map(|_| 60);
+    seconds.or(deep).map_or(Duration::from_millis(200), Duration::from_secs)
 }
 
 /// Calls `work` with the thread's number and a turn that counts up, on `threads` threads, until the time is over.

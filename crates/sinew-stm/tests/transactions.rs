@@ -313,3 +313,24 @@ fn a_restarted_attempt_leaves_no_trace_and_is_repeated_at_once() {
     assert_eq!((attempts, var.load()), (3, 1));
     assert_eq!(Transaction::new().attempt(|tx| tx.restart::<()>()), Err(Cause::Body));
 }
+
+/// Would miss: a sample of something that was not accessed, and accesses that are never sampled.
+#[test]
+fn a_transaction_says_where_it_has_been() {
+    let (read, written, other) = (TVar::new(1), TVar::new(2), TVar::new(3));
+    let lies_in = |address: usize, var: &TVar<i32>| {
+        let start = std::ptr::from_ref(var).addr();
+        (start..start + size_of_val(var)).contains(&address)
+    };
+    atomically(|tx| {
+        assert_eq!(tx.accessed(7), None);
+        read.get(tx)?;
+        written.set(tx, 5)?;
+        let addresses: Vec<usize> = (0..10).filter_map(|random| tx.accessed(random)).collect();
+        for var in [&read, &written] {
+            assert!(addresses.iter().any(|&address| lies_in(address, var)));
+        }
+        assert!(addresses.len() == 10 && !addresses.iter().any(|&address| lies_in(address, &other)));
+        Ok(())
+    });
+}

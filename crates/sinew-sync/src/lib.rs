@@ -11,6 +11,7 @@
 //! | [`parker`] | a thread that waits for a token |
 //! | [`padded`], [`counter`] | memory kept to one core |
 //! | [`ledger`] | numbers of one writer, read as of one moment |
+//! | [`seat`] | whom a thread's free functions find as its worker |
 //! | [`clock`] | monotonic nanoseconds |
 //! | [`statics`] | atomics outside of the facade, for statics |
 //! | [`plant`] | planted bugs, by which the checkers are checked |
@@ -25,6 +26,7 @@ pub mod lock;
 pub mod padded;
 pub mod parker;
 pub mod plant;
+pub mod seat;
 pub mod statics;
 pub mod thread;
 

@@ -8,7 +8,7 @@ use sinew_core::locality::{DomainKind, Domains, domain_scope};
 use sinew_core::loops::{self, Options};
 use sinew_core::{Pool, join, scope, serially, spawn, with_current};
 
-use crate::support::{ends, message_of, pool, with_each_pool};
+use crate::support::{ends, message_of, payload_of, pool, with_each_pool};
 
 fn here() -> ThreadId {
     thread::current().id()
@@ -52,6 +52,47 @@ fn whatever_is_called_runs_on_this_thread() {
             });
         });
     });
+}
+
+/// Would miss: a way to another thread that only transactions have, the worker before that is not found again after them, also after a panic.
+#[test]
+fn whatever_a_transaction_calls_runs_on_its_thread() {
+    ends(|| {
+        let other = pool(2);
+        with_each_pool(4, |pool| {
+            let domains = Domains::new(pool, DomainKind::Parts(2)).unwrap();
+            let number = || with_current(|w| w.map(|w| w.index()));
+            let call = || {
+                let before = number();
+                for _ in 0..2 {
+                    let who = sinew_stm::atomically(|_| Ok(everything(&[pool, &other], &domains)));
+                    assert!(who.len() > 1_000 && who.iter().all(|one| *one == here()));
+                    assert_eq!(number(), before);
+                }
+                let panics = || sinew_stm::atomically(|_| Ok(join(|| panic!("in an arm"), || ())));
+                assert!(std::panic::catch_unwind(panics).is_err());
+                assert_eq!(number(), before);
+            };
+            call();
+            pool.run(|_| call());
+            pool.install(|_| other.run(|_| call()));
+            pool.run(|w| {
+                w.join(|_| call(), |_| call());
+            });
+            serially(call);
+        });
+        thread::spawn(|| sinew_stm::atomically(|_| Ok(join(here, here)))).join().unwrap();
+    });
+}
+
+/// Would miss: a task that runs in the middle of a transaction of its thread and joins it unseen.
+#[test]
+fn a_transaction_in_the_middle_of_another_panics_and_names_both() {
+    let here = line!() + 1;
+    let both = || sinew_stm::atomically(|_| Ok(join(|| sinew_stm::atomically(|_| Ok(())), || ())));
+    let payload = payload_of(|| pool(2).run(|_| both()));
+    let message = payload.downcast_ref::<String>().expect("a text");
+    assert_eq!(message.matches(&format!("serially.rs:{here}:")).count(), 2, "{message}");
 }
 
 /// Would miss: tasks that wait for the end of the scope, arms in the wrong order.

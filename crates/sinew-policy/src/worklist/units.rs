@@ -1,15 +1,15 @@
 //! Units between lists and workers: dealing, stealing, taking.
 //!
 //! Without stealing there is one list, and every access to it may have to wait for another. With stealing each worker has its own: units are dealt out
-//! round-robin when the run begins or when stealing is turned on in its middle, and who runs dry takes half of what a random victim
+//! round-robin, in blocks, when the run begins or when stealing is turned on in its middle, and who runs dry takes half of what a random victim
 //! has. Coalescing fights the same contention from the other side: two units a transaction are half as many accesses.
 //!
 //! Source: Góes (see the [room](super)), sections 5.1.1, 5.1.2, 5.1.4 and 6.2.4.
-//! Differences: the larger half is stolen, so that a single unit can be; from a long list of its own a worker takes several at once.
+//! Differences: many units are dealt in blocks (there, one by one); the larger half is stolen, so that a single unit can be; from a long list of its own a worker takes several at once.
 //!
 //! # Invariants
 //!
-//! - U1: every unit is dealt to exactly one worker, and no worker has two more than another.
+//! - U1: no worker is dealt more than a block more than another, nor a 64th of its share.
 //! - U2: a thief that finds units gets at least one.
 //!
 //! # Tests
@@ -18,17 +18,31 @@
 
 use crate::tune::Counts;
 
-/// Which of `units` units are dealt to `worker` of `workers` (0 count as 1), by their places in the list. Workers there are none of get none.
+/// The most units in a row that are dealt to one worker.
+pub const BLOCK: usize = 64;
+
+/// How many units in a row are dealt to one worker of `workers` (0 count as 1): one of few units, up to [`BLOCK`] of many.
+///
+/// Neighbours in a list often have neighbouring data. Dealt one by one, two workers would write to the same lines at about the same time.
 ///
 /// ```
-/// use sinew_policy::worklist::units::dealt;
+/// use sinew_policy::worklist::units::block;
 ///
-/// assert_eq!(dealt(7, 3, 1).collect::<Vec<_>>(), [1, 4]);
+/// assert_eq!((block(100, 2), block(1_000, 2), block(100_000, 2)), (1, 7, 64));
 /// ```
-pub fn dealt(units: usize, workers: usize, worker: usize) -> impl ExactSizeIterator<Item = usize> {
-    let workers = workers.max(1);
-    let end = if worker < workers { units } else { 0 };
-    (worker..end.max(worker)).step_by(workers)
+pub fn block(units: usize, workers: usize) -> usize {
+    (units / (BLOCK * workers.max(1))).clamp(1, BLOCK)
+}
+
+/// The worker of `workers` (0 count as 1) to whom the unit at `place` is dealt, in blocks of so many (0 count as 1).
+///
+/// ```
+/// use sinew_policy::worklist::units::dealt_to;
+///
+/// assert_eq!([0, 1, 2, 3, 4, 5].map(|place| dealt_to(place, 2, 2)), [0, 0, 1, 1, 0, 0]);
+/// ```
+pub fn dealt_to(place: usize, block: usize, workers: usize) -> usize {
+    place / block.max(1) % workers.max(1)
 }
 
 /// How many of a victim's `units` units a thief takes: the larger half. Best from the end at which the victim does not work, since units that were
@@ -78,17 +92,15 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: a unit that is lost or dealt twice, and a worker that gets two more than another (U1).
+        /// Would miss: a worker that gets a block and a unit more than another, blocks that are a good part of all there is (U1).
         #[test]
-        fn every_unit_is_dealt_to_one_worker(units in 0..500_usize, workers in 0..40_usize) {
-            let mut owners = vec![0; units];
-            for worker in 0..workers.max(1) {
-                let share = dealt(units, workers, worker);
-                prop_assert!(share.len() == units / workers.max(1) || share.len() == units.div_ceil(workers.max(1)));
-                share.for_each(|unit| owners[unit] += 1);
-            }
-            prop_assert!(owners.iter().all(|&dealt| dealt == 1));
-            prop_assert_eq!(dealt(units, workers, workers.max(1)).len(), 0);
+        fn every_worker_is_dealt_about_as_much(units in 0..20_000_usize, workers in 0..40_usize) {
+            let block = block(units, workers);
+            prop_assert!((1..=BLOCK).contains(&block) && (block == 1 || block * workers.max(1) * BLOCK <= units));
+            let mut shares = vec![0; workers.max(1)];
+            (0..units).for_each(|place| shares[dealt_to(place, block, workers)] += 1);
+            let (least, most) = (shares.iter().min().copied(), shares.iter().max().copied());
+            prop_assert!(most.unwrap_or(0) - least.unwrap_or(0) <= block);
         }
 
         /// Would miss: a last unit that nobody can steal, and a thief that takes more than there is (U2).

@@ -4,7 +4,9 @@ use super::arena::{Arena, NONE};
 use crate::tx::{Tx, TxResult};
 use crate::var::TVar;
 
+/// As a rule it fills a line, and then it has that for itself.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Node<K: Copy, V: Copy> {
     key: TVar<K>,
     value: TVar<V>,

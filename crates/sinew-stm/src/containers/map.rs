@@ -9,12 +9,14 @@ use crate::tx::{Tx, TxResult};
 use crate::var::TVar;
 use std::cmp::Ordering;
 
+/// What a search looks at lies in one line, the value behind it.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Node<K: Copy, V: Copy> {
     key: TVar<K>,
-    value: TVar<V>,
     left: TVar<u32>,
     right: TVar<u32>,
+    value: TVar<V>,
 }
 
 /// An ordered map of transactional values.
@@ -220,5 +222,68 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
             entries.push((node.key.get(tx)?, node.value.get(tx)?));
             at = node.right.get(tx)?;
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Ordering, TMap, priority};
+    use crate::containers::arena::NONE;
+    use crate::{Tx, TxResult, atomically};
+    use std::time::Instant;
+
+    impl TMap<u32, u32> {
+        /// Checks what is below `at`, whose keys lie between those bounds and whose priorities are below that one; answers how many nodes there are.
+        fn check<'tx>(
+            &'tx self,
+            tx: &mut Tx<'tx, '_>,
+            at: u32,
+            keys: [u32; 2],
+            limit: u32,
+        ) -> TxResult<usize> {
+            if at == NONE {
+                return Ok(0);
+            }
+            let node = self.nodes.node(at);
+            let (key, value) = (node.key.get(tx)?, node.value.get(tx)?);
+            assert!((keys[0]..keys[1]).contains(&key), "{key} lies outside of {keys:?}");
+            assert!(priority(at).cmp(&limit) != Ordering::Greater, "{key} lies below a lower priority");
+            assert_eq!(value, !key, "a value of another key");
+            let (left, right) = (node.left.get(tx)?, node.right.get(tx)?);
+            let below = self.check(tx, left, [keys[0], key], priority(at))?;
+            Ok(below + 1 + self.check(tx, right, [key + 1, keys[1]], priority(at))?)
+        }
+    }
+
+    /// Would miss: a tree that only contention breaks: its order, its priorities, nodes that hang twice or nowhere.
+    #[test]
+    fn the_tree_is_one_at_every_moment() {
+        const KEYS: u32 = 64;
+        let map: TMap<u32, u32> = TMap::new();
+        let end = Instant::now() + crate::stress_time();
+        std::thread::scope(|s| {
+            for thread in 0..3_u64 {
+                let map = &map;
+                s.spawn(move || {
+                    let mut rng = fastrand::Rng::with_seed(thread);
+                    while Instant::now() < end {
+                        let (key, put) = (rng.u32(..KEYS), rng.bool());
+                        atomically(|tx| {
+                            let before = if put { map.insert(tx, key, !key)? } else { map.remove(tx, &key)? };
+                            assert!(before.is_none_or(|value| value == !key));
+                            Ok(())
+                        });
+                        if rng.u8(..4) == 0 {
+                            atomically(|tx| {
+                                let root = map.root.get(tx)?;
+                                let nodes = map.check(tx, root, [0, KEYS], u32::MAX)?;
+                                assert_eq!(map.to_vec(tx)?.len(), nodes);
+                                Ok(())
+                            });
+                        }
+                    }
+                });
+            }
+        });
     }
 }

@@ -205,11 +205,11 @@ fn deal<U>(units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
     if threads == 1 {
         return vec![units.into()];
     }
-    let mut dealt: Vec<Units<U>> = (0..threads)
-        .map(|worker| Units::with_capacity(units::dealt(units.len(), threads, worker).len()))
-        .collect();
+    let block = units::block(units.len(), threads);
+    let share = units.len() / threads + block;
+    let mut dealt: Vec<Units<U>> = (0..threads).map(|_| Units::with_capacity(share)).collect();
     for (place, unit) in units.into_iter().enumerate() {
-        dealt[place % threads].push_back(unit);
+        dealt[units::dealt_to(place, block, threads)].push_back(unit);
     }
     dealt
 }

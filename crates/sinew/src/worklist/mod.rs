@@ -33,6 +33,7 @@
 //! | `ahead` | what helpers do, and how they get their units |
 //! | `places` | where threads sit and pages lie |
 //! | `steering` | the settings, and the tuner |
+//! | `footprint` | samples of the pages that units touch |
 //! | `tally` | what is counted and reported |
 //!
 //! The decisions (how many to steal, when to swap, what to turn on) are in `sinew-policy`, which has no threads.
@@ -42,6 +43,7 @@
 //! a worker that keeps failing becomes irrevocable after a bounded number of attempts; workers leave while there is nothing to do.
 
 mod ahead;
+mod footprint;
 mod lists;
 mod places;
 mod run;
@@ -63,6 +65,8 @@ use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 
+use footprint::Footprint;
+pub use footprint::Touch;
 use lists::Entry;
 pub use places::mapping_for;
 use run::{Plan, or_resume};
@@ -84,6 +88,8 @@ pub struct Worklist<U> {
     steering: Option<Mutex<Steering>>,
     speculative: bool,
     pages: Option<Pages>,
+    /// Attempts of a worker for a sample of the pages.
+    sampled: Option<u64>,
 }
 
 /// Why a list cannot be run.
@@ -172,6 +178,7 @@ impl<U> Worklist<U> {
             steering: None,
             speculative: false,
             pages: None,
+            sampled: None,
         }
     }
 
@@ -224,6 +231,13 @@ impl<U> Worklist<U> {
     #[must_use]
     pub fn follow(mut self, control: &sinew_core::Control) -> Self {
         self.followed = Some(control.clone());
+        self
+    }
+
+    /// Samples the pages that transactions touch, once for so many attempts of each worker: [`Report::touches`] has what came of it.
+    #[must_use]
+    pub fn sample(mut self, attempts: u64) -> Self {
+        self.sampled = Some(attempts);
         self
     }
 
@@ -341,7 +355,15 @@ impl<U: Send + Sync> Worklist<U> {
     where
         W: Work<'env, Unit = U>,
     {
-        self.execute(&Transactional { work, how: Transaction::new(), environment: PhantomData })
+        let how = Transaction::new();
+        let footprint = self.sampled.map(|every| {
+            let seats = sinew_core::run(|worker| worker.max_workers());
+            Footprint::new(every, seats)
+        });
+        let run = Transactional { work, how, footprint: footprint.as_ref(), environment: PhantomData };
+        let mut report = self.execute(&run)?;
+        report.touches = footprint.map(Footprint::into_touches).unwrap_or_default();
+        Ok(report)
     }
 
     /// Runs `process` for every unit without a transaction, with the same lists and the same settings; helpers have nothing to do.

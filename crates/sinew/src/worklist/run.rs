@@ -202,12 +202,11 @@ impl<'r, R: Run> Arena<'r, R> {
     #[cold]
     fn steer(&self, steering: &Mutex<Steering>) {
         let Some(mut steering) = steering.try_lock() else { return };
-        let counts = self.counts();
-        if !steering.is_due(&counts) {
-            return;
-        }
         let began = now_ns();
-        if let Some(settings) = steering.look(counts, began) {
+        let counts = self.counts();
+        if steering.is_due(&counts)
+            && let Some(settings) = steering.look(counts, began)
+        {
             self.control.set(settings);
         }
         steering.spent_ns += now_ns() - began;

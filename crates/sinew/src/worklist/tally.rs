@@ -1,5 +1,6 @@
 //! What each worker counts, and what a run reports.
 
+use super::footprint::Touch;
 use sinew_policy::tune::{Counts, Path};
 use sinew_policy::worklist::Settings;
 use sinew_sync::counter::Counter;
@@ -69,6 +70,8 @@ pub struct Report<L = ()> {
     pub elapsed: Duration,
     /// The processor time that tuning took, all workers together.
     pub tuning: Duration,
+    /// Pages that were touched, if they were [sampled](super::Worklist::sample), in the order of the times.
+    pub touches: Vec<Touch>,
     /// The settings at the end.
     pub settings: Settings,
     /// What the tuner did since the list was made, if it is tuned.
@@ -99,6 +102,7 @@ impl<L> Report<L> {
             cancelled: false,
             elapsed: Duration::ZERO,
             tuning: Duration::ZERO,
+            touches: Vec::new(),
             settings,
             path: None,
         }

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use sinew_core::Pool;
@@ -86,6 +87,37 @@ proptest! {
             prop_assert_eq!(report.added, commits - units.len() as u64);
             prop_assert!(list.is_empty());
         }
+    }
+}
+
+/// Would miss: the same once in many runs, by chance: a moment in CI, a minute with `SINEW_DEEP=1`, or `SINEW_STRESS_SECONDS`.
+#[test]
+fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
+    let seconds = std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
+    let deep = std::env::var_os("SINEW_DEEP").map(|_| 60.0);
+    let end = Instant::now() + Duration::from_secs_f64(seconds.or(deep).unwrap_or(0.2));
+    let pool = pool();
+    let mut rng = fastrand::Rng::with_seed(5);
+    let mut list = Worklist::new().speculative();
+    while Instant::now() < end {
+        let choice = Settings::baseline(rng.usize(1..=WORKERS)).stealing(rng.bool()).coalescing(rng.bool());
+        let choice = choice.swap_after(rng.bool().then_some(1)).lifespan(rng.choice([0, 1, 100]).unwrap());
+        let (control, counts, total) = (list.control(), TArray::new(64, 0_u64), TVar::new(0));
+        let units: Vec<usize> = (0..rng.usize(1..100)).map(|_| rng.usize(1..64)).collect();
+        list.extend(units.iter().copied());
+        let seen = pool.run(|_| {
+            std::thread::scope(|s| {
+                s.spawn(|| control.set(choice));
+                count(&counts, &total, &mut list)
+            })
+        });
+        let right = expected(&units);
+        assert_eq!(counts.load_all(), right, "{choice}");
+        assert_eq!(
+            seen.locals.iter().map(Vec::len).sum::<usize>() as u64,
+            right.iter().sum::<u64>(),
+            "{choice}"
+        );
     }
 }
 
@@ -336,4 +368,26 @@ fn what_goes_wrong_in_a_helper_changes_nothing() {
         assert_eq!(cells.load_all().iter().sum::<u64>(), before + 4_000);
         assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
     }
+}
+
+/// Would miss: samples that cost every unit one, that are of other workers or of other memory, and a list that samples unasked.
+#[test]
+fn samples_say_who_touched_which_page() {
+    let vars: Vec<TVar<u64>> = (0..10_000).map(|_| TVar::new(0)).collect();
+    let pages = |at: usize| std::ptr::from_ref(&vars[at]).addr() / 4096;
+    let pool = Pool::builder().threads(2).build().unwrap();
+    let run = |list: Worklist<usize>| {
+        let mut list = list;
+        pool.run(|_| list.run(|tx, &at| vars[at].modify(tx, |n| n + 1))).unwrap().touches
+    };
+    let touches = run((0..vars.len()).collect::<Worklist<usize>>().sample(10));
+    assert!((900..=1_000).contains(&touches.len()), "{}", touches.len());
+    assert!(
+        touches
+            .iter()
+            .all(|touch| touch.worker < 2 && (pages(0)..=pages(vars.len() - 1)).contains(&touch.page))
+    );
+    assert!(touches.is_sorted_by_key(|touch| touch.at));
+    assert!(touches.iter().any(|touch| touch.page != touches[0].page));
+    assert!(run((0..100).collect()).is_empty());
 }

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use sinew_policy::worklist::helpers;
 use sinew_stm::{Prefetch, Transaction, Tx, TxResult};
 
+use super::footprint::Footprint;
+
 /// What a transactional worklist runs: for each unit [`process`](Self::process), and around that what each worker keeps.
 ///
 /// For a function alone there is [`Worklist::run`](super::Worklist::run). `'env` is what surrounds the run: variables are borrowed from there.
@@ -113,6 +115,14 @@ pub(super) enum Failure {
     Waits,
 }
 
+/// Whose attempt it is, and how it is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) seat: usize,
+    /// So that it cannot be given up.
+    pub(super) favoured: bool,
+}
+
 /// What the workers run: transactions, or plain functions.
 pub(super) trait Run: Sync {
     type Unit: Send + Sync;
@@ -126,7 +136,7 @@ pub(super) trait Run: Sync {
         units: impl Iterator<Item = &'u Self::Unit>,
         values: &mut Vec<Self::Value>,
         more: &mut More<Self::Unit>,
-        favoured: bool,
+        turn: Turn,
     ) -> Result<(), Failure>
     where
         Self::Unit: 'u;
@@ -140,6 +150,8 @@ pub(super) trait Run: Sync {
 pub(super) struct Transactional<'w, 'env, W> {
     pub(super) work: &'w W,
     pub(super) how: Transaction,
+    /// Where samples of the pages go, if anywhere.
+    pub(super) footprint: Option<&'w Footprint>,
     pub(super) environment: PhantomData<fn(&'env ()) -> &'env ()>,
 }
 
@@ -157,22 +169,22 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         units: impl Iterator<Item = &'u W::Unit>,
         values: &mut Vec<W::Value>,
         more: &mut More<W::Unit>,
-        favoured: bool,
+        turn: Turn,
     ) -> Result<(), Failure>
     where
         W::Unit: 'u,
     {
-        let how = if favoured { self.how.patience(0) } else { self.how };
+        let how = if turn.favoured { self.how.patience(0) } else { self.how };
         let mut waits = false;
-        // A join in a unit must not let this worker run another one meanwhile.
-        let attempt = sinew_core::serially(|| {
-            how.attempt(|tx| {
-                for unit in units {
-                    let value = self.work.process(tx, unit, more);
-                    values.push(value.inspect_err(|stop| waits = stop.is_retry())?);
-                }
-                Ok(())
-            })
+        let attempt = how.attempt(|tx| {
+            for unit in units {
+                let value = self.work.process(tx, unit, more);
+                values.push(value.inspect_err(|stop| waits = stop.is_retry())?);
+            }
+            if let Some(footprint) = self.footprint {
+                footprint.look(turn.seat, tx);
+            }
+            Ok(())
         });
         attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
     }
@@ -183,15 +195,14 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
 
     fn finish(&self, local: &mut W::Local) {
         let kept = &*local;
-        sinew_core::serially(|| self.how.atomically(|tx| self.work.update(tx, kept)));
+        self.how.atomically(|tx| self.work.update(tx, kept));
         self.work.destroy(local);
     }
 
     fn run_ahead(&self, unit: &W::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64 {
         let ahead = Prefetch::new(lifespan).buffer(helpers::BUFFER).stopped_by(stopped);
         // All that the unit makes is dropped in there, as that may panic like the unit.
-        let unit = || ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop));
-        sinew_core::serially(unit).words_read
+        ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop)).words_read
     }
 }
 
@@ -261,7 +272,7 @@ where
         units: impl Iterator<Item = &'u U>,
         values: &mut Vec<V>,
         more: &mut More<U>,
-        _favoured: bool,
+        _turn: Turn,
     ) -> Result<(), Failure>
     where
         U: 'u,

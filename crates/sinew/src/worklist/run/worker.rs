@@ -14,7 +14,7 @@ use crate::worklist::lists::{Access, Entry};
 use crate::worklist::places::Place;
 use crate::worklist::tally::Tally;
 use crate::worklist::team::Role;
-use crate::worklist::work::{Failure, More, Run};
+use crate::worklist::work::{Failure, More, Run, Turn};
 
 /// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that each worker commits after a bounded number.
 const PATIENCE: u32 = 64;
@@ -40,6 +40,8 @@ pub(super) struct Worker<'scope, 'env, 'r, R: Run> {
     seat: usize,
     settings: Settings,
     version: (u64, u64),
+    /// What the settings want of this seat.
+    role: Role,
     /// Whether a helper may run the next unit ahead.
     helped: bool,
     /// The units taken: those of the transaction that is next, then those that a helper runs ahead.
@@ -68,6 +70,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
             s,
             seat,
             version,
+            role: arena.team.role(seat, &settings),
             helped: arena.team.helps(seat, &settings),
             settings,
             held: VecDeque::with_capacity(4),
@@ -91,7 +94,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
             if self.arena.is_over() {
                 return End::Over;
             }
-            if self.arena.team.role(self.seat, &self.settings) != Role::Work {
+            if self.role != Role::Work {
                 return End::Moved;
             }
             self.steer();
@@ -116,6 +119,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     fn follow(&mut self) {
         self.version = self.arena.version();
         let before = std::mem::replace(&mut self.settings, self.arena.settings());
+        self.role = self.arena.team.role(self.seat, &self.settings);
         self.helped = self.arena.team.helps(self.seat, &self.settings);
         if self.settings.stealing && !before.stealing {
             self.arena.lists.deal(self.settings.threads, self.tally());
@@ -190,7 +194,8 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
             self.values.clear();
             self.more.0.clear();
             let units = self.held.iter().take(count).map(Entry::unit);
-            match self.arena.run.attempt(units, &mut self.values, &mut self.more, favoured) {
+            let turn = Turn { seat: self.seat, favoured };
+            match self.arena.run.attempt(units, &mut self.values, &mut self.more, turn) {
                 Ok(()) => return self.commit(count, favoured),
                 Err(Failure::Conflict) => self.give_up(),
                 Err(Failure::Waits) => {

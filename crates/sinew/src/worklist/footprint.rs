@@ -1,0 +1,95 @@
+//! Where in memory transactions work: samples of the pages that units touch.
+//!
+//! Every so many attempts a worker asks its transaction for one of the places that it has accessed, chosen at random. So a sample costs
+//! as much for a long transaction as for a short one, and a list that is not watched pays a test of a pointer a unit.
+//!
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), figure 7.1, which shows such samples over time.
+
+use sinew_stm::Tx;
+use sinew_sync::CachePadded;
+use sinew_sync::clock::now_ns;
+use sinew_sync::counter::Counter;
+use sinew_sync::lock::Mutex;
+use std::time::Duration;
+
+/// Bytes of what counts as a page, whatever the system's are.
+const PAGE: usize = 4096;
+
+/// Samples that a worker keeps of a run: the first ones.
+const MOST: usize = 100_000;
+
+/// A page that a worker has touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Touch {
+    /// The worker's number.
+    pub worker: usize,
+    /// When, counted from the beginning of the run.
+    pub at: Duration,
+    /// Which page: its address divided by its size.
+    pub page: usize,
+}
+
+impl Touch {
+    /// That `worker` has touched `page` then.
+    pub fn new(worker: usize, at: Duration, page: usize) -> Self {
+        Self { worker, at, page }
+    }
+
+    /// The same, so much later: for runs that follow each other.
+    #[must_use]
+    pub fn later(self, by: Duration) -> Self {
+        Self { at: self.at + by, ..self }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Seat {
+    attempts: Counter,
+    touches: Mutex<Vec<Touch>>,
+}
+
+/// The samples of a run.
+#[derive(Debug)]
+pub(super) struct Footprint {
+    every: u64,
+    began_ns: u64,
+    seats: Box<[CachePadded<Seat>]>,
+}
+
+impl Footprint {
+    /// A sample for every so many attempts of each of so many workers.
+    pub(super) fn new(every: u64, seats: usize) -> Self {
+        let seats = (0..seats).map(|_| CachePadded::new(Seat::default())).collect();
+        Self { every: every.max(1), began_ns: now_ns(), seats }
+    }
+
+    /// An attempt of `worker` has run its units.
+    pub(super) fn look(&self, worker: usize, tx: &Tx<'_, '_>) {
+        let seat = &self.seats[worker];
+        seat.attempts.add(1);
+        let attempt = seat.attempts.get();
+        if attempt.is_multiple_of(self.every) {
+            self.note(worker, tx, attempt);
+        }
+    }
+
+    #[cold]
+    fn note(&self, worker: usize, tx: &Tx<'_, '_>, attempt: u64) {
+        // Numbers in a row choose places that look random.
+        let Some(address) = tx.accessed(attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) else { return };
+        let at = Duration::from_nanos(now_ns().saturating_sub(self.began_ns));
+        let mut touches = self.seats[worker].touches.lock();
+        if touches.len() < MOST {
+            touches.push(Touch::new(worker, at, address / PAGE));
+        }
+    }
+
+    /// All samples, in the order of their times.
+    pub(super) fn into_touches(self) -> Vec<Touch> {
+        let seats = self.seats.into_vec().into_iter();
+        let mut all: Vec<Touch> = seats.flat_map(|seat| seat.0.touches.into_inner()).collect();
+        all.sort_by_key(|touch| touch.at);
+        all
+    }
+}
