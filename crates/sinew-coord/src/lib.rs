@@ -32,6 +32,8 @@
 //! Programs of other users and in other containers are not seen, and neither are programs that do not take part: the kernel shares cores with those. Changing the machine (CPUs
 //! switched off) while programs run: masks say what is left.
 
+#[cfg(test)]
+mod damage;
 mod error;
 mod folder;
 mod log;

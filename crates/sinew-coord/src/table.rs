@@ -256,7 +256,7 @@ impl Table {
         let began = std::time::Instant::now();
         loop {
             if !self.is_current(file) {
-                *file = Arc::new(map(&self.shared.folder, &self.shared.path)?);
+                *file = self.open_anew()?;
             }
             if self.lock_once(file, began)? {
                 if self.is_current(file) {
@@ -266,6 +266,15 @@ impl Table {
                 let _ = sys::unlock(file.file());
             }
         }
+    }
+
+    /// Opens the file that has the name. One that says it is none any more, and still has the name, is damaged: whoever says so takes the name away first.
+    fn open_anew(&self) -> Result<Arc<Mapping>, Error> {
+        let mapping = map(&self.shared.folder, &self.shared.path)?;
+        if mapping.words()[REPLACED_AT].load(Ordering::Relaxed) != 0 {
+            self.replace(&mapping)?;
+        }
+        Ok(Arc::new(mapping))
     }
 
     fn lock_once(&self, file: &Mapping, began: std::time::Instant) -> Result<bool, Error> {

@@ -29,6 +29,7 @@ mod cores;
 mod count;
 mod curve;
 mod layout;
+mod meter;
 mod name;
 mod place;
 mod script;
@@ -40,6 +41,7 @@ pub use cores::{CoreSet, MAX_CORES};
 pub use count::shares;
 pub use curve::{Curve, POINTS, Speed};
 pub use layout::{Layout, Place};
+pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};
 pub use script::{Ask, Event, Script, ScriptError, Step};
 
