@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `args` | what may be written on the command line |
 //! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `sim` | a subcommand each |
+//! | `coordinator`, `top/` | programs that share this machine: decided with a clock, and shown |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
 //! | `worklist` | what `run` takes and prints about worklists |
@@ -21,10 +22,11 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
+//! Ctrl-C, except in `sim`, `coordinator` and `top`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
 
 mod args;
 mod contention;
+mod coordinator;
 mod demo;
 mod failure;
 mod list;
@@ -38,6 +40,7 @@ mod run;
 mod sim;
 mod suggest;
 mod table;
+mod top;
 mod topo;
 mod worklist;
 
@@ -62,5 +65,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
         Command::Sim(args) => sim::perform(&args),
+        Command::Coordinator(args) => coordinator::perform(&args),
+        Command::Top(args) => top::perform(&args),
     }
 }

@@ -186,6 +186,17 @@ impl Member {
         }
     }
 
+    /// Leaves: the row goes, and the others have its cores. The share stays what it was last. Dropping does the same.
+    ///
+    /// # Cost
+    ///
+    /// A change of the table, once.
+    pub fn leave(&self) {
+        if !self.inner.table.is_of_another_process() && !self.inner.is_leaving() {
+            self.inner.leave();
+        }
+    }
+
     /// The table.
     pub fn table(&self) -> &Table {
         &self.inner.table
@@ -204,7 +215,7 @@ impl Drop for Member {
             std::mem::take(&mut self.threads).into_iter().for_each(std::mem::forget);
             return;
         }
-        self.inner.leave();
+        self.leave();
         let here = thread::current().id();
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != here) {
             let _ = thread.join();

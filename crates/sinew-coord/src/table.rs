@@ -163,6 +163,11 @@ impl Table {
         self.mapping().words()[VERSION_AT].load(Ordering::Relaxed)
     }
 
+    /// The clock that all programs share, in nanoseconds: what decisions and rows are dated by.
+    pub fn now_ns(&self) -> u64 {
+        sys::now_ns()
+    }
+
     /// Waits until the table has changed since `version`, or the time is over. Answers the version then.
     ///
     /// # Blocking
@@ -380,9 +385,7 @@ impl Locked<'_> {
             state.remove(row.slot, row.program);
         }
         if state.coordinator.is_some_and(|coordinator| !coordinator.is_there()) {
-            state.coordinator = None;
-            state.policy = Policy::default();
-            state.rows.iter_mut().for_each(|row| row.ask = None);
+            state.end_coordination();
         }
         dead
     }

@@ -103,7 +103,9 @@ proptest! {
             prop_assert!(grant.threads <= program.max.max(1));
             let here = program.mask.and(&all);
             if program.demand == 0 || here.is_empty() {
-                prop_assert_eq!((grant.threads, grant.cores), (1, if here.is_empty() { program.mask } else { here }));
+                let cores = if here.is_empty() { program.mask } else { here };
+                let threads = if at_work == 0 { program.max.min(cores.len() as u32) } else { 1 };
+                prop_assert_eq!((grant.threads, grant.cores), (threads, cores));
             } else if grant.cores.len() == grant.threads as usize && at_work <= all.len() {
                 exclusive += grant.threads as usize;
                 if grant.cores != here {
