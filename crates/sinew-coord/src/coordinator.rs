@@ -38,7 +38,11 @@ pub struct Coordinator {
     programs: HashMap<Who, Seen>,
     /// The last decision told of.
     told_ns: u64,
+    measured_ns: u64,
 }
+
+/// Two readings are at least so far apart: a shorter time is mostly noise.
+const READING_NS: u64 = 50_000_000;
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -63,6 +67,7 @@ impl Coordinator {
             began_ns,
             programs: HashMap::new(),
             told_ns: began_ns,
+            measured_ns: 0,
         };
         coordinator.take_over()?;
         coordinator.script.happened(&Event::Start, 0);
@@ -142,6 +147,10 @@ impl Coordinator {
     /// Takes a reading of every program, and writes what it tells into the table, if the policy goes by it.
     fn measure(&mut self, state: &State) -> Result<(), Error> {
         let now = sys::now_ns();
+        if now < self.measured_ns + READING_NS {
+            return Ok(());
+        }
+        self.measured_ns = now;
         let mut learned = Vec::new();
         for row in &state.rows {
             let reading = Reading {

@@ -42,6 +42,7 @@ impl Error {
         Self::System { what, path: path.to_owned(), source }
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn insecure(path: &Path, what: &'static str) -> Self {
         Self::Insecure { path: path.to_owned(), what }
     }

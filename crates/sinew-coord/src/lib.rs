@@ -24,9 +24,10 @@
 //! | `member`, `offer` | a program in it: listener and watcher; what it offers and gets |
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
 //! | `coordinator` | what needs a clock: speeds, scripts |
-//! | `folder` | where the file is, and whose it may be |
+//! | `folder`, `private` | where the file is, and whose it may be |
 //! | `process`, `machine` | who is there; what is shared |
 //! | `sys` | the system calls; the only file with `unsafe` |
+//! | `elsewhere` | what stands in for it where there is no table |
 //!
 //! # Not handled
 //!
@@ -42,9 +43,15 @@ mod log;
 mod machine;
 mod member;
 mod offer;
+#[cfg(target_os = "linux")]
+mod private;
 mod process;
 mod row;
 mod state;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere.rs"]
 mod sys;
 mod table;
 mod words;

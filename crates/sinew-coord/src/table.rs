@@ -29,7 +29,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -353,7 +352,9 @@ impl Locked<'_> {
         if damaged {
             state.note(now, by, Reason::Repaired, None, changed.len());
         }
-        if reason != Reason::Died {
+        // Measurements come all the time; those that change nothing are no news.
+        let is_news = reason != Reason::Measured || !changed.is_empty();
+        if reason != Reason::Died && is_news {
             state.note(now, by, reason, change.subject.as_ref(), changed.len());
         }
         state.version = self.publish(&state);
@@ -459,10 +460,8 @@ fn map(folder: &Path, path: &Path) -> Result<Mapping, Error> {
 
 /// Whether the file has the name, and has not been left by everybody.
 pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
-    let ours = file.file().metadata();
-    let named = fs::symlink_metadata(path);
-    let same = matches!((ours, named), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()));
-    same && file.is_whole() && file.words()[REPLACED_AT].load(Ordering::Relaxed) == 0
+    let words = || file.words();
+    sys::is_named(file.file(), path) && file.is_whole() && words()[REPLACED_AT].load(Ordering::Relaxed) == 0
 }
 
 /// Whether the holder of the lock is stopped, or has ended and left the lock to a child.
