@@ -1,6 +1,7 @@
 //! What the tables cannot show: latencies, idling, memory, bandwidth. Measured on request, by name.
 
 mod auto;
+pub(crate) mod coord;
 mod idle;
 mod jacobi;
 mod latency;
@@ -24,7 +25,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 9] = [
+pub(crate) const ALL: [Measure; 10] = [
     Measure {
         name: "auto",
         about: "a schedule that is found out, after ten runs, beside every fixed one",
@@ -34,6 +35,11 @@ pub(crate) const ALL: [Measure; 9] = [
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
         run: latency::run,
+    },
+    Measure {
+        name: "coord",
+        about: "programs that share this machine, with a table and without; what the table costs",
+        run: coord::run,
     },
     Measure { name: "idle", about: "processor time of idle pools", run: idle::run },
     Measure {

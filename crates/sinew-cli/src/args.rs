@@ -42,6 +42,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Run a program on a machine that is not there, in virtual time
     Sim(SimArgs),
+    /// Stand by while programs share this machine: measure them, follow a script, say why they get what they get
+    Coordinator(CoordinatorArgs),
+    /// Show the programs that share this machine, as it happens
+    Top(TopArgs),
 }
 
 /// How a pool is built.
@@ -337,6 +341,42 @@ impl From<NamedScale> for Scale {
     }
 }
 
+/// Arguments of `coordinator`.
+#[derive(Debug, Args)]
+pub(crate) struct CoordinatorArgs {
+    /// By what rule cores are shared out: equal, proportional, priority, efficiency, contention or script [default: script if there is one, else equal]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<sinew_coord::Policy>,
+    /// A file that says which program gets what, and when: lines such as "when second joins first threads 2 cores 0-1" or "at 60 first free"
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Milliseconds between two measurements
+    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    pub(crate) interval_ms: u64,
+}
+
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Print what there is, and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print one JSON object instead of a table; needs --once
+    #[arg(long, requires = "once")]
+    pub(crate) json: bool,
+    /// Milliseconds between two looks
+    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    pub(crate) interval_ms: u64,
+}
+
+/// Up to a minute.
+fn milliseconds(text: &str) -> Result<u64, &'static str> {
+    match text.parse() {
+        Ok(ms) if (1..=60_000).contains(&ms) => Ok(ms),
+        _ => Err("give a whole number of milliseconds from 1 to 60000"),
+    }
+}
+
 /// Reads the command line. Prints help and version itself, and ends the process then.
 pub(crate) fn parse() -> Result<Command, Failure> {
     match CommandLine::try_parse() {
@@ -347,7 +387,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         }
         Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::usage(
-                "a command is needed: demo, run, list, topo, oracle, reproduce, report or sim (see sinew --help)",
+                "a command is needed: demo, run, list, topo, oracle, reproduce, report, sim, coordinator or top (see sinew --help)",
             ))
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
@@ -406,6 +446,9 @@ mod tests {
             &["sinew", "reproduce", "--threads", "1,0"],
             &["sinew", "reproduce", "--seed", "-1"],
             &["sinew", "reproduce", "--config", "x.toml", "--repeat", "2"],
+            &["sinew", "coordinator", "--policy", "fair"],
+            &["sinew", "top", "--interval-ms", "0"],
+            &["sinew", "top", "--json"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

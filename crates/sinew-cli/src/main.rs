@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `args` | what may be written on the command line |
 //! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
+//! | `coordinator`, `top/` | programs that share this machine: decided with a clock, and shown |
 //! | `timeline` | the demo's loop that is changed while it runs |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
@@ -23,10 +24,11 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
+//! Ctrl-C, except in `sim`, `coordinator` and `top`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
 
 mod args;
 mod contention;
+mod coordinator;
 mod demo;
 mod failure;
 mod list;
@@ -42,6 +44,7 @@ mod sim;
 mod suggest;
 mod table;
 mod timeline;
+mod top;
 mod topo;
 mod trace;
 mod worklist;
@@ -68,5 +71,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::perform(&args),
         Command::Report(args) => report::perform(&args),
         Command::Sim(args) => sim::perform(&args),
+        Command::Coordinator(args) => coordinator::perform(&args),
+        Command::Top(args) => top::perform(&args),
     }
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
 use crate::remap::Berths;
+use crate::sharing::Sharing;
 use crate::sleep::Sleepers;
 use crate::stack::StackKind;
 use crate::stealing::{Stealing, WITHHELD_NS};
@@ -71,6 +73,8 @@ pub struct Builder {
     first_seat: FirstSeat,
     oldest_first: bool,
     follow_limits: Option<bool>,
+    coordinate: bool,
+    table: Option<PathBuf>,
     profile: bool,
     record: bool,
     timeline: bool,
@@ -96,6 +100,7 @@ impl Builder {
     /// | `SINEW_VICTIMS` | a victim policy such as `nearest`, `set:12,4` or `sorted:5,package,stay`; see [`Victims`] | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
+    /// | `SINEW_COORDINATE` | `1` or `0`: whether the pool shares the machine with other programs by agreement | `0` |
     /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
@@ -258,6 +263,27 @@ impl Builder {
         self
     }
 
+    /// Whether the pool shares the machine with other programs that do so, by agreement: it takes part in the table that all programs of this user share (see the
+    /// crate `sinew-coord`), lets no more workers work than it is given cores, and keeps its threads on those. Default: no.
+    ///
+    /// It does so in the background: until it has been told of neighbours, and whenever there are none, everything is as without. Only on Linux.
+    ///
+    /// # Cost
+    ///
+    /// Three threads that sleep; with neighbours, a look at the pool every 10 ms while it has work.
+    pub fn coordinate(mut self, coordinate: bool) -> Self {
+        self.coordinate = coordinate;
+        self
+    }
+
+    /// The same, among the programs that share the table in `folder`, which is made if need be, instead of all programs of this user: for experiments and tests. Programs on
+    /// different machines, such as described ones, must not share a table.
+    pub fn coordinate_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.coordinate = true;
+        self.table = Some(folder.into());
+        self
+    }
+
     /// Names the threads, by seat. Default: `sinew-1`, `sinew-2`, …
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
         self.settings.name = Some(Arc::new(name));
@@ -353,6 +379,7 @@ impl Builder {
         for index in pool.inner.threaded_seats() {
             start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
         }
+        pool.start_sharing();
         if pool.inner.first_seat == FirstSeat::Builder {
             tls::settle(&pool.inner);
         }
@@ -378,6 +405,9 @@ impl Builder {
             standby: Parker::new(),
             first_seat: self.first_seat,
             oldest_first: self.oldest_first,
+            // Programs meet on the machine at hand, unless they are told where else.
+            sharing: (self.coordinate && (is_real || self.table.is_some()))
+                .then(|| Arc::new(Sharing::new(self.table, (!is_real).then_some(machine)))),
             limit: Limit::new(self.follow_limits.unwrap_or(is_real && self.threads.is_none())),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
@@ -521,6 +551,7 @@ impl fmt::Debug for Builder {
             .field("fences", &self.fences)
             .field("spin", &self.spin)
             .field("first_seat", &self.first_seat)
+            .field("coordinate", &self.coordinate)
             .field("profile", &self.profile)
             .field("timeline", &self.timeline)
             .finish_non_exhaustive()

@@ -19,6 +19,7 @@
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
 //! | `remap` | pinning the threads anew while they run |
+//! | `sharing` | a pool among other programs on the machine |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -49,6 +50,7 @@ mod remap;
 mod scope;
 mod search;
 mod serially;
+mod sharing;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sleep;
@@ -79,6 +81,7 @@ pub use profile::{
 };
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;
+pub use sharing::Share;
 pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
 pub use sinew_topology::{Mapping, MappingError};

@@ -344,10 +344,9 @@ impl<'c> Course<'c> {
     fn deal(&mut self) {
         let units: Vec<Unit> = self.lists.steal(self.lists.shared(), usize::MAX).collect();
         let players: Vec<usize> = (0..self.seats.len()).filter(|&me| self.seats[me].is_active).collect();
-        for (rank, &player) in players.iter().enumerate() {
-            for place in units::dealt(units.len(), players.len(), rank) {
-                self.lists.push(player, units[place]);
-            }
+        let block = units::block(units.len(), players.len());
+        for (place, unit) in units.into_iter().enumerate() {
+            self.lists.push(players[units::dealt_to(place, block, players.len())], unit);
         }
     }
 
