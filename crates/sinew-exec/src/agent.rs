@@ -67,7 +67,7 @@ pub(crate) fn follow(
     job: &Job,
     page: &Page,
     registrations: PipeReader,
-    shares: Arc<dyn Shares>,
+    shares: &Arc<dyn Shares>,
     mark: &[u8],
     ready: impl FnOnce(),
 ) -> io::Result<()> {
@@ -84,7 +84,7 @@ pub(crate) fn follow(
     };
     agent.apply(&[job.pid]);
     ready();
-    let (wake, woken) = wait_beside(Arc::clone(&shares))?;
+    let (wake, woken) = wait_beside(Arc::clone(shares))?;
     agent.run(&ending, registrations, wake, &woken);
     shares.leave();
     agent.release(mark);

@@ -124,7 +124,7 @@ fn act(
         }
     };
     let ready = || Report { keeper, warning: None }.send(report);
-    match agent::follow(job, &files.page, files.registrations, shares, mark, ready) {
+    match agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
         Ok(()) => exit(0),
         Err(_) => exit(1),
     }

@@ -72,7 +72,7 @@ pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Program, Failur
         match runnable(&folder.join(given)) {
             Ok(program) => return Ok(program),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                denied = Some(folder.join(given))
+                denied = Some(folder.join(given));
             }
             Err(_) => {}
         }
