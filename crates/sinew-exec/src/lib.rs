@@ -29,7 +29,7 @@
 //! | `start` | what is known of machine and process before |
 //! | `plan` | what is set, left alone and refused, and why; pure |
 //! | `launch` | the order in which things happen before the command runs |
-//! | `shares` | what is asked of whoever shares out the machine |
+//! | `shares`, `table` | what is asked of whoever shares out the machine, and the table's answers |
 //! | `agent` | the process that follows its share |
 //! | `keeper` | the process that is there when the agent is not |
 //! | `divide` | one command's share among its processes; pure |
@@ -75,9 +75,13 @@ mod start;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
+mod table;
+#[cfg(target_os = "linux")]
 mod threads;
 
 pub use failure::Failure;
 #[cfg(target_os = "linux")]
 pub use launch::exec;
 pub use shares::{Command, Grant, Job, Shares};
+#[cfg(target_os = "linux")]
+pub use table::join_table;

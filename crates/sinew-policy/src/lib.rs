@@ -14,6 +14,7 @@
 //! | [`split`] | where a range of one or more dimensions is cut, and when no more |
 //! | [`idle`] | how long an idle worker spins before it parks |
 //! | [`pace`] | how many iterations a loop that may be changed runs before it looks up |
+//! | [`share`] | how many cores, and which, each program on a machine gets |
 //! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
 //! | [`tune`] | which of that is on, from what was counted while it ran |
 //! | [`span`] | nothing; it says what a schedule can be held against |
@@ -22,6 +23,7 @@ pub mod affinity;
 pub mod chunk;
 pub mod idle;
 pub mod pace;
+pub mod share;
 pub mod span;
 pub mod split;
 pub mod tune;

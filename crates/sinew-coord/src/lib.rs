@@ -1,0 +1,56 @@
+#![deny(unsafe_code)]
+//! Programs that share a machine by agreement.
+//!
+//! Every program that takes part has a row in a small shared file, the [`Table`]: who it is, what it can use, what it has. Whoever comes, goes, or finds somebody dead
+//! computes all shares anew by the pure policies of [`sinew_policy::share`], and writes them down. There is no server to start, to hang or to fail; without a table, or alone in it,
+//! everything is as if this crate did not exist.
+//!
+//! ```
+//! use sinew_coord::{Member, Offer, Table};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let place = folder.path().join("shared");
+//! let table = Table::open(&place)?; // programs: Table::open_default()
+//! let member = Member::join(&table, Offer::new("solver").weight(2.0))?;
+//! member.on_change(|share| println!("now {} threads on {}", share.threads, share.cores));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The rooms
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `table` | the file, its lock, reading and changing it |
+//! | `member`, `offer` | a program in it: listener and watcher; what it offers and gets |
+//! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
+//! | `folder` | where the file is, and whose it may be |
+//! | `process`, `machine` | who is there; what is shared |
+//! | `sys` | the system calls; the only file with `unsafe` |
+//!
+//! # Not handled
+//!
+//! Programs of other users and in other containers are not seen, and neither are programs that do not take part: the kernel shares cores with those. Changing the machine (CPUs
+//! switched off) while programs run: masks say what is left.
+
+mod error;
+mod folder;
+mod log;
+mod machine;
+mod member;
+mod offer;
+mod process;
+mod row;
+mod state;
+mod sys;
+mod table;
+mod words;
+
+pub use error::Error;
+pub use folder::{FOLDER_VARIABLE, default_folder};
+pub use log::{Decision, Reason};
+pub use machine::{layout, layout_of};
+pub use member::Member;
+pub use offer::{Offer, Share};
+pub use row::{MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
+pub use sinew_policy::share::{Ask, CoreSet, Policy};
+pub use table::Table;

@@ -1,0 +1,106 @@
+//! Decisions, and why they were taken.
+
+use std::fmt;
+
+use crate::row::Name;
+use crate::words::{Reader, Writer};
+
+/// Why shares were computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A program has come.
+    Arrived,
+    /// A program has gone.
+    Left,
+    /// A program was found to have ended.
+    Died,
+    /// A program has more or less to do than before.
+    Demand,
+    /// Somebody has changed a program's weight.
+    Weight,
+    /// Somebody has changed the policy.
+    Policy,
+    /// Somebody has asked for something on a program's behalf: a script, or a user.
+    Asked,
+    /// Throughput was measured.
+    Measured,
+    /// The table was damaged; what could be saved was.
+    Repaired,
+}
+
+impl Reason {
+    const ALL: [Self; 9] = [
+        Self::Arrived,
+        Self::Left,
+        Self::Died,
+        Self::Demand,
+        Self::Weight,
+        Self::Policy,
+        Self::Asked,
+        Self::Measured,
+        Self::Repaired,
+    ];
+
+    /// In a word or two, for a log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Arrived => "arrived",
+            Self::Left => "left",
+            Self::Died => "died",
+            Self::Demand => "demand changed",
+            Self::Weight => "weight set",
+            Self::Policy => "policy set",
+            Self::Asked => "asked",
+            Self::Measured => "measured",
+            Self::Repaired => "repaired",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A time at which shares were computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decision {
+    /// When, on the clock that all processes share, in nanoseconds.
+    pub at_ns: u64,
+    /// The process that did it.
+    pub by: u32,
+    /// Why.
+    pub reason: Reason,
+    /// The program that was the reason, or 0.
+    pub subject: u32,
+    /// That program's name.
+    pub name: Name,
+    /// Programs in the table afterwards.
+    pub programs: u32,
+    /// How many of them got another share.
+    pub changed: u32,
+}
+
+impl Decision {
+    pub(crate) const WORDS: usize = 8;
+
+    pub(crate) fn encode(&self, out: &mut Writer<'_>) {
+        let reason = Reason::ALL.iter().position(|&reason| reason == self.reason).unwrap_or(0);
+        out.put(self.at_ns);
+        out.pair(self.by, self.subject);
+        out.put(reason as u64);
+        out.pair(self.programs, self.changed);
+        self.name.encode(out);
+    }
+
+    pub(crate) fn decode(words: &mut Reader<'_>) -> Option<Self> {
+        let at_ns = words.take()?;
+        let (by, subject) = words.pair()?;
+        let reason = *Reason::ALL.get(usize::try_from(words.take()?).ok()?)?;
+        let (programs, changed) = words.pair()?;
+        Some(Self { at_ns, by, reason, subject, name: Name::decode(words)?, programs, changed })
+    }
+}

@@ -1,0 +1,26 @@
+//! The machine at hand, as the share policies see it, and what of it this process may use.
+
+use sinew_policy::share::{CoreSet, Layout, Place};
+use sinew_topology::{Level, Limits, Machine};
+
+/// The machine at hand.
+pub fn layout() -> Layout {
+    layout_of(Machine::host())
+}
+
+/// A machine as the share policies see it.
+pub fn layout_of(machine: &Machine) -> Layout {
+    let cache_level = machine.last_level_cache();
+    let places = machine.pu_ids().map(|id| {
+        let package = machine.ancestor(id, Level::Package).unwrap_or(0);
+        let cache = cache_level.and_then(|level| machine.ancestor(id, level)).unwrap_or(package);
+        Place { cpu: machine.pu(id).cpu, core: machine.pu(id).core, cache, package }
+    });
+    Layout::new(places)
+}
+
+/// Where this process may run, and how many threads its quota feeds.
+pub(crate) fn limits() -> (CoreSet, u32) {
+    let limits = Limits::read();
+    (limits.allowed().iter().collect(), u32::try_from(limits.effective_threads()).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,311 @@
+//! What the table says of a program, in words of 64 bits and back.
+//!
+//! Nothing that is read is believed: [`Row::decode`] refuses whatever no honest program writes (ranges, numbers that are none, names that are no text).
+//!
+//! # Invariants
+//!
+//! - W1: a row that was decoded is encoded to words that are decoded to the same row.
+
+use std::fmt;
+
+use sinew_policy::chunk::Schedule;
+use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Speed};
+
+use crate::words::{Reader, Writer};
+
+/// Words of a row.
+pub(crate) const ROW_WORDS: usize = 96;
+
+/// How many programs a table holds.
+pub const MAX_PROGRAMS: usize = 256;
+
+/// Neighbours whose effect a row remembers.
+pub(crate) const PEERS: usize = 8;
+
+/// A process that is not mistaken for a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Who {
+    /// The number.
+    pub pid: u32,
+    /// When it began, in the kernel's ticks since the machine did.
+    pub started: u64,
+}
+
+/// The name of a program, at most 32 bytes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct Name([u8; 32]);
+
+impl Name {
+    /// The beginning of `text` that fits; what cannot be printed becomes `?`.
+    pub fn new(text: &str) -> Self {
+        let mut bytes = [0; 32];
+        let mut used = 0;
+        for char in text.chars().map(|c| if c.is_control() { '?' } else { c }) {
+            if used + char.len_utf8() > bytes.len() {
+                break;
+            }
+            char.encode_utf8(&mut bytes[used..]);
+            used += char.len_utf8();
+        }
+        Self(bytes)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        std::str::from_utf8(&self.0[..end]).unwrap_or("?")
+    }
+
+    /// A number that differs for most names.
+    pub(crate) fn hash32(&self) -> u32 {
+        self.0.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    }
+
+    pub(crate) fn encode(&self, out: &mut Writer<'_>) {
+        for part in self.0.chunks_exact(8) {
+            out.put(part.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)));
+        }
+    }
+
+    pub(crate) fn decode(words: &mut Reader<'_>) -> Option<Self> {
+        let mut bytes = [0; 32];
+        for part in bytes.chunks_exact_mut(8) {
+            part.copy_from_slice(&words.take()?.to_le_bytes());
+        }
+        let name = Self(bytes);
+        (Self::new(name.as_str()) == name).then_some(name)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// What a neighbour of some name does to a program's throughput when they share a cache: a part of it, negative for harm.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Peer {
+    pub(crate) name: u32,
+    pub(crate) change: f32,
+}
+
+/// A program in the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Where its live numbers are, and its bell; no two rows have the same.
+    pub(crate) slot: u32,
+    /// The program.
+    pub program: Who,
+    /// The process that has taken the row on the program's behalf, if it is another one.
+    pub keeper: Option<Who>,
+    /// Its name.
+    pub name: Name,
+    /// Cores it should have at least.
+    pub min: u32,
+    /// Cores it can use at most.
+    pub max: u32,
+    /// Its part in proportion to others'.
+    pub weight: f64,
+    /// Where it may run.
+    pub mask: CoreSet,
+    /// What it has.
+    pub grant: Grant,
+    /// How its loops should hand out their iterations, if somebody has asked for that.
+    pub schedule: Option<Schedule>,
+    /// Counts its grants.
+    pub epoch: u64,
+    /// When it came, on the clock that all processes share, in nanoseconds.
+    pub joined_ns: u64,
+    /// How many threads would find work, when the shares were last computed.
+    pub demand: u32,
+    /// Items that it is done with since it joined.
+    pub progress: u64,
+    /// How fast it was on how many cores.
+    pub curve: Curve,
+    /// What somebody wants it to have.
+    pub ask: Option<Ask>,
+    pub(crate) peers: [Peer; PEERS],
+}
+
+/// Weights that rows may have.
+pub const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
+
+impl Row {
+    pub(crate) fn encode(&self, out: &mut Writer<'_>) {
+        out.put(u64::from(self.slot));
+        who(Some(self.program), out);
+        who(self.keeper, out);
+        self.name.encode(out);
+        out.pair(self.min, self.max);
+        out.put(self.weight.to_bits());
+        cores(&self.mask, out);
+        grant(&self.grant, out);
+        schedule(self.schedule, out);
+        out.put(self.epoch);
+        out.put(self.joined_ns);
+        out.put(u64::from(self.demand));
+        curve(&self.curve, out);
+        ask(self.ask.as_ref(), out);
+        self.peers.iter().for_each(|peer| out.pair(peer.name, peer.change.to_bits()));
+    }
+
+    pub(crate) fn decode(words: &mut Reader<'_>) -> Option<Self> {
+        let slot = words.small(MAX_PROGRAMS as u32 - 1)?;
+        let program = read_who(words)??;
+        let keeper = read_who(words)?;
+        let name = Name::decode(words)?;
+        let (min, max) = words.pair()?;
+        let weight = f64::from_bits(words.take()?);
+        let row = Self {
+            slot,
+            program,
+            keeper,
+            name,
+            min,
+            max,
+            weight,
+            mask: read_cores(words)?,
+            grant: read_grant(words)?,
+            schedule: read_schedule(words)?,
+            epoch: words.take()?,
+            joined_ns: words.take()?,
+            demand: words.small(u32::MAX)?,
+            progress: 0,
+            curve: read_curve(words)?,
+            ask: read_ask(words)?,
+            peers: read_peers(words)?,
+        };
+        let sound = WEIGHTS.contains(&weight)
+            && (1..=max).contains(&min)
+            && max <= MAX_CORES as u32
+            && !row.mask.is_empty()
+            && row.grant.threads <= MAX_CORES as u32;
+        sound.then_some(row)
+    }
+}
+
+fn who(who: Option<Who>, out: &mut Writer<'_>) {
+    out.put(who.map_or(0, |who| u64::from(who.pid)));
+    out.put(who.map_or(0, |who| who.started));
+}
+
+/// `None` for nonsense.
+pub(crate) fn read_who(words: &mut Reader<'_>) -> Option<Option<Who>> {
+    let (pid, started) = (words.small(i32::MAX as u32)?, words.take()?);
+    match pid {
+        0 => (started == 0).then_some(None),
+        pid => Some(Some(Who { pid, started })),
+    }
+}
+
+pub(crate) fn write_who(value: Option<Who>, out: &mut Writer<'_>) {
+    who(value, out);
+}
+
+fn cores(cores: &CoreSet, out: &mut Writer<'_>) {
+    cores.words().iter().for_each(|&word| out.put(word));
+}
+
+fn read_cores(words: &mut Reader<'_>) -> Option<CoreSet> {
+    let mut set = [0; MAX_CORES / 64];
+    for word in &mut set {
+        *word = words.take()?;
+    }
+    Some(CoreSet::from_words(set))
+}
+
+fn grant(grant: &Grant, out: &mut Writer<'_>) {
+    out.put(u64::from(grant.threads));
+    cores(&grant.cores, out);
+}
+
+fn read_grant(words: &mut Reader<'_>) -> Option<Grant> {
+    Some(Grant { threads: words.small(u32::MAX)?, cores: read_cores(words)? })
+}
+
+fn schedule(schedule: Option<Schedule>, out: &mut Writer<'_>) {
+    let (code, number) = match schedule {
+        None => (0, 0),
+        Some(Schedule::Static) => (1, 0),
+        Some(Schedule::Dynamic { chunk }) => (2, chunk),
+        Some(Schedule::Tapered { min }) => (3, min),
+        Some(Schedule::Factoring { min }) => (4, min),
+        Some(Schedule::Affinity) => (6, 0),
+        Some(Schedule::Weighted) => (7, 0),
+        Some(Schedule::Simple { grain }) => (8, grain),
+        Some(Schedule::Adaptive { grain }) => (9, grain),
+        // What this table has no number for yet is left to the program.
+        Some(_) => (5, 0),
+    };
+    out.put(code);
+    out.put(number as u64);
+}
+
+fn read_schedule(words: &mut Reader<'_>) -> Option<Option<Schedule>> {
+    let (code, number) = (words.take()?, usize::try_from(words.take()?).ok()?);
+    let schedule = match code {
+        0 => return Some(None),
+        1 => Schedule::Static,
+        2 => Schedule::Dynamic { chunk: number },
+        3 => Schedule::Tapered { min: number },
+        4 => Schedule::Factoring { min: number },
+        5 => Schedule::Stealing,
+        6 => Schedule::Affinity,
+        7 => Schedule::Weighted,
+        8 => Schedule::Simple { grain: number },
+        9 => Schedule::Adaptive { grain: number },
+        _ => return None,
+    };
+    Some(Some(schedule.check().ok()?))
+}
+
+pub(crate) fn curve(curve: &Curve, out: &mut Writer<'_>) {
+    for i in 0..POINTS {
+        let Speed { cores, rate } = curve.points().get(i).copied().unwrap_or_default();
+        out.pair(cores, rate.to_bits());
+    }
+}
+
+/// Points that are none are left out: a curve is advice.
+pub(crate) fn read_curve(words: &mut Reader<'_>) -> Option<Curve> {
+    let mut points = [Speed::default(); POINTS];
+    for point in &mut points {
+        let (cores, rate) = words.pair()?;
+        *point = Speed { cores, rate: f32::from_bits(rate) };
+    }
+    Some(Curve::from_points(points))
+}
+
+fn ask(ask: Option<&Ask>, out: &mut Writer<'_>) {
+    let parts = ask.copied().unwrap_or_default();
+    out.put(u64::from(ask.is_some()));
+    out.put(parts.threads.map_or(0, u64::from));
+    out.put(u64::from(parts.cores.is_some()));
+    cores(&parts.cores.unwrap_or_default(), out);
+    schedule(parts.schedule, out);
+}
+
+fn read_ask(words: &mut Reader<'_>) -> Option<Option<Ask>> {
+    let (is_there, threads) = (words.small(1)? == 1, words.small(MAX_CORES as u32)?);
+    let (has_cores, cores) = (words.small(1)? == 1, read_cores(words)?);
+    let schedule = read_schedule(words)?;
+    let ask = Ask { threads: (threads > 0).then_some(threads), cores: has_cores.then_some(cores), schedule };
+    Some(is_there.then_some(ask))
+}
+
+fn read_peers(words: &mut Reader<'_>) -> Option<[Peer; PEERS]> {
+    let mut peers = [Peer::default(); PEERS];
+    for peer in &mut peers {
+        let (name, change) = words.pair()?;
+        let change = f32::from_bits(change);
+        *peer = Peer { name, change: if change.is_finite() { change.clamp(-1.0, 1.0) } else { 0.0 } };
+    }
+    Some(peers)
+}

@@ -1,0 +1,202 @@
+//! The whole table: its rows, policy, decisions and memory, in words and back.
+//!
+//! Pure: no clock, no file. What changes the table works on a [`State`] under the lock, and the table publishes it as a whole.
+//!
+//! # Invariants
+//!
+//! - S1: a decoded state has at most [`MAX_PROGRAMS`] rows, in the order of their slots, no two with the same.
+//! - S2: words that were not written by [`State::encode`] are refused, or decode to a state for which all that is said of states holds.
+
+use sinew_policy::share::{Curve, Effects, Grant, Layout, Policy, Program, decide};
+
+use crate::log::{Decision, Reason};
+use crate::row::{MAX_PROGRAMS, Name, ROW_WORDS, Row, Who, curve, read_curve, read_who, write_who};
+use crate::words::{Reader, Writer, checksum};
+
+/// Decisions that a table remembers.
+pub(crate) const DECISIONS: usize = 64;
+/// Programs whose speed a table remembers.
+pub(crate) const REMEMBERED: usize = 64;
+
+const HEAD_WORDS: usize = 16;
+const MEMORY_WORDS: usize = 12;
+/// The most words that a state takes.
+pub(crate) const STATE_WORDS: usize =
+    HEAD_WORDS + MAX_PROGRAMS * ROW_WORDS + DECISIONS * Decision::WORDS + REMEMBERED * MEMORY_WORDS;
+
+/// What the table says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct State {
+    /// Counts publications.
+    pub(crate) version: u64,
+    pub(crate) policy: Policy,
+    pub(crate) coordinator: Option<Who>,
+    pub(crate) rows: Vec<Row>,
+    /// The oldest first.
+    pub(crate) log: Vec<Decision>,
+    /// The least recent first.
+    pub(crate) memory: Vec<(Name, Curve)>,
+}
+
+impl State {
+    /// The words: length, checksum, and what they are of.
+    pub(crate) fn encode(&self) -> Vec<u64> {
+        let mut words = Vec::with_capacity(HEAD_WORDS + self.rows.len() * ROW_WORDS + 2048);
+        let mut out = Writer(&mut words);
+        out.put(0);
+        out.put(0);
+        out.put(self.version);
+        out.put(Policy::ALL.iter().position(|&policy| policy == self.policy).unwrap_or(0) as u64);
+        write_who(self.coordinator, &mut out);
+        out.pair(self.rows.len() as u32, self.log.len() as u32);
+        out.put(self.memory.len() as u64);
+        self.rows.iter().for_each(|row| row.encode(&mut out));
+        self.log.iter().for_each(|decision| decision.encode(&mut out));
+        for (name, speeds) in &self.memory {
+            name.encode(&mut out);
+            curve(speeds, &mut out);
+        }
+        words[0] = words.len() as u64;
+        words[1] = checksum(&words[2..]);
+        words
+    }
+
+    /// The state that these words, or the first of them, are of; `None` if they are of none.
+    pub(crate) fn decode(words: &[u64]) -> Option<Self> {
+        let length = usize::try_from(*words.first()?).ok().filter(|&n| (8..=words.len()).contains(&n))?;
+        let words = &words[..length];
+        if checksum(&words[2..]) != words[1] {
+            return None;
+        }
+        Self::read(&mut Reader::new(&words[2..]))
+    }
+
+    fn read(words: &mut Reader<'_>) -> Option<Self> {
+        let version = words.take()?;
+        let policy = *Policy::ALL.get(usize::try_from(words.take()?).ok()?)?;
+        let coordinator = read_who(words)?;
+        let (rows, log) = words.pair()?;
+        let memory = words.small(REMEMBERED as u32)?;
+        if rows as usize > MAX_PROGRAMS || log as usize > DECISIONS {
+            return None;
+        }
+        let rows: Vec<Row> = (0..rows).map(|_| Row::decode(words)).collect::<Option<_>>()?;
+        let log = (0..log).map(|_| Decision::decode(words)).collect::<Option<_>>()?;
+        let memory = (0..memory).map(|_| Some((Name::decode(words)?, read_curve(words)?)));
+        let state = Self { version, policy, coordinator, log, memory: memory.collect::<Option<_>>()?, rows };
+        state.rows.is_sorted_by(|a, b| a.slot < b.slot).then_some(state)
+    }
+
+    /// The lowest slot that no row has.
+    pub(crate) fn free_slot(&self) -> Option<u32> {
+        (0..MAX_PROGRAMS as u32).find(|slot| self.rows.binary_search_by_key(slot, |row| row.slot).is_err())
+    }
+
+    /// Puts a row in its place; another one with its slot goes.
+    pub(crate) fn put(&mut self, row: Row) {
+        match self.rows.binary_search_by_key(&row.slot, |row| row.slot) {
+            Ok(at) => self.rows[at] = row,
+            Err(at) => self.rows.insert(at, row),
+        }
+    }
+
+    /// The row of a program that has this slot.
+    pub(crate) fn find(&self, slot: u32, program: Who) -> Option<&Row> {
+        let at = self.rows.binary_search_by_key(&slot, |row| row.slot).ok()?;
+        Some(&self.rows[at]).filter(|row| row.program == program)
+    }
+
+    /// Takes a row out.
+    pub(crate) fn remove(&mut self, slot: u32, program: Who) -> Option<Row> {
+        let at = self.rows.iter().position(|row| row.slot == slot && row.program == program)?;
+        let row = self.rows.remove(at);
+        self.remember(row.name, row.curve);
+        Some(row)
+    }
+
+    fn remember(&mut self, name: Name, speeds: Curve) {
+        if speeds.points().is_empty() {
+            return;
+        }
+        self.memory.retain(|(other, _)| *other != name);
+        if self.memory.len() == REMEMBERED {
+            self.memory.remove(0);
+        }
+        self.memory.push((name, speeds));
+    }
+
+    /// What is known of programs of this name.
+    pub(crate) fn recall(&self, name: Name) -> Curve {
+        self.memory
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map_or_else(Curve::default, |(_, speeds)| *speeds)
+    }
+
+    /// Computes all shares anew; answers the slots whose share has changed.
+    pub(crate) fn share_out(&mut self, layout: &Layout) -> Vec<u32> {
+        let programs: Vec<Program> = self.rows.iter().map(Row::as_program).collect();
+        let grants = decide(self.policy, layout, &programs, &self.effects());
+        let mut changed = Vec::new();
+        for (row, grant) in self.rows.iter_mut().zip(grants) {
+            let schedule = row.ask.and_then(|ask| ask.schedule);
+            if (row.grant, row.schedule) != (grant, schedule) || row.epoch == 0 {
+                (row.grant, row.schedule) = (grant, schedule);
+                row.epoch += 1;
+                changed.push(row.slot);
+            }
+        }
+        changed
+    }
+
+    fn effects(&self) -> Effects {
+        let mut effects = Effects::among(self.rows.len());
+        for (a, row) in self.rows.iter().enumerate() {
+            for peer in row.peers.iter().filter(|peer| peer.name != 0) {
+                let others = self.rows.iter().enumerate();
+                others
+                    .filter(|(b, other)| *b != a && other.name.hash32() == peer.name)
+                    .for_each(|(b, _)| effects.set(a, b, f64::from(peer.change)));
+            }
+        }
+        effects
+    }
+
+    /// Writes down what was decided, and why.
+    pub(crate) fn note(
+        &mut self,
+        at_ns: u64,
+        by: u32,
+        reason: Reason,
+        subject: Option<&Row>,
+        changed: usize,
+    ) {
+        if self.log.len() == DECISIONS {
+            self.log.remove(0);
+        }
+        self.log.push(Decision {
+            at_ns,
+            by,
+            reason,
+            subject: subject.map_or(0, |row| row.program.pid),
+            name: subject.map_or_else(Name::default, |row| row.name),
+            programs: self.rows.len() as u32,
+            changed: changed as u32,
+        });
+    }
+}
+
+impl Row {
+    fn as_program(&self) -> Program {
+        Program {
+            demand: self.demand,
+            min: self.min,
+            max: self.max,
+            weight: self.weight,
+            mask: self.mask,
+            held: if self.epoch == 0 { Grant::default() } else { self.grant },
+            curve: self.curve,
+            ask: self.ask,
+        }
+    }
+}

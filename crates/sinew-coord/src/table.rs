@@ -1,0 +1,513 @@
+//! The table: a small file that every program of a user maps, and changes only under its lock.
+//!
+//! The file holds two copies of the [`State`]. Whoever changes something takes the lock, reads the copy in force, writes the other one, and puts it in force with one store. A death in
+//! mid-write leaves the copy in force as it was, and the kernel frees the lock. Readers take no lock: they read the copy in force, and again if another one has come into force
+//! meanwhile. Beside the copies there is a *live line* for each row, which its program alone writes: how much work it has, how much it has done; and its *bell*, a futex that its listener sleeps on.
+//!
+//! Source: the idea of a table without a server is that of utmp and of System V message queues' headers; double buffering with a version is a seqlock's. Differences: the reader
+//! checks a sum, and believes nothing.
+//!
+//! # Layout
+//!
+//! 64-bit words: a head (magic, layout, version in force, replaced, holder of the lock), 256 live lines of 8 words, the two copies.
+//!
+//! # Invariants
+//!
+//! - T1: the copy in force is the one with the number of the version's lowest bit; only the holder of the lock writes the other one.
+//! - T2: a lock counts only on the file that has the table's name. A program that got the lock of one that was renamed over or removed opens the new one.
+//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead; where the holder is stopped, or only a forked child still has it, a new file takes the
+//!   old one's place, and everybody moves over.
+//!
+//! # Orderings
+//!
+//! C1: the words of a copy (Relaxed), the version (Release) ↔ the version (Acquire), the words; a fence (Acquire) and the version again. C2: a live line is statistics (Relaxed).
+//! C3: the version, then the bell (AcqRel) and a futex wake-up ↔ the bell read (Acquire) before the version; the kernel compares the bell again before it lets the listener sleep.
+//!
+//! # Cost
+//!
+//! A change with a few programs takes some 30 µs, most of it looking whether everybody still lives.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_policy::share::{Ask, Layout, Policy};
+use sinew_sync::lock::Mutex;
+use sinew_sync::statics::{AtomicU64, Ordering, fence};
+
+use crate::error::Error;
+use crate::folder;
+use crate::log::{Decision, Reason};
+use crate::process::threads_of;
+use crate::row::{MAX_PROGRAMS, Row, WEIGHTS, Who};
+use crate::state::{STATE_WORDS, State};
+use crate::sys::{self, Mapping};
+
+/// Counts changes of the layout; a part of the file's name.
+const LAYOUT: u64 = 1;
+const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
+
+const MAGIC_AT: usize = 0;
+const LAYOUT_AT: usize = 1;
+const VERSION_AT: usize = 2;
+const REPLACED_AT: usize = 3;
+const HOLDER_AT: usize = 4;
+const CALL_AT: usize = 5;
+const LIVE_AT: usize = 64;
+const LIVE_WORDS: usize = 8;
+const COPIES_AT: usize = LIVE_AT + MAX_PROGRAMS * LIVE_WORDS;
+pub(crate) const FILE_WORDS: usize = COPIES_AT + 2 * STATE_WORDS;
+
+/// The words of a live line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Live {
+    /// Changes when its program should look at the table.
+    Bell,
+    /// How many threads would find work.
+    Demand,
+    /// Items done since the program joined.
+    Progress,
+}
+
+/// How long one waits for the lock before asking who has it, and how long in all.
+const ASK_AFTER: Duration = Duration::from_millis(5);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
+
+/// The table, opened. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Table {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    folder: PathBuf,
+    layout: Layout,
+    generation: u32,
+    /// The present file. Whoever changes the table holds this lock, too: the file's own does not exclude threads of one process.
+    file: Mutex<Arc<Mapping>>,
+}
+
+impl Table {
+    /// Opens, or makes, the table that the programs of this user share.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] elsewhere than on Linux, [`Error::Insecure`] if what is there may be another user's work, [`Error::System`].
+    ///
+    /// # Cost
+    ///
+    /// About 50 µs, and the look at the machine, once for the process.
+    pub fn open_default() -> Result<Self, Error> {
+        Self::open(&folder::default_folder())
+    }
+
+    /// The same in a folder of its own, which is made if need be, for this user alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_default`](Self::open_default).
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        Self::open_on(folder, crate::machine::layout())
+    }
+
+    /// The same for a machine that is not there, for tests.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_default`](Self::open_default).
+    pub fn open_on(folder: &Path, layout: Layout) -> Result<Self, Error> {
+        let path = folder.join(folder::file_name(LAYOUT));
+        let generation = sys::generation();
+        let mapping = Arc::new(map(folder, &path)?);
+        let folder = folder.to_owned();
+        Ok(Self { shared: Arc::new(Shared { path, folder, layout, generation, file: Mutex::new(mapping) }) })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// The machine that is shared.
+    pub fn layout(&self) -> &Layout {
+        &self.shared.layout
+    }
+
+    /// Whether the process has come by this table through a fork: then nothing can be done with it.
+    pub fn is_of_another_process(&self) -> bool {
+        self.shared.generation != sys::generation()
+    }
+
+    /// The programs in the table now, without a lock; those that have just died among them.
+    pub fn read(&self) -> Vec<Row> {
+        self.snapshot().rows
+    }
+
+    /// The last decisions, the oldest first.
+    pub fn log(&self) -> Vec<Decision> {
+        self.snapshot().log
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> Policy {
+        self.snapshot().policy
+    }
+
+    /// Counts the publications: it changes with every decision and every row.
+    pub fn version(&self) -> u64 {
+        self.mapping().words()[VERSION_AT].load(Ordering::Relaxed)
+    }
+
+    /// Waits until the table has changed since `version`, or the time is over. Answers the version then.
+    ///
+    /// # Blocking
+    ///
+    /// As said.
+    pub fn wait_change(&self, version: u64, time: Duration) -> u64 {
+        let mapping = self.mapping();
+        let call = &mapping.words()[CALL_AT];
+        let seen = call.load(Ordering::Acquire); // C3
+        if self.version() == version {
+            sys::wait(call, seen as u32, time.as_millis().min(1 << 31) as u64);
+        }
+        self.version()
+    }
+
+    /// Gives a program another weight.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gone`] if there is no such program, and as every change: [`Error::Busy`], [`Error::Forked`], [`Error::System`].
+    pub fn set_weight(&self, pid: u32, weight: f64) -> Result<(), Error> {
+        let weight = if weight.is_finite() { weight.clamp(*WEIGHTS.start(), *WEIGHTS.end()) } else { 1.0 };
+        self.change_program(pid, Reason::Weight, |row| row.weight = weight)
+    }
+
+    /// Asks for something on a program's behalf; [`Policy::Script`] goes by it. `None` takes it back.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_weight`](Self::set_weight).
+    pub fn set_ask(&self, pid: u32, ask: Option<Ask>) -> Result<(), Error> {
+        self.change_program(pid, Reason::Asked, |row| row.ask = ask)
+    }
+
+    /// Shares out by another policy from now on.
+    ///
+    /// # Errors
+    ///
+    /// As every change: [`Error::Busy`], [`Error::Forked`], [`Error::System`].
+    pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
+        self.change(Reason::Policy, |state, _| {
+            state.policy = policy;
+            Ok(Change { subject: None, everybody: false })
+        })
+    }
+
+    fn change_program(&self, pid: u32, reason: Reason, put: impl Fn(&mut Row)) -> Result<(), Error> {
+        self.change(reason, |state, _| {
+            let mut subject = None;
+            for row in state.rows.iter_mut().filter(|row| row.program.pid == pid) {
+                put(row);
+                subject = Some(row.clone());
+            }
+            subject.map(|row| Change { subject: Some(row), everybody: false }).ok_or(Error::Gone)
+        })
+    }
+
+    /// The state in force, or an empty one where it cannot be read: whoever changes the table next repairs it.
+    pub(crate) fn snapshot(&self) -> State {
+        let mapping = self.mapping();
+        let mut state = read(&mapping).unwrap_or_default();
+        for row in &mut state.rows {
+            row.progress = live(&mapping, row.slot, Live::Progress).load(Ordering::Relaxed);
+        }
+        state
+    }
+
+    pub(crate) fn mapping(&self) -> Arc<Mapping> {
+        Arc::clone(&self.shared.file.lock())
+    }
+
+    /// Changes the table: `put` says how, then everybody's share is computed anew, and those whose share has changed are woken.
+    pub(crate) fn change(
+        &self,
+        reason: Reason,
+        put: impl FnOnce(&mut State, &Mapping) -> Result<Change, Error>,
+    ) -> Result<(), Error> {
+        if self.is_of_another_process() {
+            return Err(Error::Forked);
+        }
+        let mut file = self.shared.file.lock();
+        self.lock_file(&mut file)?;
+        let locked = Locked { table: &self.shared, mapping: &file };
+        let result = locked.change(reason, put);
+        drop(locked);
+        result
+    }
+
+    /// Takes the lock of the file that has the name (T2), a new one's if need be (T3).
+    fn lock_file(&self, file: &mut Arc<Mapping>) -> Result<(), Error> {
+        let began = std::time::Instant::now();
+        loop {
+            if !self.is_current(file) {
+                *file = Arc::new(map(&self.shared.folder, &self.shared.path)?);
+            }
+            if self.lock_once(file, began)? {
+                if self.is_current(file) {
+                    file.words()[HOLDER_AT].store(u64::from(std::process::id()), Ordering::Relaxed);
+                    return Ok(());
+                }
+                let _ = sys::unlock(file.file());
+            }
+        }
+    }
+
+    fn lock_once(&self, file: &Mapping, began: std::time::Instant) -> Result<bool, Error> {
+        for turn in 0_u32.. {
+            match sys::try_lock(file.file()) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(error) => return Err(Error::system("lock", &self.shared.path, error)),
+            }
+            if began.elapsed() > ASK_AFTER && file.is_whole() && nobody_will_unlock(file) {
+                self.replace(file)?;
+                return Ok(false);
+            }
+            if began.elapsed() > GIVE_UP_AFTER {
+                return Err(Error::Busy);
+            }
+            std::thread::park_timeout(Duration::from_micros(20 << turn.min(5)));
+        }
+        Ok(false)
+    }
+
+    fn is_current(&self, file: &Mapping) -> bool {
+        is_current(&self.shared.path, file) && file.is_whole()
+    }
+
+    /// Takes the name away from a file whose lock will not be freed; the next one to look makes a new file. Members of the old one find out and join that.
+    fn replace(&self, file: &Mapping) -> Result<(), Error> {
+        if is_current(&self.shared.path, file)
+            && let Err(error) = fs::remove_file(&self.shared.path)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(Error::system("replace", &self.shared.path, error));
+        }
+        abandon(file);
+        Ok(())
+    }
+}
+
+/// What a change was about.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) subject: Option<Row>,
+    /// Who is in the table has changed.
+    pub(crate) everybody: bool,
+}
+
+/// The table while its lock is held.
+struct Locked<'t> {
+    table: &'t Shared,
+    mapping: &'t Mapping,
+}
+
+impl Locked<'_> {
+    fn change(
+        &self,
+        reason: Reason,
+        put: impl FnOnce(&mut State, &Mapping) -> Result<Change, Error>,
+    ) -> Result<(), Error> {
+        let now = sys::now_ns();
+        let (mut state, damaged) = self.load();
+        let dead = self.bury(&mut state);
+        let change = put(&mut state, self.mapping)?;
+        for row in &mut state.rows {
+            row.demand = live(self.mapping, row.slot, Live::Demand).load(Ordering::Relaxed) as u32;
+        }
+        let changed = state.share_out(&self.table.layout);
+        let by = std::process::id();
+        for row in &dead {
+            state.note(now, by, Reason::Died, Some(row), changed.len());
+        }
+        if damaged {
+            state.note(now, by, Reason::Repaired, None, changed.len());
+        }
+        if reason != Reason::Died {
+            state.note(now, by, reason, change.subject.as_ref(), changed.len());
+        }
+        state.version = self.publish(&state);
+        let everybody = change.everybody || damaged || !dead.is_empty();
+        self.ring(&state, &changed, everybody);
+        if state.rows.is_empty() && state.coordinator.is_none() {
+            self.remove();
+        }
+        dead.iter().for_each(set_free);
+        Ok(())
+    }
+
+    /// The state in force; else the one before it; else an empty one, into which those who find themselves missing come back.
+    fn load(&self) -> (State, bool) {
+        if let Some(state) = read(self.mapping) {
+            return (state, false);
+        }
+        let version = self.mapping.words()[VERSION_AT].load(Ordering::Relaxed);
+        let older = decode_copy(self.mapping, version.wrapping_add(1));
+        (State { version, ..older.unwrap_or_default() }, version != 0)
+    }
+
+    /// Takes out the rows of the dead, and of those whose keeper is dead.
+    fn bury(&self, state: &mut State) -> Vec<Row> {
+        let is_there =
+            |row: &Row| row.program.is_there() && row.keeper.is_none_or(|keeper| keeper.is_there());
+        let dead: Vec<Row> = state.rows.iter().filter(|row| !is_there(row)).cloned().collect();
+        for row in &dead {
+            state.remove(row.slot, row.program);
+        }
+        if state.coordinator.is_some_and(|coordinator| !coordinator.is_there()) {
+            state.coordinator = None;
+            state.policy = Policy::default();
+            state.rows.iter_mut().for_each(|row| row.ask = None);
+        }
+        dead
+    }
+
+    /// Writes the copy that is not in force, and puts it in force. Answers its version.
+    fn publish(&self, state: &State) -> u64 {
+        let words = self.mapping.words();
+        let next = words[VERSION_AT].load(Ordering::Relaxed).wrapping_add(1).max(1);
+        let encoded = State { version: next, ..state.clone() }.encode();
+        // Relaxed: C1.
+        copy_at(words, next)
+            .iter()
+            .zip(encoded)
+            .for_each(|(word, value)| word.store(value, Ordering::Relaxed));
+        words[VERSION_AT].store(next, Ordering::Release);
+        next
+    }
+
+    fn ring(&self, state: &State, changed: &[u32], everybody: bool) {
+        for row in state.rows.iter().filter(|row| everybody || changed.contains(&row.slot)) {
+            ring(live(self.mapping, row.slot, Live::Bell));
+        }
+        ring(&self.mapping.words()[CALL_AT]);
+    }
+
+    /// The last one leaves: the file goes, and the folder if nothing else is in it.
+    fn remove(&self) {
+        let _ = fs::remove_file(&self.table.path);
+        abandon(self.mapping);
+        if self.table.folder == folder::default_folder() {
+            let _ = fs::remove_dir(&self.table.folder);
+        }
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.mapping.words()[HOLDER_AT].store(0, Ordering::Relaxed);
+        let _ = sys::unlock(self.mapping.file());
+    }
+}
+
+/// A program that somebody else kept on some cores may run anywhere again when that one is gone.
+fn set_free(row: &Row) {
+    if row.keeper.is_some() && row.program.is_there() {
+        for thread in threads_of(row.program.pid) {
+            let _ = sys::set_affinity(thread, row.mask.words());
+        }
+    }
+}
+
+/// Opens and maps the file, and writes the head of a new or broken one.
+fn map(folder: &Path, path: &Path) -> Result<Mapping, Error> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let file = folder::open(folder, name)?;
+    let bytes = (FILE_WORDS * size_of::<u64>()) as u64;
+    let fail = |error| Error::system("map", path, error);
+    if file.metadata().map_err(fail)?.len() != bytes {
+        file.set_len(bytes).map_err(fail)?;
+    }
+    let mapping = Mapping::new(file, FILE_WORDS).map_err(fail)?;
+    let words = mapping.words();
+    if words[MAGIC_AT].load(Ordering::Relaxed) != MAGIC || words[LAYOUT_AT].load(Ordering::Relaxed) != LAYOUT
+    {
+        // Whoever opens it at the same time writes the same.
+        words[LAYOUT_AT].store(LAYOUT, Ordering::Relaxed);
+        words[MAGIC_AT].store(MAGIC, Ordering::Relaxed);
+    }
+    Ok(mapping)
+}
+
+/// Whether the file has the name, and has not been left by everybody.
+pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
+    let ours = file.file().metadata();
+    let named = fs::symlink_metadata(path);
+    let same = matches!((ours, named), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()));
+    same && file.is_whole() && file.words()[REPLACED_AT].load(Ordering::Relaxed) == 0
+}
+
+/// Whether the holder of the lock is stopped, or has ended and left the lock to a child.
+fn nobody_will_unlock(file: &Mapping) -> bool {
+    let holder = file.words()[HOLDER_AT].load(Ordering::Relaxed);
+    match u32::try_from(holder).ok().and_then(Who::of) {
+        Some(who) => who.is_stopped(),
+        None => holder != 0,
+    }
+}
+
+/// Tells all members of a file that it is no longer the table.
+fn abandon(file: &Mapping) {
+    file.words()[REPLACED_AT].store(1, Ordering::Release);
+    for slot in 0..MAX_PROGRAMS as u32 {
+        ring(live(file, slot, Live::Bell));
+    }
+    ring(&file.words()[CALL_AT]);
+}
+
+fn ring(bell: &AtomicU64) {
+    bell.fetch_add(1, Ordering::AcqRel); // C3
+    sys::wake(bell);
+}
+
+/// A word of a program's live line.
+pub(crate) fn live(mapping: &Mapping, slot: u32, word: Live) -> &AtomicU64 {
+    &mapping.words()[LIVE_AT + slot as usize * LIVE_WORDS + word as usize]
+}
+
+fn copy_at(words: &[AtomicU64], version: u64) -> &[AtomicU64] {
+    &words[COPIES_AT + (version & 1) as usize * STATE_WORDS..][..STATE_WORDS]
+}
+
+fn decode_copy(mapping: &Mapping, version: u64) -> Option<State> {
+    let copy = copy_at(mapping.words(), version);
+    let length = usize::try_from(copy[0].load(Ordering::Relaxed)).ok().filter(|&n| n <= STATE_WORDS)?;
+    let words: Vec<u64> = copy[..length].iter().map(|word| word.load(Ordering::Relaxed)).collect();
+    State::decode(&words)
+}
+
+/// The state in force; `None` if there is none, or a damaged one.
+pub(crate) fn read(mapping: &Mapping) -> Option<State> {
+    if !mapping.is_whole() {
+        return None;
+    }
+    let version = &mapping.words()[VERSION_AT];
+    for _ in 0..1000 {
+        let before = version.load(Ordering::Acquire); // C1
+        if before == 0 {
+            return None;
+        }
+        let state = decode_copy(mapping, before);
+        fence(Ordering::Acquire); // C1
+        if version.load(Ordering::Relaxed) == before {
+            return state.filter(|state| state.version == before);
+        }
+    }
+    None
+}

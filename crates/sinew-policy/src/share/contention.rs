@@ -1,0 +1,165 @@
+//! Programs that hurt each other, and programs that gain from each other's company.
+//!
+//! What a neighbour in the same cache does to a program is a number: its change of throughput, −0.2 for a fifth less. It is measured, by whoever evaluates policies over time, as
+//! the throughput per core with that neighbour against that without. Placing then looks for the grouping by caches with the least harm, and leaves the present one alone unless
+//! the gain is worth the move.
+//!
+//! Source: contention-aware scheduling by pairwise co-run measurements; that some pairs gain from a shared socket is the plastic skeletons' observation.
+
+use super::cores::CoreSet;
+use super::place::{View, place as place_by_number};
+
+/// Throughput that a new placement must promise, of one program's, to be worth its moves.
+const WORTH: f64 = 0.05;
+
+/// For pairs of programs what the second one in the same cache does to the first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Effects {
+    size: usize,
+    change: Vec<f64>,
+}
+
+impl Effects {
+    /// Nothing is known.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Effects among `size` programs, none of them known.
+    pub fn among(size: usize) -> Self {
+        Self { size, change: vec![0.0; size * size] }
+    }
+
+    /// With `neighbour` in the same cache, the throughput of `program` changes by this part of it.
+    ///
+    /// # Panics
+    ///
+    /// If either is not among the programs.
+    pub fn set(&mut self, program: usize, neighbour: usize, change: f64) {
+        assert!(program < self.size && neighbour < self.size, "no programs {program} and {neighbour}");
+        self.change[program * self.size + neighbour] =
+            if change.is_finite() { change.clamp(-1.0, 1.0) } else { 0.0 };
+    }
+
+    fn get(&self, program: usize, neighbour: usize) -> f64 {
+        self.change.get(program * self.size + neighbour).copied().unwrap_or(0.0)
+    }
+
+    /// The same among some of the programs.
+    pub(super) fn of(&self, programs: &[usize]) -> Self {
+        let mut chosen = Self::among(programs.len());
+        for (a, &program) in programs.iter().enumerate() {
+            for (b, &neighbour) in programs.iter().enumerate() {
+                if program < self.size && neighbour < self.size {
+                    chosen.set(a, b, self.get(program, neighbour));
+                }
+            }
+        }
+        chosen
+    }
+
+    /// What two programs do to each other.
+    fn between(&self, a: usize, b: usize) -> f64 {
+        self.get(a, b) + self.get(b, a)
+    }
+}
+
+/// As [`place_by_number`], with the best grouping by caches that is found.
+pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet], effects: &Effects) -> Vec<CoreSet> {
+    let stay = place_by_number(view, counts, held);
+    if effects.change.iter().all(|&change| change == 0.0) || view.layout.caches() < 2 {
+        return stay;
+    }
+    let (mut best, mut best_gain) = (stay.clone(), gain(view, &stay, effects) + WORTH);
+    for candidate in [grouped(view, counts, effects), improved(view, stay.clone(), effects)] {
+        let candidate_gain = gain(view, &candidate, effects);
+        if candidate_gain > best_gain && candidate.iter().zip(&stay).all(|(a, b)| a.len() == b.len()) {
+            (best, best_gain) = (candidate, candidate_gain);
+        }
+    }
+    best
+}
+
+/// The changes of throughput that a placement brings about, each by the part of a program's cores that feel it.
+fn gain(view: &View<'_>, placed: &[CoreSet], effects: &Effects) -> f64 {
+    caches(view).map(|cache| gain_in(&cache, placed, effects)).sum()
+}
+
+fn gain_in(cache: &CoreSet, placed: &[CoreSet], effects: &Effects) -> f64 {
+    let part = |i: usize| placed[i].and(cache).len() as f64 / placed[i].len().max(1) as f64;
+    let inside: Vec<(usize, f64)> =
+        (0..placed.len()).map(|i| (i, part(i))).filter(|(_, part)| *part > 0.0).collect();
+    let pair = |(a, part_a): (usize, f64), (b, part_b): (usize, f64)| {
+        if a == b { 0.0 } else { part_a * part_b.ceil() * effects.get(a, b) }
+    };
+    inside.iter().flat_map(|&a| inside.iter().map(move |&b| (a, b))).map(|(a, b)| pair(a, b)).sum()
+}
+
+fn caches<'v>(view: &'v View<'_>) -> impl Iterator<Item = CoreSet> + 'v {
+    let places = view.layout.places();
+    let mut seen: Vec<usize> = places.iter().map(|place| place.cache).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen.into_iter()
+        .map(move |cache| places.iter().filter(|place| place.cache == cache).map(|place| place.cpu).collect())
+}
+
+/// From nothing: the most affected programs first, each into the cache where it gains most or loses least, with room for all of it if there is one.
+fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CoreSet> {
+    let strength = |i: usize| (0..counts.len()).map(|j| effects.between(i, j).abs()).sum::<f64>();
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by(|&a, &b| strength(b).total_cmp(&strength(a)).then(counts[b].cmp(&counts[a])));
+    let mut placed = vec![CoreSet::EMPTY; counts.len()];
+    let mut free = view.layout.cores();
+    for program in order {
+        let mut lacking = counts[program] as usize;
+        while lacking > 0 {
+            let open = |cache: &CoreSet| !cache.and(&free).and(&view.masks[program]).is_empty();
+            let worth = |cache: &CoreSet| company(program, cache, &placed, effects);
+            let room = |cache: &CoreSet| cache.and(&free).and(&view.masks[program]).len().min(lacking);
+            let best = caches(view)
+                .filter(open)
+                .max_by(|a, b| room(a).cmp(&room(b)).then(worth(a).total_cmp(&worth(b))));
+            let Some(cache) = best else { break };
+            let taken: CoreSet = cache.and(&free).and(&view.masks[program]).iter().take(lacking).collect();
+            lacking -= taken.len();
+            free = free.without(&taken);
+            placed[program] = placed[program].or(&taken);
+        }
+    }
+    placed
+}
+
+fn company(program: usize, cache: &CoreSet, placed: &[CoreSet], effects: &Effects) -> f64 {
+    let there = (0..placed.len()).filter(|&i| i != program && !placed[i].and(cache).is_empty());
+    there.map(|i| effects.between(program, i)).sum()
+}
+
+/// From what is there: the two programs of the same size that gain most by trading places do so, as long as any do.
+fn improved(view: &View<'_>, mut placed: Vec<CoreSet>, effects: &Effects) -> Vec<CoreSet> {
+    for _ in 0..placed.len() {
+        let now = gain(view, &placed, effects);
+        let mut best = (now + 1e-9, None);
+        for a in 0..placed.len() {
+            for b in 0..a {
+                if may_trade(view, &placed, a, b) {
+                    placed.swap(a, b);
+                    let then = gain(view, &placed, effects);
+                    placed.swap(a, b);
+                    if then > best.0 {
+                        best = (then, Some((a, b)));
+                    }
+                }
+            }
+        }
+        let Some((a, b)) = best.1 else { break };
+        placed.swap(a, b);
+    }
+    placed
+}
+
+fn may_trade(view: &View<'_>, placed: &[CoreSet], a: usize, b: usize) -> bool {
+    placed[a].len() == placed[b].len()
+        && placed[a].is_within(&view.masks[b])
+        && placed[b].is_within(&view.masks[a])
+}

@@ -1,0 +1,180 @@
+//! How many cores each program gets.
+//!
+//! Two steps: a real number for each program, by the policy ([`shares`]), and whole numbers next to them that add up and move as little as possible.
+//!
+//! Source: water-filling for shares between a floor and a ceiling; the whole numbers are by largest remainder. Difference: a program that holds one of the two whole numbers
+//! next to its share keeps it as long as the sum allows, which is the hysteresis: a share must move past the next whole number to move a core.
+
+use super::cores::CoreSet;
+use super::name::Policy;
+use super::{Program, curve::Curve};
+
+/// A new distribution by measured speeds must promise so much more than the present one.
+const WORTH: f64 = 1.05;
+
+/// Between how many and how many cores a program can be given.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    floor: f64,
+    ceiling: f64,
+}
+
+/// How many cores each of the programs, all at work, gets of `cores`; there are no more programs than cores.
+pub(super) fn counts(policy: Policy, programs: &[&Program], masks: &[CoreSet], cores: usize) -> Vec<u32> {
+    let bounds = bounds(policy, programs, masks, cores);
+    let held: Vec<u32> = programs.iter().map(|program| held_count(program)).collect();
+    if policy == Policy::Efficiency {
+        return by_speed(programs, &bounds, cores, &held);
+    }
+    whole(&real(policy, programs, &bounds, cores as f64), &held)
+}
+
+/// The real-valued shares of `cores` that a policy stands for, were masks no hindrance: what whole numbers are rounded from. By measured speeds
+/// there are none but the whole ones.
+pub fn shares(policy: Policy, programs: &[Program], cores: usize) -> Vec<f64> {
+    let chosen: Vec<&Program> = programs.iter().filter(|program| program.is_at_work()).collect();
+    let masks: Vec<CoreSet> = chosen.iter().map(|program| program.mask).collect();
+    let bounds = bounds(policy, &chosen, &masks, cores);
+    let mut real = real(policy, &chosen, &bounds, cores as f64).into_iter();
+    programs
+        .iter()
+        .map(|program| if program.is_at_work() { real.next().unwrap_or(0.0) } else { 0.0 })
+        .collect()
+}
+
+fn held_count(program: &Program) -> u32 {
+    if program.held.cores.len() == program.held.threads as usize { program.held.threads } else { 0 }
+}
+
+/// Minima hold where there are enough cores for all of them; one core each in any case.
+fn bounds(policy: Policy, programs: &[&Program], masks: &[CoreSet], cores: usize) -> Vec<Bounds> {
+    let ceilings = programs.iter().zip(masks).map(|(program, mask)| {
+        let asked = program.asked_threads(policy).unwrap_or(u32::MAX);
+        let most = program.max.min(asked).min(mask.len() as u32).max(1);
+        (most, f64::from(program.demand.max(program.min).min(most)))
+    });
+    let ceilings: Vec<(u32, f64)> = ceilings.collect();
+    let floor = |i: usize| {
+        let least = programs[i].asked_threads(policy).unwrap_or(programs[i].min);
+        f64::from(least.clamp(1, ceilings[i].0))
+    };
+    let enough = (0..programs.len()).map(floor).sum::<f64>() <= cores as f64;
+    let bound = |i: usize| {
+        let floor = if enough { floor(i) } else { 1.0 };
+        Bounds { floor, ceiling: ceilings[i].1.max(floor) }
+    };
+    (0..programs.len()).map(bound).collect()
+}
+
+impl Program {
+    fn asked_threads(&self, policy: Policy) -> Option<u32> {
+        let ask = self.ask.as_ref().filter(|_| policy == Policy::Script)?;
+        let pinned = ask.cores.map(|cores| cores.and(&self.mask).len() as u32);
+        ask.threads.or(pinned).map(|threads| threads.max(1))
+    }
+
+    /// A weight that can be reckoned with.
+    fn sound_weight(&self) -> f64 {
+        if self.weight.is_finite() { self.weight.clamp(1e-3, 1e3) } else { 1.0 }
+    }
+}
+
+fn real(policy: Policy, programs: &[&Program], bounds: &[Bounds], cores: f64) -> Vec<f64> {
+    let weights: Vec<f64> = programs.iter().map(|program| program.sound_weight()).collect();
+    match policy {
+        Policy::Proportional => {
+            let demand = programs.iter().map(|program| f64::from(program.demand));
+            let rates: Vec<f64> =
+                weights.iter().zip(demand).map(|(weight, demand)| weight * demand).collect();
+            fill(&rates, bounds, cores)
+        }
+        Policy::Priority => by_priority(&weights, bounds, cores),
+        _ => fill(&weights, bounds, cores),
+    }
+}
+
+/// Shares in proportion to `rates` that add up to `cores`, or as near as the bounds allow.
+fn fill(rates: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
+    let at = |level: f64| -> Vec<f64> {
+        rates.iter().zip(bounds).map(|(rate, b)| (rate * level).clamp(b.floor, b.ceiling)).collect()
+    };
+    let total = |level: f64| at(level).iter().sum::<f64>();
+    let (mut low, mut high) = (0.0_f64, 1e12_f64);
+    for _ in 0..200 {
+        let middle =
+            if high > 1e3 * (low + 1e-9) { ((low + 1e-9) * high).sqrt() } else { (low + high) / 2.0 };
+        if total(middle) > cores { high = middle } else { low = middle }
+    }
+    at(low)
+}
+
+/// The heaviest first; those of the same weight by `fill`.
+fn by_priority(weights: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+    let mut shares: Vec<f64> = bounds.iter().map(|b| b.floor).collect();
+    let mut left = cores - shares.iter().sum::<f64>();
+    for group in order.chunk_by(|&a, &b| weights[a] == weights[b]) {
+        let group_bounds: Vec<Bounds> = group.iter().map(|&i| bounds[i]).collect();
+        let floors: f64 = group_bounds.iter().map(|b| b.floor).sum();
+        let filled = fill(&vec![1.0; group.len()], &group_bounds, floors + left.max(0.0));
+        left -= filled.iter().sum::<f64>() - floors;
+        group.iter().zip(filled).for_each(|(&i, share)| shares[i] = share);
+    }
+    shares
+}
+
+/// Whole numbers next to the shares, that add up to the same; as near to those held as that allows.
+fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
+    const TINY: f64 = 1e-6;
+    let low = |i: usize| (shares[i] + TINY).floor();
+    let high = |i: usize| (shares[i] - TINY).ceil().max(low(i));
+    let mut counts: Vec<f64> = (0..shares.len()).map(|i| f64::from(held[i]).clamp(low(i), high(i))).collect();
+    let target = (shares.iter().sum::<f64>() + TINY).floor();
+    loop {
+        let error = target - counts.iter().sum::<f64>();
+        let can_move = |&i: &usize| if error > 0.0 { counts[i] < high(i) } else { counts[i] > low(i) };
+        let lag = |i: usize| (shares[i] - counts[i]) * error.signum();
+        let next =
+            (0..counts.len()).filter(can_move).max_by(|&a, &b| lag(a).total_cmp(&lag(b)).then(b.cmp(&a)));
+        match next {
+            Some(next) if error.abs() > 0.5 => counts[next] += error.signum(),
+            _ => break counts.into_iter().map(|count| count as u32).collect(),
+        }
+    }
+}
+
+/// Core by core to whom it makes most of it, unless what is held is nearly as good.
+fn by_speed(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]) -> Vec<u32> {
+    let mut counts: Vec<u32> = bounds.iter().map(|b| b.floor as u32).collect();
+    let gain = |i: usize, count: u32| {
+        let curve = &programs[i].curve;
+        programs[i].sound_weight() * best_gain(curve, count, bounds[i].ceiling as u32)
+    };
+    while counts.iter().sum::<u32>() < cores as u32 {
+        let open = (0..counts.len()).filter(|&i| f64::from(counts[i]) < bounds[i].ceiling);
+        let key = |i: usize| (gain(i, counts[i]), counts[i]);
+        let best = open.max_by(|&a, &b| {
+            let ((gain_a, count_a), (gain_b, count_b)) = (key(a), key(b));
+            gain_a.total_cmp(&gain_b).then(count_b.cmp(&count_a)).then(b.cmp(&a))
+        });
+        let Some(best) = best else { break };
+        counts[best] += 1;
+    }
+    let speed = |counts: &[u32]| -> f64 {
+        let each = programs.iter().zip(counts);
+        each.map(|(program, &count)| program.sound_weight() * program.curve.speed_up(count)).sum()
+    };
+    let legal = |i: usize| (bounds[i].floor..=bounds[i].ceiling).contains(&f64::from(held[i]));
+    let stays = held.iter().sum::<u32>() == counts.iter().sum::<u32>()
+        && (0..held.len()).all(legal)
+        && speed(&counts) < WORTH * speed(held);
+    if stays { held.to_vec() } else { counts }
+}
+
+/// The speed-up that each further core adds, over the best number of further cores: so a curve with a flat piece is seen past it.
+fn best_gain(curve: &Curve, count: u32, ceiling: u32) -> f64 {
+    let now = curve.speed_up(count);
+    let ahead = (count + 1)..=ceiling.min(count.saturating_add(64));
+    ahead.map(|n| (curve.speed_up(n) - now) / f64::from(n - count)).fold(0.0, f64::max)
+}

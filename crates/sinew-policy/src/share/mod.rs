@@ -1,0 +1,156 @@
+//! Programs that share a machine: who gets how many cores, and which.
+//!
+//! [`decide`] looks at a machine and at the programs on it, and answers a [`Grant`] for each: a number of threads and the cores they may run on. It is a pure
+//! function of what it is given, so whoever has the same view reaches the same decision, and nobody needs to lead. What programs hold already is a part of the
+//! view: among decisions that are equally good, the one that moves least is taken.
+//!
+//! A program that would find nothing to do now (`demand` 0) is *dormant*: it has one thread on its whole mask, which counts as nobody's core, and the others
+//! have its cores until it wakes. With more programs at work than cores, everybody has one thread on its whole mask: the kernel is fair among threads, and handing cores
+//! around is not.
+//!
+//! # Invariants
+//!
+//! - H1: everybody has at least one thread, and at least one core where its mask has one on this machine.
+//! - H2: nobody has a core outside its mask.
+//! - H3: unless the machine is crowded, cores of programs at work are disjoint, as many as threads, and so no more than the machine has.
+//! - H4: numbers are within one of the real-valued shares that the policy stands for, where masks leave the choice.
+//! - H5: what is granted, put in as what is held, is granted again.
+//!
+//! # Cost
+//!
+//! Programs × cores, a few times over; where masks overlap partly, that for each core at most.
+//!
+//! # Tests
+//!
+//! `tests.rs`: H1 to H5 on random machines of up to four packages with up to 64 programs, and what each policy promises.
+
+mod contention;
+mod cores;
+mod count;
+mod curve;
+mod layout;
+mod name;
+mod place;
+mod script;
+#[cfg(test)]
+mod tests;
+
+pub use contention::Effects;
+pub use cores::{CoreSet, MAX_CORES};
+pub use count::shares;
+pub use curve::{Curve, POINTS, Speed};
+pub use layout::{Layout, Place};
+pub use name::{Policy, PolicyError};
+pub use script::{Ask, Event, Script, ScriptError, Step};
+
+/// What is known of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// How many threads would find work now; 0 for none.
+    pub demand: u32,
+    /// Cores it should have at least, as long as there are enough for everybody.
+    pub min: u32,
+    /// Cores it can use at most, by its own number of threads and by its quota.
+    pub max: u32,
+    /// Its part in proportion to others'.
+    pub weight: f64,
+    /// The cores that it may run on.
+    pub mask: CoreSet,
+    /// What it holds now.
+    pub held: Grant,
+    /// How fast it was on how many cores.
+    pub curve: Curve,
+    /// What somebody wants it to have, for [`Policy::Script`].
+    pub ask: Option<Ask>,
+}
+
+impl Program {
+    /// A program with `threads` threads that may run on `mask`, always has work for all of them, and holds nothing.
+    pub fn new(threads: u32, mask: CoreSet) -> Self {
+        Self {
+            demand: threads,
+            min: 1,
+            max: threads,
+            weight: 1.0,
+            mask,
+            held: Grant::default(),
+            curve: Curve::default(),
+            ask: None,
+        }
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.demand > 0
+    }
+}
+
+/// What a program has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grant {
+    /// How many threads may work.
+    pub threads: u32,
+    /// Where they may run.
+    pub cores: CoreSet,
+}
+
+/// Who gets what, in the order of `programs`. `effects` says what sharing a cache does to whom; [`Policy::Contention`] goes by it.
+///
+/// ```
+/// use sinew_policy::share::{CoreSet, Effects, Layout, Policy, Program, decide};
+///
+/// let (machine, all) = (Layout::flat(4), CoreSet::first(4));
+/// let grants = decide(Policy::Equal, &machine, &[Program::new(4, all), Program::new(4, all)], &Effects::none());
+/// assert_eq!((grants[0].threads, grants[1].threads), (2, 2));
+/// assert!(grants[0].cores.and(&grants[1].cores).is_empty());
+/// ```
+pub fn decide(policy: Policy, layout: &Layout, programs: &[Program], effects: &Effects) -> Vec<Grant> {
+    let all = layout.cores();
+    let at_work: Vec<usize> = (0..programs.len()).filter(|&i| programs[i].is_at_work()).collect();
+    let masks: Vec<CoreSet> = at_work.iter().map(|&i| programs[i].mask.and(&all)).collect();
+    let mut grants: Vec<Grant> = programs.iter().map(|program| on_whole_mask(program, &all)).collect();
+    let on_machine: Vec<usize> = (0..at_work.len()).filter(|&w| !masks[w].is_empty()).collect();
+    let (at_work, masks): (Vec<usize>, Vec<CoreSet>) =
+        on_machine.into_iter().map(|w| (at_work[w], masks[w])).unzip();
+    let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
+    if at_work.len() > reach.len() {
+        return grants;
+    }
+    let chosen: Vec<&Program> = at_work.iter().map(|&i| &programs[i]).collect();
+    let counts = count::counts(policy, &chosen, &masks, reach.len());
+    let held: Vec<CoreSet> =
+        chosen.iter().zip(&masks).map(|(program, mask)| held_by(program, mask)).collect();
+    let effects = effects.of(&at_work);
+    let asked: Vec<CoreSet> = chosen.iter().map(|program| program.asked_cores(policy)).collect();
+    let view = place::View { layout, masks: &masks, asked: &asked };
+    let placed = match policy {
+        Policy::Contention => contention::place(&view, &counts, &held, &effects),
+        _ => place::place(&view, &counts, &held),
+    };
+    for ((&i, cores), count) in at_work.iter().zip(placed).zip(counts) {
+        if !cores.is_empty() {
+            grants[i] = Grant { threads: count.min(cores.len() as u32), cores };
+        }
+    }
+    grants
+}
+
+/// One thread anywhere: for the dormant, and for everybody where there are too many.
+fn on_whole_mask(program: &Program, all: &CoreSet) -> Grant {
+    let here = program.mask.and(all);
+    Grant { threads: 1, cores: if here.is_empty() { program.mask } else { here } }
+}
+
+/// The cores that a program has for itself: none if it holds its whole mask with one thread.
+fn held_by(program: &Program, mask: &CoreSet) -> CoreSet {
+    let cores = program.held.cores.and(mask);
+    if cores.len() == program.held.threads as usize { cores } else { CoreSet::EMPTY }
+}
+
+impl Program {
+    fn asked_cores(&self, policy: Policy) -> CoreSet {
+        match (policy, &self.ask) {
+            (Policy::Script, Some(ask)) => ask.cores.unwrap_or_default(),
+            _ => CoreSet::EMPTY,
+        }
+    }
+}

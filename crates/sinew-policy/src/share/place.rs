@@ -1,0 +1,193 @@
+//! Which cores each program gets.
+//!
+//! Programs keep what they hold, down to the number they are to have, and are given the rest from what is free: first beside what they have (siblings, cache,
+//! package), then where nobody else is. Where masks overlap partly, the free core may be in nobody's reach who needs one: then cores are passed on along a chain of programs
+//! (an augmenting path), so that nobody goes without who need not.
+//!
+//! # Invariants
+//!
+//! - P1: a core has one owner at most, in whose mask it is.
+//! - P2: no program has more than its number; a program with none is served before any has a second.
+
+use super::cores::{CoreSet, MAX_CORES};
+use super::layout::{Layout, Place};
+
+const NOBODY: usize = usize::MAX;
+
+/// What placing looks at.
+pub(super) struct View<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) masks: &'a [CoreSet],
+    /// Cores that somebody wants a program to have.
+    pub(super) asked: &'a [CoreSet],
+}
+
+/// For each program its cores: as many as `counts` says, fewer where masks do not leave them.
+pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet]) -> Vec<CoreSet> {
+    let mut board = Board::new(view, counts);
+    board.take_asked();
+    board.keep(held);
+    board.fill();
+    board.owned
+}
+
+/// Who has what so far.
+struct Board<'a> {
+    view: &'a View<'a>,
+    counts: Vec<usize>,
+    owned: Vec<CoreSet>,
+    owner: Vec<usize>,
+}
+
+impl<'a> Board<'a> {
+    fn new(view: &'a View<'a>, counts: &[u32]) -> Self {
+        Self {
+            view,
+            counts: counts.iter().map(|&count| count as usize).collect(),
+            owned: vec![CoreSet::EMPTY; counts.len()],
+            owner: vec![NOBODY; MAX_CORES],
+        }
+    }
+
+    fn give(&mut self, program: usize, cpu: usize) {
+        let before = std::mem::replace(&mut self.owner[cpu], program);
+        if before != NOBODY {
+            self.owned[before].remove(cpu);
+        }
+        self.owned[program].insert(cpu);
+    }
+
+    fn lacks(&self, program: usize) -> usize {
+        self.counts[program].saturating_sub(self.owned[program].len())
+    }
+
+    fn take_asked(&mut self) {
+        for program in 0..self.counts.len() {
+            for cpu in self.view.asked[program].and(&self.view.masks[program]).iter() {
+                if self.lacks(program) > 0 && self.owner[cpu] == NOBODY {
+                    self.give(program, cpu);
+                }
+            }
+        }
+    }
+
+    /// What two programs hold (a stale or forged table says so) the first keeps.
+    fn keep(&mut self, held: &[CoreSet]) {
+        for (program, held) in held.iter().enumerate() {
+            let free: CoreSet = held.iter().filter(|&cpu| self.owner[cpu] == NOBODY).collect();
+            let kept = self.trim(free.and(&self.view.masks[program]), self.lacks(program));
+            kept.iter().for_each(|cpu| self.give(program, cpu));
+        }
+    }
+
+    /// `count` of the cores, those given up first that have the fewest of the others near them.
+    fn trim(&self, mut cores: CoreSet, count: usize) -> CoreSet {
+        while cores.len() > count {
+            let places = || self.view.layout.places().iter().filter(|place| cores.contains(place.cpu));
+            let near = |place: &Place| Near::to(place, places());
+            let Some(loneliest) = places().rev().min_by_key(|place| near(place)) else { break };
+            cores.remove(loneliest.cpu);
+        }
+        cores
+    }
+
+    /// Gives everybody what is lacking, who has least in proportion first.
+    fn fill(&mut self) {
+        let mut stuck = vec![false; self.counts.len()];
+        loop {
+            let waiting = (0..self.counts.len()).filter(|&i| self.lacks(i) > 0 && !stuck[i]);
+            let part = |i: usize| self.owned[i].len() * 1000 / self.counts[i];
+            let Some(next) = waiting.min_by_key(|&i| (part(i), usize::MAX - self.counts[i])) else { break };
+            stuck[next] = !(self.take_free(next) || self.pass_on(next, false) || self.pass_on(next, true));
+        }
+    }
+
+    /// Takes the free core that suits best.
+    fn take_free(&mut self, program: usize) -> bool {
+        let free =
+            |place: &&Place| self.owner[place.cpu] == NOBODY && self.view.masks[program].contains(place.cpu);
+        let best = self
+            .view
+            .layout
+            .places()
+            .iter()
+            .filter(free)
+            .rev()
+            .max_by_key(|place| self.value(program, place));
+        let Some(cpu) = best.map(|place| place.cpu) else { return false };
+        self.give(program, cpu);
+        true
+    }
+
+    /// What a free core is worth: near to one's own, far from others', with room to grow. Cores that few can use are left to them.
+    fn value(&self, program: usize, place: &Place) -> impl Ord + use<> {
+        let places = self.view.layout.places();
+        let mine = Near::to(place, places.iter().filter(|other| self.owned[program].contains(other.cpu)));
+        let theirs =
+            |other: &&Place| !matches!(self.owner[other.cpu], NOBODY) && self.owner[other.cpu] != program;
+        let others = Near::to(place, places.iter().filter(theirs));
+        let free = Near::to(place, places.iter().filter(|other| self.owner[other.cpu] == NOBODY));
+        let wanted = self.view.masks.iter().filter(|mask| mask.contains(place.cpu)).count();
+        let others = std::cmp::Reverse((others.core, others.cache, others.package));
+        (mine, others, std::cmp::Reverse(wanted), (free.cache, free.package, free.core))
+    }
+
+    /// Finds a chain of programs along which each takes a core of the next one's, up to one that can take a free core, or, for a program that has none `or_take`, up to one that has
+    /// several. Answers whether there was one.
+    fn pass_on(&mut self, program: usize, or_take: bool) -> bool {
+        if or_take && !self.owned[program].is_empty() {
+            return false;
+        }
+        let mut came_by: Vec<Option<(usize, usize)>> = vec![None; self.counts.len()];
+        let mut queue = vec![program];
+        let mut at = 0;
+        while at < queue.len() {
+            let taker = queue[at];
+            at += 1;
+            for cpu in self.view.masks[taker].iter() {
+                let owner = self.owner[cpu];
+                if owner == NOBODY || (or_take && owner != program && self.owned[owner].len() > 1) {
+                    self.shift(program, taker, cpu, &came_by);
+                    return true;
+                }
+                if owner != program && came_by[owner].is_none() {
+                    came_by[owner] = Some((taker, cpu));
+                    queue.push(owner);
+                }
+            }
+        }
+        false
+    }
+
+    /// `taker` gets `cpu`, and everybody back along the chain the core that the next one left.
+    fn shift(&mut self, first: usize, mut taker: usize, mut cpu: usize, came_by: &[Option<(usize, usize)>]) {
+        loop {
+            self.give(taker, cpu);
+            if taker == first {
+                return;
+            }
+            let Some((before, left)) = came_by[taker] else { return };
+            (taker, cpu) = (before, left);
+        }
+    }
+}
+
+/// How many of some cores share what with a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Near {
+    core: usize,
+    cache: usize,
+    package: usize,
+}
+
+impl Near {
+    fn to<'p>(place: &Place, others: impl Iterator<Item = &'p Place>) -> Self {
+        let mut near = Self::default();
+        for other in others {
+            near.package += usize::from(other.package == place.package);
+            near.cache += usize::from(other.cache == place.cache && other.package == place.package);
+            near.core += usize::from(other.core == place.core);
+        }
+        near
+    }
+}
