@@ -2,6 +2,7 @@
 //!
 //! Whatever can be judged by itself is judged here; the parser's messages, which take several lines, are shortened to one.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Run a program on a machine that is not there, in virtual time
     Sim(SimArgs),
+    /// Run any program within its share of the machine, which it has in common with other programs
+    Exec(ExecArgs),
 }
 
 /// How a pool is built.
@@ -214,6 +217,30 @@ pub(crate) struct TopoArgs {
     pub(crate) synthetic: Option<String>,
 }
 
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// Also lower the teams of OpenMP's parallel regions to the share, where nothing shows that the program relies on their size: for programs that
+    /// ask for it in each region, or leave the division of work to OpenMP
+    #[arg(long)]
+    pub(crate) malleable: bool,
+    /// The command's part of the machine in proportion to others', from 0.01 to 100
+    #[arg(long, value_name = "WEIGHT", default_value = "1", allow_negative_numbers = true, value_parser = weight)]
+    pub(crate) weight: f64,
+    /// Say on standard error what is set, what is left alone, and why
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// A part in proportion to others'.
+fn weight(text: &str) -> Result<f64, &'static str> {
+    let weight = text.parse().ok().filter(|weight| (0.01..=100.0).contains(weight));
+    weight.ok_or("give a number from 0.01 to 100")
+}
+
 /// Arguments of `oracle`.
 #[derive(Debug, Args)]
 pub(crate) struct OracleArgs {
@@ -298,7 +325,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         }
         Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::usage(
-                "a command is needed: demo, run, list, topo, oracle, reproduce or sim (see sinew --help)",
+                "a command is needed: demo, run, list, topo, oracle, reproduce, sim or exec (see sinew --help)",
             ))
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
@@ -356,6 +383,10 @@ mod tests {
             &["sinew", "reproduce", "--size", "tiny"],
             &["sinew", "reproduce", "--threads", "1,0"],
             &["sinew", "reproduce", "--seed", "-1"],
+            &["sinew", "exec"],
+            &["sinew", "exec", "--malleable"],
+            &["sinew", "exec", "--weight", "0", "true"],
+            &["sinew", "exec", "--maleable", "true"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

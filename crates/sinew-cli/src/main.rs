@@ -6,7 +6,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `args` | what may be written on the command line |
-//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `sim` | a subcommand each |
+//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `sim`, `exec` | a subcommand each |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
 //! | `worklist` | what `run` takes and prints about worklists |
@@ -17,7 +17,7 @@
 //! # Exit status
 //!
 //! 0: done, and every answer was right. 1: an answer was wrong, or output could not be written. 2: something on the
-//! command line was wrong, said in one line; nothing was run.
+//! command line was wrong, said in one line; nothing was run. `exec` ends as its command does; 126 or 127: the command could not be run, or found.
 //!
 //! # Not handled
 //!
@@ -26,6 +26,7 @@
 mod args;
 mod contention;
 mod demo;
+mod exec;
 mod failure;
 mod list;
 mod measure;
@@ -62,5 +63,6 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
         Command::Sim(args) => sim::perform(&args),
+        Command::Exec(args) => exec::perform(args),
     }
 }

@@ -85,6 +85,7 @@ pub(crate) fn keep(
         Ok(Side::Child) => act(job, files, join, keeper, mark.as_bytes(), report),
         Ok(Side::Parent(agent)) => {
             drop(report);
+            leave_folder();
             if !ended_well(agent) {
                 agent::undo(job, &files.page, mark.as_bytes());
             }
@@ -101,10 +102,14 @@ pub(crate) fn keep(
 /// Away from the terminal, its signals and the command's streams.
 fn detach() {
     let _ = setsid();
-    let _ = rustix::process::chdir("/");
     if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
         let _ = (dup2_stdin(&nothing), dup2_stdout(&nothing), dup2_stderr(&nothing));
     }
+}
+
+/// Keeps no file system from being unmounted. Not before the agent has joined: folders may be given relative to this one.
+fn leave_folder() {
+    let _ = rustix::process::chdir("/");
 }
 
 /// The agent's life.
@@ -123,6 +128,7 @@ fn act(
             exit(0)
         }
     };
+    leave_folder();
     let ready = || Report { keeper, warning: None }.send(report);
     match agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
         Ok(()) => exit(0),

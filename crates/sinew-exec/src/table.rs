@@ -39,7 +39,9 @@ fn join(job: &Job, weight: f64) -> Result<Row, Error> {
     let member = Member::join(&table, offer)?;
     let (tell, news) = mpsc::channel();
     // The receiver is gone only when nothing is asked any more.
-    member.on_change(move |share| drop(tell.send(share)));
+    member.on_change(move |share| {
+        let _ = tell.send(share);
+    });
     Ok(Row { news: Mutex::new(news), member: Mutex::new(Some(member)) })
 }
 

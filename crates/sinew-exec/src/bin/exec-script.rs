@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! `sinew exec` with shares from a file instead of the table, for tests: `exec-script [--malleable] [--verbose] [--library FILE] SHARES COMMAND…`.
 //!
-//! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of threads. `fail REASON` as the first line fails to
-//! join. The end of the file changes nothing more.
+//! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of threads. A file that cannot be read is a table that
+//! cannot be joined. The end of the file changes nothing more. Where SHARES is the word `table`, the table is asked after all.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -64,7 +64,10 @@ mod script {
         };
         command.program = words.next().unwrap_or_default();
         command.arguments = words.collect();
-        exec(&command, |_: &Job| join(shares.into()))
+        exec(&command, |job: &Job| match shares.to_str() {
+            Some("table") => sinew_exec::join_table(job, 1.0),
+            _ => join(shares.into()),
+        })
     }
 
     fn join(path: PathBuf) -> Result<Arc<dyn Shares>, String> {
