@@ -16,6 +16,21 @@ const HUNT: &str = include_str!("openmp/hunt.c");
 const PART: &str = include_str!("openmp/part.c");
 const BOTH: &str = include_str!("openmp/both.c");
 
+/// As OpenBLAS asks.
+const WEAK: &str = "int omp_in_parallel(void) __attribute__((weak));
+int omp_get_max_threads(void) __attribute__((weak));
+int omp_get_num_procs(void) __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+int printf(const char *, ...);
+int main(void) {
+    if (omp_set_num_threads) omp_set_num_threads(4);
+    for (int i = 0; i < 3; i++)
+        printf(\"%d %d %d\\n\", omp_in_parallel ? omp_in_parallel() : 0, omp_get_max_threads ? omp_get_max_threads() : 1,
+               omp_get_num_procs ? omp_get_num_procs() : 1);
+    return 0;
+}
+";
+
 /// Those that are in one program without data per thread.
 const CASES: [&str; 15] = [
     "follow",
@@ -145,8 +160,7 @@ fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
             let script = Script::new();
             let all = [program.as_os_str(), OsStr::new("follow"), OsStr::new("teams?")];
             let child = script.command(&words(mode), &all).stdout(Stdio::piped()).spawn().unwrap();
-            let mut grants = script.writer();
-            std::io::Write::write_all(&mut grants, format!("{first} 1\n").as_bytes()).unwrap();
+            let _grants = script.writer_from(&format!("{first} 1"));
             let output = child.wait_with_output().unwrap();
             let teams = String::from_utf8_lossy(&output.stdout).lines().nth(1).map(str::to_owned);
             assert_eq!(teams.as_deref(), Some(expected), "{compiler} {mode:?}");
@@ -157,7 +171,7 @@ fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
 /// Would miss: a careless library that does not take a program for one that follows.
 #[test]
 fn a_careless_library_is_caught() {
-    let Some(cpus) = two_cpus() else { return };
+    let Some([first, _]) = two_cpus() else { return };
     let folder = tempfile::tempdir().unwrap();
     let Some(careless) = careless_library(folder.path()) else { return };
     for compiler in compilers() {
@@ -166,7 +180,9 @@ fn a_careless_library_is_caught() {
         let script = Script::new();
         let options = [OsStr::new("--malleable"), OsStr::new("--library"), careless.as_os_str()];
         let mut command = script.command(&options, &[program.as_os_str(), OsStr::new("maximum")]);
-        let output = script.run_flapping(&mut command, cpus);
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let _grants = script.writer_from(&format!("{first} 1"));
+        let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "wrong answers exit with 0");
         let answer = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_ne!(
@@ -241,6 +257,24 @@ fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     assert_eq!(expected.lines().count(), 4);
     for mode in MODES {
         assert_eq!(flapping(&words(mode), &program, &twice, cpus), expected, "{mode:?}");
+    }
+}
+
+/// Would miss: names that are looked up by `dlsym`.
+#[test]
+fn a_program_that_can_do_without_a_runtime_still_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("weak.c");
+    std::fs::write(&source, WEAK).unwrap();
+    let program = folder.path().join("weak");
+    if !Command::new("gcc").arg("-o").arg(&program).arg(&source).status().is_ok_and(|status| status.success())
+    {
+        println!("skipped: gcc cannot build programs here");
+        return;
+    }
+    for mode in MODES {
+        let output = Command::new(common::EXEC).args(mode).arg("/dev/null").arg(&program).output().unwrap();
+        assert_eq!(text(&output, "weak"), plain(&program, &[]), "{mode:?}");
     }
 }
 

@@ -19,7 +19,8 @@ pub(crate) struct Onward {
 /// A parallel region of GNU's compiler begins: `said` is the number of threads in its clause, 0 without one.
 pub(crate) extern "C" fn region(function: usize, place: usize, said: u32) -> Onward {
     let function = Function(function);
-    let runtime = runtime::meant(function, place);
+    // A program cannot have come here without a runtime: it would not have been started.
+    let runtime = runtime::meant(function, place).unwrap_or_else(|| system::stop());
     let threads = team(runtime, said);
     Onward { function: known(runtime, function), threads: threads as usize }
 }
@@ -27,7 +28,7 @@ pub(crate) extern "C" fn region(function: usize, place: usize, said: u32) -> Onw
 /// A parallel region of LLVM's compiler begins at `source`. A clause was pushed before.
 pub(crate) extern "C" fn fork(function: usize, place: usize, source: *mut c_void) -> *mut c_void {
     let function = Function(function);
-    let runtime = runtime::meant(function, place);
+    let runtime = runtime::meant(function, place).unwrap_or_else(|| system::stop());
     // How many the clause says does not matter: it stays.
     let said = if notes::has(CLAUSE) { u32::MAX } else { UNSAID };
     notes::set(CLAUSE, false);
@@ -75,13 +76,20 @@ fn known(runtime: &Runtime, function: Function) -> *mut c_void {
 /// The program calls something that says of it what [`rules`] wants to know. `first` is the call's first argument.
 pub(crate) extern "C" fn note(function: usize, place: usize, first: *mut c_void) -> *mut c_void {
     let function = Function(function);
+    // Before there is anything to lower, nothing can be relied on either.
+    let Some(runtime) = runtime::meant(function, place) else { return without_runtime as *mut c_void };
     match function {
         Function::PUSH_NUM_THREADS | Function::PUSH_STRICT => {
             notes::set(CLAUSE, true);
         }
         _ => object(function, first),
     }
-    known(runtime::meant(function, place), function)
+    known(runtime, function)
+}
+
+/// What a program gets that calls a name of which it has only seen that it is there (a *weak* one, as OpenBLAS has): one thread, one processor.
+extern "C" fn without_runtime() -> i32 {
+    1
 }
 
 fn object(function: Function, first: *mut c_void) {
@@ -104,7 +112,7 @@ fn object(function: Function, first: *mut c_void) {
 /// How many processors there are: as many as when the command started, although the mask that the runtime counts may be narrower now.
 pub(crate) extern "C" fn num_procs(function: usize, place: usize) -> i32 {
     let function = Function(function);
-    let runtime = runtime::meant(function, place);
+    let Some(runtime) = runtime::meant(function, place) else { return without_runtime() };
     // Within a region it says nothing of other regions.
     if runtime.number(Function::LEVEL, 1) == 0 {
         notes::object(Objection::AskedMaximum);
@@ -116,7 +124,7 @@ pub(crate) extern "C" fn num_procs(function: usize, place: usize) -> i32 {
 /// Whether the caller is in a region of several threads, or would be had it not been lowered.
 pub(crate) extern "C" fn in_parallel(function: usize, place: usize) -> i32 {
     let function = Function(function);
-    let runtime = runtime::meant(function, place);
+    let Some(runtime) = runtime::meant(function, place) else { return 0 };
     let lowered =
         || notes::has(OUTER_IS_ONE) && runtime.number(Function::LEVEL, 0) > 0 && runtime.team_size(1) == 1;
     i32::from(runtime.number(function, 0) != 0 || lowered())

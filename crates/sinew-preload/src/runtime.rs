@@ -144,37 +144,39 @@ impl Runtime {
     }
 }
 
-/// The runtime that a caller means that returns to `place` and calls `function`. Ends the process if there is none, as the dynamic linker would have.
-pub(crate) fn meant(function: Function, place: usize) -> &'static Runtime {
+/// The runtime that a caller means that returns to `place` and calls `function`; `None` if there is none, as for a program that can do without one and
+/// has only asked whether the name is there.
+pub(crate) fn meant(function: Function, place: usize) -> Option<&'static Runtime> {
     let key = place as u64 | CLOSINGS.load(Relaxed) << 48;
     let start = (place >> 2).wrapping_mul(0x9E37_79B9) % PLACES;
     for step in 0..TRIES {
         let entry = (start + step) % PLACES;
         match KEYS[entry].load(Acquire) {
-            known if known == key => return &RUNTIMES[VALUES[entry].load(Relaxed)],
+            known if known == key => return RUNTIMES.get(VALUES[entry].load(Relaxed)),
             0 => return remember_cold(function, place, entry, key),
             _ => {}
         }
     }
-    &RUNTIMES[search(function, place)]
+    RUNTIMES.get(search(function, place))
 }
 
 #[cold]
-fn remember_cold(function: Function, place: usize, entry: usize, key: u64) -> &'static Runtime {
+fn remember_cold(function: Function, place: usize, entry: usize, key: u64) -> Option<&'static Runtime> {
     let found = search(function, place);
     // Data per thread is looked for once per place: a program that keeps any may rely on teams that stay as large as they were.
     if system::has_thread_data(place) {
         notes::object(Objection::ThreadPrivate);
     }
-    // I2; a place that two threads find new at the same time may be remembered twice.
+    // I2; a place that two threads find new at the same time may be remembered twice. That there is no runtime is remembered as well: the dynamic linker
+    // would have bound the name once, too.
     if KEYS[entry].compare_exchange(0, 1, Relaxed, Relaxed).is_ok() {
         VALUES[entry].store(found, Relaxed);
         KEYS[entry].store(key, Release);
     }
-    &RUNTIMES[found]
+    RUNTIMES.get(found)
 }
 
-/// Follows the dynamic linker.
+/// Follows the dynamic linker; [`MOST`] if there is no definition.
 fn search(function: Function, place: usize) -> usize {
     let mut found = system::next_definition(function.name());
     if found.is_null()
@@ -182,13 +184,16 @@ fn search(function: Function, place: usize) -> usize {
     {
         found = system::definition_in(object, function.name());
     }
+    if found.is_null() {
+        return MOST;
+    }
     let own = system::object_around(search as *const c_void).map(|(base, _)| base);
     match system::object_around(found) {
         // A handle of the program itself stands for everything that all objects see, this library included.
         Some((base, handle)) if own != Some(base) => {
             Runtime::at(base, handle).unwrap_or_else(|| system::stop())
         }
-        _ => system::stop(),
+        _ => MOST,
     }
 }
 

@@ -55,9 +55,18 @@ impl Script {
         command
     }
 
-    /// The pipe, once the command's agent reads it.
+    /// The pipe, once the command's agent reads it, with a first grant of everything, for which the command waits.
     pub(crate) fn writer(&self) -> File {
-        File::options().write(true).open(&self.path).expect("the agent reads")
+        let mut grants = File::options().write(true).open(&self.path).expect("the agent reads");
+        writeln!(grants, "{} 1", mask_of(std::process::id()).expect("an own mask")).expect("the agent reads");
+        grants
+    }
+
+    /// The pipe with another first grant.
+    pub(crate) fn writer_from(&self, grant: &str) -> File {
+        let mut grants = File::options().write(true).open(&self.path).expect("the agent reads");
+        writeln!(grants, "{grant}").expect("the agent reads");
+        grants
     }
 
     /// Runs a command while grants go to and fro between one CPU and two, the narrow one first.
