@@ -2,6 +2,7 @@
 //!
 //! Whatever can be judged by itself is judged here; the parser's messages, which take several lines, are shortened to one.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Coordinator(CoordinatorArgs),
     /// Show the programs that share this machine, as it happens
     Top(TopArgs),
+    /// Run any program within its share of the machine, which it has in common with other programs
+    Exec(ExecArgs),
 }
 
 /// How a pool is built.
@@ -264,6 +267,30 @@ pub(crate) struct TopoArgs {
     pub(crate) synthetic: Option<String>,
 }
 
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// Also lower the teams of OpenMP's parallel regions to the share, where nothing shows that the program relies on their size: for programs that
+    /// ask for it in each region, or leave the division of work to OpenMP
+    #[arg(long)]
+    pub(crate) malleable: bool,
+    /// The command's part of the machine in proportion to others', from 0.01 to 100
+    #[arg(long, value_name = "WEIGHT", default_value = "1", allow_negative_numbers = true, value_parser = weight)]
+    pub(crate) weight: f64,
+    /// Say on standard error what is set, what is left alone, and why
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// A part in proportion to others'.
+fn weight(text: &str) -> Result<f64, &'static str> {
+    let weight = text.parse().ok().filter(|weight| (0.01..=100.0).contains(weight));
+    weight.ok_or("give a number from 0.01 to 100")
+}
+
 /// Arguments of `oracle`.
 #[derive(Debug, Args)]
 pub(crate) struct OracleArgs {
@@ -387,7 +414,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         }
         Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::usage(
-                "a command is needed: demo, run, list, topo, oracle, reproduce, report, sim, coordinator or top (see sinew --help)",
+                "a command is needed: demo, run, list, topo, oracle, reproduce, report, sim, coordinator, top or exec (see sinew --help)",
             ))
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
@@ -449,6 +476,10 @@ mod tests {
             &["sinew", "coordinator", "--policy", "fair"],
             &["sinew", "top", "--interval-ms", "0"],
             &["sinew", "top", "--json"],
+            &["sinew", "exec"],
+            &["sinew", "exec", "--malleable"],
+            &["sinew", "exec", "--weight", "0", "true"],
+            &["sinew", "exec", "--maleable", "true"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Output(io::Error),
     /// A file of results could not be written; the text names it.
     Unwritten(String),
+    /// Another program could not be run, with the exit status that shells give.
+    NotRun(u8, String),
 }
 
 impl Failure {
@@ -53,6 +55,10 @@ impl Failure {
             Self::Wrong(why) | Self::Unwritten(why) => {
                 output::complain(why);
                 ExitCode::FAILURE
+            }
+            Self::NotRun(status, why) => {
+                output::complain(why);
+                ExitCode::from(*status)
             }
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Output(error) => {

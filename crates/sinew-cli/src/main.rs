@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `args` | what may be written on the command line |
 //! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
-//! | `coordinator`, `top/` | programs that share this machine: decided with a clock, and shown |
+//! | `coordinator`, `top/`, `exec` | programs that share this machine: decided with a clock, shown, started |
 //! | `timeline` | the demo's loop that is changed while it runs |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
@@ -20,7 +20,7 @@
 //! # Exit status
 //!
 //! 0: done, and every answer was right. 1: an answer was wrong, or output could not be written. 2: something on the
-//! command line was wrong, said in one line; nothing was run.
+//! command line was wrong, said in one line; nothing was run. `exec` ends as its command does; 126 or 127: the command could not be run, or found.
 //!
 //! # Not handled
 //!
@@ -30,6 +30,7 @@ mod args;
 mod contention;
 mod coordinator;
 mod demo;
+mod exec;
 mod failure;
 mod list;
 mod measure;
@@ -73,5 +74,6 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Sim(args) => sim::perform(&args),
         Command::Coordinator(args) => coordinator::perform(&args),
         Command::Top(args) => top::perform(&args),
+        Command::Exec(args) => exec::perform(args),
     }
 }

@@ -1,0 +1,245 @@
+//! The process that follows a command's share.
+//!
+//! It sleeps in one `poll` until the command ends, one of its processes registers or ends, or the share changes, which a thread beside waits for. Then
+//! it divides the share anew, writes the page, and moves threads. It ends with the command.
+//!
+//! # Cost
+//!
+//! Nothing while nothing changes. A change costs a system call per thread of the command, and a look at the machine's processes for descendants.
+
+use std::collections::HashSet;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use sinew_preload::layout::SLOTS;
+use sinew_topology::CpuSet;
+
+use crate::divide::divide;
+use crate::family;
+use crate::page::Page;
+use crate::shares::{Grant, Job, Shares};
+use crate::threads::Masks;
+
+/// How long the thread beside waits before it looks whether it is still wanted.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A process of the command that has parallel regions.
+#[derive(Debug)]
+struct Party {
+    slot: usize,
+    pid: u32,
+    /// Readable when the process has ended.
+    ending: OwnedFd,
+}
+
+/// A command and its share.
+struct Agent<'a> {
+    job: &'a Job,
+    page: &'a Page,
+    grant: Grant,
+    parties: Vec<Party>,
+    masks: Masks,
+    /// Everybody who was ever moved.
+    moved: HashSet<u32>,
+}
+
+/// What has happened.
+#[derive(Default)]
+struct News {
+    command_ended: bool,
+    registered: bool,
+    granted: bool,
+    ended: Vec<usize>,
+}
+
+/// Follows `shares` until the command has ended. `ready` is called once the first grant is in force. `mark` is in the environment of all of the
+/// command's processes.
+///
+/// # Errors
+///
+/// The command cannot be watched.
+pub(crate) fn follow(
+    job: &Job,
+    page: &Page,
+    registrations: PipeReader,
+    shares: &Arc<dyn Shares>,
+    mark: &[u8],
+    ready: impl FnOnce(),
+) -> io::Result<()> {
+    let ending = open(job.pid)?;
+    let first = shares.next(Duration::ZERO);
+    let whole = Grant { cpus: job.cpus.clone(), threads: job.cpus.len() };
+    let mut agent = Agent {
+        job,
+        page,
+        grant: first.unwrap_or(whole),
+        parties: Vec::new(),
+        masks: Masks::new(&job.cpus, []),
+        moved: HashSet::new(),
+    };
+    agent.apply(&[job.pid]);
+    ready();
+    let (wake, woken) = wait_beside(Arc::clone(shares))?;
+    agent.run(&ending, registrations, wake, &woken);
+    shares.leave();
+    agent.release(mark);
+    Ok(())
+}
+
+/// Starts a thread that waits for grants. Answers a pipe that becomes readable, and where the grants are.
+fn wait_beside(shares: Arc<dyn Shares>) -> io::Result<(PipeReader, mpsc::Receiver<Grant>)> {
+    let (wake, mut waker) = io::pipe()?;
+    let (tell, told) = mpsc::channel();
+    thread::Builder::new().name("shares".to_owned()).stack_size(64 << 10).spawn(move || {
+        loop {
+            let Some(grant) = shares.next(PATIENCE) else { continue };
+            if tell.send(grant).is_err() || waker.write_all(&[0]).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok((wake, told))
+}
+
+fn open(pid: u32) -> io::Result<OwnedFd> {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+    Ok(pidfd_open(number, PidfdFlags::empty())?)
+}
+
+impl Agent<'_> {
+    fn run(
+        &mut self,
+        ending: &OwnedFd,
+        mut registrations: PipeReader,
+        mut wake: PipeReader,
+        grants: &mpsc::Receiver<Grant>,
+    ) {
+        loop {
+            let news = self.wait(ending, &registrations, &wake);
+            if news.command_ended {
+                return;
+            }
+            if news.registered {
+                self.register(&mut registrations);
+            }
+            if news.granted {
+                let _ = wake.read(&mut [0; 64]);
+                self.grant = grants.try_iter().last().unwrap_or_else(|| self.grant.clone());
+            }
+            self.remove(&news.ended);
+            self.apply(&family::descendants(self.job.pid));
+        }
+    }
+
+    fn wait(&self, ending: &OwnedFd, registrations: &PipeReader, wake: &PipeReader) -> News {
+        let fixed = [ending.as_fd(), registrations.as_fd(), wake.as_fd()];
+        let all = fixed.into_iter().chain(self.parties.iter().map(|party| party.ending.as_fd()));
+        let mut files: Vec<PollFd<'_>> =
+            all.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
+        // A signal that is handled does not end the wait for good: nothing has happened then.
+        let _ = poll(&mut files, None);
+        let happened = |file: &PollFd<'_>| !file.revents().is_empty();
+        News {
+            command_ended: happened(&files[0]),
+            registered: happened(&files[1]),
+            granted: happened(&files[2]),
+            ended: (0..self.parties.len()).filter(|index| happened(&files[3 + index])).collect(),
+        }
+    }
+
+    /// Takes note of processes that have taken slots.
+    fn register(&mut self, registrations: &mut PipeReader) {
+        let mut slots = [0; 64];
+        let count = registrations.read(&mut slots).unwrap_or(0);
+        for slot in slots[..count].iter().map(|slot| usize::from(*slot)).filter(|slot| *slot < SLOTS) {
+            let pid = self.page.pid(slot);
+            let known = self.parties.iter().any(|party| party.pid == pid);
+            match open(pid) {
+                Ok(ending) if !known && self.is_ours(pid) => self.parties.push(Party { slot, pid, ending }),
+                // It has ended since, or is no process of the command's: then anybody may have the slot.
+                _ if !known => self.page.free(slot),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a process that says so belongs to the command: it has not left for another user.
+    fn is_ours(&self, pid: u32) -> bool {
+        pid == self.job.pid
+            || rustix::process::Pid::from_raw(pid.cast_signed())
+                .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+    }
+
+    fn remove(&mut self, ended: &[usize]) {
+        for &index in ended.iter().rev() {
+            let party = self.parties.remove(index);
+            self.page.free(party.slot);
+        }
+    }
+
+    /// Puts the share in force for `family` and those that have registered.
+    fn apply(&mut self, family: &[u32]) {
+        let pieces = divide(&self.grant, self.parties.len());
+        // Who comes next is one more; its own number is written as soon as it has registered.
+        let next = divide(&self.grant, self.parties.len() + 1);
+        self.page.set_job_threads(next.first().map_or(1, |piece| piece.threads));
+        for (party, piece) in self.parties.iter().zip(&pieces) {
+            self.page.set_threads(party.slot, piece.threads);
+        }
+        if !self.job.follows {
+            return;
+        }
+        let mut targets: Vec<(u32, CpuSet)> = Vec::new();
+        targets.extend(self.parties.iter().zip(pieces).map(|(party, piece)| (party.pid, piece.cpus)));
+        let registered: HashSet<u32> = self.parties.iter().map(|party| party.pid).collect();
+        let others = family.iter().filter(|pid| !registered.contains(pid));
+        targets.extend(others.map(|pid| (*pid, self.grant.cpus.clone())));
+        self.move_all(&targets);
+    }
+
+    fn move_all(&mut self, targets: &[(u32, CpuSet)]) {
+        // Said before it is done: whoever has to undo it must know all masks that there may be.
+        let mut noted = self.masks.ours().to_vec();
+        noted.extend(targets.iter().map(|(_, cpus)| cpus.clone()));
+        noted.sort_by_key(ToString::to_string);
+        noted.dedup();
+        self.page.note_masks(&noted);
+        self.masks.forget_ended();
+        for (pid, cpus) in targets {
+            self.moved.insert(*pid);
+            self.masks.set(*pid, cpus);
+        }
+    }
+
+    /// The command has ended. What it leaves behind is nobody's business any more, and has the whole machine.
+    fn release(&mut self, mark: &[u8]) {
+        self.page.lift_all();
+        if !self.job.follows || self.masks.ours().len() == 1 {
+            return;
+        }
+        let registered = self.page.pids();
+        for pid in family::marked(mark).into_iter().chain(registered) {
+            self.masks.set(pid, &self.job.cpus);
+        }
+    }
+}
+
+/// Undoes everything, after the agent has died.
+pub(crate) fn undo(job: &Job, page: &Page, mark: &[u8]) {
+    page.lift_all();
+    let mut masks = Masks::new(&job.cpus, page.noted_masks());
+    let mut all = family::descendants(job.pid);
+    all.extend(page.pids());
+    all.extend(family::marked(mark));
+    for pid in all {
+        masks.set(pid, &job.cpus);
+    }
+}
+
+/// A pipe's writing end that nobody writes to here, kept for those who open it by its number.
+pub(crate) type Held = PipeWriter;

@@ -1,0 +1,77 @@
+#![forbid(unsafe_code)]
+//! `sinew exec` with shares from a file instead of the table, for tests: `exec-script [--malleable] [--verbose] [--library FILE] SHARES COMMAND…`.
+//!
+//! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of threads. A file that cannot be read is a table that
+//! cannot be joined. The end of the file changes nothing more. Where SHARES is the word `table`, the table is asked after all.
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let failure = script::run();
+    eprintln!("sinew: {failure}");
+    std::process::ExitCode::from(failure.status())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("skipped: exec is for Linux");
+}
+
+#[cfg(target_os = "linux")]
+mod script {
+    use std::fs::File;
+    use std::io::{BufRead, BufReader};
+    use std::path::PathBuf;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use sinew_exec::{Command, Failure, Grant, Job, Shares, exec};
+
+    /// The lines of the file.
+    struct Script(Mutex<BufReader<File>>);
+
+    impl Script {
+        fn line(&self) -> Option<String> {
+            let mut line = String::new();
+            let read = self.0.lock().ok()?.read_line(&mut line).ok()?;
+            (read > 0).then(|| line.trim().to_owned())
+        }
+    }
+
+    impl Shares for Script {
+        fn next(&self, patience: Duration) -> Option<Grant> {
+            let Some(line) = self.line() else {
+                std::thread::park_timeout(patience);
+                return None;
+            };
+            let (cpus, threads) = line.split_once(' ')?;
+            Some(Grant { cpus: cpus.parse().ok()?, threads: threads.parse().ok()? })
+        }
+
+        fn leave(&self) {}
+    }
+
+    pub(crate) fn run() -> Failure {
+        let mut words = std::env::args_os().skip(1);
+        let mut command = Command::default();
+        let shares = loop {
+            let word = words.next().unwrap_or_default();
+            match word.to_str() {
+                Some("--malleable") => command.malleable = true,
+                Some("--verbose") => command.verbose = true,
+                Some("--library") => command.library = words.next().map(PathBuf::from),
+                _ => break word,
+            }
+        };
+        command.program = words.next().unwrap_or_default();
+        command.arguments = words.collect();
+        exec(&command, |job: &Job| match shares.to_str() {
+            Some("table") => sinew_exec::join_table(job, 1.0),
+            _ => join(shares.into()),
+        })
+    }
+
+    fn join(path: PathBuf) -> Result<Arc<dyn Shares>, String> {
+        let file = File::open(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        Ok(Arc::new(Script(Mutex::new(BufReader::new(file)))))
+    }
+}

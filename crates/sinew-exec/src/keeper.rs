@@ -1,0 +1,212 @@
+//! The process that is there when the agent is not.
+//!
+//! It forks the agent and waits for it. If the agent dies of anything but the end of the command, the command's threads get back the mask that they began
+//! with, and teams their size. It also is whose open files the library, the page and the pipe are: as long as a process of the command may start
+//! another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the last of them has ended, and looks once a second.
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::AsRawFd;
+use std::process::exit;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, WaitOptions, setsid, waitpid};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use sinew_preload::layout;
+
+use crate::agent::{self, Held};
+use crate::family;
+use crate::page::Page;
+use crate::shares::{Job, Shares};
+use crate::sys::{Side, fork};
+
+/// How often it is asked whether anybody is left.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Open files that the command's processes reach through the keeper.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) page: Page,
+    /// The library, if one is preloaded.
+    pub(crate) library: Option<File>,
+    pub(crate) registrations: PipeReader,
+    pub(crate) register: Held,
+}
+
+impl Files {
+    /// What the environment says of them, with the keeper's number.
+    pub(crate) fn address(&self, keeper: u32) -> String {
+        format!("{keeper} {} {}", self.page.number(), self.register.as_raw_fd())
+    }
+
+    /// The path of the library.
+    pub(crate) fn library_path(&self, keeper: u32) -> Option<String> {
+        self.library.as_ref().map(|file| format!("/proc/{keeper}/fd/{}", file.as_raw_fd()))
+    }
+}
+
+/// What the agent tells the process that becomes the command: the keeper's number, and a warning, if any.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) keeper: u32,
+    pub(crate) warning: Option<String>,
+}
+
+impl Report {
+    fn send(&self, mut to: PipeWriter) {
+        let warning = self.warning.as_deref().unwrap_or_default();
+        // A reader that is gone has ended with the command.
+        let _ = to.write_all(format!("{}\n{warning}", self.keeper).as_bytes());
+    }
+
+    /// From what was sent; `None` if the agent did not get that far.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (keeper, warning) = text.split_once('\n')?;
+        Some(Self {
+            keeper: keeper.parse().ok()?,
+            warning: (!warning.is_empty()).then(|| warning.to_owned()),
+        })
+    }
+}
+
+/// The keeper's life. It is a child of a process that ends at once, so nobody has to wait for it.
+pub(crate) fn keep(
+    job: &Job,
+    files: Files,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    report: PipeWriter,
+) -> ! {
+    detach();
+    let keeper = std::process::id();
+    let mark = format!("{}={}", layout::VARIABLE, files.address(keeper));
+    match fork() {
+        Ok(Side::Child) => act(job, files, join, keeper, mark.as_bytes(), report),
+        Ok(Side::Parent(agent)) => {
+            drop(report);
+            leave_folder();
+            if !ended_well(agent) {
+                agent::undo(job, &files.page, mark.as_bytes());
+            }
+        }
+        Err(error) => {
+            let warning = Some(format!("no process for the agent: {error}"));
+            Report { keeper, warning }.send(report);
+        }
+    }
+    linger(job, mark.as_bytes());
+    exit(0)
+}
+
+/// Away from the terminal, its signals and the command's streams.
+fn detach() {
+    let _ = setsid();
+    if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = (dup2_stdin(&nothing), dup2_stdout(&nothing), dup2_stderr(&nothing));
+    }
+}
+
+/// Keeps no file system from being unmounted. Not before the agent has joined: folders may be given relative to this one.
+fn leave_folder() {
+    let _ = rustix::process::chdir("/");
+}
+
+/// The agent's life.
+fn act(
+    job: &Job,
+    files: Files,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+    keeper: u32,
+    mark: &[u8],
+    report: PipeWriter,
+) -> ! {
+    let shares = match join(job) {
+        Ok(shares) => shares,
+        Err(warning) => {
+            Report { keeper, warning: Some(warning) }.send(report);
+            exit(0)
+        }
+    };
+    leave_folder();
+    let ready = || Report { keeper, warning: None }.send(report);
+    match agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
+        Ok(()) => exit(0),
+        Err(_) => exit(1),
+    }
+}
+
+/// Waits for the agent; whether it did what it was to do.
+fn ended_well(agent: i32) -> bool {
+    let agent = Pid::from_raw(agent);
+    loop {
+        match waitpid(agent, WaitOptions::empty()) {
+            Ok(Some((_, status))) => return status.exit_status() == Some(0),
+            Err(rustix::io::Errno::INTR) | Ok(None) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Stays while a process of the command may need the library.
+fn linger(job: &Job, mark: &[u8]) {
+    let needed = || is_alive(job.pid) || !family::marked(mark).is_empty();
+    while needed() {
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Whether the process that became the command runs still, as far as its number tells.
+fn is_alive(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Starts the keeper, and waits until its agent is ready.
+///
+/// # Errors
+///
+/// There is no process to be had, or the agent died before it was ready.
+pub(crate) fn start(
+    job: &Job,
+    files: Files,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+) -> io::Result<(Report, Files)> {
+    let (answer, report) = io::pipe()?;
+    match fork()? {
+        Side::Child => match fork() {
+            Ok(Side::Child) => {
+                drop(answer);
+                keep(job, files, join, report)
+            }
+            Ok(Side::Parent(_)) => exit(0),
+            Err(_) => exit(1),
+        },
+        Side::Parent(between) => {
+            drop(report);
+            let _ = ended_well(between);
+            let text = io::read_to_string(answer)?;
+            let report = Report::parse(&text).ok_or_else(|| io::Error::other("the agent ended at once"))?;
+            Ok((report, files))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: everything that takes several processes; `tests/` has that.
+    use super::*;
+
+    /// Would miss: a warning of several lines, which nobody writes.
+    #[test]
+    fn a_report_is_read_as_it_was_sent() {
+        for warning in [None, Some("no table".to_owned())] {
+            let (answer, pipe) = io::pipe().unwrap();
+            Report { keeper: 77, warning: warning.clone() }.send(pipe);
+            let report = Report::parse(&io::read_to_string(answer).unwrap()).unwrap();
+            assert_eq!((report.keeper, report.warning), (77, warning));
+        }
+        assert!(Report::parse("").is_none() && Report::parse("x\n").is_none());
+    }
+}

@@ -1,0 +1,175 @@
+//! From the command line to the command.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process;
+use std::sync::Arc;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use sinew_preload::layout;
+
+use crate::failure::Failure;
+use crate::keeper::{self, Files};
+use crate::library;
+use crate::page::Page;
+use crate::plan::{Facts, Plan};
+use crate::program::{self, Program};
+use crate::shares::{Command, Job, Shares};
+use crate::start::Start;
+
+/// Becomes the command; answers only if that fails. `join` is called in another process, the agent, and gives the command a place among the programs that
+/// share the machine; what it fails with is a warning, and the command runs without.
+///
+/// The calling process must have one thread only.
+///
+/// # Errors
+///
+/// What it answers is one line, and the exit status that shells give.
+///
+/// # Cost
+///
+/// Three forks and what `join` costs, about a millisecond.
+pub fn exec(command: &Command, join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>) -> Failure {
+    let program = match program::find(&command.program, std::env::var_os("PATH").as_deref()) {
+        Ok(program) => program,
+        Err(failure) => return failure,
+    };
+    let mut child = process::Command::new(&program.path);
+    child.arg0(&command.program).args(&command.arguments);
+    if std::env::var_os(layout::VARIABLE).is_some() {
+        tell(command.verbose, &["within another sinew exec, which this one is a part of".to_owned()]);
+    } else {
+        prepare(command, &program, &mut child, join);
+    }
+    Failure::of(&program.path, &child.exec())
+}
+
+/// Sets the environment, and starts keeper and agent.
+fn prepare(
+    command: &Command,
+    program: &Program,
+    child: &mut process::Command,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+) {
+    let start = Start::read();
+    let plan = plan(command, program, &start);
+    warn(&plan.refused);
+    child.envs(plan.set.iter().map(|(name, value)| (name, value)));
+    let job = Job {
+        pid: process::id(),
+        name: file_name(&program.path).to_string_lossy().into_owned(),
+        cpus: start.cpus,
+        threads: start.threads,
+        follows: plan.narrow,
+    };
+    let started = files(command, &plan, &job).and_then(|files| keeper::start(&job, files, join));
+    match started {
+        Ok((report, files)) => {
+            warn(
+                &report
+                    .warning
+                    .map(|why| format!("{why}; the command runs without a share"))
+                    .into_iter()
+                    .collect::<Vec<_>>(),
+            );
+            child.env(layout::VARIABLE, files.address(report.keeper));
+            if let Some(path) = files.library_path(report.keeper) {
+                child.env("LD_PRELOAD", in_front(&path, std::env::var_os("LD_PRELOAD")));
+            }
+        }
+        Err(error) => warn(&[format!("{error}; the command runs without a share")]),
+    }
+    explain(command, &plan);
+}
+
+fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
+    let library = if command.library.is_some() { Ok(()) } else { library::built_in().map(|_| ()) };
+    let facts = Facts {
+        cpus: start.cpus.len(),
+        cores: start.cores,
+        threads: start.threads,
+        narrowed: start.narrowed,
+        memory_bound: start.memory_bound,
+        name: file_name(&program.path),
+        kind: program.kind,
+        malleable: command.malleable,
+        library,
+    };
+    Plan::new(&facts, &|name| std::env::var_os(name))
+}
+
+fn file_name(path: &Path) -> &OsStr {
+    path.file_name().unwrap_or(path.as_os_str())
+}
+
+/// What the keeper is to hold.
+fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<Files> {
+    let malleable = if plan.lower { layout::MALLEABLE } else { 0 };
+    let verbose = if command.verbose { layout::VERBOSE } else { 0 };
+    let page = Page::new(job.cpus.len(), malleable | verbose)?;
+    let (registrations, register) = io::pipe()?;
+    let library = plan.preload.then(|| preloaded(command)).transpose()?;
+    Ok(Files { page, library, registrations, register })
+}
+
+/// The library as a file without a name.
+fn preloaded(command: &Command) -> io::Result<File> {
+    let mut file = File::from(executable_memory()?);
+    match &command.library {
+        Some(path) => io::copy(&mut File::open(path)?, &mut file).map(|_| ())?,
+        None => file.write_all(library::built_in().map_err(io::Error::other)?)?,
+    }
+    Ok(file)
+}
+
+/// Kernels that know the flag may insist on it; others refuse it.
+fn executable_memory() -> rustix::io::Result<rustix::fd::OwnedFd> {
+    let create = |flags| memfd_create("sinew-preload", flags);
+    create(MemfdFlags::CLOEXEC | MemfdFlags::EXEC).or_else(|_| create(MemfdFlags::CLOEXEC))
+}
+
+/// A list for the dynamic linker.
+fn in_front(path: &str, others: Option<OsString>) -> OsString {
+    let mut list = OsString::from(path);
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
+}
+
+fn warn(lines: &[String]) {
+    for line in lines {
+        say(&format!("warning: {line}"));
+    }
+}
+
+fn explain(command: &Command, plan: &Plan) {
+    let set = plan.set.iter().map(|(name, value)| format!("set: {name}={value:?}"));
+    let left = plan.left.iter().map(|line| format!("left alone: {line}"));
+    let mut does = vec![
+        if plan.narrow { "cores: the command's share, as it changes" } else { "cores: as they are" }
+            .to_owned(),
+    ];
+    if plan.lower {
+        does.push(
+            "teams: lowered to the share, unless the program says or asks how many threads there are"
+                .to_owned(),
+        );
+    }
+    tell(command.verbose, &does.into_iter().chain(set).chain(left).collect::<Vec<_>>());
+}
+
+fn tell(verbose: bool, lines: &[String]) {
+    if verbose {
+        lines.iter().for_each(|line| say(line));
+    }
+}
+
+/// A line on standard error. If that is closed, nobody wants to know.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "sinew: {line}");
+}

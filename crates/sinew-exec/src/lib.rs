@@ -1,0 +1,87 @@
+#![allow(unsafe_code)]
+//! Programs nobody rewrote, within a share of the machine.
+//!
+//! [`exec`] turns the calling process into the command: same process number, same parent, same terminal, same streams, same signals, same exit status,
+//! because it *is* that process. There is nobody in between who would have to pass anything on. What has to go on beside the command is done by two
+//! small processes that were forked before and belong to no one's job:
+//!
+//! ```text
+//! shell ── sinew exec ── execve ──> the command           sees its threads moved, nothing else
+//!              └─ keeper (session of its own)             widens the command's masks should the agent die; holds the library and the page
+//!                    └─ agent                             has a row in the table; moves threads; writes shares on the page
+//! ```
+//!
+//! A parent that waits and forwards would have been the usual way. It would have to forward signals that may come from anywhere, stop and go on with its
+//! child, and hand the terminal to and fro; and killing it would leave the command behind with another exit status for the caller. Here nothing of that
+//! can go wrong, and killing the agent, by any signal, widens the command and changes nothing else.
+//!
+//! # Safe, and malleable
+//!
+//! *Safe* (the default): threads are moved, teams are never touched. *Malleable*: the preloaded library lowers the teams of OpenMP's parallel regions to
+//! the share, where nothing speaks against it; `sinew-preload` says what does. The library is loaded in both modes, so that the number of processors
+//! that a program asks for stays what it was at the start.
+//!
+//! # The rooms
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `program` | the file behind a name, and what kind of program it is |
+//! | `start` | what is known of machine and process before |
+//! | `plan` | what is set, left alone and refused, and why; pure |
+//! | `launch` | the order in which things happen before the command runs |
+//! | `shares`, `table` | what is asked of whoever shares out the machine, and the table's answers |
+//! | `agent` | the process that follows its share |
+//! | `keeper` | the process that is there when the agent is not |
+//! | `divide` | one command's share among its processes; pure |
+//! | `threads`, `family` | masks of all threads of a process; the processes of a command |
+//! | `page` | the page that the preloaded library reads |
+//! | `library` | that library |
+//! | `sys` | `fork`; the only file with `unsafe` |
+//!
+//! # Invariants
+//!
+//! E1: a thread whose mask is not one that was set here, or the one the command began with, is never moved: somebody else has bound it.\
+//! E2: nothing is written to any file system: library, page and pipe have no names, and are reached through `/proc/KEEPER/fd`.\
+//! E3: whatever fails before the command runs (no table, no process to be had) is one line of warning, and the command runs without.\
+//! E4: agent and keeper hold none of the command's streams, and are in a session of their own.
+//!
+//! # Not handled
+//!
+//! Processes that the command starts in another process or mount namespace, or as another user: their masks stay as they were inherited. Programs
+//! that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that moment. Descendants that bind themselves with
+//! `taskset` keep their binding, but start as many threads as the machine has processors.
+
+mod divide;
+mod failure;
+mod library;
+#[cfg(unix)]
+mod plan;
+#[cfg(unix)]
+mod program;
+mod shares;
+
+#[cfg(target_os = "linux")]
+mod agent;
+#[cfg(target_os = "linux")]
+mod family;
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod launch;
+#[cfg(target_os = "linux")]
+mod page;
+#[cfg(target_os = "linux")]
+mod start;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod table;
+#[cfg(target_os = "linux")]
+mod threads;
+
+pub use failure::Failure;
+#[cfg(target_os = "linux")]
+pub use launch::exec;
+pub use shares::{Command, Grant, Job, Shares};
+#[cfg(target_os = "linux")]
+pub use table::join_table;

@@ -1,0 +1,129 @@
+//! The page that the preloaded library reads, and a second one that the keeper reads should the agent die.
+//!
+//! Both are pages of one file without a name. The first has the layout of `sinew_preload::layout`; words are written one at a time, so a reader
+//! that has the page mapped sees the old one or the new one. The second is text: the masks that were in force, one a line, and a zero.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use sinew_preload::layout::{self, BYTES, JOB_THREADS, MAGIC, SLOTS};
+use sinew_topology::CpuSet;
+
+/// Bytes of the second page's text.
+const NOTES: usize = 64 << 10;
+
+/// The pages.
+#[derive(Debug)]
+pub(crate) struct Page {
+    file: File,
+}
+
+impl Page {
+    /// For a command that starts with `cpus` CPUs.
+    pub(crate) fn new(cpus: usize, flags: u32) -> io::Result<Self> {
+        let file = File::from(memfd_create("sinew-exec-share", MemfdFlags::CLOEXEC)?);
+        file.set_len((BYTES + NOTES) as u64)?;
+        let page = Self { file };
+        page.write(layout::FLAGS, flags)?;
+        page.write(layout::START_CPUS, u32::try_from(cpus).unwrap_or(u32::MAX))?;
+        page.write(0, MAGIC)?;
+        Ok(page)
+    }
+
+    fn write(&self, at: usize, word: u32) -> io::Result<()> {
+        self.file.write_all_at(&word.to_ne_bytes(), at as u64)
+    }
+
+    fn read(&self, at: usize) -> u32 {
+        let mut word = [0; 4];
+        self.file.read_exact_at(&mut word, at as u64).map_or(0, |()| u32::from_ne_bytes(word))
+    }
+
+    /// The process in a slot, 0 if it is free.
+    pub(crate) fn pid(&self, slot: usize) -> u32 {
+        self.read(layout::pid_at(slot))
+    }
+
+    /// How many threads the process in a slot may have; 0: any number.
+    ///
+    /// Writing to a page in memory cannot fail for lack of room, since the page is there; so failures are not told.
+    pub(crate) fn set_threads(&self, slot: usize, threads: usize) {
+        let _ = self.write(layout::threads_at(slot), u32::try_from(threads).unwrap_or(0));
+    }
+
+    /// How many threads a process may have that has no slot yet.
+    pub(crate) fn set_job_threads(&self, threads: usize) {
+        let _ = self.write(JOB_THREADS, u32::try_from(threads).unwrap_or(0));
+    }
+
+    /// Makes a slot free.
+    pub(crate) fn free(&self, slot: usize) {
+        self.set_threads(slot, 0);
+        let _ = self.write(layout::pid_at(slot), 0);
+    }
+
+    /// Any number of threads for everybody.
+    pub(crate) fn lift_all(&self) {
+        self.set_job_threads(0);
+        (0..SLOTS).for_each(|slot| self.set_threads(slot, 0));
+    }
+
+    /// All processes that have a slot.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        (0..SLOTS).map(|slot| self.pid(slot)).filter(|pid| *pid != 0).collect()
+    }
+
+    /// Leaves word of the masks that were in force.
+    pub(crate) fn note_masks(&self, masks: &[CpuSet]) {
+        let mut text: String = masks.iter().map(|mask| format!("{mask}\n")).collect();
+        text.truncate(NOTES - 1);
+        text.push('\0');
+        let _ = self.file.write_all_at(text.as_bytes(), BYTES as u64);
+    }
+
+    /// The masks of the last note.
+    pub(crate) fn noted_masks(&self) -> Vec<CpuSet> {
+        let mut bytes = vec![0; NOTES];
+        let length = self.file.read_at(&mut bytes, BYTES as u64).unwrap_or(0);
+        let text = bytes[..length].split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Its number among this process's open files.
+    pub(crate) fn number(&self) -> i32 {
+        self.file.as_raw_fd()
+    }
+}
+
+impl AsFd for Page {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: the other side's view, which `tests/` looks at.
+    use super::*;
+
+    /// Would miss: words at places that the library does not read.
+    #[test]
+    fn words_and_masks_come_back() {
+        let page = Page::new(8, layout::MALLEABLE).unwrap();
+        assert_eq!((page.read(0), page.read(layout::START_CPUS), page.pid(3)), (MAGIC, 8, 0));
+        page.write(layout::pid_at(3), 77).unwrap();
+        page.set_threads(3, 5);
+        assert_eq!((page.pids(), page.read(layout::threads_at(3))), (vec![77], 5));
+        page.lift_all();
+        assert_eq!((page.pid(3), page.read(layout::threads_at(3))), (77, 0));
+        page.free(3);
+        assert!(page.pids().is_empty());
+        let masks: Vec<CpuSet> = ["0-3", "2"].map(|text| text.parse().unwrap()).into();
+        page.note_masks(&masks);
+        page.note_masks(&masks[..1]);
+        assert_eq!(page.noted_masks(), masks[..1]);
+    }
+}

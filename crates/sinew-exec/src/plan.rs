@@ -1,0 +1,296 @@
+//! What is set for a command, what is left alone, and why. Pure: facts come in.
+//!
+//! **Affinity** is what splits the cores, and it changes while the command runs. So whatever a runtime derives from the mask when it starts must not
+//! be derived from a mask that happens to be narrow at that moment: each runtime is told the number of threads that it would have chosen by
+//! itself. The numbers are no wish of ours to have fewer.
+//!
+//! **Spinning** is cut short: a thread that spins for another one which has lost its core keeps that one from getting it. GNU's runtime spins 300,000
+//! times by default, some hundred microseconds to milliseconds; 1,000 times, some microseconds, cost a lone program nothing and bring three
+//! programs of short loops on two cores from 32 times the ideal time to less than twice. LLVM's spins for 200 ms by default; 1 ms here.
+//!
+//! **What users set is theirs.** A mask that is narrower than the machine (taskset, numactl, a batch system), places and bindings in the environment,
+//! memory bound to nodes, and processes that an MPI launcher has placed are left as they are; thread counts as well.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use sinew_preload::user::{self, Topic};
+
+use crate::program::Kind;
+
+/// GNU's runtime: turns of a waiting loop before a thread sleeps.
+const GNU_SPINS: &str = "1000";
+/// LLVM's runtime: milliseconds before a thread sleeps.
+const LLVM_SPIN_MS: &str = "1";
+
+/// Commands that place processes themselves.
+const LAUNCHERS: [&str; 8] =
+    ["mpirun", "mpiexec", "orterun", "prterun", "srun", "aprun", "jsrun", "mpiexec.hydra"];
+const BINDERS: [&str; 4] = ["taskset", "numactl", "hwloc-bind", "likwid-pin"];
+
+/// What is known before the command starts.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts<'a> {
+    /// CPUs in the mask.
+    pub(crate) cpus: usize,
+    /// Physical cores among them.
+    pub(crate) cores: usize,
+    /// Threads that a quota leaves, at most `cpus`.
+    pub(crate) threads: usize,
+    /// The mask is narrower than what the machine would let this user have.
+    pub(crate) narrowed: bool,
+    /// A memory policy is in force.
+    pub(crate) memory_bound: bool,
+    /// The file's name.
+    pub(crate) name: &'a OsStr,
+    pub(crate) kind: Kind,
+    pub(crate) malleable: bool,
+    /// The library was built.
+    pub(crate) library: Result<(), &'a str>,
+}
+
+/// What is done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Variables, with values.
+    pub(crate) set: Vec<(&'static str, String)>,
+    /// What is left alone, and why: a line each.
+    pub(crate) left: Vec<String>,
+    /// What the user asked for and cannot have: a line each.
+    pub(crate) refused: Vec<String>,
+    /// The command runs within its share of the cores.
+    pub(crate) narrow: bool,
+    /// The library is loaded.
+    pub(crate) preload: bool,
+    /// The library may lower teams.
+    pub(crate) lower: bool,
+}
+
+/// The environment.
+type Lookup<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
+
+impl Plan {
+    /// For a command of these facts in the environment that `value` looks up.
+    pub(crate) fn new(facts: &Facts<'_>, value: &Lookup<'_>) -> Self {
+        let mut plan = Self::default();
+        if let Some(why) = placed_by_launcher(facts, value) {
+            plan.left.push(format!("everything: {why}"));
+            return plan;
+        }
+        plan.affinity(facts, value);
+        if plan.narrow {
+            plan.counts(facts, value);
+        }
+        plan.spins(value);
+        plan.library(facts, value);
+        plan
+    }
+
+    fn affinity(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
+        let why = if facts.narrowed {
+            Some("the mask is narrower than the machine (taskset, numactl or a batch system)".to_owned())
+        } else if facts.memory_bound {
+            Some("memory is bound to nodes (numactl)".to_owned())
+        } else if is_one_of(facts.name, &BINDERS) {
+            Some(format!("{} binds what it runs", facts.name.display()))
+        } else if facts.kind == Kind::StaticOpenMp {
+            Some(
+                "an OpenMP program that is linked statically would see its number of processors change"
+                    .to_owned(),
+            )
+        } else {
+            insisting(Topic::Binding, value).map(|name| format!("{name} is set"))
+        };
+        self.narrow = why.is_none();
+        self.left.extend(why.map(|why| format!("affinity: {why}")));
+    }
+
+    /// Thread counts as the runtimes would choose them by themselves.
+    fn counts(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
+        let ours = |count: usize| format!("{}{count}", char::from(user::OURS));
+        // Both libraries follow OpenMP's count if they have none of their own.
+        let openmp: &[&str] = &["OMP_NUM_THREADS"];
+        let settings: [(&'static str, String, &[&str]); 6] = [
+            ("OMP_NUM_THREADS", ours(facts.cpus), &[]),
+            ("OPENBLAS_NUM_THREADS", facts.cpus.to_string(), openmp),
+            ("MKL_NUM_THREADS", facts.cores.to_string(), openmp),
+            ("RAYON_NUM_THREADS", facts.threads.to_string(), &["RAYON_RS_NUM_CPUS"]),
+            ("TOKIO_WORKER_THREADS", facts.threads.to_string(), &[]),
+            ("GOMAXPROCS", facts.threads.to_string(), &[]),
+        ];
+        for (name, count, others) in settings {
+            self.set_unless(name, count, others, value);
+        }
+    }
+
+    fn spins(&mut self, value: &Lookup<'_>) {
+        self.set_unless("GOMP_SPINCOUNT", GNU_SPINS.to_owned(), &["OMP_WAIT_POLICY"], value);
+        self.set_unless("KMP_BLOCKTIME", LLVM_SPIN_MS.to_owned(), &["OMP_WAIT_POLICY", "KMP_LIBRARY"], value);
+    }
+
+    /// Sets `name` unless the user has set it or one of `others`.
+    fn set_unless(&mut self, name: &'static str, new: String, others: &[&str], value: &Lookup<'_>) {
+        let theirs = |name: &&str| {
+            value(name).is_some_and(|value| !value.is_empty() && !user::is_ours(value.as_bytes()))
+        };
+        match std::iter::once(&name).chain(others).find(|name| theirs(name)) {
+            Some(&found) if found == name => self.left.push(format!("{name}: it is set")),
+            Some(other) => self.left.push(format!("{name}: {other} is set")),
+            None => self.set.push((name, new)),
+        }
+    }
+
+    /// Whether the library is loaded, and what it may do. It is of use without `--malleable`, too: it keeps the number of processors as it was.
+    fn library(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
+        let refusal = match facts.library {
+            Err(why) => Some(format!("this command was built without the library to preload: {why}")),
+            Ok(()) => facts.kind.refusal().map(str::to_owned),
+        };
+        self.preload = refusal.is_none() && (self.narrow || facts.malleable);
+        if !facts.malleable {
+            return;
+        }
+        if let Some(why) = refusal {
+            self.refused.push(format!("--malleable has no effect: {why}"));
+        } else if !self.narrow {
+            self.left.push("teams: affinity is left alone".to_owned());
+        } else if let Some(name) = insisting(Topic::Threads, value) {
+            self.left.push(format!("teams: {name} is set"));
+        } else {
+            self.lower = true;
+        }
+    }
+}
+
+fn placed_by_launcher(facts: &Facts<'_>, value: &Lookup<'_>) -> Option<String> {
+    if is_one_of(facts.name, &LAUNCHERS) {
+        return Some(format!("{} places what it runs", facts.name.display()));
+    }
+    insisting(Topic::Rank, value).map(|name| format!("an MPI launcher placed this process ({name} is set)"))
+}
+
+fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
+    names.iter().any(|known| name == *known)
+}
+
+/// The first variable about `topic` by which the user insists on something.
+fn insisting(topic: Topic, value: &Lookup<'_>) -> Option<&'static str> {
+    let insists = |name: &str| {
+        value(name).is_some_and(|value| {
+            !user::is_ours(value.as_bytes()) && user::insists(name, topic, value.as_bytes())
+        })
+    };
+    user::VARIABLES.iter().find(|(name, about)| *about == topic && insists(name)).map(|(name, _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: facts that are found wrongly, and runtimes that read other variables.
+    use super::*;
+
+    fn facts() -> Facts<'static> {
+        Facts {
+            cpus: 8,
+            cores: 4,
+            threads: 6,
+            narrowed: false,
+            memory_bound: false,
+            name: OsStr::new("prog"),
+            kind: Kind::Dynamic,
+            malleable: true,
+            library: Ok(()),
+        }
+    }
+
+    fn plan(facts: &Facts<'_>, environment: &[(&str, &str)]) -> Plan {
+        let value =
+            |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        Plan::new(facts, &value)
+    }
+
+    fn value_of<'a>(plan: &'a Plan, name: &str) -> Option<&'a str> {
+        plan.set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Would miss: defaults of runtimes that are not what this believes.
+    #[test]
+    fn counts_are_what_each_runtime_would_choose() {
+        let plan = plan(&facts(), &[]);
+        assert!(plan.narrow && plan.preload && plan.lower && plan.left.is_empty(), "{plan:?}");
+        for (name, count) in [
+            ("OMP_NUM_THREADS", " 8"),
+            ("OPENBLAS_NUM_THREADS", "8"),
+            ("MKL_NUM_THREADS", "4"),
+            ("RAYON_NUM_THREADS", "6"),
+            ("GOMAXPROCS", "6"),
+            ("GOMP_SPINCOUNT", "1000"),
+        ] {
+            assert_eq!(value_of(&plan, name), Some(count), "{name}");
+        }
+    }
+
+    /// Would miss: a setting that is honoured and not told.
+    #[test]
+    fn a_users_thread_count_is_kept_by_all_who_follow_it() {
+        let plan = plan(&facts(), &[("OMP_NUM_THREADS", "3")]);
+        for name in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
+            assert_eq!(value_of(&plan, name), None, "{name}");
+            assert!(plan.left.iter().any(|line| line.starts_with(name)), "{plan:?}");
+        }
+        assert!(plan.narrow && !plan.lower && value_of(&plan, "GOMAXPROCS").is_some());
+    }
+
+    /// Would miss: bindings that leave no trace.
+    #[test]
+    fn what_binds_threads_keeps_its_affinity_and_its_teams() {
+        let bound = [("OMP_PROC_BIND", "close"), ("GOMP_CPU_AFFINITY", "0-3"), ("KMP_AFFINITY", "compact")];
+        let narrowed = Facts { narrowed: true, ..facts() };
+        let memory = Facts { memory_bound: true, ..facts() };
+        let binder = Facts { name: OsStr::new("numactl"), ..facts() };
+        let plans = bound.iter().map(|setting| plan(&facts(), &[*setting]));
+        for plan in plans.chain([&narrowed, &memory, &binder].map(|facts| plan(facts, &[]))) {
+            assert!(!plan.narrow && !plan.lower && value_of(&plan, "OMP_NUM_THREADS").is_none(), "{plan:?}");
+            assert!(plan.left[0].starts_with("affinity: "), "{plan:?}");
+        }
+    }
+
+    /// Would miss: launchers of other names.
+    #[test]
+    fn what_an_mpi_launcher_places_is_not_touched_at_all() {
+        let launcher = Facts { name: OsStr::new("mpirun"), ..facts() };
+        for plan in [plan(&launcher, &[]), plan(&facts(), &[("PMIX_RANK", "2")])] {
+            assert!(plan.set.is_empty() && !plan.narrow && !plan.preload, "{plan:?}");
+            assert_eq!(plan.left.len(), 1);
+        }
+    }
+
+    /// Would miss: nothing within its rules.
+    #[test]
+    fn a_users_way_of_waiting_is_kept() {
+        let plan = plan(&facts(), &[("OMP_WAIT_POLICY", "active")]);
+        assert!(value_of(&plan, "GOMP_SPINCOUNT").is_none() && value_of(&plan, "KMP_BLOCKTIME").is_none());
+        let plan = self::plan(&facts(), &[("GOMP_SPINCOUNT", "5")]);
+        assert!(value_of(&plan, "GOMP_SPINCOUNT").is_none() && value_of(&plan, "KMP_BLOCKTIME").is_some());
+    }
+
+    /// Would miss: a refusal that is too eager.
+    #[test]
+    fn where_the_library_cannot_be_loaded_malleable_says_so_and_safe_does_not() {
+        for kind in [Kind::Static, Kind::Privileged, Kind::Foreign, Kind::Unknown] {
+            let asked = plan(&Facts { kind, ..facts() }, &[]);
+            assert!(asked.refused.len() == 1 && !asked.preload && !asked.lower && asked.narrow, "{asked:?}");
+            let safe = plan(&Facts { kind, malleable: false, ..facts() }, &[]);
+            assert!(safe.refused.is_empty() && !safe.preload && safe.narrow, "{safe:?}");
+        }
+        let unbuilt = plan(&Facts { library: Err("no linker"), ..facts() }, &[]);
+        assert!(unbuilt.refused[0].ends_with("no linker"), "{unbuilt:?}");
+        assert!(!plan(&Facts { kind: Kind::StaticOpenMp, ..facts() }, &[]).narrow);
+    }
+
+    /// Would miss: an inner command that undoes what the outer one set.
+    #[test]
+    fn counts_of_an_outer_exec_are_no_users_wish() {
+        let plan = plan(&facts(), &[("OMP_NUM_THREADS", " 8")]);
+        assert!(plan.lower && value_of(&plan, "OMP_NUM_THREADS") == Some(" 8"));
+    }
+}

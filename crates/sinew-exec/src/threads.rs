@@ -1,0 +1,163 @@
+//! The masks of all threads of a process, set from outside.
+//!
+//! # Invariants
+//!
+//! T1: a thread is moved only if its mask is the one that was last set for it here, or, for a thread that is new, one of those that were in force, which
+//! it can only have inherited. Any other mask is somebody's wish.
+//!
+//! # Not handled
+//!
+//! A program that binds a thread to exactly the CPUs that it has been given at that moment cannot be told from one that does not.
+
+use std::collections::HashMap;
+use std::fs;
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
+use sinew_topology::CpuSet;
+
+/// Looks at a process's threads before giving up on one that makes threads faster than they can be looked at.
+const MOST_LOOKS: usize = 100;
+
+/// What was set for which thread.
+#[derive(Debug)]
+pub(crate) struct Masks {
+    /// In force at some time, the one from before among them.
+    ours: Vec<CpuSet>,
+    last: HashMap<u32, CpuSet>,
+}
+
+impl Masks {
+    /// For threads that began with `start`, or with one of `others`.
+    pub(crate) fn new(start: &CpuSet, others: impl IntoIterator<Item = CpuSet>) -> Self {
+        let mut ours = vec![start.clone()];
+        ours.extend(others);
+        Self { ours, last: HashMap::new() }
+    }
+
+    /// All masks that were in force.
+    pub(crate) fn ours(&self) -> &[CpuSet] {
+        &self.ours
+    }
+
+    /// Moves all threads of `pid` to `cpus`, also those that appear meanwhile. A process that has ended is no error.
+    pub(crate) fn set(&mut self, pid: u32, cpus: &CpuSet) {
+        if !self.ours.contains(cpus) {
+            self.ours.push(cpus.clone());
+        }
+        // A thread that was made by one that had not been moved yet is found by the next look; a look that moves nobody is the last.
+        for _ in 0..MOST_LOOKS {
+            let moved = threads_of(pid).into_iter().filter(|thread| self.set_thread(*thread, cpus)).count();
+            if moved == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Moves a thread, if it is to be moved; answers whether it was.
+    fn set_thread(&mut self, thread: u32, cpus: &CpuSet) -> bool {
+        let Some(now) = mask_of(thread) else { return false };
+        if now == *cpus {
+            self.last.insert(thread, now);
+            return false;
+        }
+        let may = self.last.get(&thread).map_or_else(|| self.ours.contains(&now), |last| *last == now);
+        if !may || !set_mask(thread, cpus) {
+            return false;
+        }
+        // What the kernel made of it: less than was asked for, if a cpuset says so.
+        let after = mask_of(thread).unwrap_or_else(|| cpus.clone());
+        let moved = after == *cpus;
+        self.last.insert(thread, after);
+        moved
+    }
+
+    /// Forgets threads that have ended, whose numbers may come again.
+    pub(crate) fn forget_ended(&mut self) {
+        self.last.retain(|thread, _| mask_of(*thread).is_some());
+    }
+}
+
+fn threads_of(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn number(thread: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(thread).ok()?)
+}
+
+/// The CPUs a thread may run on; `None` if it has ended, or has more CPUs than a mask has room for.
+pub(crate) fn mask_of(thread: u32) -> Option<CpuSet> {
+    let mask = sched_getaffinity(Some(number(thread)?)).ok()?;
+    Some((0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect())
+}
+
+fn set_mask(thread: u32, cpus: &CpuSet) -> bool {
+    let mut mask = Mask::new();
+    cpus.iter().filter(|&cpu| cpu < Mask::MAX_CPU).for_each(|cpu| mask.set(cpu));
+    number(thread).is_some_and(|thread| sched_setaffinity(Some(thread), &mask).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: threads of programs that are not of this process; `tests/` has those.
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    fn own_thread() -> u32 {
+        rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Runs `check` with a thread that waits, and the CPUs it may use; skips where there is only one.
+    fn with_thread(check: impl FnOnce(u32, &CpuSet)) {
+        let all = mask_of(own_thread()).expect("an own mask");
+        if all.len() < 2 {
+            println!("skipped: one CPU, so no mask is narrower than another");
+            return;
+        }
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let waiter = thread::spawn(move || {
+            tell.send(own_thread()).unwrap();
+            let _ = ended.recv();
+        });
+        check(told.recv().unwrap(), &all);
+        drop(end);
+        waiter.join().unwrap();
+    }
+
+    /// Would miss: a kernel that moves the thread later.
+    #[test]
+    fn a_thread_follows_its_mask_there_and_back() {
+        with_thread(|thread, all| {
+            let one: CpuSet = all.lowest().into_iter().collect();
+            let mut masks = Masks::new(all, []);
+            assert!(masks.set_thread(thread, &one));
+            assert_eq!(mask_of(thread).as_ref(), Some(&one));
+            assert!(masks.set_thread(thread, all) && !masks.set_thread(thread, all));
+            assert_eq!(mask_of(thread).as_ref(), Some(all));
+        });
+    }
+
+    /// Would miss: a binding to exactly what was granted.
+    #[test]
+    fn a_thread_that_somebody_else_has_bound_is_left_alone() {
+        with_thread(|thread, all| {
+            let cpus: Vec<CpuSet> = all.iter().map(|cpu| std::iter::once(cpu).collect()).collect();
+            let mut masks = Masks::new(all, []);
+            assert!(masks.set_thread(thread, &cpus[0]));
+            assert!(set_mask(thread, &cpus[1]), "somebody else binds it");
+            assert!(!masks.set_thread(thread, all));
+            assert_eq!(mask_of(thread).as_ref(), Some(&cpus[1]));
+        });
+    }
+
+    /// Would miss: a number that is taken again at once.
+    #[test]
+    fn a_thread_that_has_ended_is_no_error() {
+        let thread = thread::spawn(own_thread).join().unwrap();
+        assert!(!Masks::new(&CpuSet::first(1), []).set_thread(thread, &CpuSet::first(1)));
+    }
+}

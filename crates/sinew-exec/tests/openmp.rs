@@ -1,0 +1,324 @@
+//! The wrong-result hunt: OpenMP programs of every kind that there is, by both compilers, whose answers must be the same with and without, while their shares
+//! change every few milliseconds.
+//!
+//! What they would miss: programs that go wrong once in a thousand runs, and kinds that nobody has thought of.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use common::{Script, two_cpus, words};
+
+const HUNT: &str = include_str!("openmp/hunt.c");
+const PART: &str = include_str!("openmp/part.c");
+const BOTH: &str = include_str!("openmp/both.c");
+
+/// As OpenBLAS asks.
+const WEAK: &str = "int omp_in_parallel(void) __attribute__((weak));
+int omp_get_max_threads(void) __attribute__((weak));
+int omp_get_num_procs(void) __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+int printf(const char *, ...);
+int main(void) {
+    if (omp_set_num_threads) omp_set_num_threads(4);
+    for (int i = 0; i < 3; i++)
+        printf(\"%d %d %d\\n\", omp_in_parallel ? omp_in_parallel() : 0, omp_get_max_threads ? omp_get_max_threads() : 1,
+               omp_get_num_procs ? omp_get_num_procs() : 1);
+    return 0;
+}
+";
+
+/// Those that are in one program without data per thread.
+const CASES: [&str; 15] = [
+    "follow",
+    "maximum",
+    "processors",
+    "own_number",
+    "clause",
+    "fixed",
+    "nested",
+    "deep",
+    "teams",
+    "tasks",
+    "reductions",
+    "barriers",
+    "constructs",
+    "pthreads",
+    "forks",
+];
+
+/// Compilers that can build OpenMP programs here.
+fn compilers() -> Vec<&'static str> {
+    let names =
+        ["gcc", "clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"];
+    let mut found: Vec<&str> = names.into_iter().filter(|name| builds_openmp(name)).collect();
+    if !found.contains(&"gcc") {
+        println!("skipped: gcc, which cannot build OpenMP programs here");
+    }
+    // One of LLVM's is enough.
+    let mut clangs = 0;
+    found.retain(|name| {
+        !name.starts_with("clang") || {
+            clangs += 1;
+            clangs == 1
+        }
+    });
+    if clangs == 0 {
+        println!("skipped: clang, which cannot build OpenMP programs here");
+    }
+    found
+}
+
+fn builds_openmp(compiler: &str) -> bool {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    build(compiler, folder.path(), "int main(void) {\n#pragma omp parallel\n;\nreturn 0; }", "probe", &[])
+        .is_some_and(|program| Command::new(program).status().is_ok_and(|status| status.success()))
+}
+
+/// Compiles `source`; `None` if that cannot be.
+fn build(compiler: &str, folder: &Path, source: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let (file, program) = (folder.join(format!("{name}.c")), folder.join(name));
+    std::fs::write(&file, source).ok()?;
+    let mut command = Command::new(compiler);
+    command.args(["-fopenmp", "-O1", "-o"]).arg(&program).arg(&file).args(flags).arg("-ldl");
+    let output = command.output().ok()?;
+    output.status.success().then_some(program)
+}
+
+fn plain(program: &Path, arguments: &[&OsStr]) -> String {
+    let mut command = Command::new(program);
+    // Short spins: nobody measures here, and tests beside this one have the same cores.
+    command.env_remove("OMP_NUM_THREADS").env("GOMP_SPINCOUNT", "1000").env("KMP_BLOCKTIME", "1");
+    let output = command.args(arguments).output().expect("the program");
+    text(&output, "plain")
+}
+
+fn text(output: &Output, what: &str) -> String {
+    assert!(
+        output.status.success(),
+        "{what}: {:?} {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // LLVM's runtime complains of programs that are right; what must not be there is a word of ours, or of the dynamic linker.
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!error.contains("sinew") && !error.contains("ld.so"), "{what}: {error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a program while its share changes.
+fn flapping(options: &[&OsStr], program: &Path, arguments: &[&OsStr], cpus: [usize; 2]) -> String {
+    let script = Script::new();
+    let all: Vec<&OsStr> = std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
+    let output = script.run_flapping(&mut script.command(options, &all), cpus);
+    text(&output, &format!("{options:?} {arguments:?}"))
+}
+
+const MODES: [&[&str]; 2] = [&[], &["--malleable"]];
+
+/// Would miss: a program whose wrong answer is the same in all three.
+#[test]
+fn answers_are_the_same_with_and_without_in_both_modes() {
+    let Some(cpus) = two_cpus() else { return };
+    for compiler in compilers() {
+        let folder = tempfile::tempdir().unwrap();
+        let follower =
+            build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]).expect("the programs can be built");
+        let private = build(compiler, folder.path(), HUNT, "private", &["-pthread", "-DPRIVATE"])
+            .expect("with data per thread");
+        let cases = CASES
+            .iter()
+            .map(|case| (&follower, *case))
+            .chain([(&private, "threadprivate"), (&private, "follow")]);
+        for (program, case) in cases {
+            let expected = plain(program, &words(&[case]));
+            for mode in MODES {
+                assert_eq!(
+                    flapping(&words(mode), program, &words(&[case]), cpus),
+                    expected,
+                    "{compiler} {case} {mode:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Would miss: teams that are lowered too late.
+#[test]
+fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
+    let Some([first, _]) = two_cpus() else { return };
+    for compiler in compilers() {
+        let folder = tempfile::tempdir().unwrap();
+        let program =
+            build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]).expect("the programs can be built");
+        let alone = plain(&program, &words(&["follow", "teams?"]));
+        let largest = alone.lines().nth(1).expect("teams").to_owned();
+        for (mode, expected) in [(MODES[0], largest.as_str()), (MODES[1], "1 1")] {
+            let script = Script::new();
+            let all = [program.as_os_str(), OsStr::new("follow"), OsStr::new("teams?")];
+            let child = script.command(&words(mode), &all).stdout(Stdio::piped()).spawn().unwrap();
+            let _grants = script.writer_from(&format!("{first} 1"));
+            let output = child.wait_with_output().unwrap();
+            let teams = String::from_utf8_lossy(&output.stdout).lines().nth(1).map(str::to_owned);
+            assert_eq!(teams.as_deref(), Some(expected), "{compiler} {mode:?}");
+        }
+    }
+}
+
+/// Would miss: a careless library that does not take a program for one that follows.
+#[test]
+fn a_careless_library_is_caught() {
+    let Some([first, _]) = two_cpus() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some(careless) = careless_library(folder.path()) else { return };
+    for compiler in compilers() {
+        let program =
+            build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]).expect("the programs can be built");
+        let script = Script::new();
+        let options = [OsStr::new("--malleable"), OsStr::new("--library"), careless.as_os_str()];
+        let mut command = script.command(&options, &[program.as_os_str(), OsStr::new("maximum")]);
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let _grants = script.writer_from(&format!("{first} 1"));
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "wrong answers exit with 0");
+        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_ne!(
+            answer,
+            plain(&program, &words(&["maximum"])),
+            "{compiler}: elements were left out, and nobody noticed"
+        );
+    }
+}
+
+/// The library with a planted mistake.
+fn careless_library(folder: &Path) -> Option<PathBuf> {
+    let library = folder.join("careless.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sinew-preload/src/lib.rs");
+    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc")));
+    command.args([
+        "--edition",
+        "2024",
+        "--crate-name",
+        "careless",
+        "--crate-type",
+        "cdylib",
+        "--cfg",
+        "sinew_preloaded",
+    ]);
+    command.args([
+        "--cfg",
+        "sinew_planted",
+        "-C",
+        "opt-level=s",
+        "-C",
+        "panic=abort",
+        "-C",
+        "lto=fat",
+        "-C",
+        "relro-level=partial",
+    ]);
+    let output = command.arg(source).arg("-o").arg(&library).output();
+    let built = output.is_ok_and(|output| output.status.success());
+    if !built {
+        println!("skipped: rustc cannot build a library here");
+    }
+    built.then_some(library)
+}
+
+/// Would miss: runtimes that are unloaded again.
+#[test]
+fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
+    let Some(cpus) = two_cpus() else { return };
+    let compilers = compilers();
+    if compilers.len() < 2 {
+        println!("skipped: two runtimes need two compilers");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments: Vec<OsString> = Vec::new();
+    for (index, compiler) in compilers.iter().enumerate() {
+        let name = format!("part{index}");
+        let flags = [format!("-DNAME={name}"), "-shared".to_owned(), "-fPIC".to_owned()];
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let library = build(compiler, folder.path(), PART, &name, &flags).expect("a library");
+        arguments.extend([library.into(), name.into()]);
+    }
+    let both = folder.path().join("both.c");
+    std::fs::write(&both, BOTH).unwrap();
+    let program = folder.path().join("both");
+    let built = Command::new("gcc").arg("-o").arg(&program).arg(&both).arg("-ldl").status().unwrap();
+    assert!(built.success());
+    // Each twice, so that the second call finds what the first has remembered.
+    let twice: Vec<&OsStr> = arguments.iter().chain(&arguments).map(OsString::as_os_str).collect();
+    let expected = plain(&program, &twice);
+    assert_eq!(expected.lines().count(), 4);
+    for mode in MODES {
+        assert_eq!(flapping(&words(mode), &program, &twice, cpus), expected, "{mode:?}");
+    }
+}
+
+/// Would miss: names that are looked up by `dlsym`.
+#[test]
+fn a_program_that_can_do_without_a_runtime_still_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("weak.c");
+    std::fs::write(&source, WEAK).unwrap();
+    let program = folder.path().join("weak");
+    if !Command::new("gcc").arg("-o").arg(&program).arg(&source).status().is_ok_and(|status| status.success())
+    {
+        println!("skipped: gcc cannot build programs here");
+        return;
+    }
+    for mode in MODES {
+        let output = Command::new(common::EXEC).args(mode).arg("/dev/null").arg(&program).output().unwrap();
+        assert_eq!(text(&output, "weak"), plain(&program, &[]), "{mode:?}");
+    }
+}
+
+/// Would miss: static programs of other languages.
+#[test]
+fn a_static_program_runs_and_malleable_says_that_it_has_no_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    if !builds_openmp("gcc") {
+        println!("skipped: gcc cannot build OpenMP programs here");
+        return;
+    }
+    let Some(program) = build("gcc", folder.path(), HUNT, "hunt", &["-pthread", "-static", "-Wl,-w"]) else {
+        println!("skipped: gcc cannot link statically here");
+        return;
+    };
+    let expected = plain(&program, &words(&["maximum"]));
+    for (options, says) in [(vec![], ""), (vec!["--malleable"], "linked statically")] {
+        let output = Command::new(common::EXEC)
+            .args(options)
+            .arg("/dev/null")
+            .arg(&program)
+            .arg("maximum")
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(says) && error.lines().count() == usize::from(!says.is_empty()), "{error}");
+    }
+}
+
+/// Would miss: programs that find OpenBLAS in other places.
+#[test]
+fn a_numerical_python_program_gives_the_same_answer() {
+    let Some(cpus) = two_cpus() else { return };
+    let code = "import numpy as np\na = np.arange(250000.0).reshape(500, 500) % 7\nfor _ in range(5): b = a @ a\nprint(int(b.sum()))";
+    let python = ["python3", "-c", code];
+    let alone = Command::new(python[0]).args(&python[1..]).output();
+    let Some(alone) = alone.ok().filter(|output| output.status.success()) else {
+        println!("skipped: python3 has no numpy");
+        return;
+    };
+    for mode in MODES {
+        let script = Script::new();
+        let output = script.run_flapping(&mut script.command(&words(mode), &words(&python)), cpus);
+        assert_eq!(text(&output, "python"), String::from_utf8_lossy(&alone.stdout));
+    }
+}

@@ -1,0 +1,95 @@
+//! The page by which `sinew exec` speaks to this library, and the library to it.
+//!
+//! A page of an unnamed file, of which both sides know the places of its words:
+//!
+//! | byte | word |
+//! |---|---|
+//! | 0 | [`MAGIC`], so that a stranger's file is not taken for it |
+//! | 4 | [`MALLEABLE`] and other flags |
+//! | 8 | processors that the command could use when it started |
+//! | 12 | threads that a process may have which is not in a slot yet; 0: any number |
+//! | 64 + 8 i | slot i: the number of its process, 0 while it is free |
+//! | 68 + 8 i | slot i: threads that the process may have; 0: any number |
+//!
+//! A process takes a slot at its first parallel region, by a compare-and-swap of its number, and tells `sinew exec` by writing the slot's number
+//! to a pipe. From then on it only reads. `sinew exec` alone writes the numbers of threads, and frees the slot when the process has ended.
+//!
+//! The environment variable [`VARIABLE`] says where the page is.
+
+/// First word of the page.
+pub const MAGIC: u32 = 0x534e_5758;
+/// Bytes of the page.
+pub const BYTES: usize = 4096;
+/// Byte of the word of flags.
+pub const FLAGS: usize = 4;
+/// Byte of the number of processors at the start.
+pub const START_CPUS: usize = 8;
+/// Byte of the number of threads for processes without a slot.
+pub const JOB_THREADS: usize = 12;
+/// Byte of the first slot.
+const SLOTS_FROM: usize = 64;
+/// Number of slots: the processes of one command that have parallel regions at the same time.
+pub const SLOTS: usize = 256;
+
+/// Flag: teams may be lowered.
+pub const MALLEABLE: u32 = 1;
+/// Flag: tell on standard error why teams are left alone.
+pub const VERBOSE: u32 = 2;
+
+/// `KEEPER PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with a blank between.
+pub const VARIABLE: &str = "SINEW_EXEC";
+
+/// The byte of slot `slot`'s process number.
+pub const fn pid_at(slot: usize) -> usize {
+    SLOTS_FROM + 8 * slot
+}
+
+/// The byte of slot `slot`'s number of threads.
+pub const fn threads_at(slot: usize) -> usize {
+    SLOTS_FROM + 8 * slot + 4
+}
+
+/// The three numbers in [`VARIABLE`]; `None` if it holds something else.
+pub fn parse(text: &[u8]) -> Option<[u32; 3]> {
+    let mut numbers = [0; 3];
+    let mut words = text.split(|&byte| byte == b' ');
+    for number in &mut numbers {
+        *number = decimal(words.next()?)?;
+    }
+    words.next().is_none().then_some(numbers)
+}
+
+fn decimal(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u32, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u32::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+const _: () = assert!(threads_at(SLOTS - 1) + 4 <= BYTES, "the last slot lies within the page");
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: whether both sides use these places.
+    use super::*;
+
+    /// Would miss: numbers that are right and mean something else.
+    #[test]
+    fn three_numbers_are_read_and_nothing_else() {
+        assert_eq!(parse(b"12 3 4"), Some([12, 3, 4]));
+        for text in ["", "1 2", "1 2 3 4", "1 2 x", "1  2", "-1 2 3", "4294967296 1 1", "1 2 3 "] {
+            assert_eq!(parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    /// Would miss: words beyond the slots.
+    #[test]
+    fn slots_do_not_overlap_the_header_or_each_other() {
+        let mut places = vec![0, FLAGS, START_CPUS, JOB_THREADS];
+        places.extend((0..SLOTS).flat_map(|slot| [pid_at(slot), threads_at(slot)]));
+        assert!(places.windows(2).all(|pair| pair[0] + 4 <= pair[1]), "{places:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! When a team may be lowered, and to what. Pure: the facts come in, a number goes out.
+//!
+//! A program is right under any team size if it asks for the size inside of each region and nowhere else, or lets work-sharing constructs divide the
+//! work. Lowering is for those; everything that shows a program to be of another kind forbids it for good:
+//!
+//! - it asked for the maximum of threads or the number of processors, and may have divided its work by that. (Of 1000 elements divided by a
+//!   maximum of two, one thread would compute 500, and the program would exit with 0.)
+//! - it said how many threads it wants, by a call, a clause or the environment, or that teams are not to vary;
+//! - it keeps data per thread from one region to the next, which OpenMP promises only to teams that stay as large as they were;
+//! - it uses teams, or binds its threads.
+//!
+//! Only regions at level 0 are lowered. One that was lowered to a single thread is not *active* any more in OpenMP's sense, so a region nested in it
+//! would get the team that the outer one did not: [`nested`] keeps it as it would have been.
+
+/// The number of threads that means: no clause says how many.
+pub const UNSAID: u32 = 0;
+
+/// Something a program did that forbids lowering from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Objection {
+    /// It asked how many threads a region would have, or how many processors there are.
+    AskedMaximum = 1,
+    /// It said how many threads it wants.
+    OwnNumber = 1 << 1,
+    /// It said that teams are not to vary.
+    FixedTeams = 1 << 2,
+    /// It uses teams.
+    Teams = 1 << 3,
+    /// It keeps data per thread.
+    ThreadPrivate = 1 << 4,
+    /// It binds threads to places.
+    Binds = 1 << 5,
+    /// The user's environment has settings of these kinds.
+    Environment = 1 << 6,
+    /// `--malleable` was not given.
+    NotAllowed = 1 << 7,
+}
+
+impl Objection {
+    /// All of them, the most telling first.
+    pub const ALL: [Self; 8] = [
+        Self::NotAllowed,
+        Self::Environment,
+        Self::OwnNumber,
+        Self::AskedMaximum,
+        Self::FixedTeams,
+        Self::Teams,
+        Self::ThreadPrivate,
+        Self::Binds,
+    ];
+
+    /// What the program did, as the end of "teams are left alone: …".
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::AskedMaximum => {
+                "the program asks how many threads or processors there are, and may count on it"
+            }
+            Self::OwnNumber => "the program says how many threads it wants",
+            Self::FixedTeams => "the program wants teams that do not vary",
+            Self::Teams => "the program uses teams",
+            Self::ThreadPrivate => "the program keeps data per thread",
+            Self::Binds => "the program binds its threads",
+            Self::Environment => "the environment sets threads or binding",
+            Self::NotAllowed => "--malleable was not given",
+        }
+    }
+}
+
+/// The threads to ask for in a region at level 0, and whether that is fewer than the program would have had.
+///
+/// `said` is its clause, `maximum` what it would get without one, `share` what it may have (0: any number), `objections` the bits of
+/// [`Objection`]. Answers `said` itself wherever the team is to stay as it is.
+pub const fn outermost(said: u32, maximum: u32, share: u32, objections: u32) -> u32 {
+    let lower = said == UNSAID && objections == 0 && share != 0 && share < maximum;
+    if lower { share } else { said }
+}
+
+/// The threads to ask for in a region nested in another.
+///
+/// `outer_is_one`: the region around was lowered to one thread. `active`: how many regions around have more than one, as the runtime counts; `most`: how many
+/// may. Without lowering there would have been one active region more.
+pub const fn nested(said: u32, outer_is_one: bool, active: u32, most: u32) -> u32 {
+    if outer_is_one && active + 1 >= most { 1 } else { said }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: facts that are gathered wrongly; the programs in `sinew-exec/tests` are for that.
+    use super::*;
+
+    /// Would miss: a maximum that the runtime itself reports wrongly.
+    #[test]
+    fn a_team_is_lowered_to_the_share_and_never_raised() {
+        assert_eq!(outermost(UNSAID, 8, 3, 0), 3);
+        for share in [8, 9, 0] {
+            assert_eq!(outermost(UNSAID, 8, share, 0), UNSAID);
+        }
+    }
+
+    /// Would miss: clauses that reach the runtime by another way than the argument.
+    #[test]
+    fn a_clause_is_kept() {
+        for said in 1..6 {
+            assert_eq!(outermost(said, 4, 1, 0), said);
+        }
+    }
+
+    /// Would miss: objections that nobody raises.
+    #[test]
+    fn every_objection_forbids_lowering() {
+        let mut seen = 0;
+        for objection in Objection::ALL {
+            assert_eq!(outermost(UNSAID, 4, 1, objection as u32), UNSAID);
+            assert_eq!(seen & objection as u32, 0, "each has a bit of its own");
+            seen |= objection as u32;
+        }
+    }
+
+    /// Would miss: an outer region that is serial for another reason.
+    #[test]
+    fn a_region_within_a_lowered_one_is_as_serial_as_it_would_have_been() {
+        assert_eq!(
+            nested(UNSAID, true, 0, 1),
+            1,
+            "one level may be active, and the outer one would have been"
+        );
+        assert_eq!(nested(4, true, 0, 1), 1, "with a clause, too");
+        assert_eq!(nested(4, true, 0, 2), 4, "two levels may be active");
+        assert_eq!(nested(UNSAID, false, 0, 1), UNSAID);
+    }
+}

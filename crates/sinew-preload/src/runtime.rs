@@ -1,0 +1,203 @@
+//! Which runtime a caller means.
+//!
+//! A process may have several: GNU's for what gcc compiled, LLVM's for what clang compiled, and copies that Python packages bring along and load
+//! for themselves. The dynamic linker would have bound the caller's name to the first definition among the objects that everybody sees, else among
+//! what the caller's own object needs. The same order is followed here, once per place of call; then the answer is remembered.
+//!
+//! # Invariants
+//!
+//! I1: a runtime that was found stays loaded for the rest of the process, so its functions can always be called.\
+//! I2: an entry of the cache is written once; its key is published after its value.
+
+#[cfg(sinew_preloaded)]
+use core::sync::atomic::{
+    AtomicPtr, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+#[cfg(not(sinew_preloaded))]
+use std::sync::atomic::{
+    AtomicPtr, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+
+use crate::functions::{COUNT, Function};
+use crate::notes;
+use crate::rules::Objection;
+use crate::system::{self, Handle};
+
+/// Runtimes in one process that can be told apart; there are two makers.
+const MOST: usize = 8;
+/// Places of call that are remembered. Beyond that each call searches anew, which is slow and right.
+const PLACES: usize = 1024;
+/// Entries that are tried for one place.
+const TRIES: usize = 8;
+
+/// An OpenMP runtime in this process.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    /// Where it starts; 0: nothing here yet.
+    base: AtomicUsize,
+    handle: AtomicPtr<c_void>,
+    functions: [AtomicPtr<c_void>; COUNT],
+}
+
+static RUNTIMES: [Runtime; MOST] = [const { Runtime::none() }; MOST];
+
+/// A remembered place: the address that is returned to, with [`CLOSINGS`] in the upper bits; 0: free, 1: being written.
+static KEYS: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
+/// Its runtime's number.
+static VALUES: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+/// How often something was unloaded: what lies at an address may be something else since.
+static CLOSINGS: AtomicU64 = AtomicU64::new(0);
+
+impl Runtime {
+    const fn none() -> Self {
+        Self {
+            base: AtomicUsize::new(0),
+            handle: AtomicPtr::new(null_mut()),
+            functions: [const { AtomicPtr::new(null_mut()) }; COUNT],
+        }
+    }
+
+    /// Its function, or null if it has no such one.
+    pub(crate) fn find(&self, function: Function) -> *mut c_void {
+        // Relaxed: whatever the address is, the code behind it was there before.
+        let known = self.functions[function.0].load(Relaxed);
+        if known.is_null() { self.find_cold(function) } else { known }
+    }
+
+    #[cold]
+    fn find_cold(&self, function: Function) -> *mut c_void {
+        let found = system::definition_in(Handle(self.handle.load(Acquire)), function.name());
+        self.functions[function.0].store(found, Relaxed);
+        found
+    }
+
+    /// Calls a function that takes nothing and answers a number; `otherwise` if the runtime has none.
+    pub(crate) fn number(&self, function: Function, otherwise: u32) -> u32 {
+        let found = self.find(function);
+        if found.is_null() {
+            return otherwise;
+        }
+        // SAFETY: by I1 the runtime is loaded, and it defines this name, which the OpenMP specification gives this signature. A null pointer was excluded.
+        let call = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn() -> i32>(found) };
+        u32::try_from(call()).unwrap_or(otherwise)
+    }
+
+    /// The number of threads in the team at `level`.
+    pub(crate) fn team_size(&self, level: i32) -> i32 {
+        let found = self.find(Function::TEAM_SIZE);
+        if found.is_null() {
+            return -1;
+        }
+        // SAFETY: as in `number`; this one takes a level.
+        let call = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(i32) -> i32>(found) };
+        call(level)
+    }
+
+    /// Tells LLVM's runtime the size of the next team, as the compiler does for a clause.
+    pub(crate) fn push_num_threads(&self, place: *mut c_void, threads: u32) {
+        let (global, push) = (self.find(Function::GLOBAL_THREAD), self.find(Function::PUSH_NUM_THREADS));
+        if global.is_null() || push.is_null() {
+            return;
+        }
+        // SAFETY: as in `number`; these are the signatures that compilers call them with, and `place` is what the compiler passed.
+        let (global, push) = unsafe {
+            (
+                core::mem::transmute::<*mut c_void, extern "C" fn(*mut c_void) -> i32>(global),
+                core::mem::transmute::<*mut c_void, extern "C" fn(*mut c_void, i32, i32)>(push),
+            )
+        };
+        push(place, global(place), i32::try_from(threads).unwrap_or(i32::MAX));
+    }
+
+    /// The runtime that starts at `base`, noted down if it is new. `None` if there are too many.
+    fn at(base: usize, handle: Handle) -> Option<usize> {
+        RUNTIMES.iter().position(|runtime| {
+            // Acquire and Release: whoever sees the base sees the handle. All who race for a place have the same handle for the same base.
+            let seen = runtime.base.load(Acquire);
+            if seen != 0 {
+                return seen == base;
+            }
+            match runtime.base.compare_exchange(0, 1, Acquire, Acquire) {
+                Ok(_) => {
+                    runtime.handle.store(handle.0, Relaxed);
+                    runtime.base.store(base, Release);
+                    true
+                }
+                Err(_) => runtime.base_once_written() == base,
+            }
+        })
+    }
+
+    /// Waits for another thread to finish two stores.
+    fn base_once_written(&self) -> usize {
+        loop {
+            match self.base.load(Acquire) {
+                1 => core::hint::spin_loop(),
+                base => return base,
+            }
+        }
+    }
+}
+
+/// The runtime that a caller means that returns to `place` and calls `function`; `None` if there is none, as for a program that can do without one and
+/// has only asked whether the name is there.
+pub(crate) fn meant(function: Function, place: usize) -> Option<&'static Runtime> {
+    let key = place as u64 | CLOSINGS.load(Relaxed) << 48;
+    let start = (place >> 2).wrapping_mul(0x9E37_79B9) % PLACES;
+    for step in 0..TRIES {
+        let entry = (start + step) % PLACES;
+        match KEYS[entry].load(Acquire) {
+            known if known == key => return RUNTIMES.get(VALUES[entry].load(Relaxed)),
+            0 => return remember_cold(function, place, entry, key),
+            _ => {}
+        }
+    }
+    RUNTIMES.get(search(function, place))
+}
+
+#[cold]
+fn remember_cold(function: Function, place: usize, entry: usize, key: u64) -> Option<&'static Runtime> {
+    let found = search(function, place);
+    // Data per thread is looked for once per place: a program that keeps any may rely on teams that stay as large as they were.
+    if system::has_thread_data(place) {
+        notes::object(Objection::ThreadPrivate);
+    }
+    // I2; a place that two threads find new at the same time may be remembered twice. That there is no runtime is remembered as well: the dynamic linker
+    // would have bound the name once, too.
+    if KEYS[entry].compare_exchange(0, 1, Relaxed, Relaxed).is_ok() {
+        VALUES[entry].store(found, Relaxed);
+        KEYS[entry].store(key, Release);
+    }
+    RUNTIMES.get(found)
+}
+
+/// Follows the dynamic linker; [`MOST`] if there is no definition.
+fn search(function: Function, place: usize) -> usize {
+    let mut found = system::next_definition(function.name());
+    if found.is_null()
+        && let Some((_, object)) = system::object_around(place as *const c_void)
+    {
+        found = system::definition_in(object, function.name());
+    }
+    if found.is_null() {
+        return MOST;
+    }
+    let own = system::object_around(search as *const c_void).map(|(base, _)| base);
+    match system::object_around(found) {
+        // A handle of the program itself stands for everything that all objects see, this library included.
+        Some((base, handle)) if own != Some(base) => {
+            Runtime::at(base, handle).unwrap_or_else(|| system::stop())
+        }
+        _ => MOST,
+    }
+}
+
+/// Something was unloaded: remembered places may be gone.
+pub(crate) fn forget_places() {
+    CLOSINGS.fetch_add(1, Relaxed);
+}

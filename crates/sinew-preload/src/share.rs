@@ -1,0 +1,217 @@
+//! The page of [`layout`](crate::layout), mapped at the first parallel region, and this process's slot in it.
+//!
+//! # Invariants
+//!
+//! S1: pages, once mapped, stay mapped. Their words are only accessed as atomics; who else has one mapped does the same, or writes whole words.\
+//! S2: a forked child has no slot and has not joined, whatever its parent had: both are kept on a page that a fork wipes.
+
+#[cfg(sinew_preloaded)]
+use core::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+#[cfg(not(sinew_preloaded))]
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+
+use crate::layout::{self, JOB_THREADS, MAGIC, SLOTS};
+use crate::notes;
+use crate::rules::Objection;
+use crate::system;
+use crate::user;
+
+/// The page; null: not mapped.
+static PAGE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+/// The page of S2; null: not mapped.
+static OWN: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+
+/// Byte of the word that says how far this process has come.
+const STATE: usize = 0;
+/// Byte of the word that says where this process's number of threads is on the shared page; 0: it has no slot.
+const MINE: usize = 4;
+
+const NEW: u32 = 0;
+/// Some thread is at it; the others do not wait.
+const JOINING: u32 = 1;
+const JOINED: u32 = 2;
+
+/// Room for `/proc/NUMBER/fd/NUMBER` and a zero.
+type Path = [u8; 48];
+
+/// Threads that this process may have; 0: any number. Joins at the first call.
+pub(crate) fn threads() -> u32 {
+    match joined().map_or(0, |own| on(own, MINE).load(Relaxed)) {
+        0 => word(JOB_THREADS),
+        mine => word(mine as usize),
+    }
+}
+
+/// Processors that the command could use when it started; 0: not known.
+pub(crate) fn start_cpus() -> u32 {
+    joined();
+    word(layout::START_CPUS)
+}
+
+/// The process's own page, once it has joined.
+fn joined() -> Option<*mut u8> {
+    let own = OWN.load(Acquire);
+    if !own.is_null() && on(own, STATE).load(Acquire) == JOINED {
+        return Some(own);
+    }
+    join_cold()
+}
+
+/// Whether the user wants to know.
+pub(crate) fn is_verbose() -> bool {
+    word(layout::FLAGS) & layout::VERBOSE != 0
+}
+
+/// A word of the page, 0 where there is none.
+fn word(at: usize) -> u32 {
+    at_byte(at).map_or(0, |word| word.load(Relaxed))
+}
+
+fn at_byte(at: usize) -> Option<&'static AtomicU32> {
+    let page = PAGE.load(Acquire);
+    (!page.is_null()).then(|| on(page, at))
+}
+
+/// A word on one of the two pages.
+fn on(page: *mut u8, at: usize) -> &'static AtomicU32 {
+    // SAFETY: by S1 the page is mapped for good and accessed as atomics only; it starts at a multiple of 4096, and all places are multiples of 4 within it.
+    unsafe { &*page.add(at).cast::<AtomicU32>() }
+}
+
+#[cold]
+fn join_cold() -> Option<*mut u8> {
+    let own = own_page()?;
+    if on(own, STATE).compare_exchange(NEW, JOINING, Acquire, Acquire).is_err() {
+        return None;
+    }
+    object_for_user();
+    if join(own).is_none() {
+        // Nobody to talk to: everything stays as it is.
+        notes::object(Objection::NotAllowed);
+    }
+    on(own, STATE).store(JOINED, Release);
+    Some(own)
+}
+
+/// The page of S2, mapped when it is first needed. `None`, and an objection, if it cannot be had.
+fn own_page() -> Option<*mut u8> {
+    let own = OWN.load(Acquire);
+    if !own.is_null() {
+        return Some(own);
+    }
+    let Some(new) = system::page_wiped_by_fork() else {
+        notes::object(Objection::NotAllowed);
+        return None;
+    };
+    // Who loses the race leaves a page behind, once.
+    Some(OWN.compare_exchange(null_mut(), new, Release, Acquire).map_or_else(|other| other, |_| new))
+}
+
+/// Looks through the environment once more: a script may have set what `sinew exec` has not seen.
+fn object_for_user() {
+    for (name, topic) in user::VARIABLES {
+        let mut room = [0; 48];
+        let Some(value) = zero_ended(name.as_bytes(), &mut room).and_then(system::environment) else {
+            continue;
+        };
+        if !user::is_ours(value) && user::insists(name, topic, value) {
+            notes::object(Objection::Environment);
+        }
+    }
+}
+
+fn zero_ended<'a>(text: &[u8], room: &'a mut Path) -> Option<&'a CStr> {
+    room.get_mut(..text.len())?.copy_from_slice(text);
+    CStr::from_bytes_until_nul(room).ok()
+}
+
+/// Maps the page, takes a slot and tells. `None` if there is no page of ours.
+fn join(own: *mut u8) -> Option<()> {
+    let [keeper, page, pipe] = layout::parse(system::environment(c"SINEW_EXEC")?)?;
+    let mut room = [0; 48];
+    if PAGE.load(Relaxed).is_null() {
+        let mapped = system::map(file_of(keeper, page, &mut room)?, layout::BYTES)?;
+        PAGE.store(mapped, Release);
+    }
+    if word(0) != MAGIC {
+        PAGE.store(null_mut(), Release);
+        return None;
+    }
+    if word(layout::FLAGS) & layout::MALLEABLE == 0 {
+        notes::object(Objection::NotAllowed);
+    }
+    if let Some(slot) = take_slot(own) {
+        system::tell(file_of(keeper, pipe, &mut room)?, &[u8::try_from(slot).ok()?]);
+    }
+    Some(())
+}
+
+/// Takes a free slot, whose number of threads is that of processes without one until `sinew exec` has looked. `None` if all are taken.
+fn take_slot(own: *mut u8) -> Option<usize> {
+    let me = system::process();
+    let free = |slot: &usize| {
+        // Acquire: what the slot's last process left is seen before it is overwritten.
+        at_byte(layout::pid_at(*slot))
+            .is_some_and(|pid| pid.compare_exchange(0, me, Acquire, Relaxed).is_ok())
+    };
+    let slot = (0..SLOTS).find(free)?;
+    let threads = layout::threads_at(slot);
+    at_byte(threads)?.store(word(JOB_THREADS), Relaxed);
+    on(own, MINE).store(u32::try_from(threads).ok()?, Relaxed);
+    Some(slot)
+}
+
+/// `/proc/KEEPER/fd/FILE`, which leads to an open file of another process.
+fn file_of(keeper: u32, file: u32, room: &mut Path) -> Option<&CStr> {
+    let mut text = Text { room, length: 0 };
+    text.push(b"/proc/")?;
+    text.push_number(keeper)?;
+    text.push(b"/fd/")?;
+    text.push_number(file)?;
+    text.push(b"\0")?;
+    CStr::from_bytes_until_nul(room).ok()
+}
+
+/// A text being put together without allocating.
+struct Text<'a> {
+    room: &'a mut Path,
+    length: usize,
+}
+
+impl Text<'_> {
+    fn push(&mut self, part: &[u8]) -> Option<()> {
+        self.room.get_mut(self.length..self.length + part.len())?.copy_from_slice(part);
+        self.length += part.len();
+        Some(())
+    }
+
+    fn push_number(&mut self, number: u32) -> Option<()> {
+        if number >= 10 {
+            self.push_number(number / 10)?;
+        }
+        self.push(&[b'0' + u8::try_from(number % 10).unwrap_or(0)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: everything between processes; `sinew-exec/tests` has that.
+    use super::*;
+
+    /// Would miss: numbers too long for the room, of which there are none.
+    #[test]
+    fn a_file_of_another_process_has_a_path() {
+        let mut room = [b'x'; 48];
+        assert_eq!(file_of(12_345, 0, &mut room).unwrap(), c"/proc/12345/fd/0");
+        assert_eq!(file_of(u32::MAX, u32::MAX, &mut room).unwrap(), c"/proc/4294967295/fd/4294967295");
+    }
+}

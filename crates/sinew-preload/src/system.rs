@@ -1,0 +1,233 @@
+//! The C library's functions, declared by hand: the shared library is built from this folder alone.
+//!
+//! They are bound when the library is loaded, to whichever C library the program has.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ptr::null_mut;
+
+/// Look behind this library in the order of names.
+const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+const RTLD_LAZY: c_int = 1;
+/// Only if it is loaded already.
+const RTLD_NOLOAD: c_int = 4;
+/// Keep it for the rest of the process.
+const RTLD_NODELETE: c_int = 0x1000;
+
+const O_RDWR: c_int = 2;
+const O_WRONLY: c_int = 1;
+const O_NONBLOCK: c_int = 0o4000;
+const O_CLOEXEC: c_int = 0o2_000_000;
+const PROT_READ: c_int = 1;
+const PROT_WRITE: c_int = 2;
+const MAP_SHARED: c_int = 1;
+const MAP_PRIVATE: c_int = 2;
+const MAP_ANONYMOUS: c_int = 0x20;
+const MADV_WIPEONFORK: c_int = 18;
+/// At most what the kernel maps at the least.
+const PAGE: usize = 4096;
+/// A segment of data per thread, in a program header.
+const PT_TLS: u32 = 7;
+const PT_LOAD: u32 = 1;
+
+/// What `dladdr` tells.
+#[repr(C)]
+struct DlInfo {
+    file: *const c_char,
+    base: *mut c_void,
+    symbol: *const c_char,
+    address: *mut c_void,
+}
+
+/// A program header of a 64-bit object.
+#[repr(C)]
+struct Segment {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    physical: u64,
+    file_bytes: u64,
+    memory_bytes: u64,
+    alignment: u64,
+}
+
+/// The beginning of what `dl_iterate_phdr` tells of an object.
+#[repr(C)]
+struct Object {
+    base: usize,
+    name: *const c_char,
+    segments: *const Segment,
+    count: u16,
+}
+
+// SAFETY: these are the C library's, with its signatures on 64-bit Linux.
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
+    fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
+    fn dl_iterate_phdr(
+        visit: extern "C" fn(*const Object, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    fn getenv(name: *const c_char) -> *const c_char;
+    fn getpid() -> c_int;
+    fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    fn close(file: c_int) -> c_int;
+    fn write(file: c_int, bytes: *const c_void, count: usize) -> isize;
+    fn mmap(
+        start: *mut c_void,
+        bytes: usize,
+        access: c_int,
+        kind: c_int,
+        file: c_int,
+        offset: c_long,
+    ) -> *mut c_void;
+    fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    fn pthread_key_create(key: *mut u32, destroy: Option<extern "C" fn(*mut c_void)>) -> c_int;
+    fn pthread_getspecific(key: u32) -> *mut c_void;
+    fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    fn abort() -> !;
+}
+
+/// Ends the process: what the program needs is not there, as it would not have been without this library.
+pub(crate) fn stop() -> ! {
+    // SAFETY: it takes nothing and does not return.
+    unsafe { abort() }
+}
+
+/// A loaded object, by a handle that is never given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle(pub(crate) *mut c_void);
+
+/// The next definition of `name` behind this library, among the objects that every other object sees.
+pub(crate) fn next_definition(name: &CStr) -> *mut c_void {
+    // SAFETY: the name ends with a zero; RTLD_NEXT is meant for callers in loaded objects, which this library is.
+    unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
+}
+
+/// `name` as `object` and what it needs define it.
+pub(crate) fn definition_in(object: Handle, name: &CStr) -> *mut c_void {
+    // SAFETY: the handle is open, since none is ever closed; the name ends with a zero.
+    unsafe { dlsym(object.0, name.as_ptr()) }
+}
+
+/// The start of the object in which `address` lies, and a handle that keeps it loaded.
+pub(crate) fn object_around(address: *const c_void) -> Option<(usize, Handle)> {
+    let mut info = DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
+    // SAFETY: `dladdr` looks the address up and does not follow it, and fills a structure of the layout that it documents. The file's name
+    // belongs to the loaded object, which cannot go away while a call from it or a pointer into it is in use.
+    unsafe {
+        if dladdr(address, &raw mut info) == 0 || info.file.is_null() {
+            return None;
+        }
+        let handle = dlopen(info.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        (!handle.is_null()).then_some((info.base as usize, Handle(handle)))
+    }
+}
+
+/// An address, and whether the object around it has data per thread.
+struct Question {
+    address: usize,
+    answer: bool,
+}
+
+/// Whether the object in which `address` lies has data per thread.
+pub(crate) fn has_thread_data(address: usize) -> bool {
+    let mut question = Question { address, answer: false };
+    // SAFETY: `ask` gets back the pointer to `question`, which outlives the call and which nobody else uses meanwhile.
+    unsafe { dl_iterate_phdr(ask, (&raw mut question).cast()) };
+    question.answer
+}
+
+extern "C" fn ask(object: *const Object, _: usize, question: *mut c_void) -> c_int {
+    // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`, with `count` segments behind the pointer, and the data
+    // that `has_thread_data` gave it.
+    let (segments, base, question) = unsafe {
+        let object = &*object;
+        let segments = core::slice::from_raw_parts(object.segments, usize::from(object.count));
+        (segments, object.base, &mut *question.cast::<Question>())
+    };
+    let offset = question.address.wrapping_sub(base) as u64;
+    let within = |segment: &&Segment| offset.wrapping_sub(segment.address) < segment.memory_bytes;
+    if !segments.iter().filter(|segment| segment.kind == PT_LOAD).any(|segment| within(&segment)) {
+        return 0;
+    }
+    question.answer = segments.iter().any(|segment| segment.kind == PT_TLS && segment.memory_bytes > 0);
+    1
+}
+
+/// The value of an environment variable.
+pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: the name ends with a zero. The value ends with one and stays where it is unless the program changes this very variable, which programs
+    // must not do while other threads read the environment; all callers are done with it before they return.
+    unsafe {
+        let value = getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
+    }
+}
+
+/// The number of this process.
+pub(crate) fn process() -> u32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { getpid() }.cast_unsigned()
+}
+
+/// Maps the first `bytes` of a file for reading and writing, for good. `None` if that cannot be.
+pub(crate) fn map(path: &CStr, bytes: usize) -> Option<*mut u8> {
+    // SAFETY: the path ends with a zero; a mapping at an address of the kernel's choice touches nothing that exists; it stays when the file is closed.
+    unsafe {
+        let file = open(path.as_ptr(), O_RDWR | O_CLOEXEC);
+        if file < 0 {
+            return None;
+        }
+        let start = mmap(null_mut(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        close(file);
+        (start as usize != usize::MAX).then_some(start.cast())
+    }
+}
+
+/// Writes `bytes` to a pipe at once, or not at all.
+pub(crate) fn tell(path: &CStr, bytes: &[u8]) {
+    // SAFETY: the path ends with a zero, and the bytes are initialised.
+    unsafe {
+        let file = open(path.as_ptr(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if file >= 0 {
+            write(file, bytes.as_ptr().cast(), bytes.len());
+            close(file);
+        }
+    }
+}
+
+/// Writes to standard error.
+pub(crate) fn complain(text: &[u8]) {
+    // SAFETY: the bytes are initialised; a closed standard error refuses them.
+    unsafe { write(2, text.as_ptr().cast(), text.len()) };
+}
+
+/// A page of zeroes that is one of zeroes again in every process that this one forks. `None` if that cannot be.
+pub(crate) fn page_wiped_by_fork() -> Option<*mut u8> {
+    // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists, and the advice is about it alone.
+    unsafe {
+        let start = mmap(null_mut(), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        (start as usize != usize::MAX && madvise(start, PAGE, MADV_WIPEONFORK) == 0).then_some(start.cast())
+    }
+}
+
+/// A new kind of value that each thread has one of, null at first. `None` if the process has too many kinds.
+pub(crate) fn thread_key() -> Option<u32> {
+    let mut key = 0;
+    // SAFETY: the number is written to a place of ours; values need no destruction.
+    (unsafe { pthread_key_create(&raw mut key, None) } == 0).then_some(key)
+}
+
+/// The calling thread's value of kind `key`.
+pub(crate) fn thread_value(key: u32) -> usize {
+    // SAFETY: the key was made by `thread_key`.
+    unsafe { pthread_getspecific(key) as usize }
+}
+
+/// Sets the calling thread's value of kind `key`.
+pub(crate) fn set_thread_value(key: u32, value: usize) {
+    // SAFETY: the key was made by `thread_key`; the value is a number, which nobody follows.
+    unsafe { pthread_setspecific(key, value as *const c_void) };
+}

@@ -1,0 +1,108 @@
+//! Settings by which users say that they want no meddling. Pure: names and values come in.
+//!
+//! `sinew exec` asks for the command, and this library once more inside of each process, since a script may set them on the way.
+
+/// How a thread count that `sinew exec` set is told from a user's: it begins with a blank, which every runtime skips.
+pub const OURS: u8 = b' ';
+
+/// What a setting is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// How many threads there are.
+    Threads,
+    /// Where threads run.
+    Binding,
+    /// The process is one of several that a launcher has placed.
+    Rank,
+}
+
+/// Every variable that is looked at, with what it is about.
+pub const VARIABLES: [(&str, Topic); 19] = [
+    ("OMP_NUM_THREADS", Topic::Threads),
+    ("OMP_DYNAMIC", Topic::Threads),
+    ("OMP_THREAD_LIMIT", Topic::Threads),
+    ("OMP_NUM_TEAMS", Topic::Threads),
+    ("KMP_ALL_THREADS", Topic::Threads),
+    ("KMP_DEVICE_THREAD_LIMIT", Topic::Threads),
+    ("OMP_PROC_BIND", Topic::Binding),
+    ("OMP_PLACES", Topic::Binding),
+    ("GOMP_CPU_AFFINITY", Topic::Binding),
+    ("KMP_AFFINITY", Topic::Binding),
+    ("KMP_HW_SUBSET", Topic::Binding),
+    ("OMPI_COMM_WORLD_RANK", Topic::Rank),
+    ("PMIX_RANK", Topic::Rank),
+    ("PMI_RANK", Topic::Rank),
+    ("MPI_LOCALRANKID", Topic::Rank),
+    ("MV2_COMM_WORLD_RANK", Topic::Rank),
+    ("SLURM_PROCID", Topic::Rank),
+    ("PALS_RANKID", Topic::Rank),
+    ("JSM_NAMESPACE_RANK", Topic::Rank),
+];
+
+/// Whether `value` of the variable `name`, which is about `topic`, is a wish that must be respected.
+pub fn insists(name: &str, topic: Topic, value: &[u8]) -> bool {
+    let value = trimmed(value);
+    match (name, topic) {
+        // Whoever lets teams vary has said the contrary.
+        ("OMP_DYNAMIC", _) => value.eq_ignore_ascii_case(b"false") || value == b"0",
+        (_, Topic::Threads) => !value.is_empty(),
+        // The values by which binding is switched off.
+        (_, Topic::Binding) => !none_of(value),
+        (_, Topic::Rank) => true,
+    }
+}
+
+/// Whether `value` was set by `sinew exec`.
+pub fn is_ours(value: &[u8]) -> bool {
+    value.first() == Some(&OURS)
+}
+
+fn none_of(value: &[u8]) -> bool {
+    let off: [&[u8]; 4] = [b"", b"false", b"none", b"disabled"];
+    off.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+fn trimmed(value: &[u8]) -> &[u8] {
+    value.trim_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: variables that are not in the list.
+    use super::*;
+
+    fn respected(name: &str, value: &str) -> bool {
+        let (_, topic) = VARIABLES.iter().find(|(known, _)| *known == name).expect("a known variable");
+        insists(name, *topic, value.as_bytes())
+    }
+
+    /// Would miss: values that a runtime understands and this does not.
+    #[test]
+    fn wishes_are_told_from_their_contrary() {
+        for (name, value) in [
+            ("OMP_NUM_THREADS", "4"),
+            ("OMP_DYNAMIC", "FALSE"),
+            ("OMP_PROC_BIND", "close"),
+            ("OMP_PLACES", "cores"),
+            ("GOMP_CPU_AFFINITY", "0-3"),
+            ("KMP_AFFINITY", "granularity=fine,compact"),
+            ("PMI_RANK", "0"),
+        ] {
+            assert!(respected(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("OMP_DYNAMIC", "true"),
+            ("OMP_PROC_BIND", "false"),
+            ("KMP_AFFINITY", "disabled"),
+            ("OMP_NUM_THREADS", ""),
+        ] {
+            assert!(!respected(name, value), "{name}={value}");
+        }
+    }
+
+    /// Would miss: a user who writes a blank in front.
+    #[test]
+    fn a_blank_in_front_tells_our_counts_from_a_users() {
+        assert!(is_ours(b" 4") && !is_ours(b"4") && !is_ours(b""));
+    }
+}
