@@ -14,14 +14,18 @@ fn options_do_not_change_the_answer() {
     let control = Control::new();
     for schedule in [Schedule::Static, Schedule::Dynamic { chunk: 3 }, Schedule::Auto] {
         let mut grid = start.clone();
-        let made = stencil(&mut grid, shape).edges([Edge::Periodic; 2]).sweeps(7).schedule(schedule).threads(2);
+        let made =
+            stencil(&mut grid, shape).edges([Edge::Periodic; 2]).sweeps(7).schedule(schedule).threads(2);
         made.control(&control).run(step).unwrap();
         assert!(grid == plain, "{schedule}");
     }
     let Snapshot { total, done, loops, .. } = control.snapshot();
     assert_eq!((done, loops), (total, 0));
     let mut grid = start;
-    assert_eq!(stencil(&mut grid, shape).edge(Edge::Periodic).sweeps(9).run_until(step, |sweeps, _| sweeps == 7), 7);
+    assert_eq!(
+        stencil(&mut grid, shape).edge(Edge::Periodic).sweeps(9).run_until(step, |sweeps, _| sweeps == 7),
+        7
+    );
     assert!(grid == plain);
 }
 
@@ -41,7 +45,10 @@ fn a_cancelled_stencil_leaves_whole_sweeps() {
         assert!(grid.iter().all(|&cell| cell == grid[0]) && (at..=at + 1).contains(&grid[0]), "{}", grid[0]);
     }
     let (control, mut grid) = (Control::new(), vec![0; 500]);
-    let ended = stencil(&mut grid, [500]).sweeps(100).control(&control).run_until(|c| c[[0]] + 1, |sweeps, _| sweeps == 3);
+    let ended = stencil(&mut grid, [500])
+        .sweeps(100)
+        .control(&control)
+        .run_until(|c| c[[0]] + 1, |sweeps, _| sweeps == 3);
     assert_eq!((ended, control.snapshot().fraction()), (Ok(3), 1.0));
 }
 
