@@ -93,9 +93,9 @@ where
         }
     };
     if threads == 1 {
-        crate::serially(|| crate::run(|w| sort(w)))
+        crate::serially(|| crate::run(|w| sort(w)));
     } else {
-        sort(w)
+        sort(w);
     }
     // What is over may have been sorted just so, but nobody can tell.
     let cancelled = course.is_cancelled();

@@ -108,7 +108,7 @@ fn tile<const N: usize>(w: &Worker, shape: [usize; N]) -> [usize; 2] {
         [(rows / wanted).min(TILE / columns).max(1), columns.min(2 * TILE)]
     } else {
         let pieces = wanted.div_ceil(rows);
-        [1, columns.div_ceil(pieces).max(NARROWEST).min(2 * TILE)]
+        [1, columns.div_ceil(pieces).clamp(NARROWEST, 2 * TILE)]
     }
 }
 
