@@ -128,7 +128,7 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
             .sweeps(5)
             .control(control)
             .run(|c| c[[0, 0]] + 1)
-            .unwrap()
+            .unwrap();
     });
     watched(&|control| {
         let step = |n: u64| if n < 2 { sinew::Step::Solved(n) } else { sinew::Step::Split(n - 1, n - 2) };

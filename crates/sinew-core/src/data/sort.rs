@@ -82,7 +82,7 @@ where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
     let course = Course::begin(control, steps(slice.len(), PROMPT))?;
-    let threads = course.threads().unwrap_or(threads).min(threads);
+    let threads = course.threads().unwrap_or(threads);
     let mut sort = |w: &Worker| {
         let _working = course.work();
         if size_of::<T>() == 0 {
@@ -93,16 +93,14 @@ where
         }
     };
     if threads == 1 {
-        crate::serially(|| crate::run(|w| sort(w)))
+        crate::serially(|| crate::run(|w| sort(w)));
     } else {
-        sort(w)
+        sort(w);
     }
     // What is over may have been sorted just so, but nobody can tell.
-    if course.is_cancelled() {
-        return Err(Cancelled);
-    }
+    let cancelled = course.is_cancelled();
     course.end();
-    Ok(())
+    if cancelled { Err(Cancelled) } else { Ok(()) }
 }
 
 /// Who says when all is over, and is told what is done.

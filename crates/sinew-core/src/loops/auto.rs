@@ -192,6 +192,15 @@ mod tests {
         assert_eq!((ended, visits.into_inner()), (Ok(()), ITEMS));
     }
 
+    /// Runs the loop until it is settled. On a busy machine costs drift, and it is searched again.
+    fn settle(w: &Worker, options: &Options<'_>) {
+        let settled = (0..20 * PROBES).any(|_| {
+            long_loop(w, options);
+            tuner(options, 2).0.is_settled()
+        });
+        assert!(settled, "{:?}", tuner(options, 2));
+    }
+
     fn tuner(options: &Options<'_>, workers: usize) -> (Tuner, bool) {
         let key = Key::new(options, ITEMS, workers).unwrap();
         let all = KNOWN.lock();
@@ -204,11 +213,11 @@ mod tests {
         let pool = Pool::builder().threads(2).build().unwrap();
         let (here, there) = (leaving_the_choice(Location::caller()), leaving_the_choice(Location::caller()));
         pool.run(|w| {
-            (0..PROBES).for_each(|_| long_loop(w, &here));
+            settle(w, &here);
             long_loop(w, &there);
         });
         let ((known, taught), (other, _)) = (tuner(&here, 2), tuner(&there, 2));
-        assert!(known.is_settled() && !taught && known.choice() != Choice::Short, "{known:?}");
+        assert!(!taught && known.choice() != Choice::Short, "{known:?}");
         assert!(!other.is_settled());
         assert!(pool.run(|_| best(&here, 64, 2)) == Schedule::Stealing, "of another length nothing is known");
     }
@@ -242,13 +251,12 @@ mod tests {
         let options = Options { control: Some(&control), site: Some(site), ..Options::default() };
         let changed = |item| {
             if item == 0 {
-                control.set_schedule(Schedule::Static)
+                control.set_schedule(Schedule::Static);
             }
         };
         pool.run(|w| for_each(w, 0..ITEMS, &options, changed)).unwrap();
         assert_eq!(tuner(&options, 2), (Tuner::new(2), false));
         control.set_schedule(Schedule::Auto);
-        pool.run(|w| (0..PROBES).for_each(|_| long_loop(w, &options)));
-        assert!(tuner(&options, 2).0.is_settled());
+        pool.run(|w| settle(w, &options));
     }
 }

@@ -11,10 +11,17 @@ pub(super) struct Phases<'c> {
 }
 
 impl<'c> Phases<'c> {
-    /// Loops of so many iterations in all.
-    pub(super) fn begin(options: &Options<'c>, iterations: u64) -> Result<Self, Cancelled> {
+    /// Runs loops of so many iterations in all.
+    pub(super) fn run<R>(
+        options: &Options<'c>,
+        iterations: u64,
+        loops: impl FnOnce(&mut Self) -> Result<R, Cancelled>,
+    ) -> Result<R, Cancelled> {
         let course = options.control.map(|control| Course::begin(control, iterations)).transpose()?;
-        Ok(Self { course, left: iterations })
+        let mut phases = Self { course, left: iterations };
+        let ended = loops(&mut phases);
+        phases.end(ended.is_ok());
+        ended
     }
 
     /// A loop of so many iterations begins, which counts them itself.
@@ -26,11 +33,12 @@ impl<'c> Phases<'c> {
         }
     }
 
-    /// All is done, or nothing more is to be done.
-    pub(super) fn end(self) {
-        if let Some(course) = self.course {
+    /// No other loop begins; if that is because all is `done`, none is expected any more.
+    fn end(self, done: bool) {
+        let Some(course) = self.course else { return };
+        if done {
             course.expect_less(self.left);
-            course.end();
         }
+        course.end();
     }
 }

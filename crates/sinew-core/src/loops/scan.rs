@@ -61,26 +61,26 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     let blocks = blocks.clamp(1, len.max(1));
     let size = len.div_ceil(blocks).max(1);
     let blocks = len.div_ceil(size);
-    let mut phases = Phases::begin(options, 2 * blocks as u64)?;
-    phases.next(blocks as u64);
-    let begins = begins(w, &items, size, blocks, options, init, &take, &op)?;
-    let output = Output::new(len);
-    let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
-        for number in range {
-            let range = block(number, size, len);
-            // SAFETY: blocks are disjoint and lie below the length, and each number comes once (D1); `ReadItems` may be
-            // asked again.
-            unsafe {
-                let values = items.piece(range.clone()).map(&take);
-                writer.fill(range, prefixes(kind, begins[number].clone(), values, &op));
+    Phases::run(options, 2 * blocks as u64, |phases| {
+        phases.next(blocks as u64);
+        let begins = begins(w, &items, size, blocks, options, init, &take, &op)?;
+        let output = Output::new(len);
+        let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
+            for number in range {
+                let range = block(number, size, len);
+                // SAFETY: blocks are disjoint and lie below the length, and each number comes once (D1); `ReadItems` may be
+                // asked again.
+                unsafe {
+                    let values = items.piece(range.clone()).map(&take);
+                    writer.fill(range, prefixes(kind, begins[number].clone(), values, &op));
+                }
             }
-        }
-        ControlFlow::Continue(())
-    };
-    phases.next(blocks as u64);
-    drive(w, blocks, options, || output.writer(), piece)?;
-    phases.end();
-    Ok(complete(output))
+            ControlFlow::Continue(())
+        };
+        phases.next(blocks as u64);
+        drive(w, blocks, options, || output.writer(), piece)?;
+        Ok(complete(output))
+    })
 }
 
 /// What each block begins with: `init` and all blocks before it.

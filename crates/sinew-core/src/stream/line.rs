@@ -153,7 +153,7 @@ where
         let mut state = line.state.lock();
         loop {
             line.follow(&mut state);
-            if line.is_over() || state.carriers > state.wished {
+            if line.is_over() || state.carriers > self.most(&state) {
                 break;
             }
             if let Some(stage) = state.posted.pop_front() {
@@ -174,6 +174,11 @@ where
         }
         state.carriers -= 1;
         None
+    }
+
+    /// How many carriers there may be now: as many as are wished, and as the pool's limit allows.
+    fn most(&self, state: &State<'_, I>) -> usize {
+        state.wished.min(self.w.pool().limit.get()).max(1)
     }
 
     /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone, and nobody asks it any more.
@@ -202,7 +207,7 @@ where
     /// Calls another carrier if there may be one, and something for it.
     fn hire(&self, mut state: MutexGuard<'_, State<'e, I>>) {
         let useful = !state.posted.is_empty() || state.can_take(self.line.bound);
-        if useful && state.carriers < state.wished {
+        if useful && state.carriers < self.most(&state) {
             state.carriers += 1;
             drop(state);
             let (line, s) = (self.line, self.s);

@@ -70,28 +70,27 @@ where
     let &Sweeps { shape, edges, sweeps } = plan;
     let tile = tile(w, shape);
     let tiles = tiles(shape, tile) as u64;
-    let mut phases = Phases::begin(options, tiles.saturating_mul(sweeps as u64))?;
-    let again = map(w, (&*grid).into_items(), &Options::default(), |cell| *cell)?;
-    let mut pair = Pair { ours: again, theirs: grid, in_ours: sweeps % 2 == 1 };
-    let mut done = 0;
-    while done < sweeps {
-        let (now, next) = pair.both();
-        phases.next(tiles);
-        let field = Field { cells: now, shape, edges };
-        for_each(w, TilesMut::new(next, columns(shape), tile), options, |mut tile| {
-            let (mut scratch, first) = (Scratch::new(), tile.columns().start);
-            for (row, out) in tile.rows_mut() {
-                field.row::<R>(row, first, out, &mut scratch, &f);
+    Phases::run(options, tiles.saturating_mul(sweeps as u64), |phases| {
+        let again = map(w, (&*grid).into_items(), &Options::default(), |cell| *cell)?;
+        let mut pair = Pair { ours: again, theirs: grid, in_ours: sweeps % 2 == 1 };
+        let mut done = 0;
+        while done < sweeps {
+            let (now, next) = pair.both();
+            phases.next(tiles);
+            let field = Field { cells: now, shape, edges };
+            for_each(w, TilesMut::new(next, columns(shape), tile), options, |mut tile| {
+                let (mut scratch, first) = (Scratch::new(), tile.columns().start);
+                for (row, out) in tile.rows_mut() {
+                    field.row::<R>(row, first, out, &mut scratch, &f);
+                }
+            })?;
+            (pair.in_ours, done) = (!pair.in_ours, done + 1);
+            if until(done, pair.both().0) {
+                break;
             }
-        })?;
-        (pair.in_ours, done) = (!pair.in_ours, done + 1);
-        if until(done, pair.both().0) {
-            break;
         }
-    }
-    drop(pair);
-    phases.end();
-    Ok(done)
+        Ok(done)
+    })
 }
 
 fn columns<const N: usize>(shape: [usize; N]) -> usize {
@@ -109,7 +108,7 @@ fn tile<const N: usize>(w: &Worker, shape: [usize; N]) -> [usize; 2] {
         [(rows / wanted).min(TILE / columns).max(1), columns.min(2 * TILE)]
     } else {
         let pieces = wanted.div_ceil(rows);
-        [1, columns.div_ceil(pieces).max(NARROWEST).min(2 * TILE)]
+        [1, columns.div_ceil(pieces).clamp(NARROWEST, 2 * TILE)]
     }
 }
 
