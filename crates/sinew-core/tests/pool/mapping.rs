@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
 
 use sinew_core::loops::{Options, for_each};
-use sinew_core::{Control, Mapping, Pool};
+use sinew_core::{Cancelled, Control, Mapping, Pool};
 use sinew_policy::chunk::Schedule;
+use sinew_topology::ThreadRef;
 
 use crate::support::full_pool;
 
@@ -168,4 +169,28 @@ fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
         assert_ne!(nested(&inner)[0].1, here.1, "let go by the inner control");
         assert_eq!(mask().unwrap(), here.1);
     });
+}
+
+/// Would miss: limits that nobody looks at while all workers are in a loop, and a loop that goes on with as many as before. Whoever works here loses all processors but
+/// one; who reads so at the next look brings the loop down to one participant.
+#[test]
+fn a_loop_under_a_control_follows_the_affinity_mask() {
+    let Some([kept, _]) = two_cpus() else { return };
+    let builder = Pool::builder().threads(2).guest_seat(false).follow_limits(true);
+    let (pool, control) = (builder.build().unwrap(), Control::new());
+    let schedule = Schedule::Dynamic { chunk: 1 };
+    let options = Options { schedule, control: Some(&control), ..Options::default() };
+    let ended = pool.install(|w| {
+        for_each(w, 0..usize::MAX, &options, |_| {
+            let me = ThreadRef::current().unwrap();
+            while let Some(mask) = me.affinity().filter(|mask| mask.len() > 1) {
+                let lost = mask.iter().find(|&cpu| cpu != kept).unwrap();
+                assert!(me.keep_off(lost, &mask));
+            }
+            if pool.workers() == 1 && control.snapshot().working == 1 {
+                control.cancel();
+            }
+        })
+    });
+    assert_eq!(ended, Err(Cancelled));
 }

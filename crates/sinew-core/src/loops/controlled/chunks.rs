@@ -163,3 +163,20 @@ impl Drop for Chunks<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Would miss: a look after every slice, or none where slices are not timed.
+    #[test]
+    fn a_participant_looks_now_and_then() {
+        let mut looks = Looks::default();
+        let at = |looks: &mut Looks, now| looks.is_time(Some(now));
+        let looked = [LOOK + 1, LOOK + 2, 2 * LOOK, 2 * LOOK + 2].map(|now| at(&mut looks, now));
+        assert_eq!(looked, [true, false, false, true]);
+        let mut untimed = Looks::default();
+        let looked: Vec<bool> = (0..UNTIMED).map(|_| untimed.is_time(None)).collect();
+        assert_eq!(looked, [vec![false; UNTIMED as usize - 1], vec![true]].concat());
+    }
+}
