@@ -4,6 +4,7 @@ use crate::measure;
 use crate::problem::{Runtime, Scale};
 use crate::problems;
 use crate::programs;
+use crate::stamp;
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand};
 use std::num::NonZero;
@@ -55,6 +56,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Programs(programs::Options),
+    Stamp(stamp::Options),
 }
 
 fn names() -> Vec<PossibleValue> {

@@ -21,7 +21,7 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
+//! Ctrl-C, except in `sim` and `oracle`, which print what they have: the system's default, which ends the process at once, is what users want here. What `reproduce` has written by then is whole.
 
 mod args;
 mod contention;

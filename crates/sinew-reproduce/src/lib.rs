@@ -55,14 +55,14 @@ mod wool;
 
 pub use experiment::{About, Experiment};
 pub use failure::Failure;
-pub use openskel::{Chosen, Compared, Oracle, Summary};
+pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages};
 pub use origin::Origin;
 pub use results::{Results, Sample, Which};
 pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 13] = [
+static EXPERIMENTS: [&dyn Experiment; 14] = [
     &wool::Table1,
     &wool::Speedup,
     &wool::Breakdown,
@@ -76,6 +76,7 @@ static EXPERIMENTS: [&dyn Experiment; 13] = [
     &openskel::Combined,
     &openskel::Thresholds,
     &openskel::TunersPath,
+    &openskel::Footprint,
 ];
 
 /// All experiments, in the order in which they are listed.
