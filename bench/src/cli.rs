@@ -4,6 +4,7 @@ use crate::measure;
 use crate::problem::{Runtime, Scale};
 use crate::problems;
 use crate::programs;
+use crate::stamp;
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand};
 use std::num::NonZero;
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     /// A program of `bench coord`.
     #[command(hide = true)]
     CoordProgram(measure::coord::Arguments),
+    Stamp(stamp::Options),
 }
 
 fn names() -> Vec<PossibleValue> {

@@ -12,6 +12,7 @@
 //! | [`table`], [`report`], [`machine`] | output, for people and for programs |
 //! | [`instructions`], [`listing`] | figures that repeat: callgrind and objdump |
 //! | [`mod@measure`] | latencies, idling, memory, transactions |
+//! | [`stamp`] | the applications with transactions, by hand and as worklists |
 //! | [`programs`] | rayon programs on Sinew beside the same on upstream's rayon |
 //!
 //! `rivals/` holds the programs in C++, `rayon/` those that use rayon.
@@ -28,6 +29,7 @@ mod problems;
 mod programs;
 mod report;
 mod runtimes;
+mod stamp;
 mod statistics;
 mod table;
 mod work;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         (None, Some(Command::CoordProgram(arguments))) => {
             measure::coord::run_program(arguments).map_err(|why| (why, 1))
         }
+        (None, Some(Command::Stamp(options))) => stamp::run(options),
         (None, None) => run(&cli),
     };
     match done {

@@ -22,7 +22,7 @@ struct Step {
 }
 
 /// In order: what fails fast first.
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&command::root()).map(|()| Passed) },
     Step { name: "clippy", run: clippy },
@@ -37,6 +37,7 @@ const STEPS: [Step; 15] = [
     Step { name: "windows", run: || check_for("x86_64-pc-windows-msvc") },
     Step { name: "numa-guest", run: numa_guest },
     Step { name: "bench", run: || bench(&["--tiny"]) },
+    Step { name: "stamp", run: || bench(&["stamp", "--size", "tiny"]) },
     Step { name: "programs", run: || bench(&["programs", "--tiny"]) },
     Step { name: "measure", run: measure },
 ];

@@ -24,7 +24,14 @@ pub(crate) struct Letter {
 pub(crate) struct Lettered<const N: usize> {
     pub(crate) app: &'static str,
     pub(crate) sizes: &'static str,
+    /// Names of exact sizes.
+    pub(crate) named: &'static [(&'static str, &'static str)],
     pub(crate) letters: [Letter; N],
+}
+
+/// The exact size that a name stands for, or the text itself.
+pub(crate) fn named<'a>(names: &[(&str, &'a str)], text: &'a str) -> &'a str {
+    names.iter().find(|(name, _)| *name == text).map_or(text, |(_, size)| size)
 }
 
 impl<const N: usize> Lettered<N> {
@@ -34,7 +41,9 @@ impl<const N: usize> Lettered<N> {
             Size::Tiny => Ok(self.letters.each_ref().map(|letter| letter.tiny)),
             Size::Small => Ok(self.letters.each_ref().map(|letter| letter.small)),
             Size::Full => Ok(self.letters.each_ref().map(|letter| letter.full)),
-            Size::Exact(text) => self.parse(text).ok_or_else(|| self.impossible(text.clone())),
+            Size::Exact(text) => {
+                self.parse(named(self.named, text)).ok_or_else(|| self.impossible(text.clone()))
+            }
         }
     }
 
@@ -83,6 +92,7 @@ mod tests {
     const LETTERED: Lettered<2> = Lettered {
         app: "x",
         sizes: SIZES,
+        named: &[("large", "n9_000")],
         letters: [whole('n', [1.0, 2.0, 3.0], 1.0..=20_000.0), fraction('t', [0.1, 0.2, 0.3], 0.0..=1.0)],
     };
 
@@ -100,6 +110,7 @@ mod tests {
             ("n7-t0.05", [7.0, 0.05]),
             ("t1-n20_000", [20_000.0, 1.0]),
             ("n7", [7.0, 0.3]),
+            ("large", [9_000.0, 0.3]),
         ];
         for (text, numbers) in sizes {
             assert_eq!(pick(text).unwrap(), numbers, "{text}");

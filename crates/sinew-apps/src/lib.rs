@@ -54,6 +54,7 @@
 //! | `lettered`, `lines`, `crew` | sizes and input files of the STAMP suite; a call a worker | |
 //! | `product`, `fork`, `memory` | sizes with repetitions; one recursion for both versions; whether it fits | |
 //! | `published` | the parameters of published experiments | |
+//! | `processor` | the processor time that a run takes |
 //! | `lists`, `record` | worklists as options say; what they and transactions did | |
 //!
 //! # Not handled
@@ -90,6 +91,7 @@ mod nqueens;
 mod numbercount;
 mod options;
 mod problem;
+mod processor;
 mod product;
 mod published;
 mod quicksort;
@@ -110,4 +112,4 @@ pub use app::{App, all, find};
 pub use options::{Error, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong};
 pub use published::{Published, published};
-pub use record::{Record, Recorded, Transactions};
+pub use record::{Record, Recorded, Transactions, TuningCost};

@@ -23,6 +23,9 @@ impl Lists {
         if let Some(pages) = self.record.pages() {
             list = list.pages(pages);
         }
+        if let Some(attempts) = self.record.sampled() {
+            list = list.sample(attempts);
+        }
         match self.record.tuning().or(self.tuning) {
             None => list,
             Some(Tuning::Fixed(settings)) => {

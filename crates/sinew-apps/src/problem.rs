@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use sinew::{Counters, Pool, Profile, Worker};
 
 use crate::gather::gather;
+use crate::processor;
 use crate::record::Transactions;
 
 /// A prepared application.
@@ -61,6 +62,8 @@ pub struct Run {
     pub answer: Answer,
     /// How long the computation took.
     pub wall: Duration,
+    /// The processor time that it took, where the system counts that, all threads of the process together.
+    pub processor: Option<Duration>,
     /// What the pool counted meanwhile; all zero for a serial run. Whoever else used the pool is counted, too.
     pub counters: Counters,
     /// What the pool measured, if it was built to profile and this was a parallel run.
@@ -151,9 +154,9 @@ impl<S: Solve> Problem for Prepared<S> {
 
     fn serial(&self) -> Run {
         let input = self.0.input();
-        let (value, wall) = timed(|| self.0.serial(input));
+        let (value, wall, processor) = timed(|| self.0.serial(input));
         let (counters, transactions) = (Counters::default(), Transactions::default());
-        Run { answer: Answer::new(value), wall, counters, profile: None, transactions }
+        Run { answer: Answer::new(value), wall, processor, counters, profile: None, transactions }
     }
 
     fn parallel(&self, pool: &Pool) -> Run {
@@ -162,11 +165,11 @@ impl<S: Solve> Problem for Prepared<S> {
         let before = pool.counters();
         pool.take_profile();
         let begun = Transactions::so_far();
-        let (value, wall) = timed(|| pool.run(|worker| self.0.parallel(worker, input)));
+        let (value, wall, processor) = timed(|| pool.run(|worker| self.0.parallel(worker, input)));
         let transactions = Transactions::so_far().since(begun);
         let profile = pool.take_profile();
         let counters = count(pool, before);
-        Run { answer: Answer::new(value), wall, counters, profile, transactions }
+        Run { answer: Answer::new(value), wall, processor, counters, profile, transactions }
     }
 
     fn check(&self, answer: &Answer) -> Result<(), Wrong> {
@@ -179,10 +182,13 @@ impl<S: Solve> Problem for Prepared<S> {
     }
 }
 
-fn timed<T>(compute: impl FnOnce() -> T) -> (T, Duration) {
+fn timed<T>(compute: impl FnOnce() -> T) -> (T, Duration, Option<Duration>) {
+    let before = processor::used();
     let start = Instant::now();
     let value = compute();
-    (value, start.elapsed())
+    let wall = start.elapsed();
+    let after = processor::used();
+    (value, wall, before.zip(after).map(|(before, after)| after.saturating_sub(before)))
 }
 
 /// What was counted since `before`: events up to now, times up to a meeting that brings them up to date.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew::stm::{Counters, sites};
-use sinew::worklist::{Pages, Path, Report, Settings, Tuning};
+use sinew::worklist::{Pages, Path, Report, Settings, Touch, Tuning};
 use sinew_sync::lock::Mutex;
 
 /// A handle that an application and whoever runs it share. Clones are the same record.
@@ -19,6 +19,7 @@ struct State {
     recorded: Recorded,
     tuning: Option<Tuning>,
     pages: Option<Pages>,
+    sampled: Option<u64>,
 }
 
 /// What all runs of worklists did together.
@@ -53,6 +54,8 @@ pub struct Recorded {
     pub elapsed: Duration,
     /// The processor time that tuning took.
     pub tuning: Duration,
+    /// Pages that were touched, if they were sampled; the times are those of all runs behind each other.
+    pub touches: Vec<Touch>,
     /// The settings at the end of the last run.
     pub settings: Option<Settings>,
     /// What the tuner of the list that ran last did, if it had one.
@@ -73,6 +76,15 @@ impl Record {
     /// Has the pages of the lists that are made from now on placed so; `None` leaves that to the list.
     pub fn place(&self, pages: Option<Pages>) {
         self.0.lock().pages = pages;
+    }
+
+    /// Has the lists that are made from now on [sample](sinew::worklist::Worklist::sample) the pages that they touch; `None` ends that.
+    pub fn sample(&self, attempts: Option<u64>) {
+        self.0.lock().sampled = attempts;
+    }
+
+    pub(crate) fn sampled(&self) -> Option<u64> {
+        self.0.lock().sampled
     }
 
     pub(crate) fn tuning(&self) -> Option<Tuning> {
@@ -105,9 +117,18 @@ impl Recorded {
             words_ahead: report.words_ahead,
             elapsed: report.elapsed,
             tuning: report.tuning,
+            touches: report.touches.clone(),
             settings: Some(report.settings),
             path: report.path.clone(),
         }
+    }
+
+    /// What tuning took of runs on so many cores, if anything was tuned.
+    pub fn tuning_cost(&self, cores: usize) -> Option<TuningCost> {
+        let all_s = self.elapsed.as_secs_f64();
+        let settling = self.path.as_ref()?.settling();
+        let settling = settling.map(|settling| settling.counts.elapsed_ns as f64 / 1e9 / all_s);
+        Some(TuningCost { settling, processor: self.tuning.as_secs_f64() / all_s / cores.max(1) as f64 })
     }
 
     /// The counters with their names, in the order in which they are shown.
@@ -127,6 +148,15 @@ impl Recorded {
             ("words_ahead", self.words_ahead),
         ]
     }
+}
+
+/// What tuning took of the runs of a list, in parts of the whole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TuningCost {
+    /// Of the time, until all was settled but swap-retry; none if that did not come to pass.
+    pub settling: Option<f64>,
+    /// Of the processor time, for the tuner itself.
+    pub processor: f64,
 }
 
 /// What transactions did, in worklists or by hand.
@@ -176,6 +206,9 @@ impl std::ops::AddAssign<&Self> for Recorded {
         if later.runs == 0 {
             return;
         }
+        let elapsed = self.elapsed;
+        let touches = later.touches.iter().map(|touch| touch.later(elapsed));
+        self.touches.extend(touches);
         self.runs += later.runs;
         self.commits += later.commits;
         self.aborts += later.aborts;

@@ -294,23 +294,26 @@ fn weight(text: &str) -> Result<f64, &'static str> {
 /// Arguments of `oracle`.
 #[derive(Debug, Args)]
 pub(crate) struct OracleArgs {
-    /// The application; see `sinew list`
-    pub(crate) name: String,
-    /// tiny, small, full or the application's own notation; see `sinew list`
-    #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
-    pub(crate) size: String,
+    /// The applications; see `sinew list` [default: all that have worklists, one after the other]
+    pub(crate) names: Vec<String>,
+    /// tiny, small, full or the application's own notation; see `sinew list` [default: what takes some tenths of a second; small with --quick]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(crate) size: Option<String>,
     /// The file with the input, where the application reads one
     #[arg(long, value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
     /// Number of cores [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// How often each choice is run; what is compared is run at least ten times more
-    #[arg(long, value_name = "N", default_value = "3", allow_negative_numbers = true, value_parser = count)]
-    pub(crate) runs: usize,
+    /// How often each choice is run; what is compared is run at least ten times more, three times with --quick [default: 3, 1 with --quick]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) runs: Option<usize>,
     /// Try fewer choices
     #[arg(long)]
     pub(crate) coarse: bool,
+    /// Fewer choices, fewer runs of each, small inputs: shows what comes out within a minute
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// Where results go: a folder of the application's name, below this one
     #[arg(long, value_name = "DIR", default_value = "oracle")]
     pub(crate) out: PathBuf,

@@ -24,7 +24,7 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`, `coordinator` and `top`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
+//! Ctrl-C, except in `sim`, `oracle`, `coordinator` and `top`, which print what they have: the system's default, which ends the process at once, is what users want here. What `reproduce` has written by then is whole.
 
 mod args;
 mod contention;

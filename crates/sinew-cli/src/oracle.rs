@@ -1,7 +1,16 @@
-//! `sinew oracle`: all fixed settings of a worklist, and the tuner beside the best of them.
+//! `sinew oracle`: all fixed settings of a worklist, and the tuner beside the best of them; for one application, or one after the other.
+//!
+//! An interrupt ends the process, and prints the report as it was then.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, process};
+
+use serde::Serialize;
 use sinew::Pool;
-use sinew_reproduce::{Experiment, Oracle, Origin, Scale, Setting};
+use sinew_apps::App;
+use sinew_reproduce::{Effort, Experiment, Oracle, Origin, Outcome, Scale, Setting, Summary, averages};
+use sinew_sync::lock::Mutex;
 
 use crate::args::OracleArgs;
 use crate::failure::Failure;
@@ -9,26 +18,106 @@ use crate::output;
 use crate::reproduce::{command_line, one};
 use crate::run::find;
 
+/// What a process ends with that was interrupted, as shells have it.
+const INTERRUPTED: i32 = 130;
+
+/// What was found for several applications, for machines to read.
+#[derive(Serialize)]
+struct Summaries<'a> {
+    applications: &'a [Summary],
+}
+
 pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
-    let app = find(&args.name)?;
     let origin = Origin::here(command_line());
     let cores = args.threads.unwrap_or(origin.processors);
-    let oracle = Oracle::new(app, &args.size, args.path.clone(), cores, args.runs, args.coarse)?;
+    let oracles: Vec<Oracle> =
+        apps(&args.names)?.into_iter().map(|app| oracle(app, args, cores)).collect::<Result<_, _>>()?;
     // Said before anything is run, rather than of each choice.
     Pool::builder().threads(cores).build().map_err(Failure::usage)?;
-    oracle.check()?;
-    let setting = Setting { threads: vec![cores], repeat: args.runs, ..Setting::new(Scale::Full, cores) };
-    let outcome = one(&oracle, &setting, &origin, &args.out)?;
-    let text = if args.json {
-        let json = serde_json::to_string_pretty(&oracle.summary(&outcome.results));
-        json.map_err(|error| Failure::Output(error.into()))? + "\n"
-    } else {
-        outcome.text
-    };
-    let printed = output::print(&text);
+    oracles.iter().try_for_each(Oracle::check)?;
+    let now = Now::watch(!args.json)?;
+    let runs = effort(args).runs;
+    let setting = Setting { threads: vec![cores], repeat: runs, ..Setting::new(Scale::Full, cores) };
+    let (mut summaries, mut wrong) = (Vec::new(), Vec::new());
+    for oracle in &oracles {
+        let name = oracle.about().name;
+        now.is(&args.out.join(name));
+        let Outcome { text, results, .. } = one(oracle, &setting, &origin, &args.out)?;
+        now.is_over();
+        if !args.json {
+            output::print(&text)?;
+        }
+        wrong.extend(results.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
+        summaries.push(oracle.summary(&results));
+    }
     // A wrong answer matters more than a reader who has gone.
-    match &outcome.results.wrong[..] {
-        [] => Ok(printed?),
-        wrong => Err(Failure::Wrong(format!("{}: wrong answers: {}", oracle.about().name, wrong.join("; ")))),
+    let printed = conclude(&summaries, args.json);
+    if wrong.is_empty() {
+        printed
+    } else {
+        Err(Failure::Wrong(format!("wrong answers: {}", wrong.join("; "))))
+    }
+}
+
+/// Those that are named, or all that have worklists.
+fn apps(names: &[String]) -> Result<Vec<&'static App>, Failure> {
+    if names.is_empty() {
+        return Ok(sinew_apps::all().iter().filter(|app| app.has_worklist()).collect());
+    }
+    names.iter().map(|name| find(name)).collect()
+}
+
+fn oracle(app: &App, args: &OracleArgs, cores: usize) -> Result<Oracle, Failure> {
+    let usual = if args.quick { "small" } else { app.demo };
+    let size = args.size.as_deref().unwrap_or(usual);
+    Ok(Oracle::new(app, size, args.path.clone(), cores, effort(args))?)
+}
+
+fn effort(args: &OracleArgs) -> Effort {
+    let usual = if args.quick { Effort::QUICK } else { Effort::full(args.runs.unwrap_or(3)) };
+    Effort { runs: args.runs.unwrap_or(usual.runs), is_coarse: usual.is_coarse || args.coarse, ..usual }
+}
+
+/// Prints what is left to say about all of them.
+fn conclude(summaries: &[Summary], json: bool) -> Result<(), Failure> {
+    let several = summaries.len() > 1;
+    let text = match summaries {
+        [only] if json => serde_json::to_string_pretty(only),
+        all if json => serde_json::to_string_pretty(&Summaries { applications: all }),
+        all => Ok(if several { averages(all).markdown() } else { String::new() }),
+    };
+    let text = text.map_err(|error| Failure::Output(error.into()))?;
+    if text.is_empty() { Ok(()) } else { Ok(output::print(&(text + "\n"))?) }
+}
+
+/// The folder whose report is being written.
+struct Now(Arc<Mutex<Option<PathBuf>>>);
+
+impl Now {
+    /// Prints that report when the process is interrupted, if `aloud`, and ends it.
+    fn watch(aloud: bool) -> Result<Self, Failure> {
+        let folder: Arc<Mutex<Option<PathBuf>>> = Arc::default();
+        let current = Arc::clone(&folder);
+        let end = move || {
+            let folder = current.lock().clone();
+            if let Some(folder) = folder.filter(|_| aloud)
+                && let Ok(report) = fs::read_to_string(folder.join("README.md"))
+            {
+                // There is nobody to tell that it could not be printed.
+                let _ = output::print(&format!("{report}\n"));
+            }
+            process::exit(INTERRUPTED)
+        };
+        ctrlc::set_handler(end)
+            .map_err(|error| Failure::Usage(format!("cannot watch for Ctrl-C: {error}")))?;
+        Ok(Self(folder))
+    }
+
+    fn is(&self, folder: &Path) {
+        *self.0.lock() = Some(folder.to_owned());
+    }
+
+    fn is_over(&self) {
+        *self.0.lock() = None;
     }
 }

@@ -130,7 +130,7 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
     ];
     let remark = contention::remark(waiting_share(slice::from_ref(result)));
     let mut text: String = lines.into_iter().map(|line| line + "\n").collect();
-    text += &worklist::text(&result.worklists, result.transactions, result.parallel.len());
+    text += &worklist::text(&result.worklists, result.transactions, result.parallel.len(), result.workers);
     text.extend(remark.map(|remark| remark + "\n"));
     if let Some(measured) = &result.profile {
         text += &profile::text(measured, result.parallel.len(), result.serial_s(), result.parallel_s());

@@ -44,10 +44,10 @@ pub(crate) fn path(recorded: &Recorded) -> String {
 }
 
 /// What is printed about worklists, or about transactions without any: averages a run.
-pub(crate) fn text(recorded: &Recorded, transactions: Transactions, runs: usize) -> String {
+pub(crate) fn text(recorded: &Recorded, transactions: Transactions, runs: usize, workers: usize) -> String {
     let runs = (runs as u64).max(1);
     if recorded.runs > 0 {
-        return listed(recorded, runs);
+        return listed(recorded, runs, workers);
     }
     match (transactions.commits, transactions.aborts) {
         (0, 0) => String::new(),
@@ -57,7 +57,7 @@ pub(crate) fn text(recorded: &Recorded, transactions: Transactions, runs: usize)
     }
 }
 
-fn listed(recorded: &Recorded, runs: u64) -> String {
+fn listed(recorded: &Recorded, runs: u64, workers: usize) -> String {
     let a_run = |count: u64| count / runs;
     let mut text = format!(
         "  worklist  {} commits, {} aborts, {} stalls, {} steals, {} swaps, {} coalesced, {} words ahead\n",
@@ -82,7 +82,14 @@ fn listed(recorded: &Recorded, runs: u64) -> String {
             },
         );
         let spent = seconds(recorded.tuning.as_secs_f64() / runs as f64);
-        text += &format!("  tuner     {settled}; {spent} of processor time\n");
+        let shares = recorded.tuning_cost(workers).map(|cost| {
+            let settling = cost
+                .settling
+                .map_or_else(String::new, |share| format!("{:.2} % of the run, ", share * 100.0));
+            format!(" ({settling}{:.3} % of the processor time)", cost.processor * 100.0)
+        });
+        let shares = shares.unwrap_or_default();
+        text += &format!("  tuner     {settled}; {spent} of processor time{shares}\n");
     }
     text
 }

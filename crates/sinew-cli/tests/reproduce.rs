@@ -94,6 +94,41 @@ fn an_unknown_experiment_is_answered_with_what_comes_close() {
     );
 }
 
+/// Would miss: an application that is left out where none is named, means of nothing, and a quick search that is none.
+#[test]
+fn several_oracles_are_averaged() {
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().to_str().unwrap();
+    let words = ["bank", "kmeans", "--size", "tiny", "--threads", "2", "--quick", "--out", path];
+    let printed = text(&oracle(&words).stdout);
+    let mean = printed.lines().rfind(|line| line.contains("mean")).unwrap_or_else(|| panic!("{printed}"));
+    assert!(mean.matches('.').count() >= 4, "{mean}");
+    for app in ["bank", "kmeans"] {
+        assert_eq!(meta(&out.path().join(app))["finished"], true);
+    }
+    let json = oracle(&[&words[..], &["--json"]].concat()).stdout;
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["applications"].as_array().map(Vec::len), Some(2), "{json}");
+}
+
+/// Would miss: a search of an hour that says nothing when it is ended.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_oracle_prints_what_it_has() {
+    let out = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
+    command.args(["oracle", "kmeans", "--runs", "1000", "--out", out.path().to_str().unwrap()]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(progress.next().unwrap().unwrap().contains("results so far"));
+    assert!(progress.next().unwrap().unwrap().contains("[1/"));
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stdout).contains("**Unfinished**"), "{}", text(&output.stdout));
+}
+
 /// Would miss: nonsense that is found out after an hour.
 #[test]
 fn impossible_settings_are_refused_before_anything_runs() {

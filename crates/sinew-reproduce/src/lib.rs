@@ -58,14 +58,14 @@ mod wool;
 
 pub use experiment::{About, Experiment};
 pub use failure::Failure;
-pub use openskel::{Chosen, Compared, Oracle, Summary};
+pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages};
 pub use origin::Origin;
 pub use results::{Results, Sample, Which};
 pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 18] = [
+static EXPERIMENTS: [&dyn Experiment; 19] = [
     &wool::Table1,
     &wool::Speedup,
     &wool::Breakdown,
@@ -79,6 +79,7 @@ static EXPERIMENTS: [&dyn Experiment; 18] = [
     &openskel::Combined,
     &openskel::Thresholds,
     &openskel::TunersPath,
+    &openskel::Footprint,
     &plastic::Metrics,
     &plastic::Performance,
     &plastic::Switching,

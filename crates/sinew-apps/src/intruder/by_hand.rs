@@ -4,7 +4,7 @@ use sinew::Worker;
 use sinew::stm::{TQueue, atomically};
 
 use super::detector::Findings;
-use super::reassembly::Reassembly;
+use super::reassembly::{Fragments, Reassembly};
 use super::{Intruder, Verdict};
 use crate::crew::crew;
 
@@ -13,8 +13,8 @@ pub(super) struct ByHand {
     /// Packets that have arrived, by index.
     captured: TQueue<u32>,
     reassembly: Reassembly,
-    /// First packets of complete flows.
-    complete: TQueue<u32>,
+    /// Complete flows.
+    complete: TQueue<Fragments>,
 }
 
 impl ByHand {
@@ -46,7 +46,7 @@ impl ByHand {
     fn decode(&self, intruder: &Intruder, index: u32) {
         let packet = intruder.packet(index);
         atomically(|tx| match self.reassembly.enter(tx, index, packet)? {
-            Some(first) => self.complete.push(tx, first),
+            Some(complete) => self.complete.push(tx, complete),
             None => Ok(()),
         });
     }
@@ -54,8 +54,8 @@ impl ByHand {
     /// The fragments of a flow that is complete, if there is one.
     fn next_complete(&self) -> Option<Vec<u32>> {
         atomically(|tx| {
-            let first = self.complete.pop(tx)?;
-            first.map(|first| self.reassembly.fragments(tx, first)).transpose()
+            let complete = self.complete.pop(tx)?;
+            complete.map(|complete| self.reassembly.packets(tx, complete)).transpose()
         })
     }
 }

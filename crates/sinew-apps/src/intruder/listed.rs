@@ -51,8 +51,8 @@ impl<'env> Work<'env> for Detection<'env> {
         &index: &u32,
         _more: &mut More<u32>,
     ) -> TxResult<Option<Vec<u32>>> {
-        let first = self.reassembly.enter(tx, index, self.intruder.packet(index))?;
-        first.map(|first| self.reassembly.fragments(tx, first)).transpose()
+        let complete = self.reassembly.enter(tx, index, self.intruder.packet(index))?;
+        complete.map(|complete| self.reassembly.packets(tx, complete)).transpose()
     }
 
     fn fold(&self, inspector: &mut Inspector<'env>, complete: Option<Vec<u32>>) {

@@ -1,84 +1,74 @@
 //! Flows of which some fragments have arrived, in transactions.
 //!
 //! The fragments of a flow are a list that runs through the packets themselves: each packet has a link of its own, so nothing is allocated
-//! in transactions. The map leads to the fragment that came first; its link also has the count, and later fragments are
-//! hung in behind it. So a packet of a flow that is known changes two links, and the map is changed only by the first and by the last.
+//! for it. The map has the list's head and how long it is. So a packet of a flow that is known changes one value of the map and its own
+//! link, which nobody else wants; buckets of the map are changed only by the first and by the last.
 
-use sinew::stm::{TMap, TVar, Tx, TxResult, atomically};
+use std::hash::BuildHasherDefault;
+
+use rustc_hash::FxHasher;
+use sinew::stm::{THashMap, TVar, Tx, TxResult, atomically};
 
 use super::traffic::Packet;
 
 /// The index of no packet.
 const NONE: u32 = u32::MAX;
 
-#[derive(Debug, Clone, Copy)]
-struct Link {
-    /// The packet behind this one.
-    next: u32,
-    /// At the first packet: how many have arrived.
+/// The fragments that have arrived of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fragments {
+    /// The one that came last; its link leads to the one before.
+    last: u32,
     count: u32,
 }
 
 /// The flows that are not complete yet.
 #[derive(Debug)]
 pub(super) struct Reassembly {
-    /// For each flow its first packet.
-    flows: TMap<u32, u32>,
-    /// By packet.
-    links: Box<[TVar<Link>]>,
+    flows: THashMap<u32, Fragments, BuildHasherDefault<FxHasher>>,
+    /// For each packet the one of its flow that came before.
+    links: Box<[TVar<u32>]>,
 }
 
 impl Reassembly {
-    /// For that many packets.
-    pub(super) fn new(packets: usize) -> Self {
-        let links = (0..packets).map(|_| TVar::new(Link { next: NONE, count: 1 }));
-        Self { flows: TMap::new(), links: links.collect() }
+    /// For that many packets of so many flows.
+    pub(super) fn new(packets: usize, flows: usize) -> Self {
+        let links = (0..packets).map(|_| TVar::new(NONE));
+        Self { flows: THashMap::with_hasher(flows, BuildHasherDefault::default()), links: links.collect() }
     }
 
-    /// Enters the packet `index`. If that was the last of its flow, the flow is forgotten, and the answer is its first packet.
+    /// Enters the packet `index`. If that was the last of its flow, the flow is forgotten, and the answer is its fragments.
     pub(super) fn enter<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         index: u32,
         packet: Packet,
-    ) -> TxResult<Option<u32>> {
-        if packet.of == 1 {
-            return Ok(Some(index));
+    ) -> TxResult<Option<Fragments>> {
+        let Packet { flow, of, .. } = packet;
+        let before = if of == 1 { None } else { self.flows.get(tx, &flow)? };
+        let now = Fragments { last: index, count: before.map_or(0, |before| before.count) + 1 };
+        if let Some(before) = before {
+            self.links[index as usize].set(tx, before.last)?;
         }
-        let Some(first) = self.flows.get(tx, &packet.flow)? else {
-            self.flows.insert(tx, packet.flow, index)?;
+        if now.count < of {
+            self.flows.insert(tx, flow, now)?;
             return Ok(None);
-        };
-        let count = self.hang_in(tx, first, index)?;
-        if count < packet.of {
-            return Ok(None);
         }
-        self.flows.remove(tx, &packet.flow)?;
-        Ok(Some(first))
-    }
-
-    /// Puts a packet behind the first of its flow; answers how many there are now.
-    fn hang_in<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, first: u32, index: u32) -> TxResult<u32> {
-        let Link { next, count } = self.link(first).get(tx)?;
-        self.link(index).set(tx, Link { next, count: 0 })?;
-        self.link(first).set(tx, Link { next: index, count: count + 1 })?;
-        Ok(count + 1)
-    }
-
-    fn link(&self, index: u32) -> &TVar<Link> {
-        &self.links[index as usize]
-    }
-
-    /// The packets of a flow, in any order, from the first one on.
-    pub(super) fn fragments<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, first: u32) -> TxResult<Vec<u32>> {
-        let Link { mut next, count } = self.link(first).get(tx)?;
-        let mut fragments = Vec::with_capacity(count as usize);
-        fragments.push(first);
-        while next != NONE {
-            fragments.push(next);
-            next = self.link(next).get(tx)?.next;
+        if before.is_some() {
+            self.flows.remove(tx, &flow)?;
         }
-        Ok(fragments)
+        Ok(Some(now))
+    }
+
+    /// The packets of a flow, in any order.
+    pub(super) fn packets<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, fragments: Fragments) -> TxResult<Vec<u32>> {
+        let Fragments { last: mut at, count } = fragments;
+        let mut packets = Vec::with_capacity(count as usize);
+        while at != NONE {
+            packets.push(at);
+            at = self.links[at as usize].get(tx)?;
+        }
+        Ok(packets)
     }
 
     /// How many flows have begun and are not complete.
@@ -98,18 +88,18 @@ mod tests {
     fn a_flow_is_complete_when_its_last_fragment_has_arrived() {
         let shape = Shape { attack_percent: 10, longest: 9, flows: 50, seed: 3 };
         let traffic = Traffic::generate(shape, &Detector::new());
-        let reassembly = Reassembly::new(traffic.packets.len());
+        let reassembly = Reassembly::new(traffic.packets.len(), 20);
         let mut arrived = [0; 50];
         let mut begun = 0;
         for (index, &packet) in (0..).zip(&traffic.packets) {
             let flow = packet.flow as usize;
             begun += usize::from(arrived[flow] == 0);
             arrived[flow] += 1;
-            let first = atomically(|tx| reassembly.enter(tx, index, packet));
-            assert_eq!(first.is_some(), arrived[flow] == packet.of);
-            if let Some(first) = first {
+            let complete = atomically(|tx| reassembly.enter(tx, index, packet));
+            assert_eq!(complete.is_some(), arrived[flow] == packet.of);
+            if let Some(complete) = complete {
                 begun -= 1;
-                let mut fragments = atomically(|tx| reassembly.fragments(tx, first));
+                let mut fragments = atomically(|tx| reassembly.packets(tx, complete));
                 fragments.sort_unstable();
                 let of_flow = (0..=index).filter(|&at| traffic.packets[at as usize].flow == packet.flow);
                 assert_eq!(fragments, of_flow.collect::<Vec<_>>());

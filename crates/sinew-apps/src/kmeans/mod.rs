@@ -35,12 +35,19 @@ use crate::problem::{Problem, Solve, Wrong, problem};
 use points::Points;
 use sums::Totals;
 
-const SIZES: &str = "parts of n16384-d24-c16-m15-t0.05: points, dimensions, groups, clusters, the part of all points that may \
+const SIZES: &str = "high, low (contention), high++ or stamp, low++ (the same, larger), or parts of n16384-d24-c16-m15-t0.05: points, dimensions, groups, clusters, the part of all points that may \
                      still change (a file has points of its own)";
 
 const LETTERS: Lettered<5> = Lettered {
     app: "kmeans",
     sizes: SIZES,
+    named: &[
+        ("high", "n2048-d16-c16-m15-t0.05"),
+        ("low", "n2048-d16-c16-m40-t0.05"),
+        ("high++", "n65536-d32-c16-m15-t0.00001"),
+        ("low++", "n65536-d32-c16-m40-t0.00001"),
+        ("stamp", "n65536-d32-c16-m15-t0.00001"),
+    ],
     letters: [
         whole('n', [200.0, 2_048.0, 16_384.0], 1.0..=4e9),
         whole('d', [5.0, 16.0, 24.0], 1.0..=10_000.0),

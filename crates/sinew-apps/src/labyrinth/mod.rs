@@ -52,14 +52,14 @@ use lee::Sketch;
 use maze::{MOST_CELLS, Maze, Shape};
 use paths::Paths;
 
-const SIZES: &str =
-    "parts of x48-y48-z3-n64: cells along x, y and z, and paths (a file says all of that itself)";
+const SIZES: &str = "stamp (x512-y512-z7-n512), or parts of x48-y48-z3-n64: cells along x, y and z, and paths (a file says all of that itself)";
 
 const SIDE: std::ops::RangeInclusive<f64> = 1.0..=1e9;
 
 const LETTERS: Lettered<4> = Lettered {
     app: "labyrinth",
     sizes: SIZES,
+    named: &[("stamp", "x512-y512-z7-n512")],
     letters: [
         whole('x', [10.0, 32.0, 48.0], SIDE),
         whole('y', [9.0, 32.0, 48.0], SIDE),

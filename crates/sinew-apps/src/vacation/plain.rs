@@ -1,15 +1,19 @@
 //! Tables without transactions.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::convert::Infallible;
 
+use rustc_hash::FxBuildHasher;
+
 use super::tables::{Booking, Books, Choice, Kind, Records, Row, Tables};
+
+type Map<V> = HashMap<u32, V, FxBuildHasher>;
 
 /// The serial version's tables.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
-    rows: [BTreeMap<u32, Row>; 3],
-    customers: BTreeMap<u32, Vec<Booking>>,
+    rows: [Map<Row>; 3],
+    customers: Map<Vec<Booking>>,
 }
 
 impl Plain {
@@ -26,7 +30,7 @@ impl Books for Plain {
     fn records(&self) -> Records {
         let rows = self.rows.each_ref().map(|rows| rows.iter().map(|(&id, &row)| (id, row)).collect());
         let customers = self.customers.iter().map(|(&customer, bookings)| (customer, bookings.clone()));
-        Records { rows, customers: customers.collect() }
+        Records { rows, customers: customers.collect() }.in_order()
     }
 }
 

@@ -1,10 +1,13 @@
 //! Tables in transactions.
 //!
-//! Rows are values of ordered maps. A customer's bookings are a list, whose nodes lie in an array with three places for each
+//! Rows are values of hash maps: sessions ask for single numbers only. A customer's bookings are a list, whose nodes lie in an array with three places for each
 //! session: a session books at most one of each kind, and only once, so its places are free. Nothing is allocated for them, and no
 //! two sessions want the same.
 
-use sinew::stm::{TMap, TVar, Tx, TxResult, atomically};
+use std::hash::BuildHasherDefault;
+
+use rustc_hash::FxHasher;
+use sinew::stm::{THashMap, TVar, Tx, TxResult, atomically};
 
 use super::tables::{Booking, Books, Choice, Kind, Records, Row, Tables};
 
@@ -21,12 +24,14 @@ struct Node {
 /// What fills a place before its session takes it.
 const UNUSED: Node = Node { booking: Booking { kind: Kind::Car, id: 0, price: 0 }, next: NONE };
 
+type Map<V> = THashMap<u32, V, BuildHasherDefault<FxHasher>>;
+
 /// The parallel versions' tables.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
-    rows: [TMap<u32, Row>; 3],
+    rows: [Map<Row>; 3],
     /// With the places of their first nodes.
-    customers: TMap<u32, u32>,
+    customers: Map<u32>,
     nodes: Box<[TVar<Node>]>,
 }
 
@@ -37,8 +42,11 @@ impl Shared {
     /// Tables that hold this, entered in the order in which it is given, for so many sessions. Customers hold nothing yet.
     pub(super) fn new(records: Records, sessions: usize) -> Self {
         let shared = Self {
-            rows: std::array::from_fn(|_| TMap::new()),
-            customers: TMap::new(),
+            rows: records
+                .rows
+                .each_ref()
+                .map(|rows| THashMap::with_hasher(rows.len(), BuildHasherDefault::default())),
+            customers: THashMap::with_hasher(records.customers.len(), BuildHasherDefault::default()),
             nodes: (0..3 * sessions).map(|_| TVar::new(UNUSED)).collect(),
         };
         for (table, rows) in shared.rows.iter().zip(records.rows) {
@@ -67,12 +75,19 @@ impl Shared {
     }
 }
 
+impl Default for Shared {
+    /// Empty tables, for no sessions.
+    fn default() -> Self {
+        Self::new(Records::default(), 0)
+    }
+}
+
 impl Books for Shared {
     fn records(&self) -> Records {
         let rows = self.rows.each_ref().map(|rows| atomically(|tx| rows.to_vec(tx)));
         let customers = atomically(|tx| self.customers.to_vec(tx));
         let held = |(customer, first)| (customer, atomically(|tx| self.list(tx, first)));
-        Records { rows, customers: customers.into_iter().map(held).collect() }
+        Records { rows, customers: customers.into_iter().map(held).collect() }.in_order()
     }
 }
 

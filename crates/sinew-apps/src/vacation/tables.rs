@@ -106,6 +106,15 @@ pub(super) struct Records {
     pub(super) customers: Vec<(u32, Vec<Booking>)>,
 }
 
+impl Records {
+    /// The same, with numbers in order.
+    pub(super) fn in_order(mut self) -> Self {
+        self.rows.iter_mut().for_each(|rows| rows.sort_unstable_by_key(|(id, _)| *id));
+        self.customers.sort_unstable_by_key(|(customer, _)| *customer);
+        self
+    }
+}
+
 /// Tables that can be looked through when all sessions are over.
 pub(super) trait Books: std::fmt::Debug + Send {
     fn records(&self) -> Records;

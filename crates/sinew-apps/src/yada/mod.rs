@@ -40,6 +40,7 @@ use std::path::Path;
 use sinew::Worker;
 
 use crate::app::App;
+use crate::lettered::named;
 use crate::lists::Lists;
 use crate::memory::room;
 use crate::options::{Error, Options, Size};
@@ -52,8 +53,7 @@ use sinew_stm::THeap;
 use store::Mesh;
 use triangle::{Bad, Triangle, Vertex};
 
-const SIZES: &str =
-    "16 to 100000000 points `x` a smallest angle of 1 to 26 degrees, such as 10000x10; for files the angle";
+const SIZES: &str = "stamp (1000000x15, the mesh's shape), or 16 to 100000000 points `x` a smallest angle of 1 to 26 degrees, such as 10000x10; for files the angle";
 
 const NUMBERS: Product<2> = Product {
     app: "yada",
@@ -82,7 +82,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let (name, (mesh, domain)) = match &options.path {
         Some(path) => (show_name(path), read::read(path, angle(&options.size)?)?),
         None => {
-            let [points, angle] = NUMBERS.pick(&options.size)?;
+            let [points, angle] = NUMBERS.pick(&meant(&options.size))?;
             // About two triangles a point, in the input, its copy and an answer three times as large, with what finds their neighbours.
             let bytes = 8 * size_of::<Triangle>() + 5 * size_of::<Vertex>();
             room(APP.name, points.saturating_mul(2 * bytes as u64))?;
@@ -91,6 +91,17 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     };
     let bad = mesh.bad(&domain);
     Ok(problem(Yada { name, mesh, domain, bad, by_hand: options.by_hand, lists: Lists::of(options) }))
+}
+
+/// A size that has a name.
+const NAMED: [(&str, &str); 1] = [("stamp", "1_000_000x15")];
+
+/// The size, without a name of ours.
+fn meant(size: &Size) -> Size {
+    match size {
+        Size::Exact(text) => Size::Exact(named(&NAMED, text).to_owned()),
+        size => size.clone(),
+    }
 }
 
 /// The angle for a mesh from files: what a named size has, or a number of degrees.

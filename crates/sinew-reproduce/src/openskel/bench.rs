@@ -75,6 +75,14 @@ impl Way {
     }
 }
 
+/// What tuning took of the time of all lists, as shares, if anything was tuned.
+pub(crate) fn tuning_cost(recorded: &Recorded, cores: usize) -> impl Iterator<Item = (&'static str, f64)> {
+    recorded.tuning_cost(cores).into_iter().flat_map(|cost| {
+        let settling = cost.settling.map(|share| ("settling_share", share));
+        settling.into_iter().chain([("tuning_share", cost.processor)])
+    })
+}
+
 /// An application and its input. Clones share both.
 #[derive(Clone)]
 pub(crate) struct Bench {
@@ -124,6 +132,18 @@ impl Bench {
         Ok(self.run_recorded(way)?.0)
     }
 
+    /// As [`run_recorded`](Self::run_recorded), with a sample of the pages for so many attempts of each worker.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(crate) fn run_sampled(&self, way: &Way, attempts: u64) -> Result<(Metrics, Recorded), Failure> {
+        self.record.sample(Some(attempts));
+        let measured = self.run_recorded(way);
+        self.record.sample(None);
+        measured
+    }
+
     /// As [`run`](Self::run), with what the worklists have recorded.
     ///
     /// # Errors
@@ -149,6 +169,7 @@ impl Bench {
                 ("coalesced", recorded.coalesced as f64),
                 ("words_ahead", recorded.words_ahead as f64),
             ]);
+            metrics.extend(tuning_cost(&recorded, way.seats().0));
         }
         Ok((metrics, recorded))
     }
@@ -182,5 +203,27 @@ mod tests {
         let by_hand = Bench::by_hand("kmeans", "tiny").unwrap().run_recorded(&Way::ByHand(2)).unwrap();
         assert_eq!(by_hand.1.runs, 0);
         assert!(by_hand.0.iter().any(|&(name, value)| name == "transactions" && value > 0.0));
+    }
+
+    /// Would miss: a share of something else than the run, or of one core's time.
+    #[test]
+    fn what_tuning_took_is_a_part_of_the_run() {
+        use sinew_policy::tune::{Counts, Path, Tuner};
+        let (mut tuner, mut path) = (Tuner::new(2, Knobs::default()).unwrap(), Path::new(100));
+        (0..40).for_each(|_| {
+            path.push(&tuner.epoch(&Counts { commits: 10, aborts: 0, stalls: 9, elapsed_ns: 1_000 }))
+        });
+        let epochs = path.settling().unwrap().epochs as f64;
+        let mut recorded = Recorded::default();
+        assert_eq!(tuning_cost(&recorded, 2).count(), 0);
+        recorded.elapsed = std::time::Duration::from_micros(80);
+        recorded.tuning = std::time::Duration::from_micros(8);
+        recorded.path = Some(path);
+        let cost: Vec<(&str, f64)> = tuning_cost(&recorded, 2).collect();
+        for ((name, value), (wanted, share)) in
+            cost.iter().zip([("settling_share", epochs / 80.0), ("tuning_share", 0.05)])
+        {
+            assert!(*name == wanted && (value - share).abs() < 1e-12, "{name}: {value}");
+        }
     }
 }

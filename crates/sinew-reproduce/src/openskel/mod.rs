@@ -10,12 +10,14 @@
 //! | `combined` | Figures 6.5 and 7.6: the tuner against the oracle and the best single optimisation |
 //! | `thresholds` | Figure 6.6: how much the tuner's thresholds matter |
 //! | `path` | Figure 6.7: what the tuner does |
+//! | `footprint` | Figure 7.1: pages that are touched, over time |
 //!
 //! Averages are those of its equation 4.4: the mean over the applications of the best improvement of each.
 
 mod applications;
 mod bench;
 mod combined;
+mod footprint;
 mod oracle;
 mod path;
 mod search;
@@ -24,7 +26,8 @@ mod thresholds;
 mod versions;
 
 pub(crate) use combined::Combined;
-pub use oracle::{Chosen, Compared, Oracle, Summary};
+pub(crate) use footprint::Footprint;
+pub use oracle::{Chosen, Compared, Effort, Oracle, Summary, averages};
 pub(crate) use path::TunersPath;
 pub(crate) use single::Single;
 pub(crate) use thresholds::Thresholds;
@@ -47,7 +50,7 @@ mend; and where all workers have a core there is none left for helpers.",
 const OTHER_MACHINE: Caveat = Caveat {
     unless: Need::Nothing,
     words: "The publication's transactions were those of TinySTM in C, with encounter-time locking and suicide, on processors of 2007 to 2010; the applications \
-here are other programs with the same inputs' shapes.",
+here are other programs with the same inputs' shapes. Its cross-checks with commit-time locking and with TL2, which it does not show, are not repeated.",
 };
 
 const ONE_NODE: Caveat = Caveat {

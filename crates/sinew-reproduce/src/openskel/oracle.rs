@@ -13,16 +13,34 @@ use super::search::{ACCEPTED, AGAIN, BASELINE, ORACLE, PATTERNS, SEARCH, SINGLES
 use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Block, Experiment};
 use crate::failure::Failure;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
 use crate::results::Results;
 use crate::setting::Setting;
-use crate::statistics::{median, spread};
+use crate::statistics::{mean, median, spread};
 
 /// Rows of the table of the best.
 const BEST: usize = 10;
 
-/// Rounds of the second measurement, at least.
-const AGAIN_ROUNDS: usize = 10;
+/// How thorough a search is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Whether fewer choices are tried: [few numbers](Effort::QUICK) of threads, retries and words.
+    pub is_coarse: bool,
+    /// How often each choice is run.
+    pub runs: usize,
+    /// How often what is compared is run again.
+    pub again: usize,
+}
+
+impl Effort {
+    /// Shows that everything works.
+    pub const QUICK: Self = Self { is_coarse: true, runs: 1, again: 3 };
+
+    /// All choices, with so many runs each.
+    pub fn full(runs: usize) -> Self {
+        Self { is_coarse: false, runs, again: runs.max(10) }
+    }
+}
 
 /// A search for the best fixed settings of one application's worklist, and the tuner beside them, as an experiment.
 ///
@@ -34,7 +52,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// A search on `cores` cores. Every choice is run `runs` times; `is_coarse` for fewer choices.
+    /// A search on `cores` cores.
     ///
     /// # Errors
     ///
@@ -44,9 +62,9 @@ impl Oracle {
         size: &str,
         path: Option<PathBuf>,
         cores: usize,
-        runs: usize,
-        is_coarse: bool,
+        effort: Effort,
     ) -> Result<Self, Failure> {
+        let Effort { is_coarse, runs, again } = effort;
         if !app.has_worklist() {
             let all = sinew_apps::all().iter().filter(|app| app.has_worklist());
             let names: Vec<&str> = all.map(|app| app.name).collect();
@@ -69,7 +87,7 @@ impl Oracle {
             path,
             space: if is_coarse { coarse(space) } else { space },
             runs,
-            again: runs.max(AGAIN_ROUNDS),
+            again,
         };
         Ok(Self { about, search })
     }
@@ -131,6 +149,41 @@ pub struct Chosen {
     pub runs: usize,
 }
 
+impl Summary {
+    /// The time of `what`, divided by the oracle's.
+    pub fn of_oracle(&self, what: &str) -> Option<f64> {
+        self.again.iter().find(|row| row.what == what)?.of_oracle
+    }
+
+    /// The lowest ratio of those that use a single optimisation.
+    pub fn best_single(&self) -> Option<f64> {
+        let singles = SINGLES.iter().filter_map(|(name, _)| self.of_oracle(name));
+        singles.min_by(f64::total_cmp)
+    }
+}
+
+/// What several applications come to, beside their oracles: a row each, and the means.
+pub fn averages(summaries: &[Summary]) -> Table {
+    let titles = ["application", TUNED, ACCEPTED, "best single", BASELINE];
+    let mut table = Table::new("averages", "Time of the oracle's, measured again in turn", &titles);
+    let values = |summary: &Summary| {
+        let [tuned, accepted, baseline] = [TUNED, ACCEPTED, BASELINE].map(|what| summary.of_oracle(what));
+        [tuned, accepted, summary.best_single(), baseline]
+    };
+    let rows: Vec<_> = summaries.iter().map(values).collect();
+    let mean_of = |at: usize| {
+        let known: Vec<f64> = rows.iter().filter_map(|row| row[at]).collect();
+        mean(&known)
+    };
+    let means = std::array::from_fn(mean_of);
+    let names = summaries.iter().map(|summary| summary.application);
+    for (name, values) in names.zip(rows.iter().copied()).chain([("mean", means)]) {
+        let values = values.into_iter().map(Cell::from);
+        table.row([Cell::from(name)].into_iter().chain(values).collect());
+    }
+    table
+}
+
 /// Something that was measured again, beside the oracle.
 #[derive(Debug, Serialize)]
 pub struct Compared {
@@ -148,6 +201,10 @@ pub struct Compared {
     pub over_baseline_percent: Option<f64>,
     /// Attempts given up, as a part of all.
     pub abort_ratio: Option<f64>,
+    /// The part of the run until the tuner had settled, in per cent.
+    pub settling_percent: Option<f64>,
+    /// The tuner's part of the processor time, in per cent.
+    pub tuning_percent: Option<f64>,
 }
 
 struct Ranked {
@@ -203,6 +260,8 @@ pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Opti
         of_oracle_spread: spread(&of_oracle),
         over_baseline_percent: baseline.map(|ratio| (ratio - 1.0) * 100.0),
         abort_ratio: results.median(&which(what), "abort_ratio"),
+        settling_percent: results.median(&which(what), "settling_share").map(|share| share * 100.0),
+        tuning_percent: results.median(&which(what), "tuning_share").map(|share| share * 100.0),
     })
 }
 
@@ -252,8 +311,17 @@ fn best(results: &Results, app: &str) -> Table {
 }
 
 fn again(results: &Results, app: &str) -> Table {
-    let titles =
-        ["what", "settings", "seconds", "of the oracle", "±", "over the baseline, %", "aborts / attempts"];
+    let titles = [
+        "what",
+        "settings",
+        "seconds",
+        "of the oracle",
+        "±",
+        "over the baseline, %",
+        "aborts / attempts",
+        "settled after, % of the run",
+        "tuner, % of processor time",
+    ];
     let mut table = Table::new("again", "Measured again, in turn", &titles);
     for row in roles().filter_map(|what| compared(results, app, what)) {
         table.row(vec![
@@ -264,6 +332,8 @@ fn again(results: &Results, app: &str) -> Table {
             row.of_oracle_spread.into(),
             row.over_baseline_percent.into(),
             row.abort_ratio.into(),
+            row.settling_percent.into(),
+            row.tuning_percent.into(),
         ]);
     }
     table
@@ -298,7 +368,7 @@ mod tests {
     use crate::setting::Scale;
 
     fn oracle() -> Oracle {
-        Oracle::new(sinew_apps::find("kmeans").unwrap(), "tiny", None, 2, 1, true).unwrap()
+        Oracle::new(sinew_apps::find("kmeans").unwrap(), "tiny", None, 2, Effort::QUICK).unwrap()
     }
 
     fn results() -> Results {
@@ -334,11 +404,22 @@ mod tests {
         );
     }
 
+    /// Would miss: a mean over something else than the applications, and a gap that counts as a value.
+    #[test]
+    fn applications_are_averaged() {
+        let summary = oracle().summary(&results());
+        assert_eq!(summary.best_single(), None);
+        let table = averages(&[oracle().summary(&results()), summary]);
+        let text = table.markdown();
+        let last = text.lines().rfind(|line| line.contains("mean")).unwrap();
+        assert!(last.contains("1.05") && text.matches("kmeans").count() == 2, "{text}");
+    }
+
     /// Would miss: an application that has nothing to tune, found out in the middle.
     #[test]
     fn an_application_without_a_worklist_is_refused() {
         let fib = sinew_apps::find("fib").unwrap();
-        let message = Oracle::new(fib, "tiny", None, 2, 1, true).unwrap_err().to_string();
+        let message = Oracle::new(fib, "tiny", None, 2, Effort::QUICK).unwrap_err().to_string();
         assert!(message.contains("fib has no worklist") && message.contains("kmeans"), "{message}");
     }
 }

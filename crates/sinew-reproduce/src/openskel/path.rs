@@ -3,7 +3,6 @@
 //! Also what tuning costs: the part of the run until it has settled, and its processor time. Paths are those of the first round.
 
 use sinew::worklist::{Knobs, Path};
-use sinew_apps::Recorded;
 use sinew_policy::tune::{Row, State};
 
 use super::applications::{Application, blocks, names};
@@ -84,20 +83,11 @@ fn cases(Application { name, size }: Application, cores: usize) -> Result<Vec<Ca
     let way = Way::Tuned { knobs: Knobs::default(), cores };
     Ok(vec![Case::new(labels(name), move || {
         let (metrics, recorded) = bench.run_recorded(&way)?;
-        Ok([metrics, cost(&recorded, cores), recorded.path.as_ref().map(rows).unwrap_or_default()].concat())
+        let settling = recorded.path.as_ref().and_then(Path::settling);
+        let epochs = settling.map(|settling| ("settled_after_epochs", settling.epochs as f64));
+        let rows = recorded.path.as_ref().map(rows).unwrap_or_default();
+        Ok([metrics, epochs.into_iter().collect(), rows].concat())
     })])
-}
-
-/// What tuning took of the time of all lists.
-fn cost(recorded: &Recorded, cores: usize) -> Metrics {
-    let all_s = recorded.elapsed.as_secs_f64();
-    let settling = recorded.path.as_ref().and_then(Path::settling);
-    let settled = settling.into_iter().flat_map(|settling| {
-        let settling_s = settling.counts.elapsed_ns as f64 / 1e9;
-        [("settled_after_epochs", settling.epochs as f64), ("settling_share", settling_s / all_s)]
-    });
-    let spent = ("tuning_share", recorded.tuning.as_secs_f64() / all_s / cores as f64);
-    settled.chain([spent]).collect()
 }
 
 /// The rows of a path as metrics: all until it has settled, and then so many that some tens are left.
@@ -220,20 +210,5 @@ mod tests {
         }
         assert!(rows(&path(2_000)).len() <= COLUMNS.len() * (2 * ROWS));
         assert!(first_path(&results, "yada").is_empty());
-    }
-
-    /// Would miss: a share of something else than the run, or of one core's time.
-    #[test]
-    fn what_tuning_took_is_a_part_of_the_run() {
-        let mut recorded = Recorded::default();
-        recorded.elapsed = std::time::Duration::from_micros(80);
-        recorded.tuning = std::time::Duration::from_micros(8);
-        recorded.path = Some(path(40));
-        let epochs = path(40).settling().unwrap().epochs as f64;
-        let shares =
-            [("settled_after_epochs", epochs), ("settling_share", epochs / 80.0), ("tuning_share", 0.05)];
-        for ((name, value), (wanted, share)) in cost(&recorded, 2).into_iter().zip(shares) {
-            assert!(name == wanted && (value - share).abs() < 1e-12, "{name}: {value}");
-        }
     }
 }

@@ -113,6 +113,10 @@ pub const THRESHOLDS_WORDS: &str = "The publication, on UMA16: (0.1, 0.1) is the
 pub const PATH_WORDS: &str = "The publication, on UMA16: tuning yada took less than 2 % of its time, and so for all but labyrinth, which has few and long transactions; yada's \
 lifespan ended at 1000 words, labyrinth's retries fell from 32 to 4, and intruder's rose at the end of the run, where nearly everything aborts.";
 
+/// Section 7.1.1, of Figure 7.1.
+pub const FOOTPRINT_WORDS: &str = "The publication, of four applications with four threads: each thread ends up traversing most of the pages, where others do so as well; so no \
+placement of pages once and for all suits them.";
+
 #[cfg(test)]
 mod tests {
     use super::*;

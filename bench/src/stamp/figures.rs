@@ -1,0 +1,192 @@
+//! Medians, ratios within rounds, and bars.
+
+use super::inputs::Input;
+use super::rounds::{Rounds, Sample, Series, Version};
+use crate::statistics::Summary;
+use serde::Serialize;
+
+/// At most so much of the time by hand; of the processor time for tuning; of the run until it has settled.
+const LIST: f64 = 1.03;
+const TUNING: f64 = 0.01;
+const SETTLING: f64 = 0.02;
+
+/// One application.
+#[derive(Debug, Serialize)]
+pub(super) struct Entry {
+    pub(super) app: &'static str,
+    pub(super) what: String,
+    pub(super) rows: Vec<Row>,
+    pub(super) bars: Vec<Bar>,
+    pub(super) wrong: Vec<String>,
+}
+
+/// One version on so many threads.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) version: Version,
+    pub(super) threads: usize,
+    pub(super) wall: Option<Summary>,
+    pub(super) processor_s: Option<f64>,
+    pub(super) of_serial: Option<Summary>,
+    /// Of the time of transactions by hand with as many threads.
+    pub(super) of_by_hand: Option<Summary>,
+    pub(super) abort_ratio: Option<f64>,
+    pub(super) settling_share: Option<f64>,
+    pub(super) tuning_share: Option<f64>,
+    samples: Vec<Sample>,
+}
+
+/// What was demanded, and what was measured.
+#[derive(Debug, Serialize)]
+pub(super) struct Bar {
+    pub(super) what: String,
+    pub(super) measured: f64,
+    pub(super) limit: f64,
+    pub(super) passed: bool,
+}
+
+/// A version's ratio to transactions by hand, averaged over the applications.
+#[derive(Debug, PartialEq)]
+pub(super) struct Average {
+    pub(super) version: Version,
+    pub(super) threads: usize,
+    pub(super) of_by_hand: f64,
+}
+
+impl Entry {
+    pub(super) fn of(input: &Input, rounds: &Rounds) -> Self {
+        let find = |version, threads| {
+            rounds.series.iter().find(|series| series.version == version && series.threads == threads)
+        };
+        let row = |series: &Series| {
+            Row::of(series, find(Version::Serial, 1), find(Version::ByHand, series.threads))
+        };
+        let rows: Vec<Row> = rounds.series.iter().map(row).collect();
+        let bars = bars(input, &rows);
+        Self { app: input.app, what: rounds.what.clone(), rows, bars, wrong: rounds.wrong.clone() }
+    }
+}
+
+impl Row {
+    fn of(series: &Series, serial: Option<&Series>, by_hand: Option<&Series>) -> Self {
+        let Series { version, threads, samples } = series;
+        let median = |value: fn(&Sample) -> Option<f64>| {
+            Summary::of(samples.iter().filter_map(value)).map(|summary| summary.median)
+        };
+        Self {
+            version: *version,
+            threads: *threads,
+            wall: Summary::of(samples.iter().map(|sample| sample.wall_s)),
+            processor_s: median(|sample| sample.processor_s),
+            of_serial: serial.and_then(|serial| ratio(series, serial)),
+            of_by_hand: by_hand.filter(|_| *version != Version::Serial).and_then(|hand| ratio(series, hand)),
+            abort_ratio: median(|sample| Some(sample.abort_ratio)),
+            settling_share: median(|sample| sample.settling_share),
+            tuning_share: median(|sample| sample.tuning_share),
+            samples: samples.clone(),
+        }
+    }
+}
+
+/// Round by round: what both suffered in the same round cancels out.
+fn ratio(of: &Series, by: &Series) -> Option<Summary> {
+    Summary::of(of.samples.iter().zip(&by.samples).map(|(of, by)| of.wall_s / by.wall_s))
+}
+
+fn bars(input: &Input, rows: &[Row]) -> Vec<Bar> {
+    rows.iter().flat_map(|row| bars_of(input, row, noise(rows, row.threads))).collect()
+}
+
+/// How far two runs of the same thing are apart.
+fn noise(rows: &[Row], threads: usize) -> f64 {
+    let again = rows.iter().find(|row| row.version == Version::Again && row.threads == threads);
+    again.and_then(|row| row.of_by_hand).map_or(0.0, |ratio| (ratio.median - 1.0).abs())
+}
+
+fn bars_of(input: &Input, row: &Row, noise: f64) -> Vec<Bar> {
+    let at = |what: &str| format!("{what}, {} threads", row.threads);
+    let bar = |what: &str, measured: Option<f64>, limit: f64| {
+        measured.map(|measured| Bar { what: at(what), measured, limit, passed: measured <= limit })
+    };
+    let of_by_hand = row.of_by_hand.map(|ratio| ratio.median);
+    let (list, suite) = match row.version {
+        Version::Worklist => {
+            let suite_s = input.suite_s.and_then(|suite_s| suite_s.get(row.threads.checked_sub(1)?).copied());
+            let seconds = row.wall.map(|wall| wall.median);
+            let beside =
+                suite_s.and_then(|limit| bar("seconds, beside the suite's once measured", seconds, limit));
+            (bar("worklist beside by hand, or the noise", of_by_hand, LIST.max(1.0 + noise)), beside)
+        }
+        _ => (None, None),
+    };
+    // Few long units: an epoch is a good part of the run.
+    let settling = row.settling_share.filter(|_| input.app != "labyrinth");
+    let settling = bar("part of the run until tuning has settled", settling, SETTLING);
+    let tuning = bar("tuner's part of the processor time", row.tuning_share, TUNING);
+    [list, suite, settling, tuning].into_iter().flatten().collect()
+}
+
+/// Means of the medians.
+pub(super) fn averages(entries: &[Entry]) -> Vec<Average> {
+    let mut averages = Vec::new();
+    for row in entries.iter().flat_map(|entry| &entry.rows).filter(|row| row.version != Version::Serial) {
+        let Row { version, threads, .. } = *row;
+        if averages.iter().any(|known: &Average| (known.version, known.threads) == (version, threads)) {
+            continue;
+        }
+        let same = |row: &&Row| (row.version, row.threads) == (version, threads);
+        let ratios = entries.iter().flat_map(|entry| &entry.rows).filter(same);
+        let ratios: Vec<f64> = ratios.filter_map(|row| row.of_by_hand).map(|ratio| ratio.median).collect();
+        let of_by_hand = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
+        averages.push(Average { version, threads, of_by_hand });
+    }
+    averages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(version: Version, threads: usize, walls: [f64; 2]) -> Series {
+        let sample = |wall_s| Sample {
+            wall_s,
+            processor_s: None,
+            abort_ratio: 0.0,
+            settling_share: (version == Version::Tuned).then_some(0.05),
+            tuning_share: (version == Version::Tuned).then_some(0.001),
+        };
+        Series { version, threads, samples: walls.map(sample).into() }
+    }
+
+    fn entry() -> Entry {
+        let input = Input { app: "yada", size: "tiny", suite_s: None };
+        let series = vec![
+            series(Version::Serial, 1, [1.0, 10.0]),
+            series(Version::ByHand, 2, [2.0, 20.0]),
+            series(Version::Again, 2, [2.1, 21.0]),
+            series(Version::Worklist, 2, [2.08, 20.8]),
+            series(Version::Tuned, 2, [4.0, 40.0]),
+        ];
+        Entry::of(&input, &Rounds { what: "tiny".to_owned(), series, wrong: Vec::new() })
+    }
+
+    /// Would miss: ratios of medians, which a machine that slows down spoils, and a bar that is lower than the noise.
+    #[test]
+    fn ratios_are_taken_within_rounds_and_noise_counts() {
+        let entry = entry();
+        let list = &entry.rows[3];
+        assert!((list.of_serial.unwrap().median - 2.08).abs() < 1e-9);
+        assert!((list.of_by_hand.unwrap().median - 1.04).abs() < 1e-9);
+        assert!(entry.bars[0].passed && (entry.bars[0].limit - 1.05).abs() < 1e-9, "{:?}", entry.bars);
+        let late: Vec<bool> = entry.bars[1..].iter().map(|bar| bar.passed).collect();
+        assert_eq!(late, [false, true], "{:?}", entry.bars);
+    }
+
+    /// Would miss: an average over rows that are not the same.
+    #[test]
+    fn averages_are_those_of_the_same_version() {
+        let averages = averages(&[entry(), entry()]);
+        assert_eq!(averages.len(), 4);
+        assert!((averages[3].of_by_hand - 2.0).abs() < 1e-9);
+    }
+}

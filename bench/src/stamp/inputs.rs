@@ -1,0 +1,75 @@
+//! Which applications are run, and how large.
+
+use clap::ValueEnum;
+use std::fmt;
+
+/// The applications that have versions with transactions.
+pub(super) const NAMES: [&str; 6] = ["bank", "intruder", "kmeans", "labyrinth", "vacation", "yada"];
+
+/// How large they are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Size {
+    Tiny,
+    Default,
+    Stamp,
+}
+
+impl Size {
+    pub(super) fn rounds(self) -> usize {
+        [1, 7, 3][self as usize]
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(["tiny", "default", "stamp"][*self as usize])
+    }
+}
+
+/// An application with its input.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Input {
+    pub(super) app: &'static str,
+    /// As the application takes it.
+    pub(super) size: &'static str,
+    /// Seconds of the suite's own program on one and two threads, with TinySTM in C, as they were once measured on a machine of two such cores. Only to
+    /// have an idea: it was another run, on another day.
+    pub(super) suite_s: Option<[f64; 2]>,
+}
+
+/// An application, its sizes in the order of [`Size`], and the suite's seconds at the last of them.
+type Row = (&'static str, [&'static str; 3], Option<[f64; 2]>);
+
+const INPUTS: [Row; 7] = [
+    ("bank", ["tiny", "4_000_000x1024", "16_000_000x1024"], None),
+    ("intruder", ["tiny", "a10-l128-n40000-s1", "a10-l128-n262144-s1"], Some([32.5, 16.1])),
+    ("kmeans", ["tiny", "n65536-d32-c16-m15-t0.0001", "n65536-d32-c16-m15-t0.00001"], None),
+    ("kmeans", ["tiny", "n65536-d32-c16-m40-t0.0001", "n65536-d32-c16-m40-t0.00001"], None),
+    ("labyrinth", ["tiny", "x256-y256-z5-n256", "x512-y512-z7-n512"], Some([17.3, 9.3])),
+    ("vacation", ["tiny", "n4-q60-u90-r131072-t524288", "n4-q60-u90-r1048576-t4194304"], Some([34.3, 18.8])),
+    ("yada", ["tiny", "200_000x20", "1_000_000x15"], None),
+];
+
+/// All of them.
+pub(super) fn all(size: Size) -> impl Iterator<Item = Input> {
+    INPUTS.into_iter().map(move |(app, sizes, suite_s)| Input {
+        app,
+        size: sizes[size as usize],
+        suite_s: suite_s.filter(|_| size == Size::Stamp),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: an application that cannot be asked for by its name.
+    #[test]
+    fn every_application_with_a_worklist_is_there() {
+        let listed = sinew_apps::all().iter().filter(|app| app.has_worklist()).map(|app| app.name);
+        let mut listed: Vec<&str> = listed.collect();
+        listed.sort_unstable();
+        assert_eq!(listed, NAMES);
+        assert!(NAMES.iter().all(|name| INPUTS.iter().any(|(app, ..)| app == name)));
+    }
+}

@@ -1,0 +1,106 @@
+//! The applications with transactions: serially, by hand, as worklists, and tuned, interleaved: `bench stamp`.
+//!
+//! Each application is prepared once for each of its versions. A round runs all of them one after the other, in an order of its own, and ratios are taken
+//! within rounds. Transactions by hand are run twice in each round: how far two runs of the same thing are apart is the noise.
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | [`options`] | the command line |
+//! | [`inputs`] | which applications, and how large |
+//! | [`rounds`] | versions, and running them in turn |
+//! | [`figures`] | medians, ratios and bars |
+//! | [`output`] | the table |
+
+mod figures;
+mod inputs;
+mod options;
+mod output;
+mod rounds;
+
+pub(crate) use options::Options;
+
+use crate::machine::Machine;
+use figures::{Entry, averages};
+use rounds::Rounds;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+/// Everything that one run found out.
+#[derive(Debug, Serialize)]
+struct Report {
+    machine: Machine,
+    size: String,
+    applications: Vec<Entry>,
+}
+
+/// Everything that `bench stamp` does; an error comes with the exit status it deserves.
+///
+/// # Errors
+///
+/// Status 2: a report that cannot be written, or a pool that cannot be built. Status 1: a wrong answer.
+pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
+    // Opened first: a report that cannot be written must not be found out after the work.
+    let file = options.json.as_ref().map(|path| {
+        File::create(path).map_err(|error| (format!("cannot write {}: {error}", path.display()), 2))
+    });
+    let file = file.transpose()?;
+    let machine = Machine::here();
+    machine.print();
+    let mut report = Report { machine, size: options.size().to_string(), applications: Vec::new() };
+    let mut wrong = Vec::new();
+    for input in inputs::all(options.size()).filter(|input| options.runs(input)) {
+        let rounds = Rounds::run(&input, &options.threads(), options.rounds()).map_err(|why| (why, 2))?;
+        wrong.extend(rounds.wrong.iter().cloned());
+        let entry = Entry::of(&input, &rounds);
+        output::print(&entry);
+        report.applications.push(entry);
+    }
+    output::print_averages(&averages(&report.applications));
+    if let Some(file) = file {
+        write(&report, file).map_err(|error| (format!("cannot write the report: {error}"), 1))?;
+    }
+    if wrong.is_empty() { Ok(()) } else { Err((wrong.join("\n"), 1)) }
+}
+
+fn write(report: &Report, file: File) -> std::io::Result<()> {
+    let mut file = BufWriter::new(file);
+    serde_json::to_writer_pretty(&mut file, report)?;
+    file.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, FromArgMatches};
+
+    fn parse(words: &[&str]) -> Options {
+        let command = Options::augment_args(clap::Command::new("stamp"));
+        let words = std::iter::once("stamp").chain(words.iter().copied());
+        Options::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap()
+    }
+
+    /// Would miss: an application or version that cannot be run, and a figure that is missing.
+    #[test]
+    fn every_application_is_run_in_every_version() {
+        let report = tempfile::NamedTempFile::new().unwrap();
+        let path = report.path().to_str().unwrap();
+        run(&parse(&["--size", "tiny", "--rounds", "1", "--json", path])).unwrap();
+        let json: serde_json::Value = serde_json::from_reader(report.reopen().unwrap()).unwrap();
+        let applications = json["applications"].as_array().unwrap();
+        assert_eq!(applications.len(), 7);
+        for application in applications {
+            let rows = application["rows"].as_array().unwrap();
+            assert_eq!(rows.len(), 1 + 2 * 4, "{application}");
+            assert!(rows.iter().all(|row| row["wall"]["median"].as_f64().unwrap() > 0.0), "{application}");
+        }
+    }
+
+    /// Would miss: names that choose nothing, or everything.
+    #[test]
+    fn names_choose_applications() {
+        let options = parse(&["kmeans", "yada", "--size", "tiny"]);
+        let chosen = inputs::all(options.size()).filter(|input| options.runs(input)).count();
+        assert_eq!(chosen, 3);
+    }
+}

@@ -1,0 +1,50 @@
+//! The command line of `bench stamp`.
+
+use super::inputs::{Input, NAMES, Size};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use std::num::NonZero;
+use std::path::PathBuf;
+
+/// The applications with transactions: serially, by hand, as worklists with stealing, and tuned, interleaved in one run.
+///
+/// A table for each application: medians of the rounds, processor time, the time divided by the serial one and by that of transactions by hand
+/// with as many threads, round by round; "by hand again" shows the noise. Bars are printed as PASS or MISS, for information; the exit status is 1
+/// only after a wrong answer.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Applications to run (default: all).
+    #[arg(value_name = "APPLICATION", value_parser = PossibleValuesParser::new(NAMES))]
+    names: Vec<String>,
+    /// How large: tiny shows that it works, default takes some ten minutes for all, stamp are the suite's sizes for real machines.
+    #[arg(long, value_enum, default_value = "default")]
+    size: Size,
+    /// Threads of the pools, separated by commas.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<NonZero<u16>>,
+    /// Rounds; every version runs once in each (default: 7; 1 for tiny, 3 for stamp).
+    #[arg(long, value_name = "N")]
+    rounds: Option<NonZero<u16>>,
+    /// Write everything, with every single time, to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+}
+
+impl Options {
+    pub(super) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Whether an application is to be run: its name was given, or no name was.
+    pub(super) fn runs(&self, input: &Input) -> bool {
+        self.names.is_empty() || self.names.iter().any(|name| name == input.app)
+    }
+
+    pub(super) fn threads(&self) -> Vec<usize> {
+        self.threads.iter().map(|threads| usize::from(threads.get())).collect()
+    }
+
+    pub(super) fn rounds(&self) -> usize {
+        self.rounds.map_or(self.size.rounds(), |rounds| usize::from(rounds.get()))
+    }
+}

@@ -1,0 +1,206 @@
+//! Figure 7.1: which pages the workers touch, over time.
+//!
+//! Each worker samples its transactions; see [`Touch`]. Pages are numbered by their addresses, without those that no sample shows, so that what lies far apart in
+//! the address space lies side by side here.
+
+use std::collections::BTreeSet;
+
+use sinew::worklist::Touch;
+use sinew_policy::worklist::Settings;
+
+use super::applications::{Application, blocks, names};
+use super::bench::{Bench, Way};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
+use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
+use crate::failure::Failure;
+use crate::paper::openskel::FOOTPRINT_WORDS;
+use crate::report::{Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Footprint;
+
+static ABOUT: About = About {
+    name: "openskel-footprint",
+    title: "pages that the transactions of each worker touch, over time",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figure 7.1",
+    caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
+};
+
+/// Attempts of a worker for a sample: no divisor of what programs do in rounds.
+const EVERY: u64 = 7;
+
+/// Samples of a run that are kept, as evenly as they come.
+const KEPT: usize = 2_000;
+
+/// Parts of the run and of the pages, for the plot and for the table.
+const MOMENTS: usize = 80;
+const REGIONS: usize = 32;
+
+/// The names of a sample's values among the metrics of a run, each as often as there are samples.
+const COLUMNS: [&str; 3] = ["worker", "at_s", "page"];
+
+/// A sample: worker, seconds, and the number of the page.
+type Sampled = [f64; 3];
+
+fn labels(app: &str) -> Labels {
+    vec![("application", app.to_owned())]
+}
+
+impl Experiment for Footprint {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    /// The figure shows one run of each.
+    fn usual_repeat(&self, _: Scale) -> usize {
+        1
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let workers = setting.most_workers();
+        Ok(blocks(setting.scale, move |application| cases(application, workers)))
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let (applications, workers) = (names(setting.scale), setting.most_workers());
+        let plots = applications.iter().map(|app| plot(app, &first_run(results, app), workers));
+        let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
+        let parts = [Part::Table(table(results, &applications, workers)), Part::words(FOOTPRINT_WORDS)];
+        parts.into_iter().chain(plots).collect()
+    }
+}
+
+fn cases(Application { name, size }: Application, workers: usize) -> Result<Vec<Case>, Failure> {
+    let bench = Bench::listed(name, size, None)?;
+    let way = Way::settings(Settings::baseline(workers).stealing(true), workers);
+    Ok(vec![Case::new(labels(name), move || {
+        let (metrics, recorded) = bench.run_sampled(&way, EVERY)?;
+        Ok([metrics, samples(&recorded.touches)].concat())
+    })])
+}
+
+/// The number of pages and of samples, and those samples that are kept.
+fn samples(touches: &[Touch]) -> Metrics {
+    let pages: BTreeSet<usize> = touches.iter().map(|touch| touch.page).collect();
+    let pages: Vec<usize> = pages.into_iter().collect();
+    let number = |page: usize| pages.partition_point(|&other| other < page) as f64;
+    let kept = touches.iter().step_by(touches.len().div_ceil(KEPT).max(1));
+    let values = kept.flat_map(|touch| {
+        let values = [touch.worker as f64, touch.at.as_secs_f64(), number(touch.page)];
+        COLUMNS.into_iter().zip(values)
+    });
+    [("pages", pages.len() as f64), ("samples", touches.len() as f64)].into_iter().chain(values).collect()
+}
+
+/// The samples of the first round, read back.
+fn first_run(results: &Results, app: &str) -> Vec<Sampled> {
+    let is_first = |sample: &&crate::results::Sample| sample.round == 0 && sample.labels == labels(app);
+    let Some(sample) = results.samples().iter().find(is_first) else { return Vec::new() };
+    let column = |name: &str| -> Vec<f64> {
+        sample.metrics.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value).collect()
+    };
+    let columns = COLUMNS.map(column);
+    (0..columns[0].len()).map(|at| std::array::from_fn(|of| columns[of][at])).collect()
+}
+
+fn table(results: &Results, applications: &[String], workers: usize) -> Table {
+    let titles = ["application", "samples", "pages seen", "of the regions, a worker, %", "all workers, %"];
+    let title = format!("How much of the pages each worker touches, in {REGIONS} regions of as many pages");
+    let mut table = Table::new("footprint", &title, &titles);
+    for app in applications {
+        let at = |metric| results.median(&[("application", app)], metric);
+        let spread = Spread::of(&first_run(results, app), at("pages").unwrap_or(0.0), workers);
+        table.row(vec![
+            app.as_str().into(),
+            at("samples").into(),
+            at("pages").into(),
+            spread.as_ref().map(|spread| spread.each * 100.0).into(),
+            spread.map(|spread| spread.all * 100.0).into(),
+        ]);
+    }
+    table
+}
+
+/// How samples spread over the pages, as parts of the regions.
+#[derive(Debug, PartialEq)]
+struct Spread {
+    /// That a worker touches, on average.
+    each: f64,
+    /// That all workers touch.
+    all: f64,
+}
+
+impl Spread {
+    fn of(samples: &[Sampled], pages: f64, workers: usize) -> Option<Self> {
+        let regions = REGIONS.min(pages as usize);
+        let mut touched = vec![vec![false; regions]; workers];
+        for &[worker, _, page] in samples {
+            *touched.get_mut(worker as usize)?.get_mut((page / pages * regions as f64) as usize)? = true;
+        }
+        let part = |count: usize| count as f64 / regions as f64;
+        let each = touched.iter().map(|touched| part(touched.iter().filter(|&&touched| touched).count()));
+        let each = each.sum::<f64>() / workers as f64;
+        let all = (0..regions).filter(|&region| touched.iter().all(|touched| touched[region])).count();
+        (regions > 0).then(|| Self { each, all: part(all) })
+    }
+}
+
+/// A dot for each worker at each moment: the page of one of its samples then.
+fn plot(app: &str, samples: &[Sampled], workers: usize) -> Plot {
+    let end_s = samples.iter().map(|[_, at_s, _]| *at_s).fold(0.0, f64::max);
+    let mut seen = vec![vec![None; MOMENTS]; workers];
+    for &[worker, at_s, page] in samples {
+        let moment = ((at_s / end_s * MOMENTS as f64) as usize).min(MOMENTS - 1);
+        if let Some(worker) = seen.get_mut(worker as usize) {
+            worker[moment] = Some(page);
+        }
+    }
+    let moments = (0..MOMENTS).map(|moment| format!("{:.3}", end_s * moment as f64 / MOMENTS as f64));
+    let plot = Plot::new(&format!("footprint-{app}"), format!("{app}: pages that were touched"), Form::Dots)
+        .axes("seconds", "page")
+        .over(if samples.is_empty() { Vec::new() } else { moments.collect() });
+    let series = seen.into_iter().enumerate().filter(|_| !samples.is_empty());
+    series.fold(plot, |plot, (worker, pages)| plot.with(Series::new(format!("worker {worker}"), pages)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Two workers, of which the first touches all of ten pages far apart, and the second the upper half.
+    fn metrics() -> Metrics {
+        let mut record = Vec::new();
+        for turn in 0..100_u64 {
+            let page = (turn as usize * 7) % 10;
+            record.push((0, turn, 1_000 * page));
+            record.push((1, turn, 1_000 * (5 + page / 2)));
+        }
+        let touches =
+            record.into_iter().map(|(worker, ms, page)| Touch::new(worker, Duration::from_millis(ms), page));
+        samples(&touches.collect::<Vec<_>>())
+    }
+
+    /// Would miss: samples of the wrong worker or page on their way through the results.
+    #[test]
+    fn what_each_worker_touches_is_told_apart() {
+        let results = Results::of([(labels("kmeans"), metrics())]);
+        let samples = first_run(&results, "kmeans");
+        assert_eq!(samples.len(), 200);
+        assert_eq!(Spread::of(&samples, 10.0, 2), Some(Spread { each: 0.75, all: 0.5 }));
+        assert_eq!(Spread::of(&[], 0.0, 2), None);
+    }
+
+    /// Would miss: a plot without its last moment, or one of nothing.
+    #[test]
+    fn a_dot_is_a_page_at_a_moment() {
+        let results = Results::of([(labels("kmeans"), metrics())]);
+        let drawn = plot("kmeans", &first_run(&results, "kmeans"), 2);
+        assert_eq!((drawn.categories.len(), drawn.series.len()), (MOMENTS, 2));
+        assert!(drawn.series[1].values.iter().all(|page| page.is_some_and(|page| page >= 5.0)));
+        assert!(plot("yada", &[], 2).is_empty());
+    }
+}
