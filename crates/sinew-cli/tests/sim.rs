@@ -54,6 +54,7 @@ fn bad_input_is_one_line_and_status_2() {
         (&["tree:8", "--stack", "heap"], "heap"),
         (&["worklist:units=9,odd=1"], "odd=1"),
         (&["worklist:variables=0"], "variables"),
+        (&["domains:many"], "many"),
         (&["programs", "--policy", "fair"], "fair"),
         (&["programs", "--machine", "package:64 core:32"], "2048"),
         (&["programs", "--mix", "/nowhere/at/all"], "/nowhere/at/all"),
@@ -108,6 +109,8 @@ fn worklists_and_programs_have_a_row_for_each_case() {
     );
     let fixed = sim(&["worklist:units=500", "--workers", "4", "--tune", "4 threads, stealing"]);
     assert!(String::from_utf8_lossy(&fixed.stdout).contains("4 threads, stealing"), "{fixed:?}");
+    let domains = sim(&["domains:200", "--machine", "package:2 core:2"]);
+    assert_eq!(lines(&domains.stdout).len(), 2 + 12, "{domains:?}");
     let programs = sim(&["programs", "--programs", "12", "--machines", "2", "--machine", "core:4"]);
     assert!(programs.status.success(), "{programs:?}");
     assert_eq!(lines(&programs.stdout).len(), 2 + 6);

@@ -37,6 +37,21 @@ pub enum Order {
     Single,
 }
 
+impl Order {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ring, Self::Distance, Self::Strict, Self::Single];
+
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Distance => "distance",
+            Self::Strict => "strict",
+            Self::Single => "single",
+        }
+    }
+}
+
 /// Into which domain a task is spawned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Homes {
@@ -47,6 +62,20 @@ pub enum Homes {
     Turns,
     /// All into the first.
     First,
+}
+
+impl Homes {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Blocks, Self::Turns, Self::First];
+
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks",
+            Self::Turns => "turns",
+            Self::First => "first",
+        }
+    }
 }
 
 /// What a run depends on.
