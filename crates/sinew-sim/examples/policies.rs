@@ -2,7 +2,7 @@
 
 use sinew_policy::victim::Victims;
 use sinew_sim::workload::{Series, Tree};
-use sinew_sim::{Costs, Duration, Setup, Simulation};
+use sinew_sim::{Costs, Duration, Setup, Simulation, Stack};
 
 /// Rules of every kind.
 const POLICIES: [&str; 11] = [
@@ -86,15 +86,21 @@ fn row(name: &str, machines: &[&str]) -> Result<Vec<f64>, Box<dyn std::error::Er
     let mut times = Vec::new();
     for machine in machines {
         let machine = sinew_sim::machine(machine)?;
-        for costs in [Costs::usual(), Costs { attempt: Duration::ns(1), ..Costs::ZERO }] {
+        for (costs, stack) in [(Costs::usual(), Stack::USUAL), (Costs::ZERO, Stack::Open)] {
             let mut sum = 0.0;
-            for seed in 0..20 {
+            for seed in 0..5 {
                 let leaf = Duration::Exponential(5_000_000);
                 let series = Series::new(Tree::new(8, leaf, seed), 20, Duration::ns(5_000));
                 let workers = machine.pus().len();
                 let costs = costs.clone();
-                let setup =
-                    Setup { machine: Some(machine.clone()), victims, costs, seed, ..Setup::new(workers) };
+                let setup = Setup {
+                    machine: Some(machine.clone()),
+                    victims,
+                    costs,
+                    stack,
+                    seed,
+                    ..Setup::new(workers)
+                };
                 sum += Simulation::new(setup, &series)?.run()?.time as f64;
             }
             times.push(sum);
