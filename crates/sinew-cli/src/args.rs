@@ -164,7 +164,8 @@ fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
     /// tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100, loop:10000,heavy;
-    /// graph:FILE, what `sinew run --record` wrote; worklist:units=10000,reads=10,writes=2; programs, which share machines; or sampling: what
+    /// graph:FILE, what `sinew run --record` wrote; worklist:units=10000,reads=10,writes=2; domains:3600, tasks with homes;
+    /// programs, which share machines; or sampling: what
     /// sampling victims does from 2 to 1024 workers, in the model of "Manycore Work Stealing"
     pub(crate) program: Option<String>,
     /// Numbers of workers, with commas [default: as many as the machine has PUs, or 2]

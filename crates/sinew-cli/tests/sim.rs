@@ -51,12 +51,102 @@ fn bad_input_is_one_line_and_status_2() {
         (&["tree:8", "--wait", "sleep"], "sleep"),
         (&["tree:8", "--free", "--spin"], "for ever"),
         (&["sampling", "--workers", "9999999"], "9999999"),
+        (&["tree:8", "--stack", "heap"], "heap"),
+        (&["worklist:units=9,odd=1"], "odd=1"),
+        (&["worklist:variables=0"], "variables"),
+        (&["domains:many"], "many"),
+        (&["programs", "--policy", "fair"], "fair"),
+        (&["programs", "--machine", "package:64 core:32"], "2048"),
+        (&["programs", "--mix", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["graph:/nowhere/at/all"], "/nowhere/at/all"),
+        (&["tree:8", "--costs", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&[], "a program is needed"),
     ] {
         let out = sim(words);
         assert_eq!(out.status.code(), Some(2), "{words:?}");
         let errors = lines(&out.stderr);
         assert!(errors.len() == 1 && errors[0].contains(says), "{words:?}: {errors:?}");
     }
+}
+
+fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
+    let path = folder.path().join(name);
+    fs::write(&path, text).expect("a file");
+    path.to_str().expect("a name in UTF-8").to_owned()
+}
+
+/// Would miss: a file that is half read, and half of one that is taken for the whole.
+#[test]
+fn files_that_are_damaged_are_one_line_with_their_name_and_status_2() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cut = written(&folder, "cut.graph", "sinew graph 1\n0: 5(1|2)\n0: 5(1|");
+    let costs = written(&folder, "bad.costs", "sinew costs 1\nsteal -5\n");
+    let mix = written(&folder, "bad.mix", "kind a\nprogram b work 1\n");
+    let script = written(&folder, "bad.script", "sometimes a threads 1\n");
+    for (words, says) in [
+        (&[format!("graph:{cut}").as_str()][..], ["cut.graph", "cut off"]),
+        (&["tree:3", "--costs", &costs], ["bad.costs", "`-5`"]),
+        (&["programs", "--mix", &mix], ["bad.mix", "line 2"]),
+        (&["programs", "--script", &script], ["bad.script", "line 1"]),
+    ] {
+        let out = sim(words);
+        assert_eq!(out.status.code(), Some(2), "{words:?}");
+        let errors = lines(&out.stderr);
+        assert!(
+            errors.len() == 1 && says.iter().all(|word| errors[0].contains(word)),
+            "{words:?}: {errors:?}"
+        );
+    }
+}
+
+/// Would miss: a worklist or a cluster that does not run from the command line, or without a row for each case.
+#[test]
+fn worklists_and_programs_have_a_row_for_each_case() {
+    let lists = sim(&["worklist:units=500,writes=3", "--workers", "1,4", "--path"]);
+    assert!(lists.status.success(), "{lists:?}");
+    assert!(
+        lines(&lists.stdout).len() > 4 && String::from_utf8_lossy(&lists.stdout).contains("epoch,epochs,")
+    );
+    let fixed = sim(&["worklist:units=500", "--workers", "4", "--tune", "4 threads, stealing"]);
+    assert!(String::from_utf8_lossy(&fixed.stdout).contains("4 threads, stealing"), "{fixed:?}");
+    let domains = sim(&["domains:200", "--machine", "package:2 core:2"]);
+    assert_eq!(lines(&domains.stdout).len(), 2 + 12, "{domains:?}");
+    let programs = sim(&["programs", "--programs", "12", "--machines", "2", "--machine", "core:4"]);
+    assert!(programs.status.success(), "{programs:?}");
+    assert_eq!(lines(&programs.stdout).len(), 2 + 6);
+}
+
+/// Would miss: a recording that is not written, cannot be read, or has lost what was spawned.
+#[test]
+fn what_a_run_records_can_be_simulated_on_other_machines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, size) in [("nqueens", "10"), ("heat", "small"), ("multisort", "small")] {
+        let path = folder.path().join(name);
+        let path = path.to_str().expect("a name in UTF-8");
+        let words = ["run", name, "--size", size, "--threads", "2", "--record", path];
+        let run = Command::new(env!("CARGO_BIN_EXE_sinew")).args(words).output().expect("the command starts");
+        assert!(run.status.success(), "{run:?}");
+        let graph = format!("graph:{path}");
+        let out =
+            sim(&[&graph, "--workers", "1,2,16", "--costs", &written(&folder, "costs", "sinew costs 1\n")]);
+        assert!(out.status.success(), "{name}: {out:?}");
+        let speeds: Vec<f64> = lines(&out.stdout)[2..]
+            .iter()
+            .map(|row| row.split_whitespace().nth(3).and_then(|cell| cell.parse().ok()).expect("a speed-up"))
+            .collect();
+        assert!(speeds[0] <= 1.0 && speeds[1] > 1.0 && speeds[1] <= 2.0, "{name}: {speeds:?}");
+    }
+}
+
+/// Would miss: costs that are measured and cannot be used.
+#[test]
+fn measured_costs_can_be_read_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = written(&folder, "costs", "");
+    let out = sim(&["--calibrate", &path]);
+    assert!(out.status.success(), "{out:?}");
+    assert!(fs::read_to_string(&path).expect("costs").starts_with("sinew costs 1\nspawn "));
+    assert!(sim(&["tree:6", "--costs", &path]).status.success());
 }
 
 /// Would miss: a long run that is lost, or goes on, when its user has had enough.

@@ -16,11 +16,12 @@
 //!
 //! | room | what lives there |
 //! |---|---|
-//! | [`workload`] | programs: trees of tasks that unfold while they run |
-//! | `engine` | workers, their task stacks, steals and joins |
-//! | [`Setup`], [`Costs`] | what a run depends on |
+//! | [`workload`] | programs: trees of tasks that unfold while they run, or were recorded |
+//! | `engine` | workers, their task stacks, steals, joins and exposures |
+//! | [`Setup`], [`Costs`], [`machine`] | what a run depends on |
 //! | [`Report`], [`Violation`] | what it shows, and the checks that every run passes |
 //! | [`Loop`] | loops under every schedule |
+//! | [`domains`] | queues of tasks for parts of the machine |
 //! | [`programs`] | programs that come and go, and share machines |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | what sampling does, in the model of the paper that asked first |
@@ -30,15 +31,15 @@
 //! # Cost
 //!
 //! On one core of a present-day server, in processor time: 16 million events a second with 64 workers, 8 million with 1,024 (`cargo run --release -p sinew-sim --example
-//! rate -- 1024 20`); 65,536 workers on a tree of 2²⁰ leaves: 16 million events in 10 s, in 84 MB. Rules that keep a list of all others need a square of memory: about
-//! 34 GB for 65,536 workers under `sorted`, `nearest` and `distance`.
+//! rate -- 1024 20`); 65,536 workers on a tree of 2²⁰ leaves: 16 million events in 10 s, in 84 MB. Rules that look at all others (`most-loaded`, `sorted`) take time and memory
+//! in proportion to the square of the number of workers.
 //!
 //! # Not handled
 //!
-//! Private tasks and their exposure (every spawned task can be stolen), two-field stacks, transitive and descendants-only waiting, domains, worklists, several programs,
-//! recorded task graphs.
+//! Cache lines that several thieves claim at once are not waited for. Programs do not move from machine to machine.
 
 mod costs;
+pub mod domains;
 mod engine;
 pub mod figure;
 mod loops;

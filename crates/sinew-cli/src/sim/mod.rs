@@ -5,6 +5,7 @@
 //! | `runs` | a row for each number of workers under each victim policy; the figure on sampling |
 //! | `worklist` | transactional worklists |
 //! | `programs` | programs that share machines |
+//! | `domains` | queues for parts of the machine |
 //! | `calibrate` | what the scheduler's operations cost on the machine at hand |
 //! | `validate` | simulated and real runs side by side |
 //! | `setup` | what the arguments say about machine and costs |
@@ -13,6 +14,7 @@
 //! Ctrl-C ends the run that is under way, and what is known by then is printed and written.
 
 mod calibrate;
+mod domains;
 mod programs;
 mod runs;
 mod setup;
@@ -34,6 +36,7 @@ const SAMPLING: &str = "sampling";
 /// What is no program of tasks.
 const PROGRAMS: &str = "programs";
 const WORKLIST: &str = "worklist";
+const DOMAINS: &str = "domains";
 
 pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
     let watch = Watch::new()?;
@@ -42,7 +45,8 @@ pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
         _ if args.validate => validate::rows(args, &watch)?,
         Some(SAMPLING) => runs::figure(args, &watch)?,
         Some(PROGRAMS) => programs::rows(args, &watch)?,
-        Some(name) if is_worklist(name) => worklist::rows(name, args, &watch)?,
+        Some(name) if is(DOMAINS, name) => domains::rows(name, args, &watch)?,
+        Some(name) if is(WORKLIST, name) => worklist::rows(name, args, &watch)?,
         Some(name) => runs::rows(name, args, &watch)?,
         None => {
             return Err(Failure::Usage(
@@ -60,8 +64,9 @@ pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
     }
 }
 
-fn is_worklist(name: &str) -> bool {
-    name.split(':').next() == Some(WORKLIST)
+/// Whether a program is of this kind, with or without numbers behind.
+fn is(kind: &str, name: &str) -> bool {
+    name.split(':').next() == Some(kind)
 }
 
 /// Titles, and the rows below them; lines of text below all.

@@ -34,6 +34,8 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     };
     let mix = mix(args, &machine)?;
     let cluster = cluster(args, machine)?;
+    // Said before anything is run.
+    cluster.check(&mix).map_err(Failure::usage)?;
     let policies = if args.policy.is_empty() { Policy::ALL.to_vec() } else { args.policy.clone() };
     let mut rows = Rows::new(&TITLES);
     for (at, &policy) in policies.iter().enumerate() {

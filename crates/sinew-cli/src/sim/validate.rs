@@ -114,16 +114,8 @@ fn record(problem: &dyn Problem) -> Result<Recorded, Failure> {
     let pool = pool(2, true)?;
     // The first run finds cold caches and sleeping workers.
     problem.parallel(&pool);
-    let _ = pool.take_recording();
     problem.parallel(&pool);
-    let graph = pool.take_recording().ok_or_else(|| Failure::Wrong("nothing was recorded".into()))?;
-    Ok(Recorded::new(&inner(graph)))
-}
-
-/// Without what was done between building the pool and the call.
-fn inner(graph: sinew::profile::Graph) -> sinew::profile::Graph {
-    let calls = graph.calls().iter().filter_map(|call| sinew::profile::Call::new(0, call.tokens().to_vec()));
-    sinew::profile::Graph::new(calls.collect())
+    Ok(Recorded::new(&crate::run::measured(&pool)))
 }
 
 /// On one worker and on two, in turns.

@@ -21,13 +21,14 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
         true => vec![super::setup::machine(args)?.map_or(2, |machine| machine.pus().len())],
         false => args.workers.clone(),
     };
+    let lists: Vec<Worklist> = cores.iter().map(|&cores| list(args, cores)).collect();
+    // Said before anything is run.
+    lists.iter().try_for_each(|list| list.check(&mix).map_err(Failure::usage))?;
     let mut rows = Rows::new(&TITLES);
-    for (at, &cores) in cores.iter().enumerate() {
-        let list = Worklist { seed: args.seed, ..Worklist::new(cores, tuning(args, cores)) };
-        let list = if args.free { list.free() } else { list };
-        let goes_on = watch.run(at, args.workers.len().max(1), &format!("{cores} cores"));
+    for (at, list) in lists.iter().enumerate() {
+        let goes_on = watch.run(at, lists.len(), &format!("{} cores", list.cores));
         let report = list.run_while(&mix, goes_on).map_err(failed)?;
-        rows.rows.push(row(cores, &report));
+        rows.rows.push(row(list.cores, &report));
         if args.path {
             rows.remarks.push(report.path.to_string());
         }
@@ -36,6 +37,11 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
         }
     }
     Ok(rows)
+}
+
+fn list(args: &SimArgs, cores: usize) -> Worklist {
+    let list = Worklist { seed: args.seed, ..Worklist::new(cores, tuning(args, cores)) };
+    if args.free { list.free() } else { list }
 }
 
 /// As asked for; by the tuner otherwise.

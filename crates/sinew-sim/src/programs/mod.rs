@@ -155,11 +155,20 @@ impl Cluster {
         mix: &Mix,
         goes_on: impl FnMut(&Progress) -> bool,
     ) -> Result<ProgramsReport, RunError> {
-        self.check().and_then(|()| mix.check()).map_err(RunError::Setup)?;
+        self.check(mix).map_err(RunError::Setup)?;
         course::run(self, mix, goes_on).map_err(RunError::Violation)
     }
 
-    fn check(&self) -> Result<(), SetupError> {
+    /// Whether these programs can be run so.
+    ///
+    /// # Errors
+    ///
+    /// What is impossible about it.
+    pub fn check(&self, mix: &Mix) -> Result<(), SetupError> {
+        self.check_setup().and_then(|()| mix.check())
+    }
+
+    fn check_setup(&self) -> Result<(), SetupError> {
         let pus = self.machine.pus().len();
         let most = sinew_policy::share::MAX_CORES;
         if pus > most {

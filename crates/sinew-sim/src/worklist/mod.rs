@@ -163,11 +163,20 @@ impl Worklist {
         mix: &Mix,
         goes_on: impl FnMut(&Progress) -> bool,
     ) -> Result<WorklistReport, RunError> {
-        self.check().and_then(|()| mix.check()).map_err(RunError::Setup)?;
+        self.check(mix).map_err(RunError::Setup)?;
         course::Course::new(self, mix).run(goes_on).map_err(RunError::Violation)
     }
 
-    fn check(&self) -> Result<(), SetupError> {
+    /// Whether units of this kind can be run so.
+    ///
+    /// # Errors
+    ///
+    /// What is impossible about it.
+    pub fn check(&self, mix: &Mix) -> Result<(), SetupError> {
+        self.check_setup().and_then(|()| mix.check())
+    }
+
+    fn check_setup(&self) -> Result<(), SetupError> {
         let wrong = |why: String| Err(SetupError::new(why));
         if self.cores == 0 || self.cores > MOST_WORKERS {
             return wrong(format!("a worklist runs on 1 to {MOST_WORKERS} cores, not {}", self.cores));

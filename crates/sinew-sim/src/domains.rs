@@ -1,0 +1,441 @@
+//! Locality domains in virtual time: a queue of tasks for each, first in, first out.
+//!
+//! Worker 0 spawns all tasks, each into the domain where its data lie; a worker serves its own domain's queue first, then, where the scope is not strict, the others'. A task that is run far from its data
+//! takes longer.
+//! Source of the queues: M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues" (2009).
+//!
+//! # Invariants
+//!
+//! - D1: each task is run exactly once, and in a strict scope by a worker of its domain.
+//! - D2: at most as many tasks are pending as the bound says.
+//! - D3: longest task ≤ Tp, and T1/p ≤ Tp.
+//!
+//! All are checked at the end of every run.
+
+use std::collections::VecDeque;
+
+use sinew_topology::Machine;
+
+use crate::places::Places;
+use crate::queue::{Queue, Time};
+use crate::random::{Duration, mix};
+use crate::report::Violation;
+use crate::setup::{Setup, SetupError};
+use crate::workload::RunError;
+
+/// Whose queue a worker turns to when its own domain's is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The next one's, around the ring of domains.
+    #[default]
+    Ring,
+    /// The nearest one's.
+    Distance,
+    /// Nobody's.
+    Strict,
+    /// There is one queue for all: plain tasking.
+    Single,
+}
+
+impl Order {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ring, Self::Distance, Self::Strict, Self::Single];
+
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Distance => "distance",
+            Self::Strict => "strict",
+            Self::Single => "single",
+        }
+    }
+}
+
+/// Into which domain a task is spawned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Homes {
+    /// The first tasks into the first domain, and so on.
+    #[default]
+    Blocks,
+    /// One after the other.
+    Turns,
+    /// All into the first.
+    First,
+}
+
+impl Homes {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Blocks, Self::Turns, Self::First];
+
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks",
+            Self::Turns => "turns",
+            Self::First => "first",
+        }
+    }
+}
+
+/// What a run depends on.
+#[derive(Debug, Clone)]
+pub struct Domains {
+    /// How many workers, packed as near to each other as they can be.
+    pub workers: usize,
+    /// A domain is one of its packages.
+    pub machine: Machine,
+    /// Whose queues are served.
+    pub order: Order,
+    /// Where tasks belong.
+    pub homes: Homes,
+    /// How many tasks.
+    pub tasks: usize,
+    /// How long each takes near its data.
+    pub task: Duration,
+    /// How many times as long at distance 1, 2 and so on from its domain; the last one holds beyond. At least 1 each.
+    pub far: Vec<f64>,
+    /// To spawn one.
+    pub spawn: Duration,
+    /// To take one out of a queue.
+    pub take: Duration,
+    /// Tasks that may be pending before the spawner runs some itself.
+    pub most_pending: Option<usize>,
+    /// From which all chance comes.
+    pub seed: u64,
+}
+
+/// What a run has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DomainsReport {
+    /// How long it took.
+    pub time: Time,
+    /// All tasks near their data.
+    pub work: Time,
+    /// Tasks that were run in their domain.
+    pub near: u64,
+    /// Tasks that were run elsewhere.
+    pub far: u64,
+    /// The most that were pending at a time.
+    pub pending: usize,
+}
+
+impl Domains {
+    /// Tasks of 10 µs on a machine, twice as long anywhere else than in their package.
+    pub fn new(machine: Machine, tasks: usize) -> Self {
+        Self {
+            workers: machine.pus().len(),
+            machine,
+            order: Order::default(),
+            homes: Homes::default(),
+            tasks,
+            task: Duration::ns(10_000),
+            far: vec![2.0],
+            spawn: Duration::ns(50),
+            take: Duration::ns(50),
+            most_pending: Some(257),
+            seed: 0,
+        }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// What is impossible about it, or an error of the simulator.
+    pub fn run(&self) -> Result<DomainsReport, RunError> {
+        self.check().map_err(RunError::Setup)?;
+        let places = Places::new(Some(&self.machine), self.workers)
+            .map_err(|error| RunError::Setup(SetupError::from(error)))?;
+        Course::new(self, &places).run().map_err(RunError::Violation)
+    }
+
+    fn check(&self) -> Result<(), SetupError> {
+        Setup { machine: Some(self.machine.clone()), ..Setup::new(self.workers) }.check()?;
+        if let Some(factor) = self.far.iter().find(|factor| !(1.0..=1e6).contains(*factor)) {
+            return Err(SetupError::new(format!(
+                "a task takes {factor} times as long far away: use 1 to 1000000"
+            )));
+        }
+        if self.most_pending == Some(0) {
+            return Err(SetupError::new("no task may be pending: allow 1 or more".into()));
+        }
+        Ok(())
+    }
+}
+
+/// A task that has been spawned.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    number: usize,
+    home: usize,
+}
+
+/// A run.
+struct Course<'c> {
+    setup: &'c Domains,
+    places: &'c Places,
+    queue: Queue,
+    queues: Vec<VecDeque<Task>>,
+    /// Who waits for tasks.
+    idle: Vec<usize>,
+    spawned: usize,
+    pending: usize,
+    ended: usize,
+    /// Hashes of tasks, added when they are spawned and taken away when they are run.
+    balance: u64,
+    strays: u64,
+    running: Vec<bool>,
+    longest: Time,
+    chance: fastrand::Rng,
+    report: DomainsReport,
+}
+
+impl<'c> Course<'c> {
+    fn new(setup: &'c Domains, places: &'c Places) -> Self {
+        let mut queue = Queue::new(setup.workers);
+        queue.set(0, 0);
+        Self {
+            setup,
+            places,
+            queue,
+            queues: vec![VecDeque::new(); places.packages()],
+            idle: (1..setup.workers).rev().collect(),
+            spawned: 0,
+            pending: 0,
+            ended: 0,
+            balance: 0,
+            strays: 0,
+            running: vec![false; setup.workers],
+            longest: 0,
+            chance: fastrand::Rng::with_seed(mix(setup.seed)),
+            report: DomainsReport::default(),
+        }
+    }
+
+    fn run(mut self) -> Result<DomainsReport, Violation> {
+        while self.ended < self.setup.tasks {
+            let Some(worker) = self.queue.next() else {
+                return Err(Violation::Stranded { tasks: (self.setup.tasks - self.ended) as u64 });
+            };
+            self.step(worker);
+        }
+        self.close()
+    }
+
+    fn step(&mut self, me: usize) {
+        if std::mem::take(&mut self.running[me]) {
+            self.ended += 1;
+        }
+        let is_full = self.setup.most_pending.is_some_and(|most| self.pending >= most);
+        if me == 0 && self.spawned < self.setup.tasks && !is_full {
+            return self.spawn();
+        }
+        match self.take(me) {
+            Some(task) => self.begin(me, task),
+            None => {
+                self.queue.clear(me);
+                self.idle.push(me);
+            }
+        }
+    }
+
+    /// Worker 0 spawns the next task.
+    fn spawn(&mut self) {
+        let (number, domains) = (self.spawned, self.queues.len());
+        let home = match self.setup.homes {
+            Homes::Blocks => number * domains / self.setup.tasks,
+            Homes::Turns => number % domains,
+            Homes::First => 0,
+        };
+        self.spawned += 1;
+        self.pending += 1;
+        self.report.pending = self.report.pending.max(self.pending);
+        self.balance = self.balance.wrapping_add(mix(number as u64));
+        let line = self.line(home);
+        self.queues[line].push_back(Task { number, home });
+        self.call(home);
+        let time = self.queue.now() + self.setup.spawn.draw(self.chance.u64(..));
+        self.queue.set(0, time);
+    }
+
+    /// Whose queue holds the tasks of a domain.
+    fn line(&self, home: usize) -> usize {
+        if self.setup.order == Order::Single { 0 } else { home }
+    }
+
+    /// Calls somebody who may run a task of this domain, one of its own if there is one.
+    fn call(&mut self, home: usize) {
+        let of_domain = self.idle.iter().rposition(|&worker| self.places.package(worker) == home);
+        let anybody =
+            || if self.setup.order == Order::Strict { None } else { self.idle.len().checked_sub(1) };
+        if let Some(at) = of_domain.or_else(anybody) {
+            let worker = self.idle.remove(at);
+            self.queue.set(worker, self.queue.now());
+        }
+    }
+
+    fn take(&mut self, me: usize) -> Option<Task> {
+        let own = self.places.package(me);
+        let domains = self.queues.len();
+        let mut order: Vec<usize> = match self.setup.order {
+            Order::Single => vec![0],
+            Order::Strict => vec![own],
+            Order::Ring | Order::Distance => (0..domains).map(|step| (own + step) % domains).collect(),
+        };
+        if self.setup.order == Order::Distance {
+            order.sort_by_key(|&domain| self.distance(me, domain));
+        }
+        let task = order.into_iter().find_map(|domain| self.queues[domain].pop_front());
+        if task.is_some() {
+            self.pending -= 1;
+            self.call_spawner();
+        }
+        task
+    }
+
+    /// There is room for a task again: the spawner may have run out of those that it may run itself.
+    fn call_spawner(&mut self) {
+        let waits = self.spawned < self.setup.tasks;
+        if let Some(at) = self.idle.iter().position(|&worker| worker == 0).filter(|_| waits) {
+            self.idle.remove(at);
+            self.queue.set(0, self.queue.now());
+        }
+    }
+
+    /// How far a worker is from a domain: 0 in its own.
+    fn distance(&self, me: usize, domain: usize) -> u8 {
+        let members = (0..self.setup.workers).filter(|&worker| self.places.package(worker) == domain);
+        match self.places.package(me) == domain {
+            true => 0,
+            false => members.map(|worker| self.places.distance(me, worker)).min().unwrap_or(u8::MAX),
+        }
+    }
+
+    fn begin(&mut self, me: usize, task: Task) {
+        let work = self.setup.task.draw(mix(mix(self.setup.seed) ^ task.number as u64));
+        let is_near = self.places.package(me) == task.home;
+        // The nearest one that is no neighbour is at the first of the distances beyond a package.
+        let far = self.setup.far.get(usize::from(self.beyond(me, task.home))).or(self.setup.far.last());
+        let factor = if is_near { 1.0 } else { far.copied().unwrap_or(1.0) };
+        let takes = crate::costs::times(work, factor);
+        self.strays += u64::from(!is_near && self.setup.order == Order::Strict);
+        self.balance = self.balance.wrapping_sub(mix(task.number as u64));
+        self.report.work += work;
+        self.report.near += u64::from(is_near);
+        self.report.far += u64::from(!is_near);
+        self.longest = self.longest.max(takes);
+        self.running[me] = true;
+        let time = self.queue.now() + self.setup.take.draw(self.chance.u64(..)) + takes;
+        self.queue.set(me, time);
+        self.report.time = self.report.time.max(time);
+    }
+
+    /// By how many distances a domain is farther than the nearest that is not the worker's own.
+    fn beyond(&self, me: usize, domain: usize) -> u8 {
+        let others = (0..self.queues.len()).filter(|&other| other != self.places.package(me));
+        let nearest = others.map(|other| self.distance(me, other)).min().unwrap_or(0);
+        self.distance(me, domain).saturating_sub(nearest)
+    }
+
+    fn close(self) -> Result<DomainsReport, Violation> {
+        let (created, run) = (self.spawned as u64, self.report.near + self.report.far);
+        let is_over_full = self.setup.most_pending.is_some_and(|most| self.report.pending > most);
+        if self.balance != 0 || created != run || self.strays > 0 || is_over_full {
+            return Err(Violation::NotOnceEach { created, run });
+        }
+        if self.queue.backwards() > 0 {
+            return Err(Violation::TimeRanBackwards(self.queue.backwards()));
+        }
+        let bound = self.longest.max(self.report.work.div_ceil(self.setup.workers as u64));
+        match self.report.time < bound {
+            true => Err(Violation::OutOfBounds { time: self.report.time, bound }),
+            false => Ok(self.report),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::NS;
+
+    fn free(machine: &str, tasks: usize) -> Domains {
+        let (spawn, take) = (Duration::ZERO, Duration::ZERO);
+        Domains {
+            spawn,
+            take,
+            most_pending: None,
+            ..Domains::new(machine.parse().expect("a machine"), tasks)
+        }
+    }
+
+    fn run(setup: &Domains) -> DomainsReport {
+        setup.run().expect("a run")
+    }
+
+    /// Would miss: tasks that are run elsewhere although their own workers are free, or wait although others may help.
+    #[test]
+    fn evenly_spread_tasks_stay_at_home_and_others_help_only_where_they_may() {
+        let even = Domains { homes: Homes::Turns, ..free("package:4 core:2", 80) };
+        for order in [Order::Ring, Order::Distance, Order::Strict] {
+            let report = run(&Domains { order, ..even.clone() });
+            assert_eq!((report.time, report.near, report.far), (100_000 * NS, 80, 0), "{order:?}");
+        }
+        let all_in_one = Domains { homes: Homes::First, ..even };
+        assert_eq!(run(&Domains { order: Order::Strict, ..all_in_one.clone() }).time, 400_000 * NS);
+        let helped = run(&all_in_one);
+        // In 20 us two workers run two tasks each at home, and six one each abroad.
+        assert_eq!((helped.time, helped.far), (160_000 * NS, 48));
+    }
+
+    /// Would miss: one queue for all that knows where tasks belong.
+    #[test]
+    fn one_queue_runs_most_tasks_far_from_their_data() {
+        let blocks = free("package:4 core:2", 800);
+        let (single, ring) = (run(&Domains { order: Order::Single, ..blocks.clone() }), run(&blocks));
+        // Two workers at home run four tasks while the six others run six.
+        assert_eq!((single.far, single.time, ring.far, ring.time), (480, 1_600_000 * NS, 0, 1_000_000 * NS));
+    }
+
+    /// Would miss: a bound that is not kept, or kept by doing nothing.
+    #[test]
+    fn a_spawner_at_the_bound_runs_tasks_itself() {
+        let bound = Domains { most_pending: Some(3), ..free("package:1 core:1", 20) };
+        let report = run(&bound);
+        assert_eq!((report.pending, report.time), (3, 200_000 * NS));
+    }
+
+    /// Would miss: some combination that loses a task, or does not repeat.
+    #[test]
+    fn two_hundred_random_scopes_keep_every_rule_and_repeat() {
+        for seed in 0..200 {
+            let chance = &mut fastrand::Rng::with_seed(seed);
+            let machine = ["core:3", "package:3 l3:2 core:2", "package:2 node:2 core:2"][chance.usize(..3)];
+            let setup = Domains {
+                order: [Order::Ring, Order::Distance, Order::Strict, Order::Single][chance.usize(..4)],
+                homes: [Homes::Blocks, Homes::Turns, Homes::First][chance.usize(..3)],
+                task: Duration::Exponential(chance.u64(1..9_000) * NS),
+                far: vec![1.5, 3.0],
+                most_pending: chance.bool().then(|| chance.usize(1..40)),
+                seed,
+                ..Domains::new(machine.parse().expect("a machine"), chance.usize(..300))
+            };
+            assert_eq!(run(&setup), run(&setup), "seed {seed}");
+        }
+    }
+
+    /// Would miss: an impossible scope that is run.
+    #[test]
+    fn impossible_scopes_are_refused_by_the_value() {
+        let setup = free("core:2", 3);
+        for (setup, says) in [
+            (Domains { workers: 3, ..setup.clone() }, "3 workers"),
+            (Domains { far: vec![0.5], ..setup.clone() }, "0.5"),
+            (Domains { most_pending: Some(0), ..setup }, "allow 1"),
+        ] {
+            let error = setup.run().expect_err(says).to_string();
+            assert!(error.contains(says) && !error.contains('\n'), "{error}");
+        }
+    }
+}
