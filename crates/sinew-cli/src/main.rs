@@ -6,10 +6,11 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `args` | what may be written on the command line |
-//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `sim` | a subcommand each |
+//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
 //! | `coordinator`, `top/` | programs that share this machine: decided with a clock, and shown |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
+//! | `trace` | the timeline that `--trace` writes |
 //! | `worklist` | what `run` takes and prints about worklists |
 //! | `contention` | whether the workers had their cores to themselves |
 //! | `table`, `progress`, `output`, `suggest` | how things are printed |
@@ -35,6 +36,7 @@ mod oracle;
 mod output;
 mod profile;
 mod progress;
+mod report;
 mod reproduce;
 mod run;
 mod sim;
@@ -42,6 +44,7 @@ mod suggest;
 mod table;
 mod top;
 mod topo;
+mod trace;
 mod worklist;
 
 use std::process::ExitCode;
@@ -64,6 +67,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Topo(args) => topo::perform(&args),
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
+        Command::Report(args) => report::perform(&args),
         Command::Sim(args) => sim::perform(&args),
         Command::Coordinator(args) => coordinator::perform(&args),
         Command::Top(args) => top::perform(&args),
