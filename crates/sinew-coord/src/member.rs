@@ -421,8 +421,9 @@ impl Inner {
         }
         let Seat { mapping, slot } = self.seat();
         live(&mapping, slot, Live::Demand).store(u64::from(threads), Ordering::Relaxed);
-        if self.share.lock().neighbours > 0 {
-            // Somebody else's next change takes it along otherwise.
+        // Alone, it matters only if the program has less than it could use from when it was not.
+        let share = *self.share.lock();
+        if share.neighbours > 0 || share.threads < threads {
             let _ = self.table.change(Reason::Demand, |state, _| {
                 let subject = state.find(slot, self.who).cloned();
                 Ok(Change { subject, everybody: false })

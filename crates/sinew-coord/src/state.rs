@@ -155,7 +155,7 @@ impl State {
             let schedule = row.ask.and_then(|ask| ask.schedule);
             if (row.grant, row.schedule) != (grant, schedule) || row.epoch == 0 {
                 (row.grant, row.schedule) = (grant, schedule);
-                row.epoch += 1;
+                row.epoch = row.epoch.wrapping_add(1).max(1);
                 changed.push(row.slot);
             }
         }
