@@ -1,5 +1,6 @@
 //! What the tables cannot show: latencies, idling, memory, bandwidth. Measured on request, by name.
 
+pub(crate) mod exec;
 mod idle;
 mod jacobi;
 mod latency;
@@ -23,11 +24,16 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 8] = [
+pub(crate) const ALL: [Measure; 9] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
         run: latency::run,
+    },
+    Measure {
+        name: "exec",
+        about: "OpenMP programs beside each other: plain, under exec, and under exec --malleable",
+        run: exec::run,
     },
     Measure { name: "idle", about: "processor time of idle pools", run: idle::run },
     Measure {
