@@ -23,7 +23,7 @@ pub(crate) const MODE: &str = "BENCH_EXEC_MODE";
 /// Iterations of a loop, and multiplications in each: about 70 µs.
 const LOOP: [&str; 2] = ["64", "1000"];
 /// A run that takes so many times the ideal is ended.
-const CAP: f64 = 25.0;
+const CAP: f64 = 12.0;
 
 /// How a program is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
