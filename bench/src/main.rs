@@ -51,6 +51,10 @@ use std::rc::Rc;
 type SharedRival = Rc<RefCell<Rival>>;
 
 fn main() -> ExitCode {
+    if let Some(why) = measure::exec::become_command() {
+        eprintln!("bench: {why}");
+        return ExitCode::from(126);
+    }
     let cli = Cli::parse();
     let done = match (&cli.child, &cli.command) {
         (Some(arguments), _) => instructions::child(arguments).map_err(|why| (why, 1)),

@@ -2,6 +2,7 @@
 
 mod auto;
 pub(crate) mod coord;
+pub(crate) mod exec;
 mod idle;
 mod jacobi;
 mod latency;
@@ -25,7 +26,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 10] = [
+pub(crate) const ALL: [Measure; 11] = [
     Measure {
         name: "auto",
         about: "a schedule that is found out, after ten runs, beside every fixed one",
@@ -40,6 +41,11 @@ pub(crate) const ALL: [Measure; 10] = [
         name: "coord",
         about: "programs that share this machine, with a table and without; what the table costs",
         run: coord::run,
+    },
+    Measure {
+        name: "exec",
+        about: "OpenMP programs beside each other: plain, under exec, and under exec --malleable",
+        run: exec::run,
     },
     Measure { name: "idle", about: "processor time of idle pools", run: idle::run },
     Measure {

@@ -28,6 +28,9 @@ use crate::threads::Masks;
 /// How long the thread beside waits before it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Looks for new processes before giving up on a command that starts them faster than they can be looked at.
+const MOST_LOOKS: usize = 10;
+
 /// A process of the command that has parallel regions.
 #[derive(Debug)]
 struct Party {
@@ -44,8 +47,8 @@ struct Agent<'a> {
     grant: Grant,
     parties: Vec<Party>,
     masks: Masks,
-    /// Everybody who was ever moved.
-    moved: HashSet<u32>,
+    /// The command and its descendants, when it was last looked.
+    family: Vec<u32>,
 }
 
 /// What has happened.
@@ -80,9 +83,9 @@ pub(crate) fn follow(
         grant: first.unwrap_or(whole),
         parties: Vec::new(),
         masks: Masks::new(&job.cpus, []),
-        moved: HashSet::new(),
+        family: vec![job.pid],
     };
-    agent.apply(&[job.pid]);
+    agent.apply();
     ready();
     let (wake, woken) = wait_beside(Arc::clone(shares))?;
     agent.run(&ending, registrations, wake, &woken);
@@ -132,7 +135,21 @@ impl Agent<'_> {
                 self.grant = grants.try_iter().last().unwrap_or_else(|| self.grant.clone());
             }
             self.remove(&news.ended);
-            self.apply(&family::descendants(self.job.pid));
+            self.apply_to_all();
+        }
+    }
+
+    /// Puts the share in force for everybody: at once for those who are known, then for those whom they have started since.
+    fn apply_to_all(&mut self) {
+        self.apply();
+        for _ in 0..MOST_LOOKS {
+            let family = family::descendants(self.job.pid);
+            let new = family.iter().any(|pid| !self.family.contains(pid));
+            self.family = family;
+            if !new {
+                break;
+            }
+            self.apply();
         }
     }
 
@@ -182,8 +199,8 @@ impl Agent<'_> {
         }
     }
 
-    /// Puts the share in force for `family` and those that have registered.
-    fn apply(&mut self, family: &[u32]) {
+    /// Puts the share in force for those who are known.
+    fn apply(&mut self) {
         let pieces = divide(&self.grant, self.parties.len());
         // Who comes next is one more; its own number is written as soon as it has registered.
         let next = divide(&self.grant, self.parties.len() + 1);
@@ -197,7 +214,7 @@ impl Agent<'_> {
         let mut targets: Vec<(u32, CpuSet)> = Vec::new();
         targets.extend(self.parties.iter().zip(pieces).map(|(party, piece)| (party.pid, piece.cpus)));
         let registered: HashSet<u32> = self.parties.iter().map(|party| party.pid).collect();
-        let others = family.iter().filter(|pid| !registered.contains(pid));
+        let others = self.family.iter().filter(|pid| !registered.contains(pid));
         targets.extend(others.map(|pid| (*pid, self.grant.cpus.clone())));
         self.move_all(&targets);
     }
@@ -211,7 +228,6 @@ impl Agent<'_> {
         self.page.note_masks(&noted);
         self.masks.forget_ended();
         for (pid, cpus) in targets {
-            self.moved.insert(*pid);
             self.masks.set(*pid, cpus);
         }
     }

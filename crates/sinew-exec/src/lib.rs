@@ -49,7 +49,8 @@
 //!
 //! Processes that the command starts in another process or mount namespace, or as another user: their masks stay as they were inherited. Programs
 //! that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that moment. Descendants that bind themselves with
-//! `taskset` keep their binding, but start as many threads as the machine has processors.
+//! `taskset` keep their binding, but start as many threads as the machine has processors. Descendants for another kind of machine (32 bits) are told by
+//! the dynamic linker that the library is not for them, on their standard error. A user's `OMP_NUM_THREADS=1` does not make the command's row smaller.
 
 mod divide;
 mod failure;

@@ -202,7 +202,7 @@ fn a_daemon_that_outlives_the_command_still_finds_the_library() {
     let script = Script::new();
     // The daemon starts another program when it is told to, long after the command has ended.
     let shell = "(cat > /dev/null; ls / > /dev/null) 2>&1 &";
-    let mut command = script.command(&[], &words(&["sh", "-c", &format!("exec 3<&0; {{ {} }} <&3", shell)]));
+    let mut command = script.command(&[], &words(&["sh", "-c", &format!("exec 3<&0; {{ {shell} }} <&3")]));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let grants = script.writer();
     let input = child.stdin.take();

@@ -20,7 +20,7 @@ fn main() {
 mod script {
     use std::fs::File;
     use std::io::{BufRead, BufReader};
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
@@ -66,12 +66,12 @@ mod script {
         command.arguments = words.collect();
         exec(&command, |job: &Job| match shares.to_str() {
             Some("table") => sinew_exec::join_table(job, 1.0),
-            _ => join(shares.into()),
+            _ => join(Path::new(&shares)),
         })
     }
 
-    fn join(path: PathBuf) -> Result<Arc<dyn Shares>, String> {
-        let file = File::open(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    fn join(path: &Path) -> Result<Arc<dyn Shares>, String> {
+        let file = File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         Ok(Arc::new(Script(Mutex::new(BufReader::new(file)))))
     }
 }
