@@ -20,14 +20,15 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
         (None, None) => sinew_coord::Policy::default(),
     };
     let stop = stop_at_ctrl_c()?;
-    let table = Table::open_default().map_err(failed)?;
-    let mut coordinator = Coordinator::start(&table, policy, script.unwrap_or_default()).map_err(failed)?;
+    let table = Table::open_default().map_err(|error| failed(&error))?;
+    let mut coordinator =
+        Coordinator::start(&table, policy, script.unwrap_or_default()).map_err(|error| failed(&error))?;
     output::print(&format!("policy {policy}, table {}\n", table.path().display()))?;
     let began_ns = table.now_ns();
     // Relaxed: nothing is published by it.
     while !stop.load(Ordering::Relaxed) {
         let version = table.version();
-        let decisions = coordinator.step().map_err(failed)?;
+        let decisions = coordinator.step().map_err(|error| failed(&error))?;
         let rows = table.read();
         for decision in &decisions {
             output::print(&line(decision, began_ns))?;
@@ -40,7 +41,7 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failed(error: sinew_coord::Error) -> Failure {
+fn failed(error: &sinew_coord::Error) -> Failure {
     Failure::Wrong(error.to_string())
 }
 

@@ -18,7 +18,7 @@ use crate::output;
 use view::View;
 
 pub(crate) fn perform(args: &TopArgs) -> Result<(), Failure> {
-    let table = Table::open_default().map_err(failed)?;
+    let table = Table::open_default().map_err(|error| failed(&error))?;
     let interval = Duration::from_millis(args.interval_ms);
     if !args.once {
         return screen::run(&table, interval);
@@ -31,6 +31,6 @@ pub(crate) fn perform(args: &TopArgs) -> Result<(), Failure> {
     Ok(output::print(&text)?)
 }
 
-fn failed(error: sinew_coord::Error) -> Failure {
+fn failed(error: &sinew_coord::Error) -> Failure {
     Failure::Wrong(error.to_string())
 }

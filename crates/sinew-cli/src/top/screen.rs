@@ -107,7 +107,7 @@ impl Screen {
         let (pid, weight) = (row.program.pid, change(row.weight));
         self.message = match table.set_weight(pid, weight) {
             Ok(()) => HELP.into(),
-            Err(error) => failed(error).to_line(),
+            Err(error) => failed(&error).to_line(),
         };
         self.view.rows = table.read();
     }

@@ -103,7 +103,7 @@ fn pools_share_while_both_have_work() {
                 wait_until(|| (first.workers(), second.workers()) == (4, 4));
                 let third = machine.pool(2);
                 while_busy(&third, || {
-                    wait_until(|| first.workers() + second.workers() + third.workers() == 8)
+                    wait_until(|| first.workers() + second.workers() + third.workers() == 8);
                 });
             });
             drop(second);

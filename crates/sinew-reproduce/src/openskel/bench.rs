@@ -211,7 +211,7 @@ mod tests {
         use sinew_policy::tune::{Counts, Path, Tuner};
         let (mut tuner, mut path) = (Tuner::new(2, Knobs::default()).unwrap(), Path::new(100));
         (0..40).for_each(|_| {
-            path.push(&tuner.epoch(&Counts { commits: 10, aborts: 0, stalls: 9, elapsed_ns: 1_000 }))
+            path.push(&tuner.epoch(&Counts { commits: 10, aborts: 0, stalls: 9, elapsed_ns: 1_000 }));
         });
         let epochs = path.settling().unwrap().epochs as f64;
         let mut recorded = Recorded::default();
