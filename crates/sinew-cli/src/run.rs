@@ -103,10 +103,10 @@ fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
     builder.build().map_err(Failure::usage)
 }
 
-/// What a pool has recorded of the last run: the calls before only wake the workers.
+/// What a pool has recorded of the last run: an application calls the workers together before and after it.
 pub(crate) fn measured(pool: &Pool) -> Graph {
     let graph = pool.take_recording().unwrap_or_default();
-    let last = graph.calls().last().and_then(|call| Call::new(0, call.tokens().to_vec()));
+    let last = graph.calls().iter().rev().nth(1).and_then(|call| Call::new(0, call.tokens().to_vec()));
     Graph::new(last.into_iter().collect())
 }
 

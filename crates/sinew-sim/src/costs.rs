@@ -195,7 +195,7 @@ impl Costs {
                 self.factors = read.ok_or("factors are numbers from 0 to 1000000")?;
             }
             ["refill", refills @ ..] => {
-                self.refill = refills.iter().map(duration).collect::<Result<_, _>>()?
+                self.refill = refills.iter().map(duration).collect::<Result<_, _>>()?;
             }
             [name, cost] => {
                 let cost = duration(cost)?;

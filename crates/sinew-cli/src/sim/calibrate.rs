@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// How often each is measured.
-const ROUNDS: usize = 300;
+const ROUNDS: usize = 200;
 /// A parked worker has been asleep for so long.
 const NAP: Wall = Wall::from_millis(3);
 /// The tree of joins.
@@ -105,7 +105,7 @@ fn plain(n: u64) -> u64 {
 /// One way of a line between two threads.
 fn line_ns() -> f64 {
     let ball = AtomicU64::new(0);
-    let passes = 2_000_u64;
+    let passes = 400_u64;
     let play = |mine: u64| {
         for turn in (mine..passes).step_by(2) {
             // Acquire and Release: the ball is all there is.
@@ -125,7 +125,7 @@ fn line_ns() -> f64 {
         ball.store(0, Ordering::Release);
         timed(|| thread::scope(|scope| drop((scope.spawn(|| play(1)), play(0))))) / passes as f64
     };
-    median(repeat(15, once))
+    median(repeat(9, once))
 }
 
 /// From a push to the task's beginning on the other worker.
