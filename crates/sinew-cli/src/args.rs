@@ -13,6 +13,7 @@ use sinew_reproduce::Scale;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::report::ReportArgs;
 
 /// Malleable, locality-aware parallelism: applications and the machine.
 #[derive(Debug, Parser)]
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Oracle(OracleArgs),
     /// Repeat published experiments, and show the published values beside what is measured here
     Reproduce(ReproduceArgs),
+    /// Gather results of any kind into one page of HTML
+    Report(ReportArgs),
     /// Run a program on a machine that is not there, in virtual time
     Sim(SimArgs),
 }
@@ -123,6 +126,9 @@ pub(crate) struct RunArgs {
     /// Also say where the workers' time went, by both breakdowns, and how parallel the application is; tasks cost some 100 ns more
     #[arg(long)]
     pub(crate) profile: bool,
+    /// Write a timeline of what each worker did to this file, for ui.perfetto.dev; profiles as --profile does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -301,7 +307,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         }
         Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::usage(
-                "a command is needed: demo, run, list, topo, oracle, reproduce or sim (see sinew --help)",
+                "a command is needed: demo, run, list, topo, oracle, reproduce, report or sim (see sinew --help)",
             ))
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),

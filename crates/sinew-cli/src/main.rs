@@ -6,10 +6,11 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `args` | what may be written on the command line |
-//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `sim` | a subcommand each |
+//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
 //! | `timeline` | the demo's loop that is changed while it runs |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
+//! | `trace` | the timeline that `--trace` writes |
 //! | `worklist` | what `run` takes and prints about worklists |
 //! | `contention` | whether the workers had their cores to themselves |
 //! | `table`, `progress`, `output`, `suggest` | how things are printed |
@@ -34,6 +35,7 @@ mod oracle;
 mod output;
 mod profile;
 mod progress;
+mod report;
 mod reproduce;
 mod run;
 mod sim;
@@ -41,6 +43,7 @@ mod suggest;
 mod table;
 mod timeline;
 mod topo;
+mod trace;
 mod worklist;
 
 use std::process::ExitCode;
@@ -63,6 +66,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Topo(args) => topo::perform(&args),
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
+        Command::Report(args) => report::perform(&args),
         Command::Sim(args) => sim::perform(&args),
     }
 }

@@ -71,7 +71,10 @@ pub use control::{Cancelled, Control, Snapshot, Stopped};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;
-pub use profile::{Attempts, BURDENS, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile};
+pub use profile::{
+    Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline, TimelineSpan,
+    WorkerProfile,
+};
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;
 pub use sinew_policy::span::Bounds;
