@@ -55,6 +55,9 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Programs(programs::Options),
+    /// A program of `bench coord`.
+    #[command(hide = true)]
+    CoordProgram(measure::coord::Arguments),
 }
 
 fn names() -> Vec<PossibleValue> {

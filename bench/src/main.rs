@@ -57,6 +57,9 @@ fn main() -> ExitCode {
     let done = match (&cli.child, &cli.command) {
         (Some(arguments), _) => instructions::child(arguments).map_err(|why| (why, 1)),
         (None, Some(Command::Programs(options))) => programs::run(options),
+        (None, Some(Command::CoordProgram(arguments))) => {
+            measure::coord::run_program(arguments).map_err(|why| (why, 1))
+        }
         (None, None) => run(&cli),
     };
     match done {

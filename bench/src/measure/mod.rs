@@ -1,5 +1,6 @@
 //! What the tables cannot show: latencies, idling, memory, bandwidth. Measured on request, by name.
 
+pub(crate) mod coord;
 pub(crate) mod exec;
 mod idle;
 mod jacobi;
@@ -24,11 +25,16 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 9] = [
+pub(crate) const ALL: [Measure; 10] = [
     Measure {
         name: "latency",
         about: "how soon a pushed task is taken, a steal, an empty loop from warm and parked pools",
         run: latency::run,
+    },
+    Measure {
+        name: "coord",
+        about: "programs that share this machine, with a table and without; what the table costs",
+        run: coord::run,
     },
     Measure {
         name: "exec",

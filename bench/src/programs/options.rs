@@ -102,7 +102,7 @@ mod tests {
         let words = ["bench", "programs"].into_iter().chain(line.split_whitespace());
         Cli::try_parse_from(words).map(|cli| match cli.command {
             Some(Command::Programs(options)) => options,
-            None => panic!("the subcommand was given"),
+            _ => panic!("the subcommand was given"),
         })
     }
 

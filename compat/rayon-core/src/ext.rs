@@ -49,6 +49,9 @@ pub trait ThreadPoolBuilderExt {
 
     /// Whether the number of active threads follows affinity, cpuset and quota while the program runs. Default: where nobody set the number.
     fn follow_limits(self, follow: bool) -> Self;
+
+    /// Whether the pool shares the machine with other programs by agreement: it works with as many threads as it is given cores. Default: `SINEW_COORDINATE`, else not.
+    fn coordinate(self, coordinate: bool) -> Self;
 }
 
 impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
@@ -74,6 +77,11 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
 
     fn follow_limits(mut self, follow: bool) -> Self {
         self.recipe.follow_limits = Some(follow);
+        self
+    }
+
+    fn coordinate(mut self, coordinate: bool) -> Self {
+        self.recipe.coordinate = Some(coordinate);
         self
     }
 }

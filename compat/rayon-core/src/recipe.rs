@@ -30,6 +30,7 @@ pub(crate) struct Recipe {
     pub(crate) victims: Option<Victims>,
     pub(crate) spin: Option<Duration>,
     pub(crate) follow_limits: Option<bool>,
+    pub(crate) coordinate: Option<bool>,
 }
 
 impl Recipe {
@@ -71,7 +72,8 @@ impl Recipe {
         let builder = set(builder, self.mapping.clone(), Builder::mapping);
         let builder = set(builder, self.victims, Builder::victims);
         let builder = set(builder, self.spin, Builder::spin);
-        set(builder, self.follow_limits, Builder::follow_limits)
+        let builder = set(builder, self.follow_limits, Builder::follow_limits);
+        set(builder, self.coordinate, Builder::coordinate)
     }
 
     fn hooked(&self, builder: Builder) -> Builder {

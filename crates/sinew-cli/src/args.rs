@@ -14,6 +14,7 @@ use sinew_reproduce::Scale;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::report::ReportArgs;
 
 /// Malleable, locality-aware parallelism: applications and the machine.
 #[derive(Debug, Parser)]
@@ -38,10 +39,16 @@ pub(crate) enum Command {
     Oracle(OracleArgs),
     /// Repeat published experiments, and show the published values beside what is measured here
     Reproduce(ReproduceArgs),
+    /// Gather results of any kind into one page of HTML
+    Report(ReportArgs),
     /// Run a program on a machine that is not there, in virtual time
     Sim(SimArgs),
     /// Run any program within its share of the machine, which it has in common with other programs
     Exec(ExecArgs),
+    /// Stand by while programs share this machine: measure them, follow a script, say why they get what they get
+    Coordinator(CoordinatorArgs),
+    /// Show the programs that share this machine, as it happens
+    Top(TopArgs),
 }
 
 /// How a pool is built.
@@ -126,6 +133,9 @@ pub(crate) struct RunArgs {
     /// Also say where the workers' time went, by both breakdowns, and how parallel the application is; tasks cost some 100 ns more
     #[arg(long)]
     pub(crate) profile: bool,
+    /// Write a timeline of what each worker did to this file, for ui.perfetto.dev; profiles as --profile does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -315,6 +325,42 @@ impl From<NamedScale> for Scale {
     }
 }
 
+/// Arguments of `coordinator`.
+#[derive(Debug, Args)]
+pub(crate) struct CoordinatorArgs {
+    /// By what rule cores are shared out: equal, proportional, priority, efficiency, contention or script [default: script if there is one, else equal]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<sinew_coord::Policy>,
+    /// A file that says which program gets what, and when: lines such as "when second joins first threads 2 cores 0-1" or "at 60 first free"
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Milliseconds between two measurements
+    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    pub(crate) interval_ms: u64,
+}
+
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Print what there is, and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print one JSON object instead of a table; needs --once
+    #[arg(long, requires = "once")]
+    pub(crate) json: bool,
+    /// Milliseconds between two looks
+    #[arg(long, value_name = "MS", default_value = "500", allow_negative_numbers = true, value_parser = milliseconds)]
+    pub(crate) interval_ms: u64,
+}
+
+/// Up to a minute.
+fn milliseconds(text: &str) -> Result<u64, &'static str> {
+    match text.parse() {
+        Ok(ms) if (1..=60_000).contains(&ms) => Ok(ms),
+        _ => Err("give a whole number of milliseconds from 1 to 60000"),
+    }
+}
+
 /// Reads the command line. Prints help and version itself, and ends the process then.
 pub(crate) fn parse() -> Result<Command, Failure> {
     match CommandLine::try_parse() {
@@ -325,7 +371,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         }
         Err(missing) if missing.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::usage(
-                "a command is needed: demo, run, list, topo, oracle, reproduce, sim or exec (see sinew --help)",
+                "a command is needed: demo, run, list, topo, oracle, reproduce, report, sim, coordinator, top or exec (see sinew --help)",
             ))
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
@@ -387,6 +433,9 @@ mod tests {
             &["sinew", "exec", "--malleable"],
             &["sinew", "exec", "--weight", "0", "true"],
             &["sinew", "exec", "--maleable", "true"],
+            &["sinew", "coordinator", "--policy", "fair"],
+            &["sinew", "top", "--interval-ms", "0"],
+            &["sinew", "top", "--json"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

@@ -27,6 +27,14 @@ impl Failure {
         Self::Usage(why.to_string())
     }
 
+    /// The reason, as one line.
+    pub(crate) fn to_line(&self) -> String {
+        match self {
+            Self::Usage(why) | Self::Wrong(why) | Self::Unwritten(why) | Self::NotRun(_, why) => why.clone(),
+            Self::Output(error) => error.to_string(),
+        }
+    }
+
     /// Says so on standard error, in one line, and answers the exit status.
     ///
     /// A reader that has seen enough (`sinew topo | head -1`) is no failure.

@@ -6,9 +6,11 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `args` | what may be written on the command line |
-//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `sim`, `exec` | a subcommand each |
+//! | `demo`, `run`, `list`, `topo`, `oracle`, `reproduce`, `report`, `sim`, `exec` | a subcommand each |
+//! | `coordinator`, `top/` | programs that share this machine: decided with a clock, and shown |
 //! | `measure` | serial and parallel runs side by side, judged |
 //! | `profile` | what `--profile` prints |
+//! | `trace` | the timeline that `--trace` writes |
 //! | `worklist` | what `run` takes and prints about worklists |
 //! | `contention` | whether the workers had their cores to themselves |
 //! | `table`, `progress`, `output`, `suggest` | how things are printed |
@@ -21,10 +23,11 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
+//! Ctrl-C, except in `sim`, `coordinator` and `top`: the system's default, which ends the process at once, is what users want here. What `oracle` and `reproduce` have written by then is whole.
 
 mod args;
 mod contention;
+mod coordinator;
 mod demo;
 mod exec;
 mod failure;
@@ -34,12 +37,15 @@ mod oracle;
 mod output;
 mod profile;
 mod progress;
+mod report;
 mod reproduce;
 mod run;
 mod sim;
 mod suggest;
 mod table;
+mod top;
 mod topo;
+mod trace;
 mod worklist;
 
 use std::process::ExitCode;
@@ -62,7 +68,10 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Topo(args) => topo::perform(&args),
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
+        Command::Report(args) => report::perform(&args),
         Command::Sim(args) => sim::perform(&args),
         Command::Exec(args) => exec::perform(args),
+        Command::Coordinator(args) => coordinator::perform(&args),
+        Command::Top(args) => top::perform(&args),
     }
 }

@@ -1,6 +1,38 @@
-//! The two ways out. Neither panics when nobody listens.
+//! The ways out. None panics when nobody listens.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// A file for results, opened before anything is run, so that nothing is lost for want of it.
+#[derive(Debug)]
+pub(crate) struct ResultFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ResultFile {
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// # Errors
+    ///
+    /// If there is no more room.
+    pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
+        self.file.write_all(text.as_bytes()).map_err(|error| cannot_write(&self.path, &error))
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::Unwritten(format!("cannot write `{}`: {error}; give another file", path.display()))
+}
 
 /// Writes a text to standard output, at once, so that a reader sees it before the next computation starts.
 ///

@@ -11,16 +11,18 @@ use crate::args::{PoolArgs, RunArgs};
 use crate::contention;
 use crate::failure::Failure;
 use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiting_share};
-use crate::output;
+use crate::output::{self, ResultFile};
 use crate::profile;
 use crate::progress::Progress;
 use crate::suggest::unknown;
+use crate::trace;
 use crate::worklist;
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
     warn_of_useless_options(app, &args);
-    let pool = build_profiling(&args.pool, args.profile)?;
+    let trace = args.trace.as_deref().map(ResultFile::create).transpose()?;
+    let pool = build_with(&args.pool, args.profile, trace.is_some())?;
     let size: Size = args.size.parse().unwrap_or_default();
     let path_file = worklist::check(app, &args, pool.max_workers())?;
     let record = Record::default();
@@ -49,21 +51,26 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let text =
         if args.json { json(app, &problem.size(), &result)? } else { text(app, &problem.size(), &result) };
     let printed = output::print(&text);
-    let path_written = path_file.map_or(Ok(()), |file| file.write(&result.worklists));
+    let path_written = path_file.map_or(Ok(()), |file| file.write(&worklist::path(&result.worklists)));
+    let trace_written = trace.map_or(Ok(()), |file| file.write(&trace::json(app.name, &pool)?));
     // A wrong answer matters more than a reader who has gone.
     result.verdict.map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
     path_written?;
+    trace_written?;
     Ok(printed?)
 }
 
 /// The pool that the arguments describe; what they leave open, the environment may say.
 pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
-    build_profiling(args, false)
+    build_with(args, false, false)
 }
 
-/// The same; with `profile` it profiles, otherwise if the environment says so.
-fn build_profiling(args: &PoolArgs, profile: bool) -> Result<Pool, Failure> {
+/// The same; with `profile` it profiles, otherwise if the environment says so; with `timeline` it keeps one.
+fn build_with(args: &PoolArgs, profile: bool, timeline: bool) -> Result<Pool, Failure> {
     let mut builder = Builder::from_env();
+    if timeline {
+        builder = builder.timeline(true);
+    }
     if profile {
         builder = builder.profile(true);
     }

@@ -1,9 +1,5 @@
 //! What `run` takes and prints about worklists: `--tune`, `--by-hand` and `--tuner-path`.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
 use sinew::worklist::Tuning;
 use sinew_apps::{App, Recorded, Transactions};
@@ -11,43 +7,14 @@ use sinew_apps::{App, Recorded, Transactions};
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::measure::seconds;
-use crate::output;
-
-/// Where the tuner's path goes; opened before anything is run.
-#[derive(Debug)]
-pub(crate) struct PathFile {
-    path: PathBuf,
-    file: File,
-}
-
-impl PathFile {
-    /// # Errors
-    ///
-    /// If the file cannot be written.
-    fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
-    /// # Errors
-    ///
-    /// If there is no more room.
-    pub(crate) fn write(mut self, recorded: &Recorded) -> Result<(), Failure> {
-        let path = recorded.path.as_ref().map(ToString::to_string).unwrap_or_default();
-        self.file.write_all(path.as_bytes()).map_err(|error| cannot_write(&self.path, &error))
-    }
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::Unwritten(format!("cannot write `{}`: {error}; give another file", path.display()))
-}
+use crate::output::{self, ResultFile};
 
 /// Judges the options about worklists before anything is run, warns of those that change nothing, and opens the file for the path.
 ///
 /// # Errors
 ///
 /// More threads than the pool has workers, a path without a tuner, or one that cannot be written.
-pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<PathFile>, Failure> {
+pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<ResultFile>, Failure> {
     if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist())
         && settings.threads > workers
     {
@@ -68,7 +35,12 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
     if args.tune != Some(Tuning::Auto) {
         return Err(Failure::usage("--tuner-path needs --tune auto: nothing else has a tuner"));
     }
-    PathFile::create(path).map(Some)
+    ResultFile::create(path).map(Some)
+}
+
+/// What the tuner did, as CSV.
+pub(crate) fn path(recorded: &Recorded) -> String {
+    recorded.path.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
 /// What is printed about worklists, or about transactions without any: averages a run.

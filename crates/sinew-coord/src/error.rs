@@ -29,6 +29,8 @@ pub enum Error {
     Full,
     /// Somebody who is neither dead nor stopped has had the table for too long; try again later.
     Busy,
+    /// Another coordinator, of this process number, is at work; end it first.
+    Coordinated(u32),
     /// The process, or the row, is not there any more.
     Gone,
     /// The table belongs to the parent of this process; open it anew.
@@ -40,6 +42,7 @@ impl Error {
         Self::System { what, path: path.to_owned(), source }
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn insecure(path: &Path, what: &'static str) -> Self {
         Self::Insecure { path: path.to_owned(), what }
     }
@@ -59,6 +62,7 @@ impl fmt::Display for Error {
             Self::System { what, path, source } => write!(f, "cannot {what} {}: {source}", path.display()),
             Self::Full => write!(f, "the table has {} programs already; end one first", crate::MAX_PROGRAMS),
             Self::Busy => f.write_str("another program keeps the table locked; try again"),
+            Self::Coordinated(pid) => write!(f, "process {pid} coordinates already: end it first"),
             Self::Gone => {
                 f.write_str("there is no such program in the table; `sinew top` shows those there are")
             }

@@ -23,28 +23,40 @@
 //! | `table` | the file, its lock, reading and changing it |
 //! | `member`, `offer` | a program in it: listener and watcher; what it offers and gets |
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
-//! | `folder` | where the file is, and whose it may be |
+//! | `coordinator` | what needs a clock: speeds, scripts |
+//! | `folder`, `private` | where the file is, and whose it may be |
 //! | `process`, `machine` | who is there; what is shared |
 //! | `sys` | the system calls; the only file with `unsafe` |
+//! | `elsewhere` | what stands in for it where there is no table |
 //!
 //! # Not handled
 //!
 //! Programs of other users and in other containers are not seen, and neither are programs that do not take part: the kernel shares cores with those. Changing the machine (CPUs
 //! switched off) while programs run: masks say what is left.
 
+mod coordinator;
+#[cfg(test)]
+mod damage;
 mod error;
 mod folder;
 mod log;
 mod machine;
 mod member;
 mod offer;
+#[cfg(target_os = "linux")]
+mod private;
 mod process;
 mod row;
 mod state;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere.rs"]
 mod sys;
 mod table;
 mod words;
 
+pub use coordinator::Coordinator;
 pub use error::Error;
 pub use folder::{FOLDER_VARIABLE, default_folder};
 pub use log::{Decision, Reason};
@@ -53,4 +65,5 @@ pub use member::Member;
 pub use offer::{Offer, Share};
 pub use row::{MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
 pub use sinew_policy::share::{Ask, CoreSet, Policy};
+pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;

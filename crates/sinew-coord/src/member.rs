@@ -15,7 +15,7 @@
 //! Two threads that sleep, and wake once every two seconds to see that the file is still the table. Reading the share when nothing has changed: one load.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Once, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -113,6 +113,7 @@ impl Member {
         inner.enter()?;
         inner.look();
         let mut member = Self { inner: Arc::new(inner), threads: Vec::new() };
+        register(&member.inner);
         member.start("sinew-listen", Inner::listen)?;
         member.start("sinew-watch", Inner::watch)?;
         Ok(member)
@@ -186,6 +187,17 @@ impl Member {
         }
     }
 
+    /// Leaves: the row goes, and the others have its cores. The share stays what it was last. Dropping does the same.
+    ///
+    /// # Cost
+    ///
+    /// A change of the table, once.
+    pub fn leave(&self) {
+        if !self.inner.table.is_of_another_process() && !self.inner.is_leaving() {
+            self.inner.leave();
+        }
+    }
+
     /// The table.
     pub fn table(&self) -> &Table {
         &self.inner.table
@@ -197,6 +209,29 @@ impl Member {
     }
 }
 
+/// Members of this process, for its end: pools that are never dropped leave as well.
+static MEMBERS: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+fn register(inner: &Arc<Inner>) {
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| sys::at_exit(leave_all));
+    let mut members = MEMBERS.lock();
+    members.retain(|member| member.strong_count() > 0);
+    members.push(Arc::downgrade(inner));
+}
+
+extern "C" fn leave_all() {
+    // Whoever holds the lock is joining or was at the time of a fork: then the others find out.
+    let Some(members) = MEMBERS.try_lock() else { return };
+    for member in members.iter().filter_map(Weak::upgrade) {
+        if !member.table.is_of_another_process() && !member.is_leaving() {
+            member.leave();
+        }
+        // Its threads are still about.
+        std::mem::forget(member);
+    }
+}
+
 impl Drop for Member {
     fn drop(&mut self) {
         if self.inner.table.is_of_another_process() {
@@ -204,7 +239,7 @@ impl Drop for Member {
             std::mem::take(&mut self.threads).into_iter().for_each(std::mem::forget);
             return;
         }
-        self.inner.leave();
+        self.leave();
         let here = thread::current().id();
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != here) {
             let _ = thread.join();
@@ -386,8 +421,9 @@ impl Inner {
         }
         let Seat { mapping, slot } = self.seat();
         live(&mapping, slot, Live::Demand).store(u64::from(threads), Ordering::Relaxed);
-        if self.share.lock().neighbours > 0 {
-            // Somebody else's next change takes it along otherwise.
+        // Alone, it matters only if the program has less than it could use from when it was not.
+        let share = *self.share.lock();
+        if share.neighbours > 0 || share.threads < threads {
             let _ = self.table.change(Reason::Demand, |state, _| {
                 let subject = state.find(slot, self.who).cloned();
                 Ok(Change { subject, everybody: false })

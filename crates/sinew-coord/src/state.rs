@@ -106,6 +106,19 @@ impl State {
         Some(&self.rows[at]).filter(|row| row.program == program)
     }
 
+    /// The same, to change it.
+    pub(crate) fn find_mut(&mut self, slot: u32, program: Who) -> Option<&mut Row> {
+        let at = self.rows.binary_search_by_key(&slot, |row| row.slot).ok()?;
+        Some(&mut self.rows[at]).filter(|row| row.program == program)
+    }
+
+    /// The coordinator has gone: nobody stands for what it wanted.
+    pub(crate) fn end_coordination(&mut self) {
+        self.coordinator = None;
+        self.policy = Policy::default();
+        self.rows.iter_mut().for_each(|row| row.ask = None);
+    }
+
     /// Takes a row out.
     pub(crate) fn remove(&mut self, slot: u32, program: Who) -> Option<Row> {
         let at = self.rows.iter().position(|row| row.slot == slot && row.program == program)?;
@@ -142,7 +155,7 @@ impl State {
             let schedule = row.ask.and_then(|ask| ask.schedule);
             if (row.grant, row.schedule) != (grant, schedule) || row.epoch == 0 {
                 (row.grant, row.schedule) = (grant, schedule);
-                row.epoch += 1;
+                row.epoch = row.epoch.wrapping_add(1).max(1);
                 changed.push(row.slot);
             }
         }

@@ -8,305 +8,304 @@
 //! A file that is cut short while it is mapped: touching the lost pages ends the process, as for every shared mapping. [`Mapping::is_whole`] asks the kernel, and callers do before
 //! they look. Only the same user can do that, who could end the process more simply.
 
-#[cfg(target_os = "linux")]
-pub(crate) use linux::*;
+pub(crate) use crate::private::{is_named, namespace, open_private, runtime_folder};
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::ffi::{CString, c_int, c_long, c_short};
-    use std::fs::File;
-    use std::io::{self, ErrorKind};
-    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-    use std::os::unix::ffi::OsStrExt;
-    use std::path::Path;
-    use std::ptr::NonNull;
-    use std::sync::Once;
+use std::ffi::{CString, c_int, c_long, c_short};
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::Once;
 
-    use sinew_sync::statics::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use sinew_sync::statics::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-    fn checked(answer: c_int) -> io::Result<c_int> {
-        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+fn checked(answer: c_int) -> io::Result<c_int> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+fn text(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| ErrorKind::InvalidInput.into())
+}
+
+/// The user this process acts for.
+pub(crate) fn user() -> u32 {
+    // SAFETY: takes no argument and touches no memory of ours.
+    unsafe { libc::geteuid() }
+}
+
+/// Opens a folder itself, not what a link points to.
+pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
+    let path = text(path)?;
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: the path is a C string that outlives the call.
+    let fd = checked(unsafe { libc::open(path.as_ptr(), flags) })?;
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Opens, or makes, a file of this name in `folder` for its owner alone, and follows no link.
+pub(crate) fn open_in(folder: &File, name: &str) -> io::Result<File> {
+    let name = CString::new(name).map_err(|_| ErrorKind::InvalidInput)?;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: the name is a C string that outlives the call.
+    let fd = checked(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o600) })?;
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Takes the lock of the file if nobody has it. It belongs to the open file: closing other descriptors of it changes nothing, and the kernel frees it
+/// when the last process that has it ends.
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
+    match set_lock(file, libc::F_WRLCK) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Frees the lock.
+pub(crate) fn unlock(file: &File) -> io::Result<()> {
+    set_lock(file, libc::F_UNLCK)
+}
+
+fn set_lock(file: &File, kind: c_int) -> io::Result<()> {
+    // SAFETY: a record lock is plain numbers, for which zeroes are a value.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as c_short;
+    lock.l_whence = libc::SEEK_SET as c_short;
+    // SAFETY: the kernel reads the record during the call only.
+    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }).map(drop)
+}
+
+/// A file in memory, shared with whoever maps it.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<AtomicU64>,
+    words: usize,
+    file: Shared,
+}
+
+// SAFETY: it owns its range of addresses; what lies there is atomic words.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `words` words of a file that has as many.
+    pub(crate) fn new(file: File, words: usize) -> io::Result<Self> {
+        let bytes = words * size_of::<u64>();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
+        Ok(Self { start, words, file: Shared::new(file) })
     }
 
-    fn text(path: &Path) -> io::Result<CString> {
-        CString::new(path.as_os_str().as_bytes()).map_err(|_| ErrorKind::InvalidInput.into())
+    /// The words.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the range is mapped, readable and writable, until this is dropped; pages are aligned for words, any bit pattern is a value of an atomic
+        // word, and whoever else writes does so from outside of this program or through atomics.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 
-    /// The user this process acts for.
-    pub(crate) fn user() -> u32 {
-        // SAFETY: takes no argument and touches no memory of ours.
-        unsafe { libc::geteuid() }
+    /// The file.
+    pub(crate) fn file(&self) -> &File {
+        self.file.get()
     }
 
-    /// Opens a folder itself, not what a link points to.
-    pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
-        let path = text(path)?;
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        // SAFETY: the path is a C string that outlives the call.
-        let fd = checked(unsafe { libc::open(path.as_ptr(), flags) })?;
+    /// Whether the file is as long as the mapping.
+    pub(crate) fn is_whole(&self) -> bool {
+        let bytes = (self.words * size_of::<u64>()) as u64;
+        self.file().metadata().is_ok_and(|file| file.len() >= bytes)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's, and the borrows of its words have ended.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * size_of::<u64>()) };
+    }
+}
+
+/// Sleeps while the lower half of `word` is `seen`, for at most so many milliseconds. May return early.
+pub(crate) fn wait(word: &AtomicU64, seen: u32, ms: u64) {
+    let time = libc::timespec { tv_sec: (ms / 1000) as _, tv_nsec: (ms % 1000 * 1_000_000) as _ };
+    // SAFETY: the word outlives the call, which only compares half of it; the time is read during the call.
+    unsafe { libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAIT, seen, &raw const time) };
+}
+
+/// Wakes everybody, in any process, who sleeps on `word`.
+pub(crate) fn wake(word: &AtomicU64) {
+    // SAFETY: the kernel uses the address as a key and does not access it.
+    unsafe { libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAKE, c_int::MAX) };
+}
+
+/// Where the lower half lies: futexes have 32 bits.
+fn half_of(word: &AtomicU64) -> *mut u32 {
+    word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
+}
+
+/// A process to wait for. It stays this process, whoever gets its number later.
+#[derive(Debug)]
+pub(crate) struct Process(OwnedFd);
+
+impl Process {
+    /// `NotFound` if there is none of this number.
+    pub(crate) fn open(pid: u32) -> io::Result<Self> {
+        // SAFETY: takes two numbers and touches no memory of ours.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, c_long::from(pid), 0) };
+        let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0);
+        let fd = fd.ok_or_else(|| match io::Error::last_os_error() {
+            gone if gone.raw_os_error() == Some(libc::ESRCH) => ErrorKind::NotFound.into(),
+            error => error,
+        })?;
         // SAFETY: the descriptor is new and nobody else's.
-        Ok(unsafe { File::from_raw_fd(fd) })
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Opens, or makes, a file of this name in `folder` for its owner alone, and follows no link.
-    pub(crate) fn open_in(folder: &File, name: &str) -> io::Result<File> {
-        let name = CString::new(name).map_err(|_| ErrorKind::InvalidInput)?;
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
-        // SAFETY: the name is a C string that outlives the call.
-        let fd = checked(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o600) })?;
+    /// Whether it has ended, though its parent may not have asked yet.
+    pub(crate) fn has_ended(&self) -> bool {
+        first_ready(&[self], None, 0) == Some(Ready::Process(0))
+    }
+}
+
+/// Which of several things has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ready {
+    /// The process with this index has ended.
+    Process(usize),
+    /// The doorbell was rung.
+    Doorbell,
+}
+
+/// Waits until one of the processes has ended or the doorbell is rung; `None` when the time is over.
+pub(crate) fn first_ready(processes: &[&Process], bell: Option<&Doorbell>, ms: i32) -> Option<Ready> {
+    let watched = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut fds: Vec<libc::pollfd> = processes.iter().map(|process| watched(process.0.as_raw_fd())).collect();
+    fds.extend(bell.map(|bell| watched(bell.0.as_raw_fd())));
+    // SAFETY: the kernel reads and writes as many records as the vector has, during the call only.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
+    let at = fds.iter().position(|fd| fd.revents != 0)?;
+    Some(if at < processes.len() { Ready::Process(at) } else { Ready::Doorbell })
+}
+
+/// Interrupts a thread of this process that waits in [`first_ready`].
+#[derive(Debug)]
+pub(crate) struct Doorbell(OwnedFd);
+
+impl Doorbell {
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: takes two numbers and touches no memory of ours.
+        let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         // SAFETY: the descriptor is new and nobody else's.
-        Ok(unsafe { File::from_raw_fd(fd) })
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Takes the lock of the file if nobody has it. It belongs to the open file: closing other descriptors of it changes nothing, and the kernel frees it
-    /// when the last process that has it ends.
-    pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-        match set_lock(file, libc::F_WRLCK) {
-            Ok(()) => Ok(true),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
-            Err(error) => Err(error),
+    pub(crate) fn ring(&self) {
+        let one = 1_u64;
+        // SAFETY: the kernel reads the eight bytes of `one` during the call. A counter that is full has been rung already.
+        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+    }
+
+    /// Takes back all rings so far.
+    pub(crate) fn hush(&self) {
+        let mut count = 0_u64;
+        // SAFETY: the kernel writes the eight bytes of `count` during the call, or nothing.
+        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
+    }
+}
+
+/// Nanoseconds of the clock that all processes share.
+pub(crate) fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes the time into `time` during the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Lets a thread of any process of this user run on the CPUs whose bits are set.
+pub(crate) fn set_affinity(thread: u32, mask: &[u64]) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as the slice has.
+    let answer =
+        unsafe { libc::sched_setaffinity(thread as libc::pid_t, size_of_val(mask), mask.as_ptr().cast()) };
+    checked(answer).map(drop)
+}
+
+/// Has `handler` called when the process ends in the usual way.
+pub(crate) fn at_exit(handler: extern "C" fn()) {
+    // SAFETY: the handler is a plain function. Without room for it, it is not called.
+    unsafe { libc::atexit(handler) };
+}
+
+/// Files that a forked child must close: it would keep their locks from being freed when this process ends.
+static SHARED: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn in_child() {
+    // Only stores and system calls: a thread of the parent may have held any lock.
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    for place in &SHARED {
+        let fd = place.swap(-1, Ordering::Relaxed);
+        if fd >= 0 {
+            // SAFETY: the descriptor is the `File` of a `Shared`, which forgets it in a child.
+            unsafe { libc::close(fd) };
         }
     }
+}
 
-    /// Frees the lock.
-    pub(crate) fn unlock(file: &File) -> io::Result<()> {
-        set_lock(file, libc::F_UNLCK)
-    }
+/// The number of forks between the first process and this one, from the first call on.
+pub(crate) fn generation() -> u32 {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: the handler is a plain function and does nothing that is forbidden between fork and exec.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+    // Relaxed: it changes only while the process has one thread.
+    GENERATION.load(Ordering::Relaxed)
+}
 
-    fn set_lock(file: &File, kind: c_int) -> io::Result<()> {
-        // SAFETY: a record lock is plain numbers, for which zeroes are a value.
-        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = kind as c_short;
-        lock.l_whence = libc::SEEK_SET as c_short;
-        // SAFETY: the kernel reads the record during the call only.
-        checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }).map(drop)
-    }
+/// A file that a forked child has no longer.
+#[derive(Debug)]
+struct Shared {
+    file: Option<File>,
+    generation: u32,
+}
 
-    /// A file in memory, shared with whoever maps it.
-    #[derive(Debug)]
-    pub(crate) struct Mapping {
-        start: NonNull<AtomicU64>,
-        words: usize,
-        file: Shared,
-    }
-
-    // SAFETY: it owns its range of addresses; what lies there is atomic words.
-    unsafe impl Send for Mapping {}
-    // SAFETY: as above.
-    unsafe impl Sync for Mapping {}
-
-    impl Mapping {
-        /// Maps the first `words` words of a file that has as many.
-        pub(crate) fn new(file: File, words: usize) -> io::Result<Self> {
-            let bytes = words * size_of::<u64>();
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
-            let start = unsafe {
-                libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0)
-            };
-            if start == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
-            Ok(Self { start, words, file: Shared::new(file) })
-        }
-
-        /// The words.
-        pub(crate) fn words(&self) -> &[AtomicU64] {
-            // SAFETY: the range is mapped, readable and writable, until this is dropped; pages are aligned for words, any bit pattern is a value of an atomic
-            // word, and whoever else writes does so from outside of this program or through atomics.
-            unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
-        }
-
-        /// The file.
-        pub(crate) fn file(&self) -> &File {
-            self.file.get()
-        }
-
-        /// Whether the file is as long as the mapping.
-        pub(crate) fn is_whole(&self) -> bool {
-            let bytes = (self.words * size_of::<u64>()) as u64;
-            self.file().metadata().is_ok_and(|file| file.len() >= bytes)
-        }
-    }
-
-    impl Drop for Mapping {
-        fn drop(&mut self) {
-            // SAFETY: the mapping is this value's, and the borrows of its words have ended.
-            unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * size_of::<u64>()) };
-        }
-    }
-
-    /// Sleeps while the lower half of `word` is `seen`, for at most so many milliseconds. May return early.
-    pub(crate) fn wait(word: &AtomicU64, seen: u32, ms: u64) {
-        let time = libc::timespec { tv_sec: (ms / 1000) as _, tv_nsec: (ms % 1000 * 1_000_000) as _ };
-        // SAFETY: the word outlives the call, which only compares half of it; the time is read during the call.
-        unsafe { libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAIT, seen, &raw const time) };
-    }
-
-    /// Wakes everybody, in any process, who sleeps on `word`.
-    pub(crate) fn wake(word: &AtomicU64) {
-        // SAFETY: the kernel uses the address as a key and does not access it.
-        unsafe { libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAKE, c_int::MAX) };
-    }
-
-    /// Where the lower half lies: futexes have 32 bits.
-    fn half_of(word: &AtomicU64) -> *mut u32 {
-        word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")))
-    }
-
-    /// A process to wait for. It stays this process, whoever gets its number later.
-    #[derive(Debug)]
-    pub(crate) struct Process(OwnedFd);
-
-    impl Process {
-        /// `NotFound` if there is none of this number.
-        pub(crate) fn open(pid: u32) -> io::Result<Self> {
-            // SAFETY: takes two numbers and touches no memory of ours.
-            let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, c_long::from(pid), 0) };
-            let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0);
-            let fd = fd.ok_or_else(|| match io::Error::last_os_error() {
-                gone if gone.raw_os_error() == Some(libc::ESRCH) => ErrorKind::NotFound.into(),
-                error => error,
-            })?;
-            // SAFETY: the descriptor is new and nobody else's.
-            Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
-        }
-
-        /// Whether it has ended, though its parent may not have asked yet.
-        pub(crate) fn has_ended(&self) -> bool {
-            first_ready(&[self], None, 0) == Some(Ready::Process(0))
-        }
-    }
-
-    /// Which of several things has happened.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Ready {
-        /// The process with this index has ended.
-        Process(usize),
-        /// The doorbell was rung.
-        Doorbell,
-    }
-
-    /// Waits until one of the processes has ended or the doorbell is rung; `None` when the time is over.
-    pub(crate) fn first_ready(processes: &[&Process], bell: Option<&Doorbell>, ms: i32) -> Option<Ready> {
-        let watched = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut fds: Vec<libc::pollfd> =
-            processes.iter().map(|process| watched(process.0.as_raw_fd())).collect();
-        fds.extend(bell.map(|bell| watched(bell.0.as_raw_fd())));
-        // SAFETY: the kernel reads and writes as many records as the vector has, during the call only.
-        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
-        let at = fds.iter().position(|fd| fd.revents != 0)?;
-        Some(if at < processes.len() { Ready::Process(at) } else { Ready::Doorbell })
-    }
-
-    /// Interrupts a thread of this process that waits in [`first_ready`].
-    #[derive(Debug)]
-    pub(crate) struct Doorbell(OwnedFd);
-
-    impl Doorbell {
-        pub(crate) fn new() -> io::Result<Self> {
-            // SAFETY: takes two numbers and touches no memory of ours.
-            let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-            // SAFETY: the descriptor is new and nobody else's.
-            Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
-        }
-
-        pub(crate) fn ring(&self) {
-            let one = 1_u64;
-            // SAFETY: the kernel reads the eight bytes of `one` during the call. A counter that is full has been rung already.
-            unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
-        }
-
-        /// Takes back all rings so far.
-        pub(crate) fn hush(&self) {
-            let mut count = 0_u64;
-            // SAFETY: the kernel writes the eight bytes of `count` during the call, or nothing.
-            unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
-        }
-    }
-
-    /// Nanoseconds of the clock that all processes share.
-    pub(crate) fn now_ns() -> u64 {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the kernel writes the time into `time` during the call.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-    }
-
-    /// Lets a thread of any process of this user run on the CPUs whose bits are set.
-    pub(crate) fn set_affinity(thread: u32, mask: &[u64]) -> io::Result<()> {
-        // SAFETY: the kernel reads as many bytes as the slice has.
-        let answer = unsafe {
-            libc::sched_setaffinity(thread as libc::pid_t, size_of_val(mask), mask.as_ptr().cast())
-        };
-        checked(answer).map(drop)
-    }
-
-    /// Files that a forked child must close: it would keep their locks from being freed when this process ends.
-    static SHARED: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
-    static GENERATION: AtomicU32 = AtomicU32::new(0);
-
-    extern "C" fn in_child() {
-        // Only stores and system calls: a thread of the parent may have held any lock.
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+impl Shared {
+    fn new(file: File) -> Self {
+        let (generation, fd) = (generation(), file.as_raw_fd());
         for place in &SHARED {
-            let fd = place.swap(-1, Ordering::Relaxed);
-            if fd >= 0 {
-                // SAFETY: the descriptor is the `File` of a `Shared`, which forgets it in a child.
-                unsafe { libc::close(fd) };
+            // Relaxed: only a forked child reads it, which has one thread.
+            if place.compare_exchange(-1, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                break;
             }
         }
+        Self { file: Some(file), generation }
     }
 
-    /// The number of forks between the first process and this one, from the first call on.
-    pub(crate) fn generation() -> u32 {
-        static REGISTERED: Once = Once::new();
-        REGISTERED.call_once(|| {
-            // SAFETY: the handler is a plain function and does nothing that is forbidden between fork and exec.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        });
-        // Relaxed: it changes only while the process has one thread.
-        GENERATION.load(Ordering::Relaxed)
+    fn get(&self) -> &File {
+        self.file.as_ref().expect("the file is there until this is dropped")
     }
+}
 
-    /// A file that a forked child has no longer.
-    #[derive(Debug)]
-    struct Shared {
-        file: Option<File>,
-        generation: u32,
-    }
-
-    impl Shared {
-        fn new(file: File) -> Self {
-            let (generation, fd) = (generation(), file.as_raw_fd());
-            for place in &SHARED {
-                // Relaxed: only a forked child reads it, which has one thread.
-                if place.compare_exchange(-1, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                    break;
-                }
-            }
-            Self { file: Some(file), generation }
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        if self.generation != generation() {
+            // The handler has closed the number, which may be another file's by now.
+            std::mem::forget(file);
+            return;
         }
-
-        fn get(&self) -> &File {
-            self.file.as_ref().expect("the file is there until this is dropped")
-        }
-    }
-
-    impl Drop for Shared {
-        fn drop(&mut self) {
-            let Some(file) = self.file.take() else { return };
-            if self.generation != generation() {
-                // The handler has closed the number, which may be another file's by now.
-                std::mem::forget(file);
-                return;
-            }
-            let fd = file.as_raw_fd();
-            for place in &SHARED {
-                // Relaxed: as above.
-                let _ = place.compare_exchange(fd, -1, Ordering::Relaxed, Ordering::Relaxed);
-            }
+        let fd = file.as_raw_fd();
+        for place in &SHARED {
+            // Relaxed: as above.
+            let _ = place.compare_exchange(fd, -1, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 }

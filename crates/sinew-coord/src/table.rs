@@ -29,7 +29,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -163,6 +162,11 @@ impl Table {
         self.mapping().words()[VERSION_AT].load(Ordering::Relaxed)
     }
 
+    /// The clock that all programs share, in nanoseconds: what decisions and rows are dated by.
+    pub fn now_ns(&self) -> u64 {
+        sys::now_ns()
+    }
+
     /// Waits until the table has changed since `version`, or the time is over. Answers the version then.
     ///
     /// # Blocking
@@ -256,7 +260,7 @@ impl Table {
         let began = std::time::Instant::now();
         loop {
             if !self.is_current(file) {
-                *file = Arc::new(map(&self.shared.folder, &self.shared.path)?);
+                *file = self.open_anew()?;
             }
             if self.lock_once(file, began)? {
                 if self.is_current(file) {
@@ -266,6 +270,15 @@ impl Table {
                 let _ = sys::unlock(file.file());
             }
         }
+    }
+
+    /// Opens the file that has the name. One that says it is none any more, and still has the name, is damaged: whoever says so takes the name away first.
+    fn open_anew(&self) -> Result<Arc<Mapping>, Error> {
+        let mapping = map(&self.shared.folder, &self.shared.path)?;
+        if mapping.words()[REPLACED_AT].load(Ordering::Relaxed) != 0 {
+            self.replace(&mapping)?;
+        }
+        Ok(Arc::new(mapping))
     }
 
     fn lock_once(&self, file: &Mapping, began: std::time::Instant) -> Result<bool, Error> {
@@ -339,7 +352,9 @@ impl Locked<'_> {
         if damaged {
             state.note(now, by, Reason::Repaired, None, changed.len());
         }
-        if reason != Reason::Died {
+        // Measurements come all the time; those that change nothing are no news.
+        let is_news = reason != Reason::Measured || !changed.is_empty();
+        if reason != Reason::Died && is_news {
             state.note(now, by, reason, change.subject.as_ref(), changed.len());
         }
         state.version = self.publish(&state);
@@ -371,9 +386,7 @@ impl Locked<'_> {
             state.remove(row.slot, row.program);
         }
         if state.coordinator.is_some_and(|coordinator| !coordinator.is_there()) {
-            state.coordinator = None;
-            state.policy = Policy::default();
-            state.rows.iter_mut().for_each(|row| row.ask = None);
+            state.end_coordination();
         }
         dead
     }
@@ -447,10 +460,8 @@ fn map(folder: &Path, path: &Path) -> Result<Mapping, Error> {
 
 /// Whether the file has the name, and has not been left by everybody.
 pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
-    let ours = file.file().metadata();
-    let named = fs::symlink_metadata(path);
-    let same = matches!((ours, named), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()));
-    same && file.is_whole() && file.words()[REPLACED_AT].load(Ordering::Relaxed) == 0
+    let words = || file.words();
+    sys::is_named(file.file(), path) && file.is_whole() && words()[REPLACED_AT].load(Ordering::Relaxed) == 0
 }
 
 /// Whether the holder of the lock is stopped, or has ended and left the lock to a child.

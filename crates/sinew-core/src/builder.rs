@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
 use crate::remap::Berths;
+use crate::sharing::Sharing;
 use crate::sleep::Sleepers;
 use crate::stack::StackKind;
 use crate::stealing::{Stealing, WITHHELD_NS};
@@ -71,7 +73,10 @@ pub struct Builder {
     first_seat: FirstSeat,
     oldest_first: bool,
     follow_limits: Option<bool>,
+    coordinate: bool,
+    table: Option<PathBuf>,
     profile: bool,
+    timeline: bool,
     burdens: Option<[u64; BURDENS]>,
     panic_handler: Option<PanicHandler>,
     settings: ThreadSettings,
@@ -94,6 +99,7 @@ impl Builder {
     /// | `SINEW_VICTIMS` | a victim policy such as `nearest`, `set:12,4` or `sorted:5,package,stay`; see [`Victims`] | `random` |
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
+    /// | `SINEW_COORDINATE` | `1` or `0`: whether the pool shares the machine with other programs by agreement | `0` |
     /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
@@ -195,6 +201,17 @@ impl Builder {
         self
     }
 
+    /// Whether the pool keeps a diary of what each worker does, and when, for a [`timeline`](Pool::timeline). Such a pool also [profiles](Self::profile). Default: no.
+    ///
+    /// # Cost
+    ///
+    /// Beyond that of a profile, some 50 ns a join or task, and at most 1.5 MiB a worker.
+    pub fn timeline(mut self, timeline: bool) -> Self {
+        self.timeline = timeline;
+        self.profile |= timeline;
+        self
+    }
+
     /// The burdens at which a pool that profiles measures the span: what moving a task to another worker is taken to cost, in ticks of the time-stamp counter.
     /// The first is what [`Profile::bounds`](crate::Profile::bounds) goes by. Default: 0, 1000 and 2000.
     pub fn burdens(mut self, ticks: [u64; BURDENS]) -> Self {
@@ -231,6 +248,27 @@ impl Builder {
     /// the number of threads was not set.
     pub fn follow_limits(mut self, follow: bool) -> Self {
         self.follow_limits = Some(follow);
+        self
+    }
+
+    /// Whether the pool shares the machine with other programs that do so, by agreement: it takes part in the table that all programs of this user share (see the
+    /// crate `sinew-coord`), lets no more workers work than it is given cores, and keeps its threads on those. Default: no.
+    ///
+    /// It does so in the background: until it has been told of neighbours, and whenever there are none, everything is as without. Only on Linux.
+    ///
+    /// # Cost
+    ///
+    /// Three threads that sleep; with neighbours, a look at the pool every 10 ms while it has work.
+    pub fn coordinate(mut self, coordinate: bool) -> Self {
+        self.coordinate = coordinate;
+        self
+    }
+
+    /// The same, among the programs that share the table in `folder`, which is made if need be, instead of all programs of this user: for experiments and tests. Programs on
+    /// different machines, such as described ones, must not share a table.
+    pub fn coordinate_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.coordinate = true;
+        self.table = Some(folder.into());
         self
     }
 
@@ -329,6 +367,7 @@ impl Builder {
         for index in pool.inner.threaded_seats() {
             start(SeatThread::new(&pool.inner, index, &settings)).map_err(BuildError::Spawn)?;
         }
+        pool.start_sharing();
         if pool.inner.first_seat == FirstSeat::Builder {
             tls::settle(&pool.inner);
         }
@@ -339,7 +378,8 @@ impl Builder {
         let Place { seating, machine, limits, is_real } = place;
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
-        let profiling = self.profile.then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS)));
+        let profiling =
+            self.profile.then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline));
         Arc::new_cyclic(|pool| Inner {
             seats: Seats::new((0..threads).map(|index| {
                 let books = profiling.as_ref().map(|profiling| profiling.books());
@@ -352,6 +392,9 @@ impl Builder {
             standby: Parker::new(),
             first_seat: self.first_seat,
             oldest_first: self.oldest_first,
+            // Programs meet on the machine at hand, unless they are told where else.
+            sharing: (self.coordinate && (is_real || self.table.is_some()))
+                .then(|| Arc::new(Sharing::new(self.table, (!is_real).then_some(machine)))),
             limit: Limit::new(self.follow_limits.unwrap_or(is_real && self.threads.is_none())),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
@@ -472,7 +515,9 @@ impl fmt::Debug for Builder {
             .field("fences", &self.fences)
             .field("spin", &self.spin)
             .field("first_seat", &self.first_seat)
+            .field("coordinate", &self.coordinate)
             .field("profile", &self.profile)
+            .field("timeline", &self.timeline)
             .finish_non_exhaustive()
     }
 }

@@ -67,6 +67,8 @@ counters! {
     blocked_joins,
     /// Tasks run from a second queue: scope tasks and detached ones.
     queued_tasks,
+    /// Calls by threads from outside that took the guest seat.
+    visits,
     /// Tasks taken that came from outside the pool.
     injected,
     /// Requests for tasks that were answered by publishing some.

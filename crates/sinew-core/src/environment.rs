@@ -20,6 +20,7 @@ fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(
     let builder = set(builder, "SINEW_STACK", &read, &warn, str::parse, Builder::stack);
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
     let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
+    let builder = set(builder, "SINEW_COORDINATE", &read, &warn, parse_switch, Builder::coordinate);
     set(builder, "SINEW_PROFILE", &read, &warn, parse_switch, Builder::profile)
 }
 
@@ -100,6 +101,7 @@ mod tests {
             ("SINEW_VICTIMS", "most-loaded:3"),
             ("SINEW_FENCES", " full "),
             ("SINEW_SPIN_US", "7"),
+            ("SINEW_COORDINATE", "on"),
             ("SINEW_PROFILE", "1"),
         ]);
         assert_eq!(warnings, [""; 0]);
@@ -111,6 +113,7 @@ mod tests {
             "victims: MostLoaded { every: 3 }",
             "fences: Full",
             "spin: Some(7µs)",
+            "coordinate: true",
             "profile: true",
         ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
@@ -131,6 +134,7 @@ mod tests {
             ("SINEW_VICTIMS", "sorted:5,socket"),
             ("SINEW_FENCES", "half"),
             ("SINEW_SPIN_US", "-1"),
+            ("SINEW_COORDINATE", "2"),
             ("SINEW_PROFILE", "perhaps"),
         ] {
             let (builder, warnings) = with(&[(name, value)]);

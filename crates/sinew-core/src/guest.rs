@@ -42,6 +42,12 @@ impl GuestSeat {
         self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
+    /// Whether nobody has the seat; a hint.
+    pub(crate) fn is_free(&self) -> bool {
+        // Relaxed: whoever relies on it is called again.
+        self.state.load(Ordering::Relaxed) == FREE
+    }
+
     /// Takes the seat, waiting for it if need be.
     pub(crate) fn enter(&self) {
         let mut guard = self.lock.lock();

@@ -12,6 +12,7 @@
 
 use std::any::Any;
 use std::ops::Range;
+use std::sync::Arc;
 
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use sinew_sync::fence as asymmetric;
@@ -27,6 +28,7 @@ use crate::patience::ENDLESS;
 use crate::profile::Profiling;
 use crate::queue::{Injector, Queued};
 use crate::remap::Berths;
+use crate::sharing::Sharing;
 use crate::sleep::Sleepers;
 use crate::stealing::Stealing;
 use crate::steer::Steering;
@@ -84,6 +86,8 @@ pub(crate) struct Inner {
     pub(crate) last_taker: AtomicUsize,
     pub(crate) guest: GuestSeat,
     pub(crate) limit: Limit,
+    /// What other programs leave to the pool, if it asks.
+    pub(crate) sharing: Option<Arc<Sharing>>,
     pub(crate) wait: Wait,
     /// Owners take from the old end of their queues.
     pub(crate) oldest_first: bool,
@@ -179,6 +183,10 @@ impl Inner {
         }
         if !self.has_threads() {
             self.standby.unpark();
+        }
+        self.call_substitute();
+        if let Some(sharing) = &self.sharing {
+            sharing.wake();
         }
     }
 

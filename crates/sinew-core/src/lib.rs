@@ -18,6 +18,7 @@
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
 //! | `remap` | pinning the threads anew while they run |
+//! | `sharing` | a pool among other programs on the machine |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
 
@@ -47,6 +48,7 @@ mod remap;
 mod scope;
 mod search;
 mod serially;
+mod sharing;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sleep;
@@ -70,9 +72,13 @@ pub use control::{Cancelled, Control, Snapshot, Stopped};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;
-pub use profile::{Attempts, BURDENS, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile};
+pub use profile::{
+    Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline, TimelineSpan,
+    WorkerProfile,
+};
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;
+pub use sharing::Share;
 pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
 pub use sinew_topology::{Mapping, MappingError};

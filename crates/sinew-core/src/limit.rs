@@ -9,6 +9,8 @@
 //! - L1: at least one thread of the pool is never surplus, so that callers from outside are served.
 //! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that was woken for new work passes the
 //!   wake-up on first.
+//! - L3: where other programs leave one core to a pool with a guest seat, the guest works alone, and the first thread is its *substitute*: it is not surplus while nobody sits at the seat, or while
+//!   a call from outside waits. Tasks of the second queues that nobody took for a while it takes as well: somebody may wait for one in a way that nobody sees.
 //!
 //! # Orderings
 //!
@@ -19,13 +21,18 @@
 //! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its process reads them at most ten times a second,
 //! by a worker that has nothing else to do.
 
-use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use sinew_sync::clock::now_ns;
+use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::builder::machine;
 use crate::inner::Inner;
+use crate::queue::{Queued, Taken};
 use crate::worker::Worker;
+
+/// How long a task of a second queue waits, once or twice, before a substitute takes it.
+const RELIEF_NS: u64 = 10_000_000;
 
 /// Time between two looks at affinity, cpuset and quota.
 const LOOK_NS: u64 = 100_000_000;
@@ -34,14 +41,23 @@ const LOOK_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Limit {
     workers: AtomicUsize,
+    /// What was set, and what other programs leave: the lesser counts. The lock makes them and `workers` one.
+    parts: Mutex<Parts>,
     follows: bool,
     next_look_ns: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Parts {
+    set: usize,
+    share: usize,
 }
 
 impl Limit {
     /// No limit; `follows` if affinity, cpuset and quota set it from time to time.
     pub(crate) fn new(follows: bool) -> Self {
-        Self { workers: AtomicUsize::new(usize::MAX), follows, next_look_ns: AtomicU64::new(0) }
+        let parts = Mutex::new(Parts { set: usize::MAX, share: usize::MAX });
+        Self { workers: AtomicUsize::new(usize::MAX), parts, follows, next_look_ns: AtomicU64::new(0) }
     }
 
     pub(crate) fn get(&self) -> usize {
@@ -68,8 +84,20 @@ impl Inner {
     /// Lets `workers` of the pool's workers work, from their next task on. Answers how many that are: no fewer than leave a thread (L1), no more than
     /// there are seats.
     pub(crate) fn set_limit(&self, workers: usize) -> usize {
+        self.change_limit(|parts| parts.set = workers)
+    }
+
+    /// The same for what other programs leave. Where only one may work, that is the guest, if there is one: the first thread then stands in for guests that are not there (L3).
+    pub(crate) fn set_share(&self, workers: usize) -> usize {
+        self.change_limit(|parts| parts.share = workers)
+    }
+
+    fn change_limit(&self, change: impl FnOnce(&mut Parts)) -> usize {
+        let mut parts = self.limit.parts.lock();
+        change(&mut parts);
         let fewest = (self.threaded_seats().start + 1).min(self.seats.len());
-        let workers = workers.clamp(fewest, self.seats.len());
+        let fewest_of_share = if self.takes_guests() { 1 } else { fewest };
+        let workers = parts.set.max(fewest).min(parts.share.max(fewest_of_share)).min(self.seats.len());
         // AcqRel: M8.
         let before = self.limit.workers.swap(workers, Ordering::AcqRel);
         if self.is_of_another_process() || planted(Bug::SilentRaise) {
@@ -86,6 +114,26 @@ impl Inner {
         self.limit.get().min(self.seats.len())
     }
 
+    /// A call from outside waits: wakes the guest's substitute, if that is who must take it (L3).
+    pub(crate) fn call_substitute(&self) {
+        // The fence of M7 lies between the call and this look. Acquire: M8.
+        if self.limit.get() == 1 && self.takes_guests() && self.has_threads() {
+            self.seats[1].parker.unpark();
+        }
+    }
+
+    /// The guest has left: what lies in queues is the substitute's now.
+    pub(crate) fn relieve_guest(&self) {
+        if self.limit.get() == 1 && self.has_queued() && !self.is_of_another_process() {
+            self.call_substitute();
+        }
+    }
+
+    /// Whether somebody's second queue has tasks; a hint.
+    fn has_queued(&self) -> bool {
+        self.seats.iter().any(|seat| !seat.deque.is_empty())
+    }
+
     /// Reads what the process may use, now and then, and takes it as the limit.
     pub(crate) fn follow_limits(&self) {
         if self.limit.is_time_to_look() {
@@ -99,7 +147,23 @@ impl Worker {
     /// Whether this worker should stand down.
     #[inline]
     pub(crate) fn is_surplus(&self) -> bool {
-        self.index() >= self.pool().limit.get() && !self.pool().is_ending()
+        self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
+    }
+
+    /// How many of the pool's workers may work.
+    #[inline]
+    pub(crate) fn limit(&self) -> usize {
+        self.pool().limit.get()
+    }
+
+    /// Whether this is the guest's substitute (L3): it can be surplus only where the limit is 1.
+    fn is_substitute(&self) -> bool {
+        self.index() == 1 && self.pool().takes_guests()
+    }
+
+    #[cold]
+    fn stands_in(&self) -> bool {
+        self.is_substitute() && (self.pool().guest.is_free() || !self.pool().injector.is_empty())
     }
 
     /// Parks while this worker is surplus and has no part in a broadcast.
@@ -111,10 +175,33 @@ impl Worker {
         self.deactivate();
         let _parked = self.enter_park();
         self.counters.parks.add(1);
+        // M7, for a substitute: it is in no list, and those who have work for it look at the limit instead.
+        fence(Ordering::SeqCst);
+        let mut seen = false;
         while self.is_surplus() && self.inbox.is_empty() {
-            self.parker.park();
+            if !self.is_substitute() {
+                self.parker.park();
+            } else if !self.parker.park_for(RELIEF_NS) {
+                let queued = self.pool().has_queued();
+                if queued && seen {
+                    self.own.relieves.set(true);
+                    break;
+                }
+                seen = queued;
+            }
         }
         self.activate();
+    }
+
+    /// A task that has waited for long, for a substitute (L3).
+    pub(crate) fn take_overdue(&self) -> Option<Queued> {
+        if !self.own.relieves.take() {
+            return None;
+        }
+        self.pool().seats.iter().find_map(|seat| match seat.deque.steal(None) {
+            Taken::Task(queued) => Some(queued),
+            Taken::Empty | Taken::Lost => None,
+        })
     }
 
     /// A searcher that turns out to be surplus: passes the search on (L2) and stands down.

@@ -230,6 +230,7 @@ impl Pool {
         let threads = std::mem::take(&mut *self.threads.lock());
         if !self.inner.is_ending() {
             self.inner.end();
+            self.end_sharing();
         }
         threads
     }

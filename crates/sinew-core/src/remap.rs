@@ -24,6 +24,7 @@ use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current_thread};
 
 use crate::builder::machine;
+use crate::inner::Inner;
 use crate::pool::Pool;
 use crate::stack::reason;
 use crate::worker::Worker;
@@ -43,6 +44,13 @@ impl Berths {
     pub(crate) fn new(mapping: Mapping, seating: &Seating, pins: bool) -> Self {
         let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat).filter(|_| pins)).collect();
         Self { version: AtomicUsize::new(1), now: Mutex::new((mapping, pins)) }
+    }
+
+    /// The pins of all seats, and the mapping as it was.
+    fn set_pins(&self, pins: Pins) {
+        self.now.lock().1 = pins;
+        // Relaxed: M10.
+        self.version.fetch_add(1, Ordering::Relaxed);
     }
 
     fn set(&self, mapping: Mapping, seating: &Seating) {
@@ -96,6 +104,35 @@ impl Worker {
     }
 }
 
+impl Inner {
+    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping alone says. A mapping that was given seat by seat is left alone.
+    pub(crate) fn keep_to(&self, cores: Option<&CpuSet>) {
+        if !self.pins {
+            return;
+        }
+        let mapping = self.berths.now.lock().0.clone();
+        let seats = self.seats.len();
+        let pins: Pins = match (&mapping, cores) {
+            (Mapping::Explicit(_), _) => return,
+            (Mapping::None, cores) => vec![cores.cloned(); seats].into(),
+            (mapping, cores) => {
+                let (machine, limits) = machine();
+                let seating = Seating::new(machine, cores.unwrap_or(limits.allowed()), mapping, seats);
+                let Ok(seating) = seating else { return };
+                (0..seats).map(|seat| seating.pin_of(seat)).collect()
+            }
+        };
+        self.berths.set_pins(pins);
+        self.call_to_move();
+    }
+
+    fn call_to_move(&self) {
+        for seat in self.threaded_seats() {
+            self.seats[seat].stack.call_attention(reason::MOVE);
+        }
+    }
+}
+
 impl Pool {
     /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its next task or at the next safe point of a loop. From any
     /// thread, at any time. Guests, and pools on a described machine, are left where they are.
@@ -119,9 +156,7 @@ impl Pool {
         let seating = Seating::new(machine, limits.allowed(), mapping, inner.seats.len())?;
         if inner.pins {
             inner.berths.set(mapping.clone(), &seating);
-            for seat in inner.threaded_seats() {
-                inner.seats[seat].stack.call_attention(reason::MOVE);
-            }
+            inner.call_to_move();
         }
         Ok(())
     }

@@ -194,6 +194,9 @@ impl Worker {
                 if let Some(queued) = self.inbox.pop(None) {
                     return Some(Job::Delivered(queued));
                 }
+                if let Some(queued) = self.take_overdue() {
+                    return Some(Job::Queued(queued));
+                }
                 self.stand_down();
                 continue;
             }

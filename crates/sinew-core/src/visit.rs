@@ -37,6 +37,10 @@ impl<'p> Visit<'p> {
         worker.stack.set_depth(0);
         worker.arrive(Activity::Application);
         worker.activate();
+        worker.counters.visits.add(1);
+        if let Some(sharing) = &pool.sharing {
+            sharing.visited();
+        }
         pool.root_begins(0);
         Self { pool, worker }
     }
@@ -73,5 +77,6 @@ impl Drop for Visit<'_> {
         self.worker.deactivate();
         self.worker.turn(Activity::Away);
         self.pool.guest.leave();
+        self.pool.relieve_guest();
     }
 }

@@ -89,6 +89,8 @@ pub(crate) struct Own {
     pub(crate) waiting_window: Cell<SpinWindow>,
     /// Stolen tasks in a row that were not worth it.
     pub(crate) scraps: Cell<u32>,
+    /// Whether it is to take tasks that have waited for long, as the guest's substitute; see `limit`.
+    pub(crate) relieves: Cell<bool>,
     /// How often in a row this worker has left work from outside to another.
     pub(crate) deferred: Cell<u32>,
     /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
@@ -138,6 +140,7 @@ impl Worker {
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
                 scraps: Cell::new(0),
+                relieves: Cell::new(false),
                 deferred: Cell::new(0),
                 generous: Cell::new(0),
                 shares_core: Cell::new(false),

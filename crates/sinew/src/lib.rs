@@ -102,7 +102,8 @@ pub use sinew_topology::{Mapping, MappingError, Placement};
 /// What [`Pool::profile`] answers, in parts.
 pub mod profile {
     pub use sinew_core::{
-        Attempts, BURDENS, Bounds, Breakdown, Function, Functions, Profile, Split, Tasks, WorkerProfile,
+        Attempts, BURDENS, Bounds, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline,
+        TimelineSpan, WorkerProfile,
     };
 }
 

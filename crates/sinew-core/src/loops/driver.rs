@@ -220,7 +220,8 @@ where
     fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) {
         // Once is enough as long as nobody leaves early; what a leaving participant has left is done here.
         while !self.is_over() {
-            w.join(|w| self.work(w), |w| self.assist(w, helpers));
+            let workers = w.limit();
+            w.join(|w| self.work(w, Part::Caller { workers }), |w| self.assist(w, helpers));
         }
         if let Some(memory) = memory {
             self.source.teach(memory, !self.ending.is_near());
@@ -233,12 +234,13 @@ where
         let others = helpers - 1;
         if self.is_over() {
         } else if others == 0 {
-            self.work(w);
+            self.work(w, Part::Helper);
         } else if others == 1 {
-            w.join(|w| self.work(w), |w| self.assist(w, 1));
+            w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, 1));
         } else {
             let near = others / 2;
-            w.join(|w| w.join(|w| self.work(w), |w| self.assist(w, near)), |w| self.assist(w, others - near));
+            let here = |w: &Worker| w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, near));
+            w.join(here, |w| self.assist(w, others - near));
         }
     }
 
@@ -249,12 +251,12 @@ where
 
     /// Takes part until nothing is left.
     #[inline]
-    fn work(&self, w: &Worker) {
-        self.ending.guard(|| self.claim_all(w));
+    fn work(&self, w: &Worker, part: Part) {
+        self.ending.guard(|| self.claim_all(w, part));
     }
 
     #[inline]
-    fn claim_all(&self, w: &Worker) {
+    fn claim_all(&self, w: &Worker, part: Part) {
         let seat = w.index();
         let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else { return };
         let mut local = (self.enter)();
@@ -268,7 +270,7 @@ where
             }
             pieces.ended();
             w.safe_point();
-            if self.ending.is_near() {
+            if self.ending.is_near() || part.is_over(w) {
                 break;
             }
             match self.source.claim(seat).or_else(|| self.steal_cold(seat, &effort)) {
@@ -293,6 +295,26 @@ where
             spin_loop();
         }
         self.source.steal(seat)
+    }
+}
+
+/// Who takes part in a loop, and so for how long.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// The loop's caller, who stays to the end; but if more may work than when it last offered parts, it offers again.
+    Caller { workers: usize },
+    /// Somebody who came to help, and goes when there are more workers than may work.
+    Helper,
+}
+
+impl Part {
+    /// Whether the participant should leave between two chunks. What it has not begun others take.
+    #[inline]
+    fn is_over(self, w: &Worker) -> bool {
+        match self {
+            Self::Caller { workers } => w.limit() > workers,
+            Self::Helper => w.is_surplus(),
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use sinew_sync::counter::Counter;
 use sinew_sync::lock::Mutex;
 
 use super::activity::{Activity, Kind};
+use super::diary::{Diary, Entry};
 use super::paths::{BURDENS, Interrupted, Paths, Strand};
-use super::sheet::{Clock, Sheet, Ticks, Times};
+use super::sheet::{Clock, Interval, Sheet, Ticks, Times};
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -87,6 +88,8 @@ pub(crate) struct Books<C = Ticks> {
     /// The spans of ended calls from outside, summed.
     spans: [Counter; BURDENS],
     mail: Mutex<Vec<Report>>,
+    /// Where the pool keeps a timeline.
+    pub(super) diary: Option<Diary>,
 }
 
 /// What a thief says about the task that it has run for a join of this seat.
@@ -116,7 +119,13 @@ impl<C: Clock> Books<C> {
             blocked: Cell::new(0),
             spans: std::array::from_fn(|_| Counter::new()),
             mail: Mutex::new(Vec::new()),
+            diary: None,
         }
+    }
+
+    /// With a diary, if one is `kept`.
+    pub(crate) fn diary(self, kept: bool) -> Self {
+        Self { diary: kept.then(Diary::default), ..self }
     }
 
     /// The books as of now. From any thread.
@@ -128,7 +137,15 @@ impl<C: Clock> Books<C> {
     /// From now on the worker does this.
     #[inline]
     pub(crate) fn turn(&self, next: Activity) {
-        self.sheet.turn(self.kind(next));
+        self.note(self.sheet.turn(self.kind(next)));
+    }
+
+    /// An interval is over.
+    #[inline]
+    fn note(&self, past: Interval) {
+        if let Some(diary) = &self.diary {
+            diary.note(Entry { doing: past.kind.activity().into(), from: past.from, to: past.to });
+        }
     }
 
     /// The kind of time that an activity is now.
@@ -148,7 +165,7 @@ impl<C: Clock> Books<C> {
             false => (&self.counts.failed_claims, Activity::FailedClaim, before),
         };
         count.add(1);
-        self.sheet.turn_from(self.kind(was), self.kind(next));
+        self.note(self.sheet.turn_from(self.kind(was), self.kind(next)));
     }
 
     /// A wait begins: what is done from now on is done inside a join.
@@ -178,7 +195,7 @@ impl<C: Clock> Books<C> {
     /// The same up to now, if it is the application that runs.
     #[inline]
     pub(crate) fn path_now(&self) -> Paths {
-        self.sheet.turn(self.sheet.present());
+        self.note(self.sheet.turn(self.sheet.present()));
         self.path()
     }
 

@@ -14,6 +14,7 @@
 //! | `books` | all of that for one seat |
 //! | `hooks` | where the scheduler says what it does |
 //! | `fork`, `scope` | joins and loops; scopes, other tasks, and stolen arms |
+//! | `diary`, `timeline` | in which order; a pool's diaries as one timeline |
 //! | `pool` | reading the books |
 //! | `report`, `breakdown` | what they say |
 //!
@@ -30,6 +31,7 @@
 mod activity;
 mod books;
 mod breakdown;
+mod diary;
 mod fork;
 mod hooks;
 mod paths;
@@ -39,6 +41,7 @@ mod scope;
 mod sheet;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+mod timeline;
 
 pub(crate) use activity::Activity;
 pub(crate) use books::Books;
@@ -48,5 +51,7 @@ pub(crate) use pool::Profiling;
 pub(crate) use scope::ScopePaths;
 
 pub use breakdown::{Attempts, Breakdown, Function, Functions, Split};
+pub use diary::Doing;
 pub use paths::BURDENS;
 pub use report::{Profile, Tasks, WorkerProfile};
+pub use timeline::{Timeline, TimelineSpan};

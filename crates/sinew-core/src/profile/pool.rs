@@ -2,7 +2,7 @@
 //!
 //! Books only ever grow. A profile is the difference between two readings, so that taking one writes nothing that a worker writes.
 
-use sinew_sync::clock::{start_measuring, ticks_a_ns};
+use sinew_sync::clock::{start_measuring, ticks, ticks_a_ns};
 use sinew_sync::lock::Mutex;
 
 use super::books::{Books, Reading};
@@ -17,6 +17,10 @@ use crate::pool::Pool;
 pub(crate) struct Profiling {
     burdens: Paths,
     cost: u64,
+    /// When the pool was built, in ticks.
+    pub(super) began: u64,
+    /// Whether the seats keep diaries.
+    timeline: bool,
     strays: Mutex<Strays>,
     /// What the books said when the last profile was taken, or when the pool was built.
     before: Mutex<Vec<Reading>>,
@@ -32,11 +36,13 @@ struct Strays {
 }
 
 impl Profiling {
-    pub(crate) fn new(burdens: [u64; BURDENS]) -> Box<Self> {
+    pub(crate) fn new(burdens: [u64; BURDENS], timeline: bool) -> Box<Self> {
         start_measuring();
         Box::new(Self {
             burdens: Paths(burdens),
             cost: clock_cost(),
+            began: ticks(),
+            timeline,
             strays: Mutex::default(),
             before: Mutex::default(),
         })
@@ -44,7 +50,7 @@ impl Profiling {
 
     /// Books for one seat.
     pub(crate) fn books(&self) -> Box<Books> {
-        Box::new(Books::new(Ticks, self.cost, self.burdens))
+        Box::new(Books::new(Ticks, self.cost, self.burdens).diary(self.timeline))
     }
 
     /// Once the seats are there: the profile begins.

@@ -49,6 +49,14 @@ pub(crate) struct Sheet<C> {
     cost: u64,
 }
 
+/// What a worker did without interruption.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Interval {
+    pub(crate) kind: Kind,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
 /// A sheet as of one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
@@ -81,20 +89,19 @@ impl<C: Clock> Sheet<C> {
         self.ledger.get(WORK)
     }
 
-    /// From now on its worker does `next`.
+    /// From now on its worker does `next`. Answers what it has done until now.
     #[inline]
-    pub(crate) fn turn(&self, next: Kind) {
-        self.turn_from(self.present(), next);
+    pub(crate) fn turn(&self, next: Kind) -> Interval {
+        self.turn_from(self.present(), next)
     }
 
     /// The same for a worker that has been doing `present`, as it now knows.
     #[inline]
-    pub(crate) fn turn_from(&self, present: Kind, next: Kind) {
-        let now = self.clock.now();
+    pub(crate) fn turn_from(&self, present: Kind, next: Kind) -> Interval {
+        let since = self.ledger.get(SINCE);
+        // A thread that moves between processors may find the clock of the other a little behind.
+        let now = self.clock.now().max(since);
         self.ledger.write(|row| {
-            let since = row.get(SINCE);
-            // A thread that moves between processors may find the clock of the other a little behind.
-            let now = now.max(since);
             row.add(TIMES + present.number(), now - since);
             row.add(INTERVALS + present.number(), 1);
             if present.activity() == Activity::Application {
@@ -103,6 +110,13 @@ impl<C: Clock> Sheet<C> {
             row.set(SINCE, now);
             row.set(PRESENT, next.number() as u64);
         });
+        Interval { kind: present, from: since, to: now }
+    }
+
+    /// What its worker is doing, and since when. From any thread.
+    pub(crate) fn read_present(&self) -> (Kind, u64) {
+        let words = self.ledger.read();
+        (Kind::of(words[PRESENT]), words[SINCE])
     }
 
     /// The sheet as of now. From any thread.

@@ -17,6 +17,7 @@
 //! | `victims` | every victim policy, changed meanwhile, across packages |
 //! | `mapping` | threads that are pinned anew |
 //! | `workers` | a number of workers that changes |
+//! | `sharing` | pools that share a machine with others |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
 //! | `profile` | pools that keep books |
@@ -44,6 +45,7 @@ mod prompt;
 mod scope;
 mod seats;
 mod serially;
+mod sharing;
 mod spawn;
 mod stress;
 mod support;

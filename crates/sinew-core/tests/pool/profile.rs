@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinew_core::data::IntoItems;
 use sinew_core::loops::{Options, for_each};
-use sinew_core::{BURDENS, Fences, Pool, Profile, ScopeBuilder, Tasks, Worker};
+use sinew_core::{BURDENS, Doing, Fences, Pool, Profile, ScopeBuilder, Tasks, TimelineSpan, Worker};
 
 use crate::support::{WAITS, add, ends, pool};
 
@@ -299,4 +299,26 @@ fn a_pool_that_does_not_profile_has_no_profile() {
     let pool = pool(2);
     pool.run(|w| fib(w, 5));
     assert!(pool.profile().is_none() && pool.take_profile().is_none());
+}
+
+/// Would miss: a diary with holes, a worker without one, a time line that ends before the program does.
+#[test]
+fn a_timeline_shows_all_time_of_every_worker() {
+    assert!(pool(2).timeline().is_none() && profiling(2).timeline().is_none());
+    let pool = Pool::builder().threads(3).timeline(true).build().unwrap();
+    assert_eq!(pool.run(|w| fib(w, 20)), 6_765);
+    let timeline = pool.timeline().unwrap();
+    assert_eq!(timeline.workers.len(), 3);
+    for spans in &timeline.workers {
+        assert!(spans.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns), "{spans:?}");
+        assert!(spans[0].from_ns < 1_000_000_000, "{:?}", spans[0]);
+    }
+    let spans = timeline.workers.iter().flatten();
+    let worked: u64 = spans.filter(|span| span.doing == Doing::Working).map(ns).sum();
+    let profile = pool.profile().unwrap();
+    assert!(worked as f64 / 1e9 >= 0.9 * profile.seconds(profile.work()), "{worked}");
+}
+
+fn ns(span: &TimelineSpan) -> u64 {
+    span.to_ns - span.from_ns
 }

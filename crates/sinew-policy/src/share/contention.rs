@@ -70,8 +70,11 @@ pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet], effects: 
     if effects.change.iter().all(|&change| change == 0.0) || view.layout.caches() < 2 {
         return stay;
     }
+    // Where masks leave a program less than its number, that is what counts.
+    let counts: Vec<u32> = stay.iter().map(|cores| cores.len() as u32).collect();
     let (mut best, mut best_gain) = (stay.clone(), gain(view, &stay, effects) + WORTH);
-    for candidate in [grouped(view, counts, effects), improved(view, stay.clone(), effects)] {
+    for start in [grouped(view, &counts, effects), stay.clone()] {
+        let candidate = improved(view, start, effects);
         let candidate_gain = gain(view, &candidate, effects);
         if candidate_gain > best_gain && candidate.iter().zip(&stay).all(|(a, b)| a.len() == b.len()) {
             (best, best_gain) = (candidate, candidate_gain);
@@ -137,7 +140,7 @@ fn company(program: usize, cache: &CoreSet, placed: &[CoreSet], effects: &Effect
 
 /// From what is there: the two programs of the same size that gain most by trading places do so, as long as any do.
 fn improved(view: &View<'_>, mut placed: Vec<CoreSet>, effects: &Effects) -> Vec<CoreSet> {
-    for _ in 0..placed.len() {
+    for _ in 0..4 * placed.len() {
         let now = gain(view, &placed, effects);
         let mut best = (now + 1e-9, None);
         for a in 0..placed.len() {

@@ -5,7 +5,7 @@
 //! view: among decisions that are equally good, the one that moves least is taken.
 //!
 //! A program that would find nothing to do now (`demand` 0) is *dormant*: it has one thread on its whole mask, which counts as nobody's core, and the others
-//! have its cores until it wakes. With more programs at work than cores, everybody has one thread on its whole mask: the kernel is fair among threads, and handing cores
+//! have its cores until it wakes. Where nobody is at work, everybody may have everything, so that short bursts of one program need no decision. With more programs at work than cores, everybody has one thread on its whole mask: the kernel is fair among threads, and handing cores
 //! around is not.
 //!
 //! # Invariants
@@ -28,7 +28,9 @@ mod contention;
 mod cores;
 mod count;
 mod curve;
+mod demand;
 mod layout;
+mod meter;
 mod name;
 mod place;
 mod script;
@@ -39,7 +41,9 @@ pub use contention::Effects;
 pub use cores::{CoreSet, MAX_CORES};
 pub use count::shares;
 pub use curve::{Curve, POINTS, Speed};
+pub use demand::DemandMeter;
 pub use layout::{Layout, Place};
+pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};
 pub use script::{Ask, Event, Script, ScriptError, Step};
 
@@ -111,6 +115,9 @@ pub fn decide(policy: Policy, layout: &Layout, programs: &[Program], effects: &E
     let on_machine: Vec<usize> = (0..at_work.len()).filter(|&w| !masks[w].is_empty()).collect();
     let (at_work, masks): (Vec<usize>, Vec<CoreSet>) =
         on_machine.into_iter().map(|w| (at_work[w], masks[w])).unzip();
+    if at_work.is_empty() {
+        return programs.iter().map(|program| undisturbed(program, &all)).collect();
+    }
     let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
     if at_work.len() > reach.len() {
         return grants;
@@ -138,6 +145,12 @@ pub fn decide(policy: Policy, layout: &Layout, programs: &[Program], effects: &E
 fn on_whole_mask(program: &Program, all: &CoreSet) -> Grant {
     let here = program.mask.and(all);
     Grant { threads: 1, cores: if here.is_empty() { program.mask } else { here } }
+}
+
+/// All that a dormant program can use, where nobody is at work: it begins without waiting for a share.
+fn undisturbed(program: &Program, all: &CoreSet) -> Grant {
+    let Grant { cores, .. } = on_whole_mask(program, all);
+    Grant { threads: program.max.clamp(1, cores.len().max(1) as u32), cores }
 }
 
 /// The cores that a program has for itself: none if it holds its whole mask with one thread.

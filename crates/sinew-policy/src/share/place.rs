@@ -25,7 +25,7 @@ pub(super) struct View<'a> {
 /// For each program its cores: as many as `counts` says, fewer where masks do not leave them.
 pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet]) -> Vec<CoreSet> {
     let mut board = Board::new(view, counts);
-    board.take_asked();
+    board.take_asked(held);
     board.keep(held);
     board.fill();
     board.owned
@@ -61,11 +61,16 @@ impl<'a> Board<'a> {
         self.counts[program].saturating_sub(self.owned[program].len())
     }
 
-    fn take_asked(&mut self) {
-        for program in 0..self.counts.len() {
-            for cpu in self.view.asked[program].and(&self.view.masks[program]).iter() {
-                if self.lacks(program) > 0 && self.owner[cpu] == NOBODY {
-                    self.give(program, cpu);
+    /// What is asked for and held comes before what is only asked for; what two programs ask for the first gets.
+    fn take_asked(&mut self, held: &[CoreSet]) {
+        for kept in [true, false] {
+            for (program, held) in held.iter().enumerate() {
+                let asked = self.view.asked[program].and(&self.view.masks[program]);
+                let wanted = if kept { asked.and(held) } else { asked };
+                for cpu in wanted.iter() {
+                    if self.lacks(program) > 0 && self.owner[cpu] == NOBODY {
+                        self.give(program, cpu);
+                    }
                 }
             }
         }

@@ -1,3 +1,329 @@
 //! The share policies on machines that are not there.
 //!
 //! What these would miss: what a share does to a program's speed.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+/// `packages` packages of `caches` caches of `cores` cores of `siblings` CPUs.
+fn machine(packages: usize, caches: usize, cores: usize, siblings: usize) -> Layout {
+    let all = packages * caches * cores;
+    let place = |cpu: usize| {
+        let core = cpu % all;
+        Place { cpu, core, cache: core / cores, package: core / cores / caches }
+    };
+    Layout::new((0..all * siblings).map(place))
+}
+
+fn machines() -> impl Strategy<Value = Layout> {
+    (1..=4_usize, 1..=3_usize, 1..=4_usize, 1..=2_usize).prop_map(|(p, c, n, s)| machine(p, c, n, s))
+}
+
+fn weights() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(1.0), Just(2.0), 0.1..10.0]
+}
+
+/// Programs that may run anywhere, and always have work for as many as they can use.
+fn free_program(cpus: usize) -> impl Strategy<Value = Program> {
+    (1..=cpus as u32 + 2, weights(), 1..=3_u32).prop_map(move |(max, weight, min)| Program {
+        weight,
+        min: min.min(max),
+        ..Program::new(max, CoreSet::first(cpus))
+    })
+}
+
+/// Any programs at all, with whatever they claim to hold.
+fn any_program(cpus: usize) -> impl Strategy<Value = Program> {
+    let set = move || vec(0..cpus + 3, 1..cpus + 2).prop_map(|cpus| cpus.into_iter().collect::<CoreSet>());
+    let speeds = vec((1..20_u32, 0.1..100_f32), 0..6);
+    (free_program(cpus), set(), set(), 0..=cpus as u32, 0..5_u32, speeds, any::<bool>()).prop_map(
+        move |(free, mask, held, demand, threads, speeds, anywhere)| Program {
+            mask: if anywhere { free.mask } else { mask },
+            demand,
+            held: Grant { threads, cores: held },
+            curve: Curve::from_points(speeds.into_iter().map(|(cores, rate)| Speed { cores, rate })),
+            ask: (threads == 3).then_some(Ask { threads: Some(2), cores: Some(held), schedule: None }),
+            ..free
+        },
+    )
+}
+
+fn mixes(most: usize) -> impl Strategy<Value = (Layout, Vec<Program>)> {
+    machines().prop_flat_map(move |layout| {
+        let cpus = layout.len();
+        (Just(layout), vec(any_program(cpus), 1..=most))
+    })
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    proptest::sample::select(Policy::ALL.to_vec())
+}
+
+fn effects(programs: usize, changes: &[f64]) -> Effects {
+    let mut effects = Effects::among(programs);
+    for a in 0..programs {
+        for b in 0..programs {
+            effects.set(a, b, changes[(a * 7 + b * 3) % changes.len()]);
+        }
+    }
+    effects
+}
+
+/// Grants become what is held.
+fn hold(programs: &mut [Program], grants: &[Grant]) {
+    programs.iter_mut().zip(grants).for_each(|(program, grant)| program.held = *grant);
+}
+
+fn moved(before: &[Grant], after: &[Grant]) -> usize {
+    before.iter().zip(after).map(|(a, b)| b.cores.without(&a.cores).len()).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2000 }))]
+
+    /// Would miss: shares that are more than the machine, a program with nothing, one outside its mask, two on one core (H1 to H3); a decision that is not the same
+    /// when it is taken again (H5).
+    #[test]
+    fn shares_fit_the_machine_and_every_mask(
+        (layout, mut programs) in mixes(64),
+        policy in policies(),
+        changes in vec(-0.5..0.5, 5),
+    ) {
+        let effects = effects(programs.len(), &changes);
+        let grants = decide(policy, &layout, &programs, &effects);
+        let all = layout.cores();
+        let mut taken = CoreSet::EMPTY;
+        let at_work = programs.iter().filter(|p| p.demand > 0 && !p.mask.and(&all).is_empty()).count();
+        let mut exclusive = 0;
+        for (program, grant) in programs.iter().zip(&grants) {
+            prop_assert!(grant.threads >= 1 && !grant.cores.is_empty());
+            prop_assert!(grant.cores.is_within(&program.mask));
+            prop_assert!(grant.threads <= program.max.max(1));
+            let here = program.mask.and(&all);
+            if program.demand == 0 || here.is_empty() {
+                let cores = if here.is_empty() { program.mask } else { here };
+                let threads = if at_work == 0 { program.max.min(cores.len() as u32) } else { 1 };
+                prop_assert_eq!((grant.threads, grant.cores), (threads, cores));
+            } else if grant.cores.len() == grant.threads as usize && at_work <= all.len() {
+                exclusive += grant.threads as usize;
+                if grant.cores != here {
+                    prop_assert!(grant.cores.and(&taken).is_empty(), "{grants:?}");
+                    taken = taken.or(&grant.cores);
+                }
+            } else {
+                prop_assert_eq!((grant.threads, grant.cores), (1, here));
+            }
+        }
+        prop_assert!(at_work > all.len() || taken.len() <= exclusive.max(taken.len()) && taken.len() <= all.len());
+        hold(&mut programs, &grants);
+        prop_assert_eq!(decide(policy, &layout, &programs, &effects), grants);
+    }
+
+    /// Would miss: a share more than one core beside what the weights say (H4), cores that nobody has although somebody has work, and minima that are passed over.
+    #[test]
+    fn numbers_are_within_one_core_of_the_weights(
+        (layout, programs) in machines().prop_flat_map(|layout| {
+            let cpus = layout.len();
+            (Just(layout), vec(free_program(cpus), 1..=cpus.min(64)))
+        }),
+        policy in proptest::sample::select(vec![Policy::Equal, Policy::Proportional, Policy::Priority, Policy::Contention]),
+    ) {
+        let grants = decide(policy, &layout, &programs, &Effects::none());
+        let ideal = shares(policy, &programs, layout.len());
+        for (share, grant) in ideal.iter().zip(&grants) {
+            prop_assert!((share - f64::from(grant.threads)).abs() < 1.0 + 1e-6, "{ideal:?} {grants:?}");
+        }
+        let wanted: usize = programs.iter().map(|p| p.max.min(layout.len() as u32) as usize).sum();
+        let granted: usize = grants.iter().map(|grant| grant.threads as usize).sum();
+        prop_assert_eq!(granted, wanted.min(layout.len()));
+        if programs.iter().map(|p| p.min as usize).sum::<usize>() <= layout.len() {
+            prop_assert!(programs.iter().zip(&grants).all(|(p, grant)| grant.threads >= p.min));
+        }
+        for (a, pa) in programs.iter().enumerate() {
+            for (b, pb) in programs.iter().enumerate() {
+                let above = policy == Policy::Equal && pa.weight > pb.weight && grants[b].threads > pb.min + 1;
+                prop_assert!(!above || grants[a].threads + 1 >= grants[b].threads.min(pa.max));
+            }
+        }
+    }
+
+    /// Would miss: cores that go to and fro although nothing but noise has changed.
+    #[test]
+    fn noise_in_demand_and_speed_moves_no_core(
+        layout in machines(),
+        demands in vec(4..40_u32, 2..8),
+        noise in vec(vec(-0.02..0.02_f64, 8), 12),
+        policy in policies(),
+    ) {
+        let all = layout.cores();
+        let mut programs: Vec<Program> = demands.iter().map(|&demand| {
+            let speed = |cores: u32| Speed { cores, rate: f64::from(cores).powf(1.0 / f64::from(demand)) as f32 };
+            Program { curve: Curve::from_points([1, 2, 4, 8].map(speed)), ..Program::new(demand, all) }
+        }).collect();
+        let first = decide(policy, &layout, &programs, &Effects::none());
+        hold(&mut programs, &first);
+        for noise in &noise {
+            for (program, (noise, &demand)) in programs.iter_mut().zip(noise.iter().zip(&demands)) {
+                program.weight = 1.0 + noise / f64::from(demand.max(8));
+                program.curve = Curve::from_points(program.curve.points().iter().map(|point| Speed {
+                    rate: point.rate * (1.0 + noise / 2.0) as f32, ..*point
+                }));
+            }
+            let grants = decide(policy, &layout, &programs, &Effects::none());
+            if policy != Policy::Priority {
+                prop_assert_eq!(moved(&first, &grants), 0, "{:?} {:?}", first, grants);
+            }
+        }
+    }
+
+    /// Would miss: a sequence of changes after which shares go on moving although nothing changes any more.
+    #[test]
+    fn one_decision_after_the_last_change_is_the_last(
+        (layout, mut programs) in mixes(12),
+        policy in policies(),
+        demands in vec(vec(0..9_u32, 12), 1..6),
+        changes in vec(-0.5..0.5, 5),
+    ) {
+        let effects = effects(programs.len(), &changes);
+        for demand in &demands {
+            programs.iter_mut().zip(demand).for_each(|(program, &demand)| program.demand = demand);
+            let grants = decide(policy, &layout, &programs, &effects);
+            hold(&mut programs, &grants);
+        }
+        let settled: Vec<Grant> = programs.iter().map(|program| program.held).collect();
+        prop_assert_eq!(decide(policy, &layout, &programs, &effects), settled);
+    }
+
+    /// Would miss: a newcomer for whom more cores change hands than it gets.
+    #[test]
+    fn a_newcomer_moves_no_more_cores_than_it_gets(
+        layout in machines(),
+        weights in vec(weights(), 1..6),
+    ) {
+        let all = layout.cores();
+        prop_assume!(weights.len() < layout.len());
+        let program = |&weight: &f64| Program { weight, ..Program::new(64, all) };
+        let mut programs: Vec<Program> = weights.iter().map(program).collect();
+        let before = decide(Policy::Equal, &layout, &programs, &Effects::none());
+        hold(&mut programs, &before);
+        programs.push(Program::new(64, all));
+        let after = decide(Policy::Equal, &layout, &programs, &Effects::none());
+        prop_assert_eq!(moved(&before, &after), 0);
+        prop_assert!(after[..before.len()].iter().zip(&before).all(|(now, then)| now.cores.is_within(&then.cores)));
+    }
+}
+
+fn equal(layout: &Layout, programs: &[Program]) -> Vec<Grant> {
+    decide(Policy::Equal, layout, programs, &Effects::none())
+}
+
+fn threads(grants: &[Grant]) -> Vec<u32> {
+    grants.iter().map(|grant| grant.threads).collect()
+}
+
+/// Would miss: programs that share a package or a cache although there is one for each.
+#[test]
+fn programs_have_packages_and_caches_to_themselves_where_there_are_enough() {
+    let layout = machine(2, 2, 4, 1);
+    let grants = equal(&layout, &[Program::new(64, layout.cores()), Program::new(64, layout.cores())]);
+    assert_eq!(grants.iter().map(|grant| grant.cores.to_string()).collect::<Vec<_>>(), ["0-7", "8-15"]);
+    let four: Vec<Program> = (0..4).map(|_| Program::new(64, layout.cores())).collect();
+    let mut caches: Vec<String> = equal(&layout, &four).iter().map(|grant| grant.cores.to_string()).collect();
+    caches.sort();
+    assert_eq!(caches, ["0-3", "12-15", "4-7", "8-11"]);
+}
+
+/// Would miss: two programs on the two siblings of one core.
+#[test]
+fn siblings_of_a_core_go_to_one_program() {
+    let layout = machine(1, 1, 4, 2);
+    let grants = equal(&layout, &[Program::new(64, layout.cores()), Program::new(64, layout.cores())]);
+    for grant in grants {
+        let mut cores: Vec<usize> = grant.cores.iter().map(|cpu| cpu % 4).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        assert_eq!((grant.threads, cores.len()), (4, 2));
+    }
+}
+
+/// Would miss: a program whose only core another one took though it had a choice.
+#[test]
+fn who_has_a_choice_leaves_the_core_to_who_has_none() {
+    let layout = Layout::flat(3);
+    let mask = |cpus: &[usize]| cpus.iter().copied().collect::<CoreSet>();
+    let mut programs =
+        vec![Program::new(3, mask(&[0, 1, 2])), Program::new(2, mask(&[0, 1])), Program::new(1, mask(&[0]))];
+    for held in 0..3 {
+        programs[0].held = Grant { threads: 1, cores: mask(&[held]) };
+        let cores: Vec<String> =
+            equal(&layout, &programs).iter().map(|grant| grant.cores.to_string()).collect();
+        assert_eq!(cores, ["2", "1", "0"]);
+    }
+}
+
+/// Would miss: cores kept by who has no use for them, and a sleeper that has none to wake up on.
+#[test]
+fn the_cores_of_a_dormant_program_go_to_the_others() {
+    let (layout, all) = (Layout::flat(4), CoreSet::first(4));
+    let dormant = Program { demand: 0, ..Program::new(4, all) };
+    let grants = equal(&layout, &[Program::new(4, all), dormant]);
+    assert_eq!((grants[0].threads, grants[1]), (4, Grant { threads: 1, cores: all }));
+}
+
+/// Would miss: rotation, or a program without a thread, where there are too many.
+#[test]
+fn with_more_programs_than_cores_each_has_one_thread_anywhere() {
+    let (layout, all) = (Layout::flat(2), CoreSet::first(2));
+    let grants = equal(&layout, &vec![Program::new(2, all); 3]);
+    assert_eq!(grants, [Grant { threads: 1, cores: all }; 3]);
+}
+
+/// Would miss: each policy that is only a name.
+#[test]
+fn each_policy_does_what_its_name_says() {
+    let (layout, all) = (Layout::flat(8), CoreSet::first(8));
+    let mut programs = vec![Program::new(8, all), Program::new(8, all)];
+    programs[1].demand = 2;
+    let by = |policy, programs: &[Program]| threads(&decide(policy, &layout, programs, &Effects::none()));
+    assert_eq!(by(Policy::Equal, &programs), [6, 2]);
+    programs[1].demand = 4;
+    programs[0].demand = 12;
+    programs[0].max = 12;
+    assert_eq!(by(Policy::Proportional, &programs), [6, 2]);
+    (programs[0].weight, programs[1].weight) = (1.0, 3.0);
+    assert_eq!(by(Policy::Priority, &programs), [4, 4]);
+    (programs[0].demand, programs[1].demand) = (8, 8);
+    assert_eq!(by(Policy::Priority, &programs), [1, 7]);
+    assert_eq!(by(Policy::Equal, &programs), [2, 6]);
+    programs[0].weight = 3.0;
+    let speed = |cores, rate| Speed { cores, rate };
+    programs[0].curve = Curve::from_points([speed(1, 10.0), speed(2, 19.0), speed(8, 70.0)]);
+    programs[1].curve =
+        Curve::from_points([speed(1, 500.0), speed(2, 980.0), speed(3, 990.0), speed(4, 990.0)]);
+    assert_eq!(by(Policy::Efficiency, &programs), [6, 2]);
+    programs[1].ask =
+        Some(Ask { threads: None, cores: Some([5, 6, 7].into_iter().collect()), schedule: None });
+    let grants = decide(Policy::Script, &layout, &programs, &Effects::none());
+    assert_eq!((threads(&grants), grants[1].cores.to_string()), (vec![5, 3], "5-7".to_owned()));
+}
+
+/// Would miss: contention that is measured and then disregarded, and company that is not sought.
+#[test]
+fn programs_that_hurt_each_other_are_kept_apart_and_friends_put_together() {
+    let layout = machine(1, 2, 2, 1);
+    let mut programs = vec![Program { max: 1, ..Program::new(1, layout.cores()) }; 4];
+    let mut effects = Effects::among(4);
+    let friends = [(0, 3), (1, 2)];
+    for (a, b) in [(0, 1), (0, 2), (3, 1), (3, 2)] {
+        effects.set(a, b, -0.3);
+        effects.set(b, a, -0.3);
+    }
+    friends.iter().for_each(|&(a, b)| effects.set(a, b, 0.1));
+    let first = equal(&layout, &programs);
+    hold(&mut programs, &first);
+    let grants = decide(Policy::Contention, &layout, &programs, &effects);
+    let cache = |i: usize| grants[i].cores.iter().next().map(|cpu| cpu / 2);
+    assert!(friends.iter().all(|&(a, b)| cache(a) == cache(b)) && cache(0) != cache(1), "{grants:?}");
+}

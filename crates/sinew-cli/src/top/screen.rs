@@ -1,0 +1,195 @@
+//! The terminal of `sinew top`: a table of programs, a list of decisions, and a few keys.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table, TableState};
+use ratatui::{DefaultTerminal, Frame};
+
+use super::failed;
+use super::view::{TITLES, View};
+use crate::failure::Failure;
+
+const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit";
+
+/// Keeps the screen up to date until the user has had enough.
+pub(super) fn run(table: &sinew_coord::Table, interval: Duration) -> Result<(), Failure> {
+    if !std::io::stdout().is_terminal() {
+        return Err(Failure::usage("`sinew top` needs a terminal: use --once, and --json for scripts"));
+    }
+    let mut terminal = ratatui::try_init()?;
+    let result = Screen::new(table).stay(&mut terminal, table, interval);
+    ratatui::restore();
+    result
+}
+
+/// What a key asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Wish {
+    Nothing,
+    Quit,
+    Choose(isize),
+    Weigh { factor: f64 },
+    Reset,
+}
+
+fn wish(key: KeyEvent) -> Wish {
+    match key.code {
+        _ if key.kind == KeyEventKind::Release => Wish::Nothing,
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Wish::Quit,
+        KeyCode::Char('q') | KeyCode::Esc => Wish::Quit,
+        KeyCode::Up | KeyCode::Char('k') => Wish::Choose(-1),
+        KeyCode::Down | KeyCode::Char('j') => Wish::Choose(1),
+        KeyCode::Char('+') | KeyCode::Right => Wish::Weigh { factor: 2.0 },
+        KeyCode::Char('-') | KeyCode::Left => Wish::Weigh { factor: 0.5 },
+        KeyCode::Char('=') => Wish::Reset,
+        _ => Wish::Nothing,
+    }
+}
+
+struct Screen {
+    view: View,
+    chosen: TableState,
+    message: String,
+}
+
+impl Screen {
+    fn new(table: &sinew_coord::Table) -> Self {
+        let chosen = TableState::default().with_selected(0);
+        Self { view: View::new(table), chosen, message: HELP.into() }
+    }
+
+    fn stay(
+        mut self,
+        terminal: &mut DefaultTerminal,
+        table: &sinew_coord::Table,
+        interval: Duration,
+    ) -> Result<(), Failure> {
+        loop {
+            terminal.draw(|frame| self.draw(frame))?;
+            let until = Instant::now() + interval;
+            while event::poll(until.saturating_duration_since(Instant::now()))? {
+                if let Event::Key(key) = event::read()?
+                    && !self.follow(wish(key), table)
+                {
+                    return Ok(());
+                }
+                terminal.draw(|frame| self.draw(frame))?;
+            }
+            self.view.look(table);
+        }
+    }
+
+    /// Does what is wished. False if that is to end.
+    fn follow(&mut self, wish: Wish, table: &sinew_coord::Table) -> bool {
+        match wish {
+            Wish::Nothing => {}
+            Wish::Quit => return false,
+            Wish::Choose(step) => self.choose(step),
+            Wish::Weigh { factor } => self.weigh(table, |weight| weight * factor),
+            Wish::Reset => self.weigh(table, |_| 1.0),
+        }
+        true
+    }
+
+    fn choose(&mut self, step: isize) {
+        let last = self.view.rows.len().saturating_sub(1);
+        let at = self.chosen.selected().unwrap_or(0).min(last);
+        self.chosen.select(Some(at.saturating_add_signed(step).min(last)));
+    }
+
+    fn weigh(&mut self, table: &sinew_coord::Table, change: impl Fn(f64) -> f64) {
+        let Some(row) = self.chosen.selected().and_then(|at| self.view.rows.get(at)) else { return };
+        let (pid, weight) = (row.program.pid, change(row.weight));
+        self.message = match table.set_weight(pid, weight) {
+            Ok(()) => HELP.into(),
+            Err(error) => failed(error).to_line(),
+        };
+        self.view.rows = table.read();
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        let heights =
+            [Constraint::Length(1), Constraint::Min(4), Constraint::Percentage(40), Constraint::Length(1)];
+        let [title, programs, decisions, help] = Layout::vertical(heights).areas(frame.area());
+        frame.render_widget(Paragraph::new(self.view.title()), title);
+        self.draw_programs(frame, programs);
+        self.draw_decisions(frame, decisions);
+        frame.render_widget(Paragraph::new(self.message.as_str()), help);
+    }
+
+    fn draw_programs(&mut self, frame: &mut Frame<'_>, area: Rect) {
+        let bold = Style::default().add_modifier(Modifier::BOLD);
+        let rows =
+            self.view.rows.iter().map(|row| Row::new(self.view.cells(row).into_iter().map(Cell::from)));
+        let widths = [
+            Constraint::Min(12),
+            Constraint::Length(8),
+            Constraint::Length(7),
+            Constraint::Min(12),
+            Constraint::Length(6),
+            Constraint::Length(7),
+            Constraint::Length(12),
+            Constraint::Length(6),
+            Constraint::Length(6),
+        ];
+        let table = Table::new(rows, widths)
+            .header(Row::new(TITLES).style(bold))
+            .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED))
+            .block(Block::bordered().title("programs"));
+        frame.render_stateful_widget(table, area, &mut self.chosen);
+    }
+
+    fn draw_decisions(&self, frame: &mut Frame<'_>, area: Rect) {
+        let lines = self.view.decisions.iter().rev().map(|decision| {
+            let ago = self.view.seconds_ago(decision.at_ns);
+            Line::from(format!(
+                "{ago:8.1} s ago  {:<15} {} ({}), {} shares changed",
+                decision.reason, decision.name, decision.subject, decision.changed
+            ))
+        });
+        frame.render_widget(List::new(lines).block(Block::bordered().title("decisions")), area);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use sinew_coord::{CoreSet, Member, Offer};
+
+    fn key(code: KeyCode) -> KeyEvent {
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    /// Would miss: a program or a decision that is not drawn, and keys that change another program or nothing.
+    #[test]
+    fn programs_are_drawn_and_keys_change_the_chosen_ones_weight() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
+        let offer = |name| Offer::on(name, CoreSet::first(2), 2);
+        let _members = ["first", "second"].map(|name| Member::join(&table, offer(name)).unwrap());
+        let mut screen = Screen::new(&table);
+        // Both rows are this process's, so both change: a program's rows have one weight.
+        for code in [KeyCode::Down, KeyCode::Down, KeyCode::Char('+'), KeyCode::Char('+'), KeyCode::Char('-')]
+        {
+            assert!(screen.follow(wish(key(code)), &table));
+        }
+        assert_eq!(table.read().iter().map(|row| row.weight).collect::<Vec<_>>(), [2.0, 2.0]);
+        let mut terminal = Terminal::new(TestBackend::new(100, 20)).unwrap();
+        screen.view.look(&table);
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        let drawn = format!("{}", terminal.backend());
+        for part in ["2 programs", "first", "second", "2.00", "weight set", "arrived", "q quit"] {
+            assert!(drawn.contains(part), "{part} is not in {drawn}");
+        }
+        assert!(screen.follow(wish(key(KeyCode::Char('='))), &table));
+        assert!(!screen.follow(wish(key(KeyCode::Char('q'))), &table));
+        assert_eq!(table.read()[0].weight, 1.0);
+    }
+}

@@ -1,0 +1,132 @@
+//! What `sinew top` shows: programs and decisions, with the speed since the last look.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use sinew_coord::{Decision, Row, Table, Who};
+
+use crate::table::Table as TextTable;
+
+/// The columns, on the screen and in plain text.
+pub(super) const TITLES: [&str; 9] =
+    ["program", "pid", "threads", "cores", "demand", "weight", "items/s", "shares", "for s"];
+
+/// The table at one moment, and what has happened since the one before.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) rows: Vec<Row>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) policy: String,
+    pub(super) cpus: usize,
+    now_ns: u64,
+    before: HashMap<Who, u64>,
+    before_ns: u64,
+}
+
+impl View {
+    pub(super) fn new(table: &Table) -> Self {
+        let mut view = Self {
+            rows: Vec::new(),
+            decisions: Vec::new(),
+            policy: String::new(),
+            cpus: table.layout().len(),
+            now_ns: table.now_ns(),
+            before: HashMap::new(),
+            before_ns: 0,
+        };
+        view.look(table);
+        view
+    }
+
+    pub(super) fn look(&mut self, table: &Table) {
+        self.before = self.rows.iter().map(|row| (row.program, row.progress)).collect();
+        self.before_ns = std::mem::replace(&mut self.now_ns, table.now_ns());
+        self.rows = table.read();
+        // Who was killed, and has no neighbour to find out, is still in the table.
+        self.rows.retain(|row| row.program.is_there());
+        self.decisions = table.log();
+        self.policy = table.policy().to_string();
+    }
+
+    /// In items a second; `None` at the first look.
+    pub(super) fn rate(&self, row: &Row) -> Option<f64> {
+        let before = *self.before.get(&row.program)?;
+        let seconds = self.now_ns.saturating_sub(self.before_ns) as f64 / 1e9;
+        (seconds > 0.0).then(|| row.progress.saturating_sub(before) as f64 / seconds)
+    }
+
+    pub(super) fn seconds_ago(&self, at_ns: u64) -> f64 {
+        self.now_ns.saturating_sub(at_ns) as f64 / 1e9
+    }
+
+    /// A row's cells, in the order of [`TITLES`].
+    pub(super) fn cells(&self, row: &Row) -> Vec<String> {
+        vec![
+            row.name.to_string(),
+            row.program.pid.to_string(),
+            row.grant.threads.to_string(),
+            row.grant.cores.to_string(),
+            row.demand.to_string(),
+            format!("{:.2}", row.weight),
+            self.rate(row).map_or_else(|| "-".into(), |rate| format!("{rate:.0}")),
+            row.epoch.to_string(),
+            format!("{:.0}", self.seconds_ago(row.joined_ns)),
+        ]
+    }
+
+    pub(super) fn title(&self) -> String {
+        let given: usize =
+            self.rows.iter().filter(|row| row.demand > 0).map(|row| row.grant.threads as usize).sum();
+        format!(
+            "{} programs, {given} threads given on {} CPUs, policy {}",
+            self.rows.len(),
+            self.cpus,
+            self.policy
+        )
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut table = TextTable::new(&TITLES);
+        self.rows.iter().for_each(|row| table.row(self.cells(row)));
+        format!("{}\n\n{}", self.title(), table.render())
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let program = |row: &Row| {
+            json!({
+                "program": row.name.as_str(),
+                "pid": row.program.pid,
+                "keeper": row.keeper.map(|keeper| keeper.pid),
+                "threads": row.grant.threads,
+                "cores": row.grant.cores.iter().collect::<Vec<_>>(),
+                "schedule": row.schedule.map(|schedule| schedule.to_string()),
+                "demand": row.demand,
+                "min": row.min,
+                "max": row.max,
+                "weight": row.weight,
+                "items": row.progress,
+                "items_per_s": self.rate(row),
+                "epoch": row.epoch,
+                "joined_s_ago": self.seconds_ago(row.joined_ns),
+                "speeds": row.curve.points().iter().map(|point| json!([point.cores, point.rate])).collect::<Vec<_>>(),
+            })
+        };
+        let decision = |decision: &Decision| {
+            json!({
+                "s_ago": self.seconds_ago(decision.at_ns),
+                "reason": decision.reason.name(),
+                "pid": decision.subject,
+                "program": decision.name.as_str(),
+                "by": decision.by,
+                "programs": decision.programs,
+                "changed": decision.changed,
+            })
+        };
+        json!({
+            "cpus": self.cpus,
+            "policy": self.policy,
+            "programs": self.rows.iter().map(program).collect::<Vec<_>>(),
+            "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>(),
+        })
+    }
+}

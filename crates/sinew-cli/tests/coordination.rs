@@ -1,0 +1,127 @@
+//! `sinew coordinator` and `sinew top`, started as a user would, beside a program that takes part.
+//!
+//! What this would miss: how `top` looks on a terminal; its own tests draw it.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use sinew_coord::{CoreSet, FOLDER_VARIABLE, Member, Offer, Table};
+
+fn sinew(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
+    command.env(FOLDER_VARIABLE, folder);
+    command
+}
+
+fn output(folder: &Path, words: &[&str]) -> Output {
+    sinew(folder).args(words).output().expect("the command starts")
+}
+
+/// A coordinator, and what it says.
+struct Coordinator {
+    child: Child,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Coordinator {
+    fn start(folder: &Path, words: &[&str]) -> Self {
+        let mut command = sinew(folder);
+        command.arg("coordinator").args(["--interval-ms", "20"]).args(words).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the command starts");
+        let said = BufReader::new(child.stdout.take().expect("its output"));
+        let mut coordinator = Self { child, said };
+        assert!(coordinator.line_with("policy").contains("table"));
+        coordinator
+    }
+
+    /// The next line that has this part.
+    fn line_with(&mut self, part: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            assert!(self.said.read_line(&mut line).expect("a line") > 0, "no line with `{part}`");
+        }
+        line
+    }
+
+    fn interrupt(mut self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill").success());
+        self.said.read_to_end(&mut Vec::new()).expect("the rest");
+        assert!(self.child.wait().expect("its end").success());
+    }
+}
+
+/// Would miss: a program that is not shown, a decision without a reason, a policy that stays when the coordinator has gone, and a file that is left.
+#[test]
+fn a_coordinator_says_why_and_goes_without_a_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("shared");
+    let mut coordinator = Coordinator::start(&place, &["--policy", "efficiency"]);
+    let table = Table::open(&place).expect("a table");
+    let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1)).expect("a row");
+    assert!(coordinator.line_with("arrived").contains("solver"));
+    assert!(coordinator.line_with("solver").contains("1 on 0"));
+    let out = output(&place, &["top", "--once", "--json", "--interval-ms", "10"]);
+    let shown: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(
+        (&shown["policy"], &shown["programs"][0]["program"]),
+        (&"efficiency".into(), &"solver".into())
+    );
+    let text = output(&place, &["top", "--once", "--interval-ms", "10"]).stdout;
+    assert!(String::from_utf8_lossy(&text).contains("solver"));
+    let second = output(&place, &["coordinator"]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("coordinates already"));
+    coordinator.interrupt();
+    assert_eq!(table.policy().name(), "equal");
+    drop(member);
+    assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
+}
+
+/// Would miss: a script that is read and not followed.
+#[test]
+fn a_script_is_followed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("shared");
+    let path = folder.path().join("script");
+    std::fs::write(&path, "when solver joins solver threads 1 schedule dynamic:7\n").expect("a script");
+    let coordinator = Coordinator::start(&place, &["--script", path.to_str().expect("a name in UTF-8")]);
+    let table = Table::open(&place).expect("a table");
+    let member = Member::join(&table, Offer::on("solver", table.layout().cores(), 64)).expect("a row");
+    let mut share = member.share();
+    while share.schedule.is_none() {
+        share = member.wait_change(share.epoch, std::time::Duration::from_secs(60));
+    }
+    assert_eq!(
+        (share.threads, share.schedule.map(|schedule| schedule.to_string())),
+        (1, Some("dynamic:7".into()))
+    );
+    coordinator.interrupt();
+}
+
+/// Would miss: bad input that is run, explained at length, or not named.
+#[test]
+fn bad_input_is_one_line_and_status_2() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("shared");
+    let path = folder.path().join("script");
+    std::fs::write(&path, "at noon solver threads 1\n").expect("a script");
+    let path = path.to_str().expect("a name in UTF-8");
+    for (words, says) in [
+        (&["coordinator", "--policy", "fair"][..], "fair"),
+        (&["coordinator", "--script", "/nowhere"], "/nowhere"),
+        (&["coordinator", "--script", path], "noon"),
+        (&["coordinator", "--interval-ms", "0"], "interval"),
+        (&["top"], "--once"),
+        (&["top", "--json"], "--once"),
+    ] {
+        let out = output(&place, words);
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{words:?}: {errors}");
+        assert!(errors.lines().count() == 1 && errors.contains(says), "{words:?}: {errors}");
+    }
+}

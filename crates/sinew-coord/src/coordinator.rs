@@ -1,0 +1,232 @@
+//! A standing coordinator: what needs a clock.
+//!
+//! The table does without one. Somebody who wants a policy other than the default, programs' speeds measured and gone by, or a script followed, starts a coordinator. It writes down what it measures and what
+//! is asked for, and the shares follow by the same decision as ever, whoever takes it. When it ends, however it ends, the table goes on with the default policy.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sinew_policy::share::{Event, Meter, Policy, Reading, Script, Step};
+
+use crate::error::Error;
+use crate::log::{Decision, Reason};
+use crate::row::{Peer, Row, Who};
+use crate::state::State;
+use crate::sys;
+use crate::table::{Change, Table};
+
+/// A coordinator at work. Dropping it ends it.
+///
+/// ```
+/// use sinew_coord::{Coordinator, Policy, Table};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let table = Table::open(&folder.path().join("shared"))?;
+/// let mut coordinator = Coordinator::start(&table, Policy::Efficiency, Default::default())?;
+/// for decision in coordinator.step()? {
+///     println!("{} {}", decision.reason, decision.name);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Coordinator {
+    table: Table,
+    policy: Policy,
+    script: Script,
+    began_ns: u64,
+    /// The programs seen last, with what is measured of them.
+    programs: HashMap<Who, Seen>,
+    /// The last decision told of.
+    told_ns: u64,
+    measured_ns: u64,
+}
+
+/// Two readings are at least so far apart: a shorter time is mostly noise.
+const READING_NS: u64 = 50_000_000;
+
+#[derive(Debug, Default)]
+struct Seen {
+    name: String,
+    meter: Meter,
+    /// In items a second.
+    rate: Option<f64>,
+}
+
+impl Coordinator {
+    /// Takes the table's coordination over, with this policy. An empty script is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Coordinated`] if somebody else does that already; [`Error::Busy`], [`Error::Forked`], [`Error::System`].
+    pub fn start(table: &Table, policy: Policy, script: Script) -> Result<Self, Error> {
+        let began_ns = sys::now_ns();
+        let mut coordinator = Self {
+            table: table.clone(),
+            policy,
+            script,
+            began_ns,
+            programs: HashMap::new(),
+            told_ns: began_ns,
+            measured_ns: 0,
+        };
+        coordinator.take_over()?;
+        coordinator.script.happened(&Event::Start, 0);
+        Ok(coordinator)
+    }
+
+    fn take_over(&self) -> Result<(), Error> {
+        let (this, policy) = (Who::this(), self.policy);
+        self.table.change(Reason::Policy, |state, _| {
+            if let Some(other) = state.coordinator.filter(|other| *other != this) {
+                return Err(Error::Coordinated(other.pid));
+            }
+            (state.coordinator, state.policy) = (Some(this), policy);
+            Ok(Change { subject: None, everybody: false })
+        })
+    }
+
+    /// Looks at the table once: measures, and does what the script says. Answers the decisions since the last look, whoever took them.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn step(&mut self) -> Result<Vec<Decision>, Error> {
+        let state = self.table.snapshot();
+        if state.coordinator != Some(Who::this()) {
+            // The table was damaged, or taken away.
+            self.take_over()?;
+        }
+        self.note_events(&state);
+        self.measure(&state)?;
+        let now_ms = self.now_ms();
+        for step in self.script.due(now_ms) {
+            self.follow(&step)?;
+        }
+        let log = self.table.log();
+        let new: Vec<Decision> = log.into_iter().filter(|decision| decision.at_ns > self.told_ns).collect();
+        self.told_ns = new.last().map_or(self.told_ns, |decision| decision.at_ns);
+        Ok(new)
+    }
+
+    /// Waits until the table changes, the script goes on, or the time is over.
+    ///
+    /// # Blocking
+    ///
+    /// As said.
+    pub fn wait(&self, version: u64, time: Duration) {
+        let due =
+            self.script.next_due_ms().map(|due| Duration::from_millis(due.saturating_sub(self.now_ms())));
+        self.table.wait_change(version, time.min(due.unwrap_or(time)));
+    }
+
+    /// How fast a program was lately, in items a second, where that is known.
+    pub fn rate(&self, program: Who) -> Option<f64> {
+        self.programs.get(&program)?.rate
+    }
+
+    fn now_ms(&self) -> u64 {
+        (sys::now_ns() - self.began_ns) / 1_000_000
+    }
+
+    /// Who has come, and who has gone.
+    fn note_events(&mut self, state: &State) {
+        let now_ms = self.now_ms();
+        for row in &state.rows {
+            if !self.programs.contains_key(&row.program) {
+                let name = row.name.as_str().to_owned();
+                self.script.happened(&Event::Joins(name.clone()), now_ms);
+                self.programs.insert(row.program, Seen { name, ..Seen::default() });
+            }
+        }
+        let gone = self.programs.extract_if(|who, _| !state.rows.iter().any(|row| row.program == *who));
+        for (_, seen) in gone {
+            self.script.happened(&Event::Leaves(seen.name), now_ms);
+        }
+    }
+
+    /// Takes a reading of every program, and writes what it tells into the table, if the policy goes by it.
+    fn measure(&mut self, state: &State) -> Result<(), Error> {
+        let now = sys::now_ns();
+        if now < self.measured_ns + READING_NS {
+            return Ok(());
+        }
+        self.measured_ns = now;
+        let mut learned = Vec::new();
+        for row in &state.rows {
+            let reading = Reading {
+                at_ns: now,
+                items: row.progress,
+                cores: row.grant.threads,
+                epoch: row.epoch,
+                beside: self.beside(row, state),
+            };
+            let Some(seen) = self.programs.get_mut(&row.program) else { continue };
+            let mut curve = row.curve;
+            if let Some(rate) = seen.meter.read(&reading, &mut curve) {
+                seen.rate = Some(rate);
+                learned.push((row.slot, row.program, curve, seen.meter.effects()));
+            }
+        }
+        if learned.is_empty() || !matches!(self.policy, Policy::Efficiency | Policy::Contention) {
+            return Ok(());
+        }
+        self.table.change(Reason::Measured, |state, _| {
+            for (slot, program, curve, effects) in learned {
+                if let Some(row) = state.find_mut(slot, program) {
+                    row.curve = curve;
+                    row.peers = [Peer::default(); crate::row::PEERS];
+                    row.peers.iter_mut().zip(effects).for_each(|(peer, (name, change))| {
+                        *peer = Peer { name, change: change as f32 };
+                    });
+                }
+            }
+            Ok(Change { subject: None, everybody: false })
+        })
+    }
+
+    /// The names of those that share a last-level cache with a program.
+    fn beside(&self, row: &Row, state: &State) -> Vec<u32> {
+        let places = self.table.layout().places();
+        let caches = |row: &Row| -> Vec<usize> {
+            places
+                .iter()
+                .filter(|place| row.grant.cores.contains(place.cpu))
+                .map(|place| place.cache)
+                .collect()
+        };
+        let mine = caches(row);
+        let others = state.rows.iter().filter(|other| other.slot != row.slot && other.demand > 0);
+        let near = others.filter(|other| caches(other).iter().any(|cache| mine.contains(cache)));
+        let mut names: Vec<u32> = near.map(|other| other.name.hash32()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn follow(&self, step: &Step) -> Result<(), Error> {
+        let result = self.table.change(Reason::Asked, |state, _| {
+            let mut subject = None;
+            for row in state.rows.iter_mut().filter(|row| row.name.as_str() == step.program) {
+                row.ask = step.ask;
+                subject = Some(row.clone());
+            }
+            subject.map(|row| Change { subject: Some(row), everybody: false }).ok_or(Error::Gone)
+        });
+        match result {
+            // Programs may be late.
+            Err(Error::Gone) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        // If that fails, whoever changes the table next finds this process gone.
+        let _ = self.table.change(Reason::Policy, |state, _| {
+            if state.coordinator == Some(Who::this()) {
+                state.end_coordination();
+            }
+            Ok(Change { subject: None, everybody: false })
+        });
+    }
+}

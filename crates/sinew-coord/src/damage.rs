@@ -1,0 +1,173 @@
+//! Tables that nobody honest has written.
+//!
+//! What these would miss: a file that is cut short while it is mapped, which ends whoever touches it.
+
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+use proptest::prelude::*;
+use sinew_policy::share::{CoreSet, Layout};
+
+use crate::row::{Name, Row, Who};
+use crate::state::State;
+use crate::table::FILE_WORDS;
+use crate::words::checksum;
+use crate::{Member, Offer, Table};
+
+const CPUS: usize = 4;
+
+fn offer(name: &str) -> Offer {
+    Offer::on(name, CoreSet::first(CPUS), CPUS as u32)
+}
+
+fn images() -> usize {
+    if std::env::var_os("SINEW_DEEP").is_some() { 100_000 } else { 400 }
+}
+
+/// A state as honest programs write it.
+fn honest() -> State {
+    let folder = tempfile::tempdir().unwrap();
+    let table = Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap();
+    let _members: Vec<Member> =
+        ["one", "two", "three"].map(|name| Member::join(&table, offer(name)).unwrap()).into();
+    table.snapshot()
+}
+
+/// What somebody does to the words of a state.
+#[derive(Debug, Clone)]
+enum Blow {
+    Flip { at: usize, bits: u64 },
+    Set { at: usize, to: u64 },
+    Copy { from: usize, to: usize, count: usize },
+    Cut { at: usize },
+}
+
+fn blows() -> impl Strategy<Value = Vec<Blow>> {
+    let at = || 0..600_usize;
+    let value = prop_oneof![
+        any::<u64>(),
+        0..5_u64,
+        Just(u64::MAX),
+        Just(1 << 63),
+        Just(f64::NAN.to_bits()),
+        (0..64_u32).prop_map(|bit| 1 << bit)
+    ];
+    let blow = prop_oneof![
+        (at(), any::<u64>()).prop_map(|(at, bits)| Blow::Flip { at, bits }),
+        (at(), value).prop_map(|(at, to)| Blow::Set { at, to }),
+        (at(), at(), 1..120_usize).prop_map(|(from, to, count)| Blow::Copy { from, to, count }),
+        at().prop_map(|at| Blow::Cut { at }),
+    ];
+    proptest::collection::vec(blow, 1..6)
+}
+
+fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
+    for blow in blows {
+        let length = words.len().max(1);
+        match *blow {
+            Blow::Flip { at, bits } => words.get_mut(at % length).into_iter().for_each(|word| *word ^= bits),
+            Blow::Set { at, to } => words.get_mut(at % length).into_iter().for_each(|word| *word = to),
+            Blow::Copy { from, to, count } => {
+                let end = (from % length + count).min(words.len());
+                let part = words[(from % length).min(end)..end].to_vec();
+                words.iter_mut().skip(to % length).zip(part).for_each(|(word, value)| *word = value);
+            }
+            Blow::Cut { at } => words.truncate(at),
+        }
+    }
+}
+
+/// Whoever forges a table knows how to sum it.
+fn sign(words: &mut [u64]) {
+    if words.len() > 2 {
+        words[0] = words.len() as u64;
+        words[1] = checksum(&words[2..]);
+    }
+}
+
+/// All that is said of grants, whatever is in the table.
+fn judge(mut state: State) {
+    let layout = Layout::flat(CPUS);
+    state.share_out(&layout);
+    let all = layout.cores();
+    let on_machine = |row: &&Row| !row.mask.and(&all).is_empty();
+    for row in state.rows.iter().filter(on_machine) {
+        assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.mask));
+        assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
+    }
+    let encoded = state.encode();
+    assert_eq!(State::decode(&encoded).map(|again| again.encode()), Some(encoded));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(images() as u32))]
+
+    /// Would miss: a panic, a grant beyond the machine, and words that mean something else the next time they are read.
+    #[test]
+    fn forged_words_are_refused_or_harmless(blows in blows(), signed in any::<bool>()) {
+        thread_local! { static HONEST: Vec<u64> = honest().encode(); }
+        let mut words = HONEST.with(Clone::clone);
+        strike(&mut words, &blows);
+        if signed {
+            sign(&mut words);
+        }
+        if let Some(state) = State::decode(&words) {
+            judge(state);
+        }
+    }
+
+    /// Would miss: the same for words without any sense.
+    #[test]
+    fn random_words_are_refused_or_harmless(mut words in proptest::collection::vec(prop_oneof![any::<u64>(), 0..9_u64], 0..400)) {
+        sign(&mut words);
+        if let Some(state) = State::decode(&words) {
+            judge(state);
+        }
+    }
+}
+
+fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
+    let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+/// Would miss: a table that stays broken, members that are lost with it, and a share beyond the offer.
+#[test]
+fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap();
+    let members = ["one", "two"].map(|name| Member::join(&table, offer(name)).unwrap());
+    let mut random = fastrand::Rng::with_seed(7);
+    let rounds = if images() > 1_000 { 1_000 } else { 30 };
+    for round in 0..rounds {
+        let mut bytes = vec![0; random.usize(1..40_000)];
+        random.fill(&mut bytes);
+        let at = random.u64(0..FILE_WORDS as u64 * 8 - bytes.len() as u64);
+        // The flag that the table was replaced is as good as any other reason to make a new one.
+        overwrite(table.path(), at, &bytes);
+        members.iter().for_each(|member| member.set_demand(1 + round % 4));
+        for member in &members {
+            let share = member.share();
+            assert!(
+                (1..=CPUS as u32).contains(&share.threads) && share.cores.is_within(&CoreSet::first(CPUS))
+            );
+        }
+    }
+    let newcomer = Member::join(&table, offer("three")).unwrap();
+    let began = std::time::Instant::now();
+    while newcomer.table().read().len() < 3 {
+        assert!(began.elapsed().as_secs() < 60, "{:?}", newcomer.table().read());
+        newcomer.table().wait_change(newcomer.table().version(), std::time::Duration::from_millis(100));
+    }
+}
+
+/// Would miss: a name that cannot be printed, or is read as another one.
+#[test]
+fn names_are_cut_and_cleaned() {
+    let long = Name::new("a very long name that nobody can remember, with an end");
+    assert_eq!(long.as_str(), "a very long name that nobody can");
+    assert_eq!(Name::new("a\nb\u{1b}").as_str(), "a?b?");
+    assert_eq!(Name::new("ééééééééééééééééé").as_str().len(), 32);
+    assert_ne!(Who::this().started, 0);
+}

@@ -1,0 +1,122 @@
+//! What `sys` is on systems other than Linux: nothing can be opened, so nothing else is ever called.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use sinew_sync::statics::AtomicU64;
+
+fn unsupported<T>() -> io::Result<T> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn open_private(_folder: &Path, _name: &str) -> Result<File, crate::Error> {
+    Err(crate::Error::Unsupported)
+}
+
+pub(crate) fn namespace() -> u64 {
+    0
+}
+
+pub(crate) fn runtime_folder() -> Option<std::path::PathBuf> {
+    None
+}
+
+pub(crate) fn user() -> u32 {
+    0
+}
+
+pub(crate) fn is_named(_file: &File, _path: &Path) -> bool {
+    false
+}
+
+pub(crate) fn try_lock(_file: &File) -> io::Result<bool> {
+    unsupported()
+}
+
+pub(crate) fn unlock(_file: &File) -> io::Result<()> {
+    unsupported()
+}
+
+/// There are none.
+#[derive(Debug)]
+pub(crate) enum Mapping {}
+
+impl Mapping {
+    pub(crate) fn new(_file: File, _words: usize) -> io::Result<Self> {
+        unsupported()
+    }
+
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        match *self {}
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        match *self {}
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        match *self {}
+    }
+}
+
+pub(crate) fn wait(_word: &AtomicU64, _seen: u32, _ms: u64) {}
+
+pub(crate) fn wake(_word: &AtomicU64) {}
+
+/// There are none to wait for.
+#[derive(Debug)]
+pub(crate) enum Process {}
+
+impl Process {
+    pub(crate) fn open(_pid: u32) -> io::Result<Self> {
+        unsupported()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        match *self {}
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(dead_code, reason = "nothing happens")]
+pub(crate) enum Ready {
+    Process(usize),
+    Doorbell,
+}
+
+pub(crate) fn first_ready(_processes: &[&Process], _bell: Option<&Doorbell>, _ms: i32) -> Option<Ready> {
+    None
+}
+
+/// There are none.
+#[derive(Debug)]
+pub(crate) enum Doorbell {}
+
+impl Doorbell {
+    pub(crate) fn new() -> io::Result<Self> {
+        unsupported()
+    }
+
+    pub(crate) fn ring(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn hush(&self) {
+        match *self {}
+    }
+}
+
+pub(crate) fn now_ns() -> u64 {
+    sinew_sync::clock::now_ns()
+}
+
+pub(crate) fn set_affinity(_thread: u32, _mask: &[u64]) -> io::Result<()> {
+    unsupported()
+}
+
+pub(crate) fn at_exit(_handler: extern "C" fn()) {}
+
+pub(crate) fn generation() -> u32 {
+    0
+}

@@ -1,0 +1,277 @@
+//! Real processes: they come, go, are killed and stopped.
+//!
+//! What these would miss: more programs than some dozens, and times; `bench -- coord` measures those. `SINEW_DEEP=1` kills more often.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sinew_coord::{CoreSet, Member, Offer, Table};
+use sinew_policy::share::Layout;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn deep() -> bool {
+    std::env::var_os("SINEW_DEEP").is_some()
+}
+
+/// A folder that the table has for itself.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("shared")
+    }
+
+    fn table(&self, cpus: usize) -> Table {
+        Table::open_on(&self.folder(), Layout::flat(cpus)).unwrap()
+    }
+
+    fn is_empty(&self) -> bool {
+        std::fs::read_dir(self.folder()).is_ok_and(|mut files| files.next().is_none())
+    }
+}
+
+/// Another program in the table; killed at the end.
+struct Program {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
+
+fn example() -> PathBuf {
+    let mut path = std::env::current_exe().unwrap();
+    path.pop();
+    path.pop();
+    path.join("examples").join("member")
+}
+
+impl Program {
+    fn start(folder: &Path, name: &str, cpus: usize, what: &str) -> Self {
+        let mut command = Command::new(example());
+        command.arg(folder).args([name, &cpus.to_string(), what]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        Self { child, said }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    fn leave(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn offer(cpus: usize) -> Offer {
+    Offer::on("test", CoreSet::first(cpus), cpus as u32)
+}
+
+fn wait_for_threads(member: &Member, threads: u32) {
+    let began = Instant::now();
+    let mut share = member.share();
+    while share.threads != threads {
+        assert!(began.elapsed() < PATIENCE, "{share:?}, not {threads} threads");
+        share = member.wait_change(share.epoch, PATIENCE);
+    }
+}
+
+/// Whoever was killed may be in the table for another moment.
+fn wait_until_alone(member: &Member) {
+    let (table, began) = (member.table(), Instant::now());
+    loop {
+        let version = table.version();
+        if table.read().len() == 1 {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{:?}", table.read());
+        table.wait_change(version, Duration::from_secs(1));
+    }
+}
+
+/// Would miss: a program that is not told of another one, cores that are not given back, and a file that is left.
+#[test]
+fn programs_share_while_both_are_there() {
+    let place = Place::new();
+    let member = Member::join(&place.table(4), offer(4)).unwrap();
+    assert_eq!((member.share().threads, member.share().neighbours), (4, 0));
+    let mut other = Program::start(&place.folder(), "other", 4, "stay");
+    assert_eq!(other.line().split(' ').nth(1), Some("2"));
+    wait_for_threads(&member, 2);
+    assert_eq!(member.share().neighbours, 1);
+    other.leave();
+    wait_for_threads(&member, 4);
+    assert_eq!(member.table().read().len(), 1);
+    drop(member);
+    assert!(place.is_empty());
+}
+
+/// Would miss: a death that nobody sees, and one that is seen only by the neighbour.
+#[test]
+fn the_cores_of_a_killed_program_go_to_the_others() {
+    let place = Place::new();
+    let member = Member::join(&place.table(4), offer(4)).unwrap();
+    for killed in 1..=3 {
+        let mut others: Vec<Program> =
+            (0..3).map(|_| Program::start(&place.folder(), "other", 4, "stay")).collect();
+        others.iter_mut().for_each(|other| drop(other.line()));
+        wait_for_threads(&member, 1);
+        others.drain(..killed).for_each(|other| other.signal("-KILL"));
+        others.into_iter().for_each(Program::leave);
+        wait_for_threads(&member, 4);
+    }
+    let died =
+        member.table().log().iter().filter(|decision| decision.reason == sinew_coord::Reason::Died).count();
+    assert_eq!(died, 6);
+}
+
+/// Would miss: a lock that is never freed, a copy that is half written, and rows that stay, wherever in its work a program is killed.
+#[test]
+fn a_program_may_be_killed_at_any_moment() {
+    let place = Place::new();
+    let member = Member::join(&place.table(3), offer(3)).unwrap();
+    for round in 0..if deep() { 1_000 } else { 20 } {
+        let mut churner = Program::start(&place.folder(), "churner", 3, "churn");
+        assert_eq!(churner.line(), "begun");
+        for _ in 0..fastrand::Rng::with_seed(round).u32(1..20) {
+            member.set_demand(2);
+            member.set_demand(3);
+        }
+        churner.signal("-KILL");
+        drop(churner);
+        wait_until_alone(&member);
+        wait_for_threads(&member, 3);
+    }
+}
+
+/// Would miss: a program that waits for a stopped one that has the lock, and one that comes back to another table than the others.
+#[test]
+fn nobody_waits_for_a_stopped_program() {
+    let place = Place::new();
+    let member = Member::join(&place.table(3), offer(3)).unwrap();
+    for round in 0..if deep() { 200 } else { 10 } {
+        let mut churner = Program::start(&place.folder(), "churner", 3, "churn");
+        churner.line();
+        for _ in 0..fastrand::Rng::with_seed(round).u32(1..10) {
+            member.set_demand(2);
+            member.set_demand(3);
+        }
+        churner.signal("-STOP");
+        let began = Instant::now();
+        let newcomer = Member::join(&place.table(3), offer(3)).unwrap();
+        assert!(newcomer.table().read().len() <= 3);
+        drop(newcomer);
+        assert!(began.elapsed() < PATIENCE);
+        churner.signal("-CONT");
+        churner.signal("-KILL");
+        drop(churner);
+        wait_until_alone(&member);
+        wait_for_threads(&member, 3);
+    }
+}
+
+/// Would miss: rows that are lost when many come at once, and programs without a core.
+#[test]
+fn many_programs_come_at_once() {
+    let programs = if deep() { 64 } else { 16 };
+    let place = Place::new();
+    let member = Member::join(&place.table(programs + 1), offer(programs + 1)).unwrap();
+    let mut others: Vec<Program> =
+        (0..programs).map(|_| Program::start(&place.folder(), "other", programs + 1, "stay")).collect();
+    others.iter_mut().for_each(|other| drop(other.line()));
+    wait_for_threads(&member, 1);
+    let rows = member.table().read();
+    assert_eq!(rows.len(), programs + 1);
+    let mut taken = CoreSet::EMPTY;
+    for row in &rows {
+        assert!(row.grant.cores.and(&taken).is_empty() && row.grant.threads == 1);
+        taken = taken.or(&row.grant.cores);
+    }
+    others.into_iter().for_each(Program::leave);
+    wait_for_threads(&member, programs as u32 + 1);
+}
+
+/// Would miss: a row that outlives its program, or the one that keeps it.
+#[test]
+fn a_row_for_another_program_ends_with_it() {
+    let place = Place::new();
+    let table = place.table(4);
+    let member = Member::join(&table, offer(4)).unwrap();
+    let mut command = Command::new("sleep").arg("600").spawn().unwrap();
+    let who = sinew_coord::Who::of(command.id()).unwrap();
+    let kept = Member::join(&table, offer(4).on_behalf_of(who)).unwrap();
+    wait_for_threads(&member, 2);
+    let row = table.read().into_iter().find(|row| row.program == who).unwrap();
+    assert_eq!(row.keeper, Some(sinew_coord::Who::this()));
+    command.kill().unwrap();
+    wait_for_threads(&member, 4);
+    command.wait().unwrap();
+    drop(kept);
+    assert_eq!(table.read().len(), 1);
+}
+
+/// Would miss: a file or folder that others may look into, and a link that is followed.
+#[test]
+fn others_cannot_look_in() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let place = Place::new();
+    let member = Member::join(&place.table(2), offer(2)).unwrap();
+    let path = member.table().path().to_owned();
+    let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&place.folder()), mode(&path)), (0o700, 0o600));
+    drop(member);
+    let set = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    set(&place.folder(), 0o750);
+    let refused = |what: &str| {
+        let error = Table::open(&place.folder()).unwrap_err().to_string();
+        assert!(error.contains(what) && error.contains("SINEW_TABLE_DIR"), "{error}");
+    };
+    refused("is open to other users");
+    set(&place.folder(), 0o700);
+    std::fs::write(&path, "").unwrap();
+    set(&path, 0o644);
+    refused("is open to other users");
+    std::fs::remove_file(&path).unwrap();
+    symlink("/etc/passwd", &path).unwrap();
+    refused("is a link");
+    std::fs::remove_dir_all(place.folder()).unwrap();
+    symlink("/tmp", place.folder()).unwrap();
+    refused("is a link");
+}
+
+/// Would miss: members that stay behind when their file is removed or cut short.
+#[test]
+fn a_table_that_is_taken_away_is_made_anew() {
+    let place = Place::new();
+    let table = place.table(2);
+    let members: Vec<Member> = (0..2).map(|_| Member::join(&table, offer(2)).unwrap()).collect();
+    wait_for_threads(&members[0], 1);
+    std::fs::remove_file(table.path()).unwrap();
+    let newcomer = Member::join(&place.table(2), offer(2)).unwrap();
+    let began = Instant::now();
+    while newcomer.table().read().len() < 3 {
+        assert!(began.elapsed() < PATIENCE);
+        newcomer.table().wait_change(newcomer.table().version(), Duration::from_millis(200));
+    }
+}

@@ -1,0 +1,299 @@
+//! A pool among other programs: its row in the table that programs share a machine by.
+//!
+//! A thread of its own, the *governor*, takes the row in the background, and then sleeps unless there are neighbours. What the pool is given comes from the member's listener, which sets the
+//! pool's limit and pins: so parked workers are given cores, and workers follow at their next task or safe point. With neighbours the governor looks at the pool every 10 ms, to
+//! say how many workers would find work. A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
+//!
+//! # Invariants
+//!
+//! - N1: no worker waits for the table, the governor or the listener.
+//! - N2: without neighbours, and without a table, limit and pins are what they are without this file.
+//!
+//! # Orderings
+//!
+//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active ↔ a caller makes the pool active, `fence(SeqCst)`, looks whether the governor is
+//! dormant. Losing this race would cost a caller its share for as long as it runs, so it is not left to chance.
+//!
+//! # Cost
+//!
+//! A load a call from outside; with neighbours also a look at the number of the core.
+
+pub use imp::Share;
+pub(crate) use imp::Sharing;
+
+#[cfg(not(any(loom, shuttle)))]
+mod imp {
+    use std::path::PathBuf;
+    use std::sync::{Arc, OnceLock, Weak};
+    use std::thread::JoinHandle;
+
+    use sinew_coord::{CoreSet, Error, Member, Offer, Table, default_folder, layout, layout_of};
+    use sinew_policy::share::{DemandMeter, Layout};
+    use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+    use sinew_sync::lock::Mutex;
+    use sinew_sync::parker::Parker;
+    use sinew_topology::{CpuSet, Machine, current_cpu, pin_current_thread};
+
+    pub use sinew_coord::Share;
+
+    use crate::inner::Inner;
+    use crate::pool::Pool;
+    use crate::tls;
+
+    /// Time between two looks at a pool with neighbours.
+    const LOOK_NS: u64 = 10_000_000;
+
+    /// What a pool keeps of its place among programs.
+    pub(crate) struct Sharing {
+        member: OnceLock<Member>,
+        governor: Parker,
+        thread: Mutex<Option<JoinHandle<()>>>,
+        dormant: AtomicBool,
+        ending: AtomicBool,
+        /// Whether the cores are fewer than the process may use.
+        confined: AtomicBool,
+        /// The cores, a bit each, for guests to look at.
+        home: [AtomicU64; 16],
+        /// Items that the user says are done.
+        reported: AtomicU64,
+        place: TableOf,
+    }
+
+    /// Which table, on which machine.
+    #[derive(Debug, Default)]
+    pub(crate) struct TableOf {
+        /// Not the one for all programs of this user.
+        pub(crate) folder: Option<PathBuf>,
+        /// Not the machine at hand.
+        pub(crate) machine: Option<Layout>,
+    }
+
+    impl Sharing {
+        pub(crate) fn new(folder: Option<PathBuf>, machine: Option<&Machine>) -> Self {
+            Self {
+                place: TableOf { folder, machine: machine.map(layout_of) },
+                member: OnceLock::new(),
+                governor: Parker::new(),
+                thread: Mutex::new(None),
+                dormant: AtomicBool::new(false),
+                ending: AtomicBool::new(false),
+                confined: AtomicBool::new(false),
+                home: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+                reported: AtomicU64::new(0),
+            }
+        }
+
+        /// A guest has come.
+        #[inline]
+        pub(crate) fn visited(&self) {
+            // Relaxed: a hint, made exact below where it matters.
+            if self.confined.load(Ordering::Relaxed) {
+                self.lead_home();
+            }
+            self.wake();
+        }
+
+        /// The pool has become active.
+        #[inline]
+        pub(crate) fn wake(&self) {
+            fence(Ordering::SeqCst); // N3
+            if self.dormant.load(Ordering::Relaxed) {
+                self.governor.unpark();
+            }
+        }
+
+        /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere. There the others leave it room, so it will mostly stay.
+        fn lead_home(&self) {
+            // Relaxed: whoever sees an old core set moves at the next call.
+            let words = || self.home.iter().map(|word| word.load(Ordering::Relaxed));
+            let Some(cpu) = current_cpu() else { return };
+            if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
+                let cores =
+                    CoreSet::from_words(std::array::from_fn(|w| self.home[w].load(Ordering::Relaxed)));
+                drop(pin_current_thread(&cores.iter().collect()));
+            }
+        }
+
+        fn is_ending(&self) -> bool {
+            // Acquire: pairs with `end_sharing`.
+            self.ending.load(Ordering::Acquire)
+        }
+
+        /// The governor's life.
+        fn govern(self: &Arc<Self>, pool: &Weak<Inner>) {
+            let Some(most) = pool.upgrade().map(|pool| pool.seats.len() as u32) else { return };
+            // Without a table everything goes on as if nobody had asked for it.
+            let Ok(member) = self.place.join(most) else { return };
+            let member = self.member.get_or_init(|| member);
+            let (sharing, theirs) = (Arc::downgrade(self), Weak::clone(pool));
+            member.on_change(move |share| {
+                if let (Some(sharing), Some(pool)) = (sharing.upgrade(), theirs.upgrade()) {
+                    pool.take_share(&sharing, share);
+                }
+            });
+            let mut books = Books::default();
+            while !self.is_ending() {
+                if member.share().neighbours == 0 {
+                    self.governor.park();
+                } else {
+                    self.look(member, pool, most, &mut books);
+                }
+            }
+            member.leave();
+        }
+
+        fn look(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
+            let Some((busy, done)) = pool.upgrade().map(|pool| (pool.busy(), pool.items_done())) else {
+                return;
+            };
+            let done = done + self.reported.load(Ordering::Relaxed);
+            member.report(done.saturating_sub(std::mem::replace(&mut books.done, done)));
+            let granted = member.share().threads;
+            let demand = books.demand.look(busy, granted, most);
+            if demand > 0 {
+                member.set_demand(demand);
+                self.governor.park_for(LOOK_NS);
+                return;
+            }
+            self.dormant.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst); // N3
+            if pool.upgrade().is_some_and(|pool| !pool.is_active()) && !self.is_ending() {
+                member.set_demand(0);
+                self.governor.park();
+            }
+            self.dormant.store(false, Ordering::Relaxed);
+        }
+    }
+
+    impl TableOf {
+        fn join(&self, threads: u32) -> Result<Member, Error> {
+            let folder = self.folder.clone().unwrap_or_else(default_folder);
+            let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
+            let offer = match &self.machine {
+                Some(machine) => Offer::on(&program_name(), machine.cores(), threads),
+                None => Offer::new(&program_name()).max(threads),
+            };
+            Member::join(&table, offer)
+        }
+    }
+
+    /// What the governor remembers from one look to the next.
+    #[derive(Default)]
+    struct Books {
+        demand: DemandMeter,
+        done: u64,
+    }
+
+    fn program_name() -> String {
+        let path = std::env::current_exe().unwrap_or_default();
+        path.file_stem().map_or_else(|| "sinew".into(), |name| name.to_string_lossy().into_owned())
+    }
+
+    impl Inner {
+        /// Follows what the table gives. On the member's listener.
+        fn take_share(&self, sharing: &Sharing, share: Share) {
+            if self.is_of_another_process() {
+                return;
+            }
+            let confined = share.neighbours > 0 && share.cores.len() == share.threads as usize;
+            for (home, word) in sharing.home.iter().zip(share.cores.words()) {
+                home.store(*word, Ordering::Relaxed);
+            }
+            sharing.confined.store(confined, Ordering::Relaxed);
+            let cores: CpuSet = share.cores.iter().collect();
+            // First the pins, so that workers that are called come to the right place.
+            self.keep_to(confined.then_some(&cores));
+            self.set_share(if share.neighbours > 0 { share.threads as usize } else { usize::MAX });
+            sharing.governor.unpark();
+        }
+
+        /// How many workers have something to do; a hint.
+        fn busy(&self) -> u32 {
+            let busy = self.seats.iter().filter(|seat| {
+                // Relaxed: hints.
+                seat.active.load(Ordering::Relaxed) && !seat.searching.load(Ordering::Relaxed)
+            });
+            busy.count() as u32
+        }
+
+        fn is_active(&self) -> bool {
+            self.seats.iter().any(|seat| seat.active.load(Ordering::Relaxed)) || !self.injector.is_empty()
+        }
+
+        /// Something that grows with what the pool has done: calls, tasks and chunks.
+        fn items_done(&self) -> u64 {
+            let items = |seat: &crate::worker::Worker| {
+                let counted = seat.counters.read();
+                counted.visits + counted.injected + counted.queued_tasks + counted.chunks
+            };
+            self.seats.iter().map(items).sum()
+        }
+    }
+
+    impl Pool {
+        pub(crate) fn start_sharing(&self) {
+            let Some(sharing) = &self.inner.sharing else { return };
+            let (governed, pool) = (Arc::clone(sharing), Arc::downgrade(&self.inner));
+            let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
+            // Without the thread the pool runs as if alone.
+            *sharing.thread.lock() = thread.spawn(move || governed.govern(&pool)).ok();
+        }
+
+        /// The pool ends: its row goes. A worker that ends its own pool does not wait for that.
+        pub(crate) fn end_sharing(&self) {
+            let Some(sharing) = &self.inner.sharing else { return };
+            sharing.ending.store(true, Ordering::Release);
+            sharing.governor.unpark();
+            let thread = sharing.thread.lock().take();
+            if let Some(thread) = thread.filter(|_| tls::current_in(&self.inner).is_none()) {
+                let _ = thread.join();
+            }
+        }
+
+        /// What the pool has been given of the machine, once it is in the table: see [`Builder::coordinate`](crate::Builder::coordinate).
+        pub fn share(&self) -> Option<Share> {
+            let member = self.inner.sharing.as_ref()?.member.get();
+            member.filter(|_| !self.is_of_another_process()).map(Member::share)
+        }
+
+        /// Says that the program is done with so many more items of whatever it counts. Coordinators measure by that how fast it is on how many cores; calls, tasks and chunks count by
+        /// themselves.
+        pub fn report(&self, items: u64) {
+            if let Some(sharing) = &self.inner.sharing {
+                // Relaxed: statistics.
+                sharing.reported.fetch_add(items, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Models know of no other programs.
+#[cfg(any(loom, shuttle))]
+mod imp {
+    use crate::pool::Pool;
+
+    pub(crate) struct Sharing;
+
+    /// Nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Share;
+
+    impl Sharing {
+        pub(crate) fn new(
+            _folder: Option<std::path::PathBuf>,
+            _machine: Option<&sinew_topology::Machine>,
+        ) -> Self {
+            Self
+        }
+
+        pub(crate) fn visited(&self) {}
+
+        pub(crate) fn wake(&self) {}
+    }
+
+    impl Pool {
+        pub(crate) fn start_sharing(&self) {}
+
+        pub(crate) fn end_sharing(&self) {}
+    }
+}

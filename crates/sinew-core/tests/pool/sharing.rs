@@ -1,0 +1,218 @@
+//! Pools that share a machine by agreement, on machines that are not there.
+//!
+//! What these would miss: where threads run, and what sharing is good for; `bench -- coord` measures that.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use sinew_core::{Builder, Pool, Worker};
+
+use crate::support::ends;
+
+/// A table on a machine of so many cores.
+struct Machine {
+    folder: tempfile::TempDir,
+    cores: usize,
+}
+
+impl Machine {
+    fn new(cores: usize) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), cores }
+    }
+
+    fn builder(&self, threads: usize) -> Builder {
+        let machine = format!("core:{}", self.cores).parse().unwrap();
+        Pool::builder().machine(machine).threads(threads).coordinate_in(self.folder.path().join("shared"))
+    }
+
+    fn pool(&self, threads: usize) -> Pool {
+        let pool = self.builder(threads).build().unwrap();
+        if cfg!(target_os = "linux") {
+            wait_until(|| pool.share().is_some());
+        }
+        pool
+    }
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
+/// Keeps everybody at work who may work in `pool`, while `f` runs.
+fn while_busy<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|s| {
+        let (begun, begins) = mpsc::channel();
+        let over = &over;
+        s.spawn(move || {
+            pool.run(|w| {
+                begun.send(()).unwrap();
+                occupy(w, pool.max_workers(), over);
+            });
+        });
+        begins.recv().unwrap();
+        let result = f();
+        over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// As many tasks as there are workers, each of which lasts until it is over.
+fn occupy(w: &Worker, tasks: usize, over: &AtomicBool) {
+    match tasks {
+        0 | 1 => wait_until(|| over.load(Ordering::Relaxed)),
+        tasks => {
+            w.join(|w| occupy(w, tasks / 2, over), |w| occupy(w, tasks - tasks / 2, over));
+        }
+    }
+}
+
+fn is_supported() -> bool {
+    if !cfg!(target_os = "linux") {
+        println!("skipped: programs share a table on Linux only");
+    }
+    cfg!(target_os = "linux")
+}
+
+/// Would miss: a limit where there is nobody to talk to.
+#[test]
+fn a_pool_without_neighbours_has_all_its_workers() {
+    ends(|| {
+        if is_supported() {
+            let pool = Machine::new(2).pool(4);
+            assert_eq!((pool.workers(), pool.share().unwrap().neighbours), (4, 0));
+            assert_eq!(pool.run(|w| w.join(|_| 1, |_| 2)), (1, 2));
+        }
+    });
+}
+
+/// Would miss: pools that do not follow their shares, and cores that stay with who has gone.
+#[test]
+fn pools_share_while_both_have_work() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(8);
+        let first = machine.pool(8);
+        while_busy(&first, || {
+            let second = machine.pool(8);
+            while_busy(&second, || {
+                wait_until(|| (first.workers(), second.workers()) == (4, 4));
+                let third = machine.pool(2);
+                while_busy(&third, || {
+                    wait_until(|| first.workers() + second.workers() + third.workers() == 8)
+                });
+            });
+            drop(second);
+            wait_until(|| first.workers() == 8);
+        });
+    });
+}
+
+/// Would miss: cores that lie idle with a pool that has nothing to do, and one that does not get them back.
+#[test]
+fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(4);
+        let (busy, idle) = (machine.pool(4), machine.pool(4));
+        while_busy(&busy, || {
+            for _ in 0..3 {
+                wait_until(|| (busy.workers(), idle.workers()) == (4, 1));
+                while_busy(&idle, || wait_until(|| (busy.workers(), idle.workers()) == (2, 2)));
+            }
+        });
+    });
+}
+
+/// Would miss: work that waits for a worker that may not work: parts of joins, tasks of scopes, calls and detached tasks, with the guest there and without.
+#[test]
+fn everything_runs_on_a_single_core() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(2);
+        let (pool, other) = (machine.pool(3), machine.pool(3));
+        while_busy(&other, || {
+            while_busy(&pool, || {
+                wait_until(|| pool.workers() == 1);
+                assert_eq!(pool.install(|w| w.join(|_| 1, |_| 2)), (1, 2));
+                let (sender, receiver) = mpsc::channel();
+                pool.spawn(move |w| w.spawn(move |_| sender.send(3).unwrap()));
+                assert_eq!(receiver.recv(), Ok(3));
+            });
+            for _ in 0..100 {
+                let done = AtomicUsize::new(0);
+                pool.run(|w| {
+                    w.scope(|s| {
+                        for _ in 0..10 {
+                            s.spawn(|_| {
+                                done.fetch_add(1, Ordering::Relaxed);
+                            });
+                        }
+                    });
+                });
+                assert_eq!(done.into_inner(), 10);
+            }
+            // The guest waits in a way that the pool does not see.
+            let (sender, receiver) = mpsc::channel();
+            pool.run(move |w| {
+                w.spawn(move |_| sender.send(4).unwrap());
+                assert_eq!(receiver.recv(), Ok(4));
+            });
+        });
+    });
+}
+
+/// Would miss: iterations that are lost or run twice when shares change in the middle, and workers that do not come back.
+#[test]
+fn nothing_is_lost_while_neighbours_come_and_go() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(4);
+        let pool = machine.pool(4);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                for _ in 0..if std::env::var_os("SINEW_DEEP").is_some() { 1_000 } else { 20 } {
+                    let neighbour = machine.pool(4);
+                    while_busy(&neighbour, || wait_until(|| neighbour.workers() < 4));
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            let mut rounds = 0;
+            while !over.load(Ordering::Relaxed) || rounds < 10 {
+                let counts: Vec<AtomicUsize> = (0..2_000).map(|_| AtomicUsize::new(0)).collect();
+                pool.run(|w| {
+                    let all = sinew_core::loops::for_each(w, 0..counts.len(), &Default::default(), |i| {
+                        counts[i].fetch_add(1, Ordering::Relaxed);
+                    });
+                    assert!(all.is_ok());
+                    let tree = tree(w, 10);
+                    assert_eq!(tree, 1 << 10);
+                });
+                assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+                rounds += 1;
+            }
+        });
+        wait_until(|| pool.workers() == 4);
+    });
+}
+
+fn tree(w: &Worker, depth: u32) -> usize {
+    match depth {
+        0 => 1,
+        _ => {
+            let (a, b) = w.join(|w| tree(w, depth - 1), |w| tree(w, depth - 1));
+            a + b
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How fast a program is on how many cores: speeds from readings of a counter.
+//!
+//! A reading tells the moment, the items done so far, the cores that the program had, and who ran beside it. Two readings make a speed, if nothing has changed between them: a program
+//! that has just been given another share is still on its way to it, so the first interval after a change counts for nothing.
+//!
+//! The same speeds tell what a neighbour in the same cache does: the speed per core with it, against that without.
+
+use super::curve::Curve;
+
+/// A new measurement of a neighbour's effect counts for so much beside what was known.
+const FRESH: f64 = 0.25;
+/// Neighbours that are remembered.
+const NEIGHBOURS: usize = 8;
+
+/// What was seen of a program at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The moment, in nanoseconds.
+    pub at_ns: u64,
+    /// Items done so far.
+    pub items: u64,
+    /// Cores that it has.
+    pub cores: u32,
+    /// Counts its shares.
+    pub epoch: u64,
+    /// Numbers for those who share a cache with it, in ascending order.
+    pub beside: Vec<u32>,
+}
+
+/// Speeds of one program.
+#[derive(Debug, Clone, Default)]
+pub struct Meter {
+    last: Option<Reading>,
+    settled: bool,
+    /// The speed per core without anybody beside it, and with each of those met so far.
+    alone: Option<f64>,
+    with: Vec<(u32, f64)>,
+}
+
+impl Meter {
+    /// A reading; answers the speed, in items a second, since the last one if nothing has changed meanwhile, and adds it to `curve`.
+    pub fn read(&mut self, reading: &Reading, curve: &mut Curve) -> Option<f64> {
+        let before = self.last.replace(reading.clone())?;
+        let same =
+            (before.epoch, before.cores) == (reading.epoch, reading.cores) && before.beside == reading.beside;
+        let was_settled = std::mem::replace(&mut self.settled, same);
+        let time_ns = reading.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;
+        let items = reading.items.checked_sub(before.items).filter(|&items| items > 0)?;
+        if !(same && was_settled) {
+            return None;
+        }
+        let rate = items as f64 * 1e9 / time_ns as f64;
+        curve.learn(reading.cores, rate);
+        self.learn_of_neighbours(&reading.beside, rate / f64::from(reading.cores.max(1)));
+        Some(rate)
+    }
+
+    /// With one neighbour it is clear whose doing a change is; with several, nothing is learned.
+    fn learn_of_neighbours(&mut self, beside: &[u32], rate: f64) {
+        let mix = |known: &mut f64| *known += FRESH * (rate - *known);
+        match beside {
+            [] => match &mut self.alone {
+                Some(alone) => mix(alone),
+                None => self.alone = Some(rate),
+            },
+            [neighbour] => match self.with.iter_mut().find(|(known, _)| known == neighbour) {
+                Some((_, known)) => mix(known),
+                None => {
+                    self.with.truncate(NEIGHBOURS - 1);
+                    self.with.insert(0, (*neighbour, rate));
+                }
+            },
+            _ => {}
+        }
+    }
+
+    /// For each neighbour met alone what it does to the speed, as a part of it: against the speed without any, or with the one that does least.
+    pub fn effects(&self) -> Vec<(u32, f64)> {
+        let best = self.with.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        let Some(base) = self.alone.or((self.with.len() > 1).then_some(best)) else { return Vec::new() };
+        self.with.iter().map(|&(neighbour, rate)| (neighbour, (rate / base - 1.0).clamp(-1.0, 1.0))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(second: u64, items: u64, cores: u32, epoch: u64, beside: &[u32]) -> Reading {
+        Reading { at_ns: second * 1_000_000_000, items, cores, epoch, beside: beside.to_vec() }
+    }
+
+    /// Would miss: the moments after a change that are counted, and a speed that is assigned to the wrong number of cores.
+    #[test]
+    fn speeds_count_once_a_share_has_settled() {
+        let (mut meter, mut curve) = (Meter::default(), Curve::default());
+        assert_eq!(meter.read(&reading(0, 0, 2, 1, &[]), &mut curve), None);
+        assert_eq!(meter.read(&reading(1, 10, 2, 1, &[]), &mut curve), None);
+        assert_eq!(meter.read(&reading(2, 210, 2, 1, &[]), &mut curve), Some(200.0));
+        assert_eq!(meter.read(&reading(3, 300, 1, 2, &[]), &mut curve), None);
+        assert_eq!(meter.read(&reading(4, 420, 1, 2, &[]), &mut curve), None);
+        assert_eq!(meter.read(&reading(5, 540, 1, 2, &[]), &mut curve), Some(120.0));
+        assert_eq!((curve.rate(1), curve.rate(2)), (120.0, 200.0));
+        assert_eq!(meter.read(&reading(6, 540, 1, 2, &[]), &mut curve), None);
+    }
+
+    /// Would miss: harm that is taken for gain, and a neighbour that is blamed for another.
+    #[test]
+    fn a_neighbours_effect_is_the_speed_with_it_against_that_without() {
+        let (mut meter, mut curve) = (Meter::default(), Curve::default());
+        let (mut second, mut items) = (0, 0);
+        for (beside, rate) in [(&[][..], 100), (&[7][..], 80), (&[9][..], 110), (&[7, 9][..], 10)] {
+            for _ in 0..4 {
+                (second, items) = (second + 1, items + rate);
+                meter.read(&reading(second, items, 1, 1, beside), &mut curve);
+            }
+        }
+        let mut effects = meter.effects();
+        effects.sort_by_key(|(neighbour, _)| *neighbour);
+        assert_eq!(
+            effects.iter().map(|(n, change)| (*n, (change * 100.0).round())).collect::<Vec<_>>(),
+            [(7, -20.0), (9, 10.0)]
+        );
+    }
+}

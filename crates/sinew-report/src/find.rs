@@ -1,0 +1,163 @@
+//! Which files there are, and what each of them is.
+//!
+//! A folder that an experiment has written is one section. Any other folder is looked through, in the order of names; a file becomes a section by its ending. Links to
+//! folders are not followed, so a search ends.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use maud::html;
+
+use crate::failure::Failure;
+use crate::{Section, folder, markdown, object, sheet};
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// What the page shows, in the order of the paths.
+    pub sections: Vec<Section>,
+    /// Files that looked like results and could not be understood, and why: a line each.
+    pub left_out: Vec<String>,
+}
+
+/// Gathers what lies at `paths`: folders of results, folders with such folders or files in them, and single files.
+///
+/// # Errors
+///
+/// If a path that is named here cannot be read, or there is no result at all. A broken file inside of a folder is left out, and said to be.
+pub fn gather(paths: &[PathBuf]) -> Result<Gathered, Failure> {
+    let mut gathered = Gathered::default();
+    for path in paths {
+        // Said of the path itself, where the user has named it.
+        fs::metadata(path).map_err(|error| Failure::unread(path, error))?;
+        gathered.take(path)?;
+    }
+    match gathered.sections.is_empty() && gathered.left_out.is_empty() {
+        true => Err(Failure::Nothing(paths.to_vec())),
+        false => Ok(gathered),
+    }
+}
+
+impl Gathered {
+    fn take(&mut self, path: &Path) -> Result<(), Failure> {
+        if !path.is_dir() {
+            self.file(path);
+            return Ok(());
+        }
+        match folder::read(path) {
+            Some(found) => self.keep(path, found),
+            None => self.look_through(path)?,
+        }
+        Ok(())
+    }
+
+    fn look_through(&mut self, folder: &Path) -> Result<(), Failure> {
+        let fail = |error| Failure::unread(folder, error);
+        let entries: Result<Vec<fs::DirEntry>, _> = fs::read_dir(folder).map_err(fail)?.collect();
+        let mut entries = entries.map_err(fail)?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let kind = entry.file_type().map_err(fail)?;
+            if kind.is_file() {
+                self.file(&entry.path());
+            } else if kind.is_dir() {
+                self.take(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path) {
+        if let Some(found) = section(path) {
+            self.keep(path, found);
+        }
+    }
+
+    fn keep(&mut self, path: &Path, found: Result<Section, String>) {
+        match found {
+            Ok(section) => self.sections.push(section),
+            Err(why) => self.left_out.push(format!("`{}`: {why}", path.display())),
+        }
+    }
+}
+
+/// What a file shows; nothing if it is no result.
+fn section(path: &Path) -> Option<Result<Section, String>> {
+    let show: fn(&str, &Path) -> Result<maud::Markup, String> = match path.extension()?.to_str()? {
+        "csv" => |text, _| sheet::show(text),
+        "json" | "jsonl" => |text, _| object::show(text),
+        "md" => |text, path| Ok(markdown::show(text, path.parent().unwrap_or(Path::new(".")))),
+        "txt" => |text, _| Ok(html! { pre { (text) } }),
+        _ => return None,
+    };
+    let text = fs::read_to_string(path).map_err(|error| error.to_string());
+    let body = text.and_then(|text| show(&text, path));
+    Some(body.map(|body| Section::new(path.display().to_string(), body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn titles(gathered: &Gathered) -> Vec<String> {
+        let name = |section: &Section| section.title.rsplit('/').next().unwrap().to_owned();
+        gathered.sections.iter().map(name).collect()
+    }
+
+    /// Would miss: a kind of result that is not found, a file that is none, an order that changes from day to day.
+    #[test]
+    fn every_kind_of_result_is_found_in_the_order_of_names() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "d/speeds.csv", "a,b\n1,2\n");
+        write(folder.path(), "b.txt", "bench");
+        write(folder.path(), "c.json", r#"{"application": "fib"}"#);
+        write(folder.path(), "a.md", "# Notes");
+        write(folder.path(), "picture.png", "not for us");
+        write(folder.path(), "none", "neither");
+        let gathered = gather(&[folder.path().to_owned()]).unwrap();
+        assert_eq!(titles(&gathered), ["a.md", "b.txt", "c.json", "speeds.csv"]);
+        assert!(gathered.left_out.is_empty());
+    }
+
+    /// Would miss: a report that fails, or is silent, because one file of many is broken.
+    #[test]
+    fn a_broken_file_is_left_out_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "broken.json", r#"{"application": "#);
+        write(folder.path(), "fine.txt", "fine");
+        fs::write(folder.path().join("latin.csv"), b"a\n\xff\n").unwrap();
+        let gathered = gather(&[folder.path().to_owned()]).unwrap();
+        assert_eq!(titles(&gathered), ["fine.txt"]);
+        let lines = &gathered.left_out;
+        assert!(
+            lines.len() == 2 && lines[0].contains("broken.json") && lines[1].contains("latin.csv"),
+            "{lines:?}"
+        );
+    }
+
+    /// Would miss: an empty page where the user has mistyped a name, or named a folder without results.
+    #[test]
+    fn a_missing_path_and_an_empty_folder_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = gather(&[folder.path().to_owned()]).unwrap_err().to_string();
+        assert!(message.contains(folder.path().to_str().unwrap()) && message.contains(".csv"), "{message}");
+        let message = gather(&[folder.path().join("gone")]).unwrap_err().to_string();
+        assert!(message.contains("gone") && !message.contains('\n'), "{message}");
+    }
+
+    /// Would miss: a search that never ends.
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_holds_itself_is_looked_through_once() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a.txt", "a");
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("again")).unwrap();
+        assert_eq!(titles(&gather(&[folder.path().to_owned()]).unwrap()), ["a.txt"]);
+    }
+}

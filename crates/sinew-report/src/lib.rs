@@ -1,0 +1,55 @@
+#![forbid(unsafe_code)]
+//! Results of any kind, gathered into one page of HTML that needs nothing but itself.
+//!
+//! ```
+//! # fn main() -> Result<(), sinew_report::Failure> {
+//! let folder = tempfile::tempdir().unwrap();
+//! std::fs::write(folder.path().join("speeds.csv"), "workers,speed-up\n1,1.0\n2,1.9\n").unwrap();
+//!
+//! let gathered = sinew_report::gather(&[folder.path().to_owned()])?;
+//! let page = sinew_report::page("Tonight", &gathered.sections);
+//! assert!(page.contains("<svg") && page.contains("speeds.csv"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | `find` | which files there are, and what each of them is |
+//! | `folder` | a folder that an experiment has written |
+//! | `sheet` | comma-separated values: as a table, and as plots |
+//! | `columns` | which of a sheet's columns are drawn, over what, and as how many series |
+//! | `object` | JSON: runs of an application, timelines, lines of objects |
+//! | `markdown` | reports with pictures |
+//! | `page` | the whole page, and how it looks |
+//! | `failure` | what may go wrong |
+
+mod columns;
+mod failure;
+mod find;
+mod folder;
+mod markdown;
+mod object;
+mod page;
+mod sheet;
+
+pub use failure::Failure;
+pub use find::{Gathered, gather};
+pub use page::page;
+
+use maud::Markup;
+
+/// A part of the page, with a heading of its own.
+#[derive(Debug)]
+pub struct Section {
+    /// What stands above it: where it was found.
+    pub title: String,
+    /// What it shows. Whatever came from a file is escaped in it.
+    body: Markup,
+}
+
+impl Section {
+    fn new(title: impl Into<String>, body: Markup) -> Self {
+        Self { title: title.into(), body }
+    }
+}
