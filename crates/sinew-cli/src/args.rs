@@ -241,7 +241,7 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) verbose: bool,
     /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -430,7 +430,6 @@ mod tests {
             &["sinew", "reproduce", "--threads", "1,0"],
             &["sinew", "reproduce", "--seed", "-1"],
             &["sinew", "exec"],
-            &["sinew", "exec", "--malleable"],
             &["sinew", "exec", "--weight", "0", "true"],
             &["sinew", "exec", "--maleable", "true"],
             &["sinew", "coordinator", "--policy", "fair"],
