@@ -282,7 +282,7 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) verbose: bool,
     /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -477,13 +477,12 @@ mod tests {
             &["sinew", "reproduce", "--threads", "1,0"],
             &["sinew", "reproduce", "--seed", "-1"],
             &["sinew", "reproduce", "--config", "x.toml", "--repeat", "2"],
+            &["sinew", "exec"],
+            &["sinew", "exec", "--weight", "0", "true"],
+            &["sinew", "exec", "--maleable", "true"],
             &["sinew", "coordinator", "--policy", "fair"],
             &["sinew", "top", "--interval-ms", "0"],
             &["sinew", "top", "--json"],
-            &["sinew", "exec"],
-            &["sinew", "exec", "--malleable"],
-            &["sinew", "exec", "--weight", "0", "true"],
-            &["sinew", "exec", "--maleable", "true"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

@@ -52,14 +52,18 @@
 //! `taskset` keep their binding, but start as many threads as the machine has processors. Descendants for another kind of machine (32 bits) are told by
 //! the dynamic linker that the library is not for them, on their standard error. A user's `OMP_NUM_THREADS=1` does not make the command's row smaller.
 
-mod divide;
-mod failure;
-mod library;
-#[cfg(unix)]
-mod plan;
-#[cfg(unix)]
-mod program;
 mod shares;
+
+#[cfg(target_os = "linux")]
+mod divide;
+#[cfg(target_os = "linux")]
+mod failure;
+#[cfg(target_os = "linux")]
+mod library;
+#[cfg(target_os = "linux")]
+mod plan;
+#[cfg(target_os = "linux")]
+mod program;
 
 #[cfg(target_os = "linux")]
 mod agent;
@@ -80,6 +84,7 @@ mod table;
 #[cfg(target_os = "linux")]
 mod threads;
 
+#[cfg(target_os = "linux")]
 pub use failure::Failure;
 #[cfg(target_os = "linux")]
 pub use launch::exec;

@@ -94,14 +94,8 @@ fn runnable(path: &Path) -> io::Result<Program> {
     Ok(Program { path: path.to_owned(), kind: kind_of(path) })
 }
 
-#[cfg(target_os = "linux")]
 fn may_execute(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn may_execute(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
 }
 
 /// What kind of program the file at `path` is.
