@@ -92,7 +92,7 @@ pub use sinew_core::locality;
 pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Pool, Profile, Scope, ScopeBuilder, Snapshot,
+    BuildError, Builder, Cancelled, Control, Counters, Pool, Profile, Scope, ScopeBuilder, Share, Snapshot,
     StackKind, Stopped, Victims, Wait, Worker, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
