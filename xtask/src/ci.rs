@@ -143,7 +143,7 @@ fn numa_guest() -> Result<Outcome, String> {
 
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
-    bench(&["latency", "idle", "memory", "--tiny"])
+    bench(&["latency", "idle", "memory", "coord", "--tiny"])
 }
 
 fn bench(arguments: &[&str]) -> Result<Outcome, String> {
