@@ -144,7 +144,7 @@ fn numa_guest() -> Result<Outcome, String> {
 
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
-    bench(&["latency", "idle", "memory", "exec", "--tiny"])
+    bench(&["latency", "idle", "memory", "coord", "exec", "plastic", "auto", "--tiny"])
 }
 
 fn bench(arguments: &[&str]) -> Result<Outcome, String> {

@@ -103,6 +103,7 @@ impl Inner {
     }
 
     /// The same for what other programs leave. Where only one may work, that is the guest, if there is one: the first thread then stands in for guests that are not there (L3).
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn set_share(&self, workers: usize) -> usize {
         self.change_limit(|parts| parts.share = workers)
     }

@@ -48,6 +48,7 @@ impl Berths {
     }
 
     /// The pins of all seats, and the mapping as it was.
+    #[cfg(not(any(loom, shuttle)))]
     fn set_pins(&self, pins: Pins) {
         self.now.lock().1 = pins;
         // Relaxed: M10.
@@ -133,6 +134,7 @@ impl Worker {
 
 impl Inner {
     /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping alone says. A mapping that was given seat by seat is left alone.
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn keep_to(&self, cores: Option<&CpuSet>) {
         if !self.pins {
             return;

@@ -101,8 +101,8 @@ pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Doma
 pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Course, Pool, Profile, Scope, ScopeBuilder, Snapshot,
-    StackKind, Stopped, Victims, Wait, Worker, Working, join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Control, Counters, Course, Pool, Profile, Scope, ScopeBuilder, Share,
+    Snapshot, StackKind, Stopped, Victims, Wait, Worker, Working, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;

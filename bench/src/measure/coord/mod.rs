@@ -56,7 +56,7 @@ struct Outcome {
 }
 
 fn compare(scale: Scale, count: usize, start: Start, place: &Path) -> Result<Vec<Line>, String> {
-    let loops = scale.pick(20_000, 50);
+    let loops = scale.pick(8_000, 50);
     let rounds = scale.pick(5, 1);
     let mut outcomes: [Vec<Outcome>; 2] = [Vec::new(), Vec::new()];
     for _ in 0..rounds {

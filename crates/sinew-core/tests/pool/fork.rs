@@ -214,3 +214,33 @@ fn a_child_that_enters_a_pool_whose_seat_was_taken_aborts_with_one_line() {
         assert!(errors(&output).contains("sinew: a forked child"), "{}", errors(&output));
     }
 }
+
+/// Would miss: a child that takes its parent's row for its own, removes it or keeps it alive, and a row that stays when a child has ended without leaving.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_child_shares_the_machine_by_itself() {
+    alone("a_child_shares_the_machine_by_itself", || {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shared");
+        let coordinated = || sinew_core::Pool::builder().threads(2).coordinate_in(&place).build().unwrap();
+        let neighbours = |pool: &sinew_core::Pool| pool.share().map(|share| share.neighbours);
+        let wait_for = |pool: &sinew_core::Pool, others: usize| {
+            while neighbours(pool) != Some(others) {
+                std::thread::yield_now();
+            }
+        };
+        let pool = coordinated();
+        wait_for(&pool, 0);
+        for _ in 0..5 {
+            let end = fork(|| {
+                assert_eq!(neighbours(&pool), None);
+                let own = coordinated();
+                wait_for(&own, 1);
+                assert_eq!(own.run(|w| w.join(|_| 1, |_| 2)), (1, 2));
+                std::mem::forget(own);
+            });
+            assert_eq!(end, End::Exit(0));
+            wait_for(&pool, 0);
+        }
+    });
+}
