@@ -482,7 +482,6 @@ mod tests {
             &["sinew", "exec", "--maleable", "true"],
             &["sinew", "coordinator", "--policy", "fair"],
             &["sinew", "top", "--interval-ms", "0"],
-            &["sinew", "top", "--json"],
         ] {
             let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");

@@ -73,6 +73,8 @@ pub(crate) enum Live {
 
 /// How long one waits for the lock before asking who has it, and how long in all.
 const ASK_AFTER: Duration = Duration::from_millis(5);
+/// A holder that does not say who it is for so long is taken for stopped. If it was not, it finds itself with a file that is the table no more, as if it had been.
+const SILENT_FOR: Duration = Duration::from_millis(50);
 const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
 
 /// The table, opened. Clones are the same.
@@ -282,13 +284,15 @@ impl Table {
     }
 
     fn lock_once(&self, file: &Mapping, began: std::time::Instant) -> Result<bool, Error> {
+        let mut silent = Silence::default();
         for turn in 0_u32.. {
             match sys::try_lock(file.file()) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
                 Err(error) => return Err(Error::system("lock", &self.shared.path, error)),
             }
-            if began.elapsed() > ASK_AFTER && file.is_whole() && nobody_will_unlock(file) {
+            let nameless = silent.lasts(file);
+            if began.elapsed() > ASK_AFTER && file.is_whole() && (nameless || nobody_will_unlock(file)) {
                 self.replace(file)?;
                 return Ok(false);
             }
@@ -462,6 +466,21 @@ fn map(folder: &Path, path: &Path) -> Result<Mapping, Error> {
 pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
     let words = || file.words();
     sys::is_named(file.file(), path) && file.is_whole() && words()[REPLACED_AT].load(Ordering::Relaxed) == 0
+}
+
+/// For how long somebody has had the lock without saying who.
+#[derive(Default)]
+struct Silence(Option<std::time::Instant>);
+
+impl Silence {
+    /// Whether it has lasted so long that its holder must have been stopped, or worse, between taking the lock and saying so.
+    fn lasts(&mut self, file: &Mapping) -> bool {
+        if file.words()[HOLDER_AT].load(Ordering::Relaxed) != 0 {
+            self.0 = None;
+            return false;
+        }
+        self.0.get_or_insert_with(std::time::Instant::now).elapsed() > SILENT_FOR
+    }
 }
 
 /// Whether the holder of the lock is stopped, or has ended and left the lock to a child.

@@ -47,6 +47,9 @@ pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};
 pub use script::{Ask, Event, Script, ScriptError, Step};
 
+/// Decisions that build on one another settle within this many; nearly all within one.
+const MOST_ROUNDS: usize = 16;
+
 /// What is known of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
@@ -108,6 +111,24 @@ pub struct Grant {
 /// assert!(grants[0].cores.and(&grants[1].cores).is_empty());
 /// ```
 pub fn decide(policy: Policy, layout: &Layout, programs: &[Program], effects: &Effects) -> Vec<Grant> {
+    let mut grants = decide_once(policy, layout, programs, effects);
+    if programs.iter().zip(&grants).all(|(program, grant)| program.held == *grant) {
+        return grants;
+    }
+    // Where masks overlap partly, or cores are asked for, what is granted may make way for something better, which would be granted the next time (H5).
+    let mut programs = programs.to_vec();
+    for _ in 0..MOST_ROUNDS {
+        programs.iter_mut().zip(&grants).for_each(|(program, grant)| program.held = *grant);
+        let again = decide_once(policy, layout, &programs, effects);
+        if again == grants {
+            break;
+        }
+        grants = again;
+    }
+    grants
+}
+
+fn decide_once(policy: Policy, layout: &Layout, programs: &[Program], effects: &Effects) -> Vec<Grant> {
     let all = layout.cores();
     let at_work: Vec<usize> = (0..programs.len()).filter(|&i| programs[i].is_at_work()).collect();
     let masks: Vec<CoreSet> = at_work.iter().map(|&i| programs[i].mask.and(&all)).collect();

@@ -222,7 +222,7 @@ impl<U> Worklist<U> {
     /// use sinew::worklist::Worklist;
     ///
     /// let control = Control::new();
-    /// let mut list = Worklist::from((1..=100).collect()).follow(&control);
+    /// let mut list = Worklist::from((1..=100).collect::<Vec<u32>>()).follow(&control);
     /// let report = list.run_plain(|unit, _| if *unit == 50 { control.cancel() })?;
     /// assert!(report.cancelled);
     /// assert_eq!(report.commits as usize + list.len(), 100);
