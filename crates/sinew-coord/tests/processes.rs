@@ -55,7 +55,9 @@ impl Program {
     fn start(folder: &Path, name: &str, cpus: usize, what: &str) -> Self {
         let mut command = Command::new(example());
         command.arg(folder).args([name, &cpus.to_string(), what]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child
+            .expect("`cargo test` builds the example; for this test alone: cargo build --example member");
         let said = BufReader::new(child.stdout.take().unwrap());
         Self { child, said }
     }
