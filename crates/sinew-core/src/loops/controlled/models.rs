@@ -23,7 +23,15 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     let held: &'static Control = Box::leak(Box::new(control.clone()));
     let limit = Box::leak(Box::new(Limit::new(false)));
     (
-        Arc::new(Shared { control: held, limit, own, workers: WORKERS, plan, ending: Ending::default() }),
+        Arc::new(Shared {
+            control: held,
+            limit,
+            own,
+            auto: schedule,
+            workers: WORKERS,
+            plan,
+            ending: Ending::default(),
+        }),
         control,
     )
 }
