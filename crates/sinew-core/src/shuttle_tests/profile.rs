@@ -52,7 +52,7 @@ fn joins_and_tasks(wait: Wait) {
     let (pool, ran) = (pool(wait), AtomicUsize::new(0));
     pool.run(|w| {
         w.open_scope(|s| s.spawn(|s| s.spawn(|_| add(&ran))));
-        w.scope(|s| s.spawn(|w| drop(w.join(|_| (), |_| add(&ran)))));
+        w.scope(|s| s.spawn(|w| _ = w.join(|_| (), |_| add(&ran))));
     });
     assert_eq!(ran.into_inner(), 2);
     check(&pool, 4);
@@ -65,7 +65,7 @@ fn shuttle_profiled_panics_leave_the_books_in_order() {
         let pool = pool(Wait::Leapfrog);
         let fall = |_: &Worker| resume_unwind(Box::new("fallen"));
         let fell: Result<(), _> =
-            catch_unwind(AssertUnwindSafe(|| pool.run(|w| drop(w.join(fall_after_join, |w| fib(w, 3))))));
+            catch_unwind(AssertUnwindSafe(|| pool.run(|w| _ = w.join(fall_after_join, |w| fib(w, 3)))));
         assert!(fell.is_err());
         let fell: Result<((), ()), _> = catch_unwind(AssertUnwindSafe(|| pool.run(|w| w.join(|_| (), fall))));
         assert!(fell.is_err());
