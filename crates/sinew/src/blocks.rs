@@ -1,6 +1,6 @@
 //! Skeletons over two and three dimensions: blocks of index space, and tiles of mutable data.
 
-use crate::over::{Over, certain};
+use crate::over::{Over, at_least_one, certain, sound};
 use sinew_core::Cancelled;
 use sinew_core::data::TilesMut;
 use sinew_core::loops::{self, Options};
@@ -123,10 +123,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// If a chunk of the schedule is 0.
     #[track_caller]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        match schedule.check() {
-            Ok(schedule) => self.options.schedule = schedule,
-            Err(error) => panic!("{error}"),
-        }
+        self.options.schedule = sound(schedule);
         self
     }
 
@@ -137,8 +134,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// If `threads` is 0.
     #[track_caller]
     pub fn threads(mut self, threads: usize) -> Self {
-        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
-        self.options.threads = threads;
+        self.options.threads = at_least_one(threads);
         self
     }
 

@@ -73,10 +73,7 @@ impl<'m, I: Items> Over<'m, I> {
     /// ```
     #[track_caller]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        match schedule.check() {
-            Ok(schedule) => self.options.schedule = schedule,
-            Err(error) => panic!("{error}"),
-        }
+        self.options.schedule = sound(schedule);
         self
     }
 
@@ -106,8 +103,7 @@ impl<'m, I: Items> Over<'m, I> {
     /// If `threads` is 0.
     #[track_caller]
     pub fn threads(mut self, threads: usize) -> Self {
-        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
-        self.options.threads = threads;
+        self.options.threads = at_least_one(threads);
         self
     }
 
@@ -286,6 +282,31 @@ impl<'m, I: Items> Over<'m, I> {
     {
         self.map(|item| f(item, table))
     }
+}
+
+/// A schedule that can be followed.
+///
+/// # Panics
+///
+/// If one of its chunks is 0.
+#[track_caller]
+pub(crate) fn sound(schedule: Schedule) -> Schedule {
+    match schedule.check() {
+        Ok(schedule) => schedule,
+        // Not in a closure, which would be named as the place instead of the caller.
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A number of threads that can do something.
+///
+/// # Panics
+///
+/// If it is 0.
+#[track_caller]
+pub(crate) fn at_least_one(threads: usize) -> usize {
+    assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
+    threads
 }
 
 /// What a skeleton without a control answers.

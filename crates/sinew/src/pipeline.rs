@@ -1,6 +1,6 @@
 //! Pipelines and farms: items of an iterator that go through stages.
 
-use crate::over::{certain, failure};
+use crate::over::{at_least_one, certain, failure};
 use sinew_core::stream::{self, Exit, Options, Parallel, Serial, Stages, Through, TryExit};
 use sinew_core::{Cancelled, Control, Stopped};
 
@@ -89,8 +89,7 @@ where
     /// If `threads` is 0.
     #[track_caller]
     pub fn threads(mut self, threads: usize) -> Self {
-        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
-        self.options.threads = threads;
+        self.options.threads = at_least_one(threads);
         self
     }
 

@@ -1,6 +1,6 @@
 //! Stencils: each element of a grid becomes a function of what lies around it.
 
-use crate::over::certain;
+use crate::over::{at_least_one, certain, sound};
 use sinew_core::data::Around;
 use sinew_core::loops::{self, Edge, Options, Sweeps};
 use sinew_core::{Cancelled, Control};
@@ -116,10 +116,7 @@ where
     /// If a chunk of the schedule is 0.
     #[track_caller]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
-        match schedule.check() {
-            Ok(schedule) => self.options.schedule = schedule,
-            Err(error) => panic!("{error}"),
-        }
+        self.options.schedule = sound(schedule);
         self
     }
 
@@ -130,8 +127,7 @@ where
     /// If `threads` is 0.
     #[track_caller]
     pub fn threads(mut self, threads: usize) -> Self {
-        assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
-        self.options.threads = threads;
+        self.options.threads = at_least_one(threads);
         self
     }
 

@@ -3,6 +3,9 @@
 //!
 //! `SINEW_STRESS_SECONDS` says for how long this goes on (default: a second); `SINEW_DEEP` makes it go on until there were a million changes.
 
+mod counted;
+
+use counted::Counted;
 use fastrand::Rng;
 use sinew::prelude::*;
 use sinew::stm::TVar;
@@ -27,22 +30,6 @@ const SCHEDULES: [Schedule; 8] = [
     Schedule::Adaptive { grain: 1 },
     Schedule::Auto,
 ];
-
-/// An element that counts how many there are.
-struct Counted<'c>(&'c AtomicUsize, usize);
-
-impl<'c> Counted<'c> {
-    fn new(alive: &'c AtomicUsize, value: usize) -> Self {
-        alive.fetch_add(1, Ordering::Relaxed);
-        Self(alive, value)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// What happens to a skeleton at one of its items.
 #[derive(Clone, Copy)]

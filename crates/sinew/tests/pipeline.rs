@@ -1,26 +1,13 @@
 //! Pipelines and farms: every item through every stage once, serial stages in order, bounds kept, also when cancelled or by a panic.
 
+mod counted;
+
+use counted::Counted;
 use proptest::prelude::*;
 use sinew::prelude::*;
 use sinew::{Snapshot, Stopped};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// An item that counts how many there are.
-struct Counted<'c>(&'c AtomicUsize, usize);
-
-impl<'c> Counted<'c> {
-    fn new(alive: &'c AtomicUsize, value: usize) -> Self {
-        alive.fetch_add(1, Ordering::Relaxed);
-        Self(alive, value)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// Some work whose length follows from the item, so that items overtake each other.
 fn dawdle(item: usize) {

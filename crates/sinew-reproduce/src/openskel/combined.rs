@@ -61,7 +61,7 @@ impl Experiment for Combined {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let view = View { results, applications: names(setting.scale) };
         let plot = view.plot();
-        let plots = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let plots = Part::drawn(plot);
         let parts = [
             Part::Table(view.improvements()),
             Part::Table(view.details()),

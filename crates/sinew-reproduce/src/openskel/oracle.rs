@@ -281,7 +281,7 @@ impl Experiment for Oracle {
     fn report(&self, results: &Results, _: &Setting) -> Vec<Part> {
         let app = self.search.app;
         let plot = plot(results, app);
-        let plots = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let plots = Part::drawn(plot);
         let intro = format!(
             "{} choices on {} cores, each run {} times; what is compared was then run {} times more, in turn.",
             self.search.space.choices().count(),

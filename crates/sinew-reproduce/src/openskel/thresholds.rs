@@ -59,7 +59,7 @@ impl Experiment for Thresholds {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let view = View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
         let plot = view.plot();
-        let plots = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let plots = Part::drawn(plot);
         let parts = [Part::Table(view.table()), Part::words(view.verdict()), Part::words(THRESHOLDS_WORDS)];
         parts.into_iter().chain(plots).collect()
     }

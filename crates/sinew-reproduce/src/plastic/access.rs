@@ -107,7 +107,7 @@ impl Experiment for Access {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let view = View { results, counts: &setting.threads };
         let plot = view.plot();
-        let plot = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let plot = Part::drawn(plot);
         [Part::Table(view.table())].into_iter().chain(without_openmp(results)).chain(plot).collect()
     }
 }

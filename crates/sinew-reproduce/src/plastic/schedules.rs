@@ -113,7 +113,7 @@ static. The bar for a switched schedule is 0.98.",
             switch_after(setting.scale)
         );
         let plot = plot(results, setting.scale);
-        let plot = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let plot = Part::drawn(plot);
         let table = Part::Table(table(results, setting.scale));
         [Part::words(words), table].into_iter().chain(without_openmp(results)).chain(plot).collect()
     }

@@ -76,7 +76,7 @@ impl Experiment for Switching {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let words = "Added is the median, over rounds, of the time with a change over the time without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
         let plot = plot(results, setting.scale);
-        let plot = (!plot.is_empty()).then_some(Part::Plot(plot));
+        let plot = Part::drawn(plot);
         [Part::words(words), Part::Table(table(results, setting.scale))].into_iter().chain(plot).collect()
     }
 }

@@ -64,7 +64,7 @@ impl Experiment for Table1 {
         let view = View { results, workloads: workloads(setting.scale), counts: setting.parallel_counts() };
         let plot = view.plot();
         let tables = [Part::Table(view.characteristics()), Part::Table(view.intervals())];
-        tables.into_iter().chain((!plot.is_empty()).then_some(Part::Plot(plot))).collect()
+        tables.into_iter().chain(Part::drawn(plot)).collect()
     }
 }
 
