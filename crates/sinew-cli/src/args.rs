@@ -120,11 +120,11 @@ pub(crate) struct RunArgs {
     /// Run the version with transactions by hand instead of the worklist, where there is one
     #[arg(long, conflicts_with_all = ["tune", "tuner_path"])]
     pub(crate) by_hand: bool,
-    /// How worklists are tuned: auto, or settings such as "2 threads, stealing, helpers 100, coalescing, swap 2" [default: all threads,
-    /// stealing]
+    /// How worklists are tuned: auto (by throughput), published (the published autotuner), or settings such as "2 threads, stealing,
+    /// helpers 100, coalescing, swap 2" [default: all threads, stealing]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,
-    /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto
+    /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto or published
     #[arg(long, value_name = "FILE")]
     pub(crate) tuner_path: Option<PathBuf>,
     /// Number of runs; times are medians

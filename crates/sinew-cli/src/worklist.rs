@@ -32,8 +32,10 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
     if !app.has_worklist() {
         return Err(Failure::Usage(format!("{} has no worklist, so there is no --tuner-path", app.name)));
     }
-    if args.tune != Some(Tuning::Auto) {
-        return Err(Failure::usage("--tuner-path needs --tune auto: nothing else has a tuner"));
+    if !matches!(args.tune, Some(Tuning::Auto | Tuning::AutoWith(_))) {
+        return Err(Failure::usage(
+            "--tuner-path needs --tune auto or --tune published: nothing else has a tuner",
+        ));
     }
     ResultFile::create(path).map(Some)
 }

@@ -246,7 +246,15 @@ fn an_oracle_searches_and_compares_again() {
     // One worker with or without stealing, coalescing and helpers; two with or without stealing, coalescing and swaps.
     assert_eq!(json["search"].as_array().map(Vec::len), Some(8 + 8), "{json}");
     let again = json["again"].as_array().unwrap();
-    for what in ["oracle", "tuned", "tuned, accepted yardstick", "baseline", "stealing", "helpers"] {
+    for what in [
+        "oracle",
+        "tuned",
+        "tuned, accepted yardstick",
+        "tuned, by throughput",
+        "baseline",
+        "stealing",
+        "helpers",
+    ] {
         let row =
             again.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("no {what} in {json}"));
         assert!(row["of_oracle"].as_f64() > Some(0.0) && row["median_s"].as_f64() > Some(0.0), "{row}");

@@ -53,7 +53,7 @@ fn tuning(args: &SimArgs, cores: usize) -> Tuning {
             Tuning::Fixed(settings)
         }
         Some(Asked::AutoWith(knobs)) => Tuning::Auto(knobs),
-        _ => Tuning::Auto(sinew_sim::worklist::Knobs::default()),
+        _ => Tuning::Auto(sinew_sim::worklist::Knobs::best()),
     }
 }
 

@@ -56,6 +56,12 @@ impl Counts {
         ratio(self.stalls, self.commits)
     }
 
+    /// Commits a nanosecond; no time counts as one, and no commit as a thousandth of one, so that quotients are numbers.
+    pub fn throughput(&self) -> f64 {
+        let commits = if self.commits == 0 { 1e-3 } else { self.commits as f64 };
+        commits / self.elapsed_ns.max(1) as f64
+    }
+
     /// Commits a second compared with another's, exactly. No time counts as one nanosecond.
     pub fn cmp_throughput(&self, other: &Self) -> Ordering {
         let scaled =

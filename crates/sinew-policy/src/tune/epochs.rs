@@ -34,9 +34,9 @@ pub struct Epochs {
 }
 
 impl Epochs {
-    /// For a run over `units` initial units on `cores` cores (0 count as 1), with all counters at 0.
-    pub fn new(units: usize, cores: usize) -> Self {
-        Self { length: length(units, cores), begin: Counts::default() }
+    /// Epochs of `length` commits (0 count as 1), with all counters at 0.
+    pub fn new(length: u64) -> Self {
+        Self { length: length.max(1), begin: Counts::default() }
     }
 
     /// The commits of an epoch.
@@ -60,10 +60,10 @@ impl Epochs {
         Some(counts)
     }
 
-    /// The list was filled again with `units` units, to run on `cores` cores; the counters went on to `totals`. What was counted since the last epoch
+    /// The list was filled again, for epochs of `length` commits from now on; the counters went on to `totals`. What was counted since the last epoch
     /// is dropped: the time between two runs is nobody's.
-    pub fn refill(&mut self, units: usize, cores: usize, totals: &Counts) {
-        *self = Self { length: length(units, cores), begin: *totals };
+    pub fn refill(&mut self, length: u64, totals: &Counts) {
+        *self = Self { begin: *totals, ..Self::new(length) };
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
         fn epochs_leave_nothing_out(
             units in any::<usize>(), cores in 0..100_usize, looks in proptest::collection::vec((0..100_u64, 0..9_u64), 0..50),
         ) {
-            let mut epochs = Epochs::new(units % 100_000, cores);
+            let mut epochs = Epochs::new(length(units % 100_000, cores));
             let (mut totals, mut sum, mut last) = (Counts::default(), Counts::default(), Counts::default());
             for (commits, aborts) in looks {
                 totals = totals.plus(&Counts { commits, aborts, stalls: aborts, elapsed_ns: commits });
@@ -109,10 +109,10 @@ mod tests {
     /// Would miss: the serial time between two runs that is taken for a slow epoch, and the length of the first run kept.
     #[test]
     fn a_refill_begins_a_new_epoch() {
-        let mut epochs = Epochs::new(100, 1);
+        let mut epochs = Epochs::new(length(100, 1));
         let at = |commits, elapsed_ns| Counts { commits, elapsed_ns, ..Counts::default() };
         assert_eq!(epochs.poll(&at(9, 9)), None);
-        epochs.refill(400, 1, &at(9, 1_000));
+        epochs.refill(length(400, 1), &at(9, 1_000));
         assert_eq!(epochs.poll(&at(28, 1_010)), None);
         assert_eq!(epochs.poll(&at(29, 1_011)), Some(at(20, 11)));
     }

@@ -20,6 +20,18 @@ pub struct Knobs {
     pub longest_lifespan: u32,
     /// What the throughput of an epoch with helpers is compared with.
     pub yardstick: Yardstick,
+    /// By what settings are chosen.
+    pub method: Method,
+}
+
+/// By what a tuner chooses settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Method {
+    /// By counters of aborts and stalls, as published, and by throughput for helpers. All knobs count.
+    #[default]
+    Published,
+    /// By throughput alone: settings are tried in turn with the best so far. Of the knobs, only the longest lifespan counts.
+    Throughput,
 }
 
 /// What the throughput of an epoch with helpers is compared with.
@@ -36,11 +48,22 @@ pub enum Yardstick {
 
 impl Default for Knobs {
     fn default() -> Self {
-        Self { alpha: 0.1, beta: 0.1, longest_lifespan: 10_000, yardstick: Yardstick::Previous }
+        Self {
+            alpha: 0.1,
+            beta: 0.1,
+            longest_lifespan: 10_000,
+            yardstick: Yardstick::Previous,
+            method: Method::Published,
+        }
     }
 }
 
 impl Knobs {
+    /// The knobs that do best on the worklists we know: throughput decides.
+    pub fn best() -> Self {
+        Self { method: Method::Throughput, ..Self::default() }
+    }
+
     /// Whether a tuner can work with these.
     ///
     /// # Errors

@@ -5,11 +5,11 @@
 //! may feed it, and when that worker stands down, another goes on.
 //!
 //! ```
-//! use sinew_policy::tune::{Counts, Epochs, Knobs, Path, Tuner};
+//! use sinew_policy::tune::{Autotuner, Counts, Epochs, Knobs, Path};
 //!
 //! let (units, cores) = (1_000_000, 4);
-//! let mut tuner = Tuner::new(cores, Knobs::default())?;
-//! let mut epochs = Epochs::new(units, cores);
+//! let mut tuner = Autotuner::new(cores, Knobs::default())?;
+//! let mut epochs = Epochs::new(tuner.epoch_length(units, cores));
 //! let mut path = Path::new(1_000);
 //! assert_eq!(epochs.length(), 250);
 //! // From time to time, before taking a unit, a worker adds up all counters since the run began:
@@ -26,7 +26,9 @@
 //! | [`counts`] | what is counted, and ratios of it |
 //! | [`epochs`] | when an epoch is complete |
 //! | [`knobs`] | the tuner's own thresholds |
-//! | [`tuner`] | the autotuner of the transactional worklist |
+//! | [`tuner`] | the published autotuner of the transactional worklist |
+//! | `climber`, `duel` | one that goes by throughput: which settings are tried, and who wins |
+//! | [`Autotuner`] | whichever of the two was asked for |
 //! | [`path`] | what it did, as rows for a table or a plot |
 
 pub mod counts;
@@ -35,12 +37,16 @@ pub mod knobs;
 pub mod path;
 pub mod tuner;
 
+mod autotuner;
+mod climber;
 mod confirm;
+mod duel;
 #[cfg(test)]
 mod model;
 
+pub use autotuner::Autotuner;
 pub use counts::Counts;
 pub use epochs::Epochs;
-pub use knobs::{KnobError, Knobs, Yardstick};
+pub use knobs::{KnobError, Knobs, Method, Yardstick};
 pub use path::{Path, Row, Settling};
 pub use tuner::{State, Step, Tuner};

@@ -6,7 +6,9 @@ use sinew_topology::Machine;
 
 use super::applications::{applications, names};
 use super::oracle::{Compared, compared, roles};
-use super::search::{ACCEPTED, BASELINE, ORACLE, PATTERNS, SINGLES, Search, TUNED, coarse};
+use super::search::{
+    ACCEPTED, BASELINE, ORACLE, PATTERNS, SINGLES, Search, THROUGHPUT, TUNED, TUNERS, coarse,
+};
 use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
 use crate::experiment::{About, Block, Experiment};
 use crate::failure::Failure;
@@ -79,7 +81,7 @@ struct View<'a> {
 }
 
 /// The columns: over the best baseline, in per cent.
-const SHOWN: [&str; 5] = [BEST_SINGLE, PATTERNS, ORACLE, TUNED, ACCEPTED];
+const SHOWN: [&str; 6] = [BEST_SINGLE, PATTERNS, ORACLE, TUNED, ACCEPTED, THROUGHPUT];
 
 impl View<'_> {
     /// Something that was measured again; where the pick has patterns only, it stands for both oracles.
@@ -119,10 +121,12 @@ impl View<'_> {
             "%",
             "tuned, %",
             "tuned, accepted, %",
+            "tuned, throughput, %",
         ];
         let mut table = Table::new("combined", "Improvement over the best baseline", &titles);
         for app in &self.applications {
-            let [single, patterns, oracle, tuned, accepted] = SHOWN.map(|what| self.role(app, what));
+            let [single, patterns, oracle, tuned, accepted, throughput] =
+                SHOWN.map(|what| self.role(app, what));
             let named =
                 |role: &Option<Compared>, name: fn(&Compared) -> String| Cell::from(role.as_ref().map(name));
             let percent = |role: &Option<Compared>| {
@@ -137,10 +141,22 @@ impl View<'_> {
                 percent(&oracle),
                 percent(&tuned),
                 percent(&accepted),
+                percent(&throughput),
             ]);
         }
-        let [single, patterns, oracle, tuned, accepted] = SHOWN.map(|what| Cell::from(self.average(what)));
-        table.row(vec!["average".into(), "".into(), single, patterns, "".into(), oracle, tuned, accepted]);
+        let average = |what| Cell::from(self.average(what));
+        let [single, patterns, oracle, tuned, accepted, throughput] = SHOWN.map(average);
+        table.row(vec![
+            "average".into(),
+            "".into(),
+            single,
+            patterns,
+            "".into(),
+            oracle,
+            tuned,
+            accepted,
+            throughput,
+        ]);
         table
     }
 
@@ -178,7 +194,7 @@ impl View<'_> {
             };
             Some(format!("{what}: {slower:+.1} % of the oracle's time on average; {singles}."))
         };
-        let sentences: Vec<String> = [TUNED, ACCEPTED].into_iter().filter_map(sentence).collect();
+        let sentences: Vec<String> = TUNERS.into_iter().filter_map(sentence).collect();
         if sentences.is_empty() { "Nothing has been compared yet.".to_owned() } else { sentences.join(" ") }
     }
 

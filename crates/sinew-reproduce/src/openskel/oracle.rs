@@ -9,7 +9,7 @@ use sinew_policy::worklist::Space;
 use sinew_topology::Machine;
 
 use super::bench::Bench;
-use super::search::{ACCEPTED, AGAIN, BASELINE, ORACLE, PATTERNS, SEARCH, SINGLES, Search, TUNED, coarse};
+use super::search::{AGAIN, BASELINE, ORACLE, PATTERNS, SEARCH, SINGLES, Search, TUNERS, coarse};
 use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Block, Experiment};
 use crate::failure::Failure;
@@ -164,11 +164,12 @@ impl Summary {
 
 /// What several applications come to, beside their oracles: a row each, and the means.
 pub fn averages(summaries: &[Summary]) -> Table {
-    let titles = ["application", TUNED, ACCEPTED, "best single", BASELINE];
+    let [published, accepted, throughput] = TUNERS;
+    let titles = ["application", published, accepted, throughput, "best single", BASELINE];
     let mut table = Table::new("averages", "Time of the oracle's, measured again in turn", &titles);
     let values = |summary: &Summary| {
-        let [tuned, accepted, baseline] = [TUNED, ACCEPTED, BASELINE].map(|what| summary.of_oracle(what));
-        [tuned, accepted, summary.best_single(), baseline]
+        let [published, accepted, throughput] = TUNERS.map(|what| summary.of_oracle(what));
+        [published, accepted, throughput, summary.best_single(), summary.of_oracle(BASELINE)]
     };
     let rows: Vec<_> = summaries.iter().map(values).collect();
     let mean_of = |at: usize| {
@@ -238,7 +239,7 @@ fn ranked(results: &Results, app: &str) -> Vec<Ranked> {
 /// What is measured again, in the order of tables.
 pub(crate) fn roles() -> impl Iterator<Item = &'static str> {
     let singles = SINGLES.iter().map(|(name, _)| *name);
-    [ORACLE, PATTERNS, TUNED, ACCEPTED, BASELINE].into_iter().chain(singles)
+    [ORACLE, PATTERNS].into_iter().chain(TUNERS).chain([BASELINE]).chain(singles)
 }
 
 pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Option<Compared> {
@@ -345,7 +346,7 @@ fn verdict(results: &Results, app: &str) -> String {
         let spread = of_oracle_spread.map_or_else(String::new, |spread| format!(" ± {spread:.3}"));
         Some(format!("The run that is {what} took {:.3}{spread} times as long as the oracle.", of_oracle?))
     };
-    let sentences: Vec<String> = [TUNED, ACCEPTED].into_iter().filter_map(sentence).collect();
+    let sentences: Vec<String> = TUNERS.into_iter().filter_map(sentence).collect();
     if sentences.is_empty() { "Nothing has been compared yet.".to_owned() } else { sentences.join(" ") }
 }
 
@@ -362,6 +363,7 @@ fn plot(results: &Results, app: &str) -> Plot {
 
 #[cfg(test)]
 mod tests {
+    use super::super::search::TUNED;
     use super::*;
     use crate::openskel::search::labels;
     use crate::results::Sample;

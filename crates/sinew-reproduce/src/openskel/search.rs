@@ -9,7 +9,7 @@ use std::cell::{OnceCell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sinew::worklist::{Knobs, Yardstick};
+use sinew::worklist::{Knobs, Method, Yardstick};
 use sinew_policy::worklist::{Choice, Mapping, Pages, Space};
 
 use super::bench::{Bench, Way};
@@ -39,6 +39,10 @@ pub(crate) const ORACLE: &str = "oracle";
 pub(crate) const PATTERNS: &str = "oracle, patterns only";
 pub(crate) const TUNED: &str = "tuned";
 pub(crate) const ACCEPTED: &str = "tuned, accepted yardstick";
+pub(crate) const THROUGHPUT: &str = "tuned, by throughput";
+
+/// The tuners that are compared: the published one first.
+pub(crate) const TUNERS: [&str; 3] = [TUNED, ACCEPTED, THROUGHPUT];
 pub(crate) const BASELINE: &str = "baseline";
 
 /// Whether a choice uses an optimisation.
@@ -150,15 +154,12 @@ impl Search {
             Case::new(labels(self.app, AGAIN, what, &settings), move || bench.run(&way))
         };
         let fixed = |what: &str, choice: Choice| case(what, choice.to_string(), self.way(choice));
-        let tuned = |what, yardstick| {
-            let knobs = Knobs { yardstick, ..Knobs::default() };
-            case(what, "auto".to_owned(), Way::Tuned { knobs, cores: self.space.cores })
+        let tuned = |what| {
+            let way = Way::Tuned { knobs: knobs_of(what), cores: self.space.cores };
+            case(what, "auto".to_owned(), way)
         };
-        let mut cases = vec![
-            fixed(ORACLE, best),
-            tuned(TUNED, Yardstick::Previous),
-            tuned(ACCEPTED, Yardstick::Accepted),
-        ];
+        let mut cases = vec![fixed(ORACLE, best)];
+        cases.extend(TUNERS.map(tuned));
         let patterns = found.best(is_plain).filter(|&choice| choice != best);
         cases.extend(patterns.map(|choice| fixed(PATTERNS, choice)));
         let baseline = found.best(|choice| has_only(choice, SINGLES.len()));
@@ -167,6 +168,15 @@ impl Search {
             |at: usize| found.best(|choice| has_only(choice, at)).map(|choice| (SINGLES[at].0, choice));
         cases.extend((0..SINGLES.len()).filter_map(single).map(|(name, choice)| fixed(name, choice)));
         Ok(cases)
+    }
+}
+
+/// What one of the [`TUNERS`] is asked for by.
+fn knobs_of(what: &str) -> Knobs {
+    match what {
+        ACCEPTED => Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() },
+        THROUGHPUT => Knobs { method: Method::Throughput, ..Knobs::default() },
+        _ => Knobs::default(),
     }
 }
 

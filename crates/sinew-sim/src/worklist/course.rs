@@ -11,7 +11,7 @@
 //! | `Idle` | no units anywhere | units are added → `Begins` |
 //! | `Down` | fewer threads, or a fault | more threads → `Begins` |
 
-use sinew_policy::tune::{Epochs, Path, Tuner};
+use sinew_policy::tune::{Autotuner, Epochs, Path};
 use sinew_policy::worklist::{Settings, helpers, units};
 
 use super::attempt::Attempt;
@@ -76,7 +76,7 @@ pub(super) struct Course<'c> {
     pub(super) token: Option<usize>,
     pub(super) waiting: Vec<usize>,
     pub(super) path: Path,
-    tuner: Option<Tuner>,
+    tuner: Option<Autotuner>,
     epochs: Epochs,
     idle: Vec<usize>,
     faults: Vec<Fault>,
@@ -86,13 +86,14 @@ impl<'c> Course<'c> {
     pub(super) fn new(setup: &'c Worklist, mix: &'c Mix) -> Self {
         let tuner = match setup.tuning {
             // The knobs have been checked.
-            Tuning::Auto(knobs) => Tuner::new(setup.cores, knobs).ok(),
+            Tuning::Auto(knobs) => Autotuner::new(setup.cores, knobs).ok(),
             Tuning::Fixed(_) => None,
         };
         let settings = match (&tuner, setup.tuning) {
             (None, Tuning::Fixed(settings)) => settings,
-            (tuner, _) => tuner.as_ref().map_or(Settings::baseline(setup.cores), Tuner::settings),
+            (tuner, _) => tuner.as_ref().map_or(Settings::baseline(setup.cores), Autotuner::settings),
         };
+        let length = tuner.as_ref().map_or(1, |tuner| tuner.epoch_length(mix.units as usize, setup.cores));
         let mut faults = setup.faults.clone();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.at));
         let mut course = Self {
@@ -110,7 +111,7 @@ impl<'c> Course<'c> {
             waiting: Vec::new(),
             path: Path::new(ROWS),
             tuner,
-            epochs: Epochs::new(mix.units as usize, setup.cores),
+            epochs: Epochs::new(length),
             idle: Vec::new(),
             faults,
         };

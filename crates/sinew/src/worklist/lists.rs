@@ -14,6 +14,7 @@
 //!
 //! A lock that nobody else wants for each access; a look at a length for each list that is passed by.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -124,7 +125,7 @@ impl<U> Lists<U> {
     pub(super) fn deal(&self, threads: usize, tally: &Tally) {
         let left = self.shared.with(tally, std::mem::take);
         for (list, units) in self.own.iter().zip(deal(left.into(), threads.min(self.own.len()))) {
-            list.with(tally, |list| list.extend(units));
+            list.with(tally, |list| if list.is_empty() { *list = units } else { list.extend(units) });
         }
     }
 
@@ -200,18 +201,20 @@ impl<U> Lists<U> {
     }
 }
 
-/// The units of each of `threads` workers.
-fn deal<U>(units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
-    if threads == 1 {
-        return vec![units.into()];
-    }
+/// The units of each of `threads` workers. Those of the first stay where they are: for lists of millions, most of the time is that of new pages.
+fn deal<U>(mut units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
     let block = units::block(units.len(), threads);
     let share = units.len() / threads + block;
-    let mut dealt: Vec<Units<U>> = (0..threads).map(|_| Units::with_capacity(share)).collect();
-    for (place, unit) in units.into_iter().enumerate() {
-        dealt[units::dealt_to(place, block, threads)].push_back(unit);
+    let mut others: Vec<Units<U>> = (1..threads).map(|_| Units::with_capacity(share)).collect();
+    let (mut places, to) = (0.., Cell::new(0));
+    let is_anothers = |_: &mut Entry<U>| {
+        to.set(places.next().map_or(0, |place| units::dealt_to(place, block, threads)));
+        to.get() > 0
+    };
+    if threads > 1 {
+        units.extract_if(.., is_anothers).for_each(|unit| others[to.get() - 1].push_back(unit));
     }
-    dealt
+    std::iter::once(units.into()).chain(others).collect()
 }
 
 #[cfg(test)]

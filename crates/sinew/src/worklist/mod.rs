@@ -58,11 +58,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use sinew_policy::tune::KnobError;
-pub use sinew_policy::tune::{Knobs, Path, Yardstick};
+pub use sinew_policy::tune::{Knobs, Method, Path, Yardstick};
 use sinew_policy::worklist::helpers;
 pub use sinew_policy::worklist::{Pages, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
-use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 
 use footprint::Footprint;
@@ -427,7 +426,7 @@ impl<U: Send + Sync> Worklist<U> {
         match self.tuning {
             None => self.control.limit(workers),
             Some(Tuning::Fixed(settings)) => self.check(&settings, workers)?,
-            Some(Tuning::Auto) => self.begin_steering(workers, Knobs::default())?,
+            Some(Tuning::Auto) => self.begin_steering(workers, Knobs::best())?,
             Some(Tuning::AutoWith(knobs)) => self.begin_steering(workers, knobs)?,
         }
         Ok(())
@@ -441,7 +440,7 @@ impl<U: Send + Sync> Worklist<U> {
             self.steering = Some(Mutex::new(Steering::new(workers, knobs).map_err(WorklistError::Knobs)?));
         }
         let mut steering = self.steering.as_ref().expect("made above").lock();
-        steering.begin(self.units.len(), workers, now_ns());
+        steering.begin(self.units.len(), workers);
         self.control.set(steering.settings());
         Ok(())
     }

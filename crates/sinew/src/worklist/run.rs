@@ -71,10 +71,14 @@ impl<'r, R: Run> Arena<'r, R> {
             // Cancelled before it has begun.
             team.stop();
         }
+        let lists = Lists::new(units, seats, threads, settings.stealing);
+        if let Some(steering) = steering {
+            steering.lock().set_off(now_ns());
+        }
         Self {
             course,
             run,
-            lists: Lists::new(units, seats, threads, settings.stealing),
+            lists,
             team,
             seats: (0..seats).map(|_| CachePadded::new(Seat::new())).collect(),
             control,

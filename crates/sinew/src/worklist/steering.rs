@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_policy::tune::{Counts, Epochs, KnobError, Knobs, Path, Tuner};
+use sinew_policy::tune::{Autotuner, Counts, Epochs, KnobError, Knobs, Path};
 use sinew_policy::worklist::{Settings, SettingsError};
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
@@ -24,9 +24,9 @@ const ROWS: usize = 10_000;
 pub enum Tuning {
     /// These, until somebody changes them.
     Fixed(Settings),
-    /// By the autotuner, with the thresholds that were found best for it.
+    /// By the autotuner that does best on the worklists we know: it goes by what is committed in a second.
     Auto,
-    /// By the autotuner, with these thresholds.
+    /// By the autotuner that these knobs ask for; their default is the published one.
     AutoWith(Knobs),
 }
 
@@ -36,7 +36,7 @@ pub struct TuningError(SettingsError);
 
 impl fmt::Display for TuningError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, or `auto`", self.0)
+        write!(f, "{}, or `auto`, or `published`", self.0)
     }
 }
 
@@ -49,18 +49,20 @@ impl std::error::Error for TuningError {
 impl FromStr for Tuning {
     type Err = TuningError;
 
-    /// Reads `auto`, or [`Settings`] as they are printed, which stay as they are.
+    /// Reads `auto`, `published` for the published autotuner, or [`Settings`] as they are printed, which stay as they are.
     ///
     /// ```
-    /// use sinew::worklist::{Settings, Tuning};
+    /// use sinew::worklist::{Knobs, Settings, Tuning};
     ///
     /// assert_eq!("auto".parse(), Ok(Tuning::Auto));
+    /// assert_eq!("published".parse(), Ok(Tuning::AutoWith(Knobs::default())));
     /// assert_eq!("2 threads, stealing".parse(), Ok(Tuning::Fixed(Settings::baseline(2).stealing(true))));
     /// assert!("2 threads, steeling".parse::<Tuning>().unwrap_err().to_string().contains("`steeling`"));
     /// ```
     fn from_str(text: &str) -> Result<Self, TuningError> {
         match text.trim() {
             "auto" => Ok(Self::Auto),
+            "published" => Ok(Self::AutoWith(Knobs::default())),
             settings => settings.parse().map(Self::Fixed).map_err(TuningError),
         }
     }
@@ -122,7 +124,7 @@ impl Control {
 /// The tuner of a list, over all its runs.
 #[derive(Debug)]
 pub(super) struct Steering {
-    tuner: Tuner,
+    tuner: Autotuner,
     epochs: Epochs,
     path: Path,
     /// The totals of the runs before.
@@ -135,8 +137,8 @@ pub(super) struct Steering {
 impl Steering {
     pub(super) fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
         Ok(Self {
-            tuner: Tuner::new(cores, knobs)?,
-            epochs: Epochs::new(0, cores),
+            tuner: Autotuner::new(cores, knobs)?,
+            epochs: Epochs::new(1),
             path: Path::new(ROWS),
             before: Counts::default(),
             began_ns: 0,
@@ -159,11 +161,15 @@ impl Steering {
     }
 
     /// The list has been filled with `units` units, to run on `cores` cores from now on.
-    pub(super) fn begin(&mut self, units: usize, cores: usize, now_ns: u64) {
+    pub(super) fn begin(&mut self, units: usize, cores: usize) {
         self.tuner.set_cores(cores);
-        self.epochs.refill(units, cores, &self.before);
-        self.began_ns = now_ns;
+        self.epochs.refill(self.tuner.epoch_length(units, cores), &self.before);
         self.spent_ns = 0;
+    }
+
+    /// The units are dealt, and the first is about to be run. Dealing is the same under all settings that are compared, so it is no part of an epoch.
+    pub(super) fn set_off(&mut self, now_ns: u64) {
+        self.began_ns = now_ns;
     }
 
     /// The run is over, with these totals.
@@ -210,12 +216,14 @@ mod tests {
     fn a_tuner_goes_on_where_it_was_when_the_list_is_filled_again() {
         let mut steering = Steering::new(2, Knobs::default()).unwrap();
         let counts = |commits| Counts { commits, stalls: commits, ..Counts::default() };
-        steering.begin(400, 2, 1_000);
+        steering.begin(400, 2);
+        steering.set_off(1_000);
         assert_eq!(steering.epoch_length(), 10);
         assert_eq!(steering.look(counts(9), 1_500), None);
         assert_eq!(steering.look(counts(10), 2_000), None, "the first epoch only fills the counters");
         steering.end(counts(10), 2_000);
-        steering.begin(400, 2, 900_000);
+        steering.begin(400, 2);
+        steering.set_off(900_000);
         let contended = steering.look(counts(10), 900_500).unwrap();
         assert!(contended.stealing);
         let rows = steering.path.rows();

@@ -1,4 +1,4 @@
-//! The autotuner of the transactional worklist.
+//! The published autotuner of the transactional worklist.
 //!
 //! It turns on one optimisation after the other, those that matter most to the others first, and looks at each for as few epochs as it can: a run is short, and
 //! what its first epochs show holds for most of it. Only swap-retry, which is cheap to change and follows the phases of a program, is tuned for good.

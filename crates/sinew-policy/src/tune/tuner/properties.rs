@@ -27,7 +27,13 @@ fn event() -> impl Strategy<Value = Event> {
 fn knobs() -> impl Strategy<Value = Knobs> {
     let yardstick = prop_oneof![Just(Yardstick::Previous), Just(Yardstick::Accepted)];
     (0.001..3.0_f64, 0.001..3.0_f64, 1..=20_000_u32, yardstick).prop_map(
-        |(alpha, beta, longest_lifespan, yardstick)| Knobs { alpha, beta, longest_lifespan, yardstick },
+        |(alpha, beta, longest_lifespan, yardstick)| Knobs {
+            alpha,
+            beta,
+            longest_lifespan,
+            yardstick,
+            ..Knobs::default()
+        },
     )
 }
 

@@ -1,0 +1,116 @@
+//! Whichever tuner was asked for.
+//!
+//! # Tests
+//!
+//! Both through the same calls.
+
+use super::climber::{self, Climber};
+use super::{Counts, KnobError, Knobs, Method, State, Step, Tuner, epochs};
+use crate::worklist::Settings;
+
+/// A tuner of the transactional worklist, by either [`Method`].
+///
+/// ```
+/// use sinew_policy::tune::{Autotuner, Counts, Knobs, Method};
+///
+/// // Commits hardly abort, and yet two threads are slower than one.
+/// let crowded = |threads: usize| Counts { commits: 100 / threads as u64, elapsed_ns: 1_000, ..Counts::default() };
+/// let tuned = |method| {
+///     let mut tuner = Autotuner::new(2, Knobs { method, ..Knobs::default() })?;
+///     for _ in 0..100 {
+///         tuner.epoch(&crowded(tuner.settings().threads));
+///     }
+///     Ok::<_, sinew_policy::tune::KnobError>(tuner.settings().threads)
+/// };
+/// assert_eq!((tuned(Method::Published)?, tuned(Method::Throughput)?), (2, 1));
+/// # Ok::<(), sinew_policy::tune::KnobError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Autotuner(Machine);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Machine {
+    Published(Tuner),
+    Throughput(Climber),
+}
+
+impl Autotuner {
+    /// A tuner for a run on `cores` cores (0 count as 1): all of them at first.
+    ///
+    /// # Errors
+    ///
+    /// [`KnobError`] as [`Knobs::check`] gives it.
+    pub fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
+        Ok(Self(match knobs.method {
+            Method::Published => Machine::Published(Tuner::new(cores, knobs)?),
+            Method::Throughput => Machine::Throughput(Climber::new(cores.max(1), knobs.check()?)),
+        }))
+    }
+
+    /// The commits of an epoch of a run over `units` initial units on `cores` cores; `u64::MAX` where nothing would be gained by tuning.
+    pub fn epoch_length(&self, units: usize, cores: usize) -> u64 {
+        match &self.0 {
+            Machine::Published(_) => epochs::length(units, cores),
+            Machine::Throughput(_) => climber::epoch_length(units, cores),
+        }
+    }
+
+    /// What is being tuned in the epoch that runs.
+    pub fn state(&self) -> State {
+        match &self.0 {
+            Machine::Published(tuner) => tuner.state(),
+            Machine::Throughput(tuner) => tuner.state(),
+        }
+    }
+
+    /// The settings for the epoch that runs.
+    pub fn settings(&self) -> Settings {
+        match &self.0 {
+            Machine::Published(tuner) => tuner.settings(),
+            Machine::Throughput(tuner) => tuner.settings(),
+        }
+    }
+
+    /// Whether all but swap-retry is decided.
+    pub fn is_settled(&self) -> bool {
+        self.state() == State::SwapRetry
+    }
+
+    /// An epoch is over: decides what it showed, and answers what it was. [`settings`](Self::settings) are those for the next.
+    pub fn epoch(&mut self, counts: &Counts) -> Step {
+        match &mut self.0 {
+            Machine::Published(tuner) => tuner.epoch(counts),
+            Machine::Throughput(tuner) => tuner.epoch(counts),
+        }
+    }
+
+    /// There are `cores` cores now (0 count as 1), for instance because other programs came or went. The threads are never more; once
+    /// there are enough cores again, they are as many as were found best.
+    pub fn set_cores(&mut self, cores: usize) {
+        match &mut self.0 {
+            Machine::Published(tuner) => tuner.set_cores(cores),
+            Machine::Throughput(tuner) => tuner.set_cores(cores.max(1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a method that is not the one asked for, knobs that are not checked, and no cores taken for an impossible machine.
+    #[test]
+    fn a_tuner_is_of_the_method_that_was_asked_for() {
+        for (method, stealing) in [(Method::Published, false), (Method::Throughput, true)] {
+            let knobs = Knobs { method, ..Knobs::default() };
+            let mut tuner = Autotuner::new(0, knobs).unwrap();
+            assert_eq!(tuner.settings(), Settings::baseline(1).stealing(stealing));
+            tuner.set_cores(0);
+            assert_eq!(
+                (tuner.settings().threads, tuner.state(), tuner.is_settled()),
+                (1, State::Start, false)
+            );
+            assert!(Autotuner::new(1, Knobs { alpha: -1.0, ..knobs }).is_err());
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! An autotuner of the transactional worklist that goes by what is committed in a second.
+//!
+//! The published one ([`Tuner`](super::Tuner)) turns an optimisation on when a counter says that it may be wanted, and looks at time for helpers only. Two workers
+//! whose transactions hardly ever abort, and yet pass the same lines to and fro, are slower than one, and no counter of it shows that. This one climbs: it
+//! holds the best settings so far, has a [`Duel`] fought between them and a neighbour, and takes the winner. It has to try before it knows, so each step costs
+//! a few epochs more, and it leaves lists alone that are too short for it.
+//!
+//! # States
+//!
+//! | state | challenger | left |
+//! |---|---|---|
+//! | start | none: all cores, a list a worker | after [`WARM_UP`] epochs |
+//! | threads | half of them; a tie is theirs, as other programs can use the cores | when they lose, or at one |
+//! | helpers | ten times their lifespan, 10 at first, where a core is idle | when they lose, or at the longest |
+//! | coalescing | two units a transaction | after a duel |
+//! | swap-retry | none: retries follow aborts and commits of each epoch | never |
+//!
+//! Stealing is no duel: a list that nobody steals from is no dearer than a shared one, and dealing units out and collecting them again is.
+//!
+//! # Invariants
+//!
+//! - H1: states follow each other in this order; none is visited twice.
+//! - H2: threads are between 1 and the cores; the lifespan is at most the longest.
+//! - H3: settings change in one respect at a time, and only as a duel or its end asks, or the cores.
+//!
+//! # Cost
+//!
+//! Some 20 ns an epoch, no allocation. Three or four epochs for a duel that is lost at once, seven where two pairs decide, and at most three for each of
+//! six pairs and one more.
+//!
+//! # Not handled
+//!
+//! Programs whose best settings change while they run: what has been found is kept, retries aside.
+//!
+//! # Tests
+//!
+//! Each step on made-up throughputs; property tests for H1 to H3 and for an end; `model.rs` next door: convergence on models of contention.
+
+use super::duel::{Duel, Side, TO_GAIN, TO_TIE};
+use super::epochs;
+use super::{Counts, Knobs, State, Step};
+use crate::worklist::{Settings, helpers, swap};
+
+/// Epochs before anything is compared.
+const WARM_UP: u32 = 2;
+/// Commits that an epoch has at least: fewer are chance.
+const SHORTEST_EPOCH: u64 = 32;
+/// Units of a list below which trying anything would take too large a part of the run.
+const WORTH_TUNING: usize = 1_024;
+
+/// The commits of an epoch of a run over `units` initial units on `cores` cores: as published, but at least 32; without end where the list is too short to
+/// try anything.
+pub(super) fn epoch_length(units: usize, cores: usize) -> u64 {
+    if units < WORTH_TUNING { u64::MAX } else { epochs::length(units, cores).max(SHORTEST_EPOCH) }
+}
+
+/// The state machine; see the [module](self).
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Climber {
+    longest_lifespan: u32,
+    state: State,
+    warm: u32,
+    cores: usize,
+    /// The number of threads, as long as there are as many cores.
+    threads: usize,
+    /// The best settings so far, and those that want to be.
+    holder: Settings,
+    challenger: Settings,
+    duel: Option<Duel>,
+}
+
+impl Climber {
+    /// For a run on `cores` cores, at least 1, with knobs that have been checked.
+    pub(super) fn new(cores: usize, knobs: Knobs) -> Self {
+        let settings = Settings::baseline(cores).stealing(true);
+        Self {
+            longest_lifespan: knobs.longest_lifespan,
+            state: State::Start,
+            warm: 0,
+            cores,
+            threads: usize::MAX,
+            holder: settings,
+            challenger: settings,
+            duel: None,
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        match self.duel.as_ref().map(Duel::side) {
+            Some(Side::Challenger) => self.challenger,
+            Some(Side::Holder) | None => self.holder,
+        }
+    }
+
+    pub(super) fn epoch(&mut self, counts: &Counts) -> Step {
+        let step = Step { state: self.state, settings: self.settings(), counts: *counts };
+        if !counts.is_empty() {
+            self.decide(counts);
+        }
+        step
+    }
+
+    /// There are `cores` cores now, at least 1. What is being compared is compared anew.
+    pub(super) fn set_cores(&mut self, cores: usize) {
+        if cores != self.cores {
+            self.cores = cores;
+            self.holder.threads = self.threads.min(cores);
+            self.challenge_next(true);
+        }
+    }
+
+    fn decide(&mut self, counts: &Counts) {
+        match (self.state, &mut self.duel) {
+            (State::SwapRetry, _) => {
+                self.holder.swap_after = Some(swap::retries(counts.aborts, counts.commits));
+            }
+            (_, Some(duel)) => {
+                if let Some(winner) = duel.hear(counts) {
+                    self.conclude(winner);
+                }
+            }
+            (_, None) => self.warm_up(),
+        }
+    }
+
+    fn warm_up(&mut self) {
+        self.warm += 1;
+        if self.warm == WARM_UP {
+            self.state = State::Threads;
+            self.challenge_next(false);
+        }
+    }
+
+    fn conclude(&mut self, winner: Side) {
+        let in_force = self.settings();
+        match winner {
+            Side::Challenger => self.take_over(),
+            Side::Holder => self.state = following(self.state),
+        }
+        self.challenge_next(in_force != self.holder);
+    }
+
+    fn take_over(&mut self) {
+        if self.challenger.threads < self.holder.threads {
+            self.threads = self.challenger.threads;
+        }
+        self.holder = self.challenger;
+    }
+
+    /// Goes on to the next state that has a challenger, if one has; `has_changed` says whether the holder's settings were not those in force.
+    fn challenge_next(&mut self, has_changed: bool) {
+        self.duel = None;
+        while !matches!(self.state, State::Start | State::SwapRetry) {
+            if let Some(challenger) = self.challenger_now() {
+                self.challenger = challenger;
+                let margin = if self.state == State::Threads { TO_TIE } else { TO_GAIN };
+                self.duel = Some(Duel::new(margin, has_changed));
+                return;
+            }
+            self.state = following(self.state);
+        }
+    }
+
+    fn challenger_now(&self) -> Option<Settings> {
+        let Settings { threads, lifespan, coalescing, .. } = self.holder;
+        match self.state {
+            State::Threads => (threads > 1).then_some(Settings { threads: threads / 2, ..self.holder }),
+            State::Helpers => {
+                let longer = helpers::longer(lifespan.max(helpers::FIRST_LIFESPAN), self.longest_lifespan);
+                (threads < self.cores && longer > lifespan.max(helpers::FIRST_LIFESPAN))
+                    .then(|| self.holder.lifespan(longer))
+            }
+            State::Coalescing => (!coalescing).then(|| self.holder.coalescing(true)),
+            State::Start | State::Stealing | State::SwapRetry => None,
+        }
+    }
+}
+
+fn following(state: State) -> State {
+    match state {
+        State::Start | State::Stealing => State::Threads,
+        State::Threads => State::Helpers,
+        State::Helpers => State::Coalescing,
+        State::Coalescing | State::SwapRetry => State::SwapRetry,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Commits in an epoch under these settings.
+    type Program = fn(&Settings) -> u64;
+
+    fn counts(commits: u64) -> Counts {
+        Counts { commits, elapsed_ns: 1_000, ..Counts::default() }
+    }
+
+    /// Tunes a program to the end; answers what was found, and after how many epochs.
+    fn tuned(cores: usize, program: Program) -> (Settings, usize) {
+        let mut climber = Climber::new(cores, Knobs::default());
+        let mut epochs = 0;
+        while climber.state() != State::SwapRetry {
+            climber.epoch(&counts(program(&climber.settings())));
+            epochs += 1;
+        }
+        (climber.settings(), epochs)
+    }
+
+    /// Would miss: anything that is changed without a gain, and a warm-up that is compared.
+    #[test]
+    fn a_program_that_scales_keeps_its_threads() {
+        let (settings, epochs) = tuned(8, |settings| 100 * settings.threads as u64);
+        assert_eq!((settings, epochs), (Settings::baseline(8).stealing(true), 2 + 3 + 7));
+    }
+
+    /// Would miss: two threads that are slower than one and never abort.
+    #[test]
+    fn threads_that_stand_in_each_others_way_are_halved_away() {
+        let crowded: Program = |settings| 1_000 / settings.threads as u64 / settings.lifespan.max(1) as u64;
+        assert_eq!(tuned(8, crowded).0, Settings::baseline(1).stealing(true));
+        let knee: Program = |settings| 100 * (settings.threads.min(16 / settings.threads)) as u64;
+        assert_eq!(tuned(16, knee).0.threads, 4);
+    }
+
+    /// Would miss: helpers that stop at the first lifespan, or run to the longest though a shorter one was best.
+    #[test]
+    fn helpers_reach_as_far_as_is_good() {
+        let program: Program = |settings| {
+            let helped = match settings.lifespan {
+                0 => 100,
+                1..=10 => 110,
+                11..=100 => 120,
+                _ => 105,
+            };
+            helped * if settings.threads == 2 { 2 } else { 1 }
+        };
+        let (settings, _) = tuned(4, program);
+        assert_eq!((settings.threads, settings.lifespan), (2, 100));
+    }
+
+    /// Would miss: units that are run two at a time though that gains nothing, or one at a time though it does.
+    #[test]
+    fn units_are_coalesced_where_that_pays() {
+        let worth: Program = |settings| settings.threads as u64 * if settings.coalescing { 150 } else { 100 };
+        let harmful: Program =
+            |settings| settings.threads as u64 * if settings.coalescing { 95 } else { 100 };
+        assert!(tuned(2, worth).0.coalescing && !tuned(2, harmful).0.coalescing);
+    }
+
+    /// Would miss: retries that are tuned once only.
+    #[test]
+    fn retries_follow_to_the_end() {
+        let mut climber = Climber::new(1, Knobs { longest_lifespan: 1, ..Knobs::default() });
+        for _ in 0..20 {
+            climber.epoch(&counts(10));
+        }
+        assert_eq!(climber.state(), State::SwapRetry);
+        for (aborts, retries) in [(0, 1), (1_000, 32)] {
+            climber.epoch(&Counts { aborts, ..counts(1_000) });
+            assert_eq!(climber.settings().swap_after, Some(retries));
+        }
+    }
+
+    /// Would miss: more threads than cores, and fewer than were found best once the cores are back.
+    #[test]
+    fn threads_follow_the_cores() {
+        let mut climber = Climber::new(8, Knobs::default());
+        let threads = |climber: &mut Climber, cores| {
+            climber.set_cores(cores);
+            climber.settings().threads
+        };
+        assert_eq!([3, 16, 8].map(|cores| threads(&mut climber, cores)), [3, 16, 8]);
+        while climber.state() < State::Coalescing {
+            let counted =
+                if climber.settings().threads > 4 { 20 } else { 10 * climber.settings().threads as u64 };
+            climber.epoch(&counts(counted));
+        }
+        assert_eq!([3, 64, 1, 8].map(|cores| threads(&mut climber, cores)), [3, 4, 1, 4]);
+    }
+
+    /// Would miss: lists of which half is run under settings that are tried, and epochs of a few commits.
+    #[test]
+    fn short_lists_are_left_alone() {
+        assert_eq!(epoch_length(1_023, 1), u64::MAX);
+        assert_eq!(epoch_length(1_024, 16), 32);
+        assert_eq!(epoch_length(1_000_000, 2), 500);
+    }
+
+    proptest! {
+        /// Would miss: settings out of range, two changes at once, a state that comes back, and tuning without an end (H1, H2, H3).
+        #[test]
+        fn any_epochs_lead_to_an_end(
+            mut cores in 1..20_usize, longest in 1..20_000_u32,
+            events in proptest::collection::vec((0..2_000_u64, 0..50_u64, 1..2_000_u64, 0..400_usize), 0..600),
+        ) {
+            let mut climber = Climber::new(cores, Knobs { longest_lifespan: longest, ..Knobs::default() });
+            let mut epochs_in_a_row = 0;
+            for (commits, aborts, elapsed_ns, change) in events {
+                let (before, state) = (climber.settings(), climber.state());
+                if (1..20).contains(&change) {
+                    cores = change;
+                    climber.set_cores(cores);
+                    epochs_in_a_row = 0;
+                } else {
+                    let counts = Counts { commits, aborts, elapsed_ns, ..Counts::default() };
+                    prop_assert_eq!(climber.epoch(&counts), Step { state, settings: before, counts });
+                    epochs_in_a_row += usize::from(!counts.is_empty());
+                    prop_assert!(changes(&before, &climber.settings()) <= 2, "a challenger leaves, and retries or the next one");
+                }
+                let after = climber.settings();
+                prop_assert!((1..=cores).contains(&after.threads) && after.lifespan <= longest, "{}", after);
+                prop_assert!(climber.state() >= state && climber.state() != State::Stealing);
+                // Threads are halved at most four times, lifespans raised at most five times, a duel lost in each state.
+                prop_assert!(epochs_in_a_row < 2 + 12 * 20 || climber.state() == State::SwapRetry);
+            }
+        }
+    }
+
+    /// In how many respects two settings differ.
+    fn changes(a: &Settings, b: &Settings) -> usize {
+        [
+            a.threads != b.threads,
+            a.lifespan != b.lifespan,
+            a.coalescing != b.coalescing,
+            a.swap_after != b.swap_after,
+            a.stealing != b.stealing,
+        ]
+        .iter()
+        .filter(|&&differs| differs)
+        .count()
+    }
+}
