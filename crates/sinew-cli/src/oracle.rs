@@ -9,7 +9,9 @@ use std::{fs, process};
 use serde::Serialize;
 use sinew::Pool;
 use sinew_apps::App;
-use sinew_reproduce::{Effort, Experiment, Oracle, Origin, Outcome, Scale, Setting, Summary, averages};
+use sinew_reproduce::{
+    Effort, Experiment, Oracle, Origin, Outcome, Scale, Setting, Summary, averages, search_size,
+};
 use sinew_sync::lock::Mutex;
 
 use crate::args::OracleArgs;
@@ -68,7 +70,7 @@ fn apps(names: &[String]) -> Result<Vec<&'static App>, Failure> {
 }
 
 fn oracle(app: &App, args: &OracleArgs, cores: usize) -> Result<Oracle, Failure> {
-    let usual = if args.quick { "small" } else { app.demo };
+    let usual = if args.quick { "small" } else { search_size(app.name).unwrap_or(app.demo) };
     let size = args.size.as_deref().unwrap_or(usual);
     Ok(Oracle::new(app, size, args.path.clone(), cores, effort(args))?)
 }

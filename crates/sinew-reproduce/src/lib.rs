@@ -58,7 +58,7 @@ mod wool;
 
 pub use experiment::{About, Experiment};
 pub use failure::Failure;
-pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages};
+pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages, search_size};
 pub use origin::Origin;
 pub use results::{Results, Sample, Which};
 pub use session::{Outcome, reproduce};

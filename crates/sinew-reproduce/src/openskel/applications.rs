@@ -25,6 +25,21 @@ const APPLICATIONS: [(&str, [&str; 3]); 5] = [
     ("yada", ["tiny", "10_000x20", "1_000_000x15"]),
 ];
 
+/// Sizes for a search over all settings: some tenths of a second with the best of them, so that finding them is a small part of a run.
+const SEARCHED: [(&str, &str); 6] = [
+    ("bank", "4_000_000x64"),
+    ("intruder", "a10-l64-n65536-s1"),
+    ("kmeans", "n65536-d32-c16-m15-t0.00001"),
+    ("labyrinth", "x256-y256-z5-n256"),
+    ("vacation", "n4-q60-u90-r16384-t400000"),
+    ("yada", "200_000x20"),
+];
+
+/// The size at which an application's settings are searched, where there is one.
+pub fn search_size(name: &str) -> Option<&'static str> {
+    SEARCHED.into_iter().find_map(|(searched, size)| (searched == name).then_some(size))
+}
+
 /// Those that are there.
 pub(crate) fn applications(scale: Scale) -> Vec<Application> {
     let there = APPLICATIONS.into_iter().filter(|(name, _)| sinew_apps::find(name).is_some());
@@ -64,6 +79,16 @@ mod tests {
                 let options = Options { size: size.parse().unwrap(), ..Options::default() };
                 find(name).unwrap().prepare(&options).unwrap_or_else(|error| panic!("{error}"));
             }
+        }
+    }
+
+    /// Would miss: an application that is renamed, or a new one with a worklist, and would be searched at a size of its demonstration.
+    #[test]
+    fn every_worklist_has_a_size_to_be_searched_at() {
+        for app in sinew_apps::all() {
+            let size = search_size(app.name);
+            assert_eq!(size.is_some(), app.has_worklist(), "{}", app.name);
+            assert!(size.is_none_or(|size| size.parse::<sinew_apps::Size>().is_ok()));
         }
     }
 }

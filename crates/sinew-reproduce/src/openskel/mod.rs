@@ -25,6 +25,7 @@ mod single;
 mod thresholds;
 mod versions;
 
+pub use applications::search_size;
 pub(crate) use combined::Combined;
 pub(crate) use footprint::Footprint;
 pub use oracle::{Chosen, Compared, Effort, Oracle, Summary, averages};

@@ -125,7 +125,7 @@ impl<U> Lists<U> {
     pub(super) fn deal(&self, threads: usize, tally: &Tally) {
         let left = self.shared.with(tally, std::mem::take);
         for (list, units) in self.own.iter().zip(deal(left.into(), threads.min(self.own.len()))) {
-            list.with(tally, |list| if list.is_empty() { *list = units } else { list.extend(units) });
+            list.with(tally, |list| append(list, units));
         }
     }
 
@@ -157,12 +157,12 @@ impl<U> Lists<U> {
         let seats = self.own.len();
         let victims = (0..seats).map(|i| (random % seats + i) % seats).filter(|&victim| victim != worker);
         for victim in victims.filter(|&victim| self.own[victim].len() > 0) {
-            let stolen: Vec<_> =
+            let stolen: Units<U> =
                 self.own[victim].with(tally, |list| list.drain(..units::stolen(list.len())).collect());
             if !stolen.is_empty() {
                 tally.steals.add(1);
                 tally.stolen.add(stolen.len() as u64);
-                self.own[worker].with(tally, |list| list.extend(stolen));
+                self.own[worker].with(tally, |list| append(list, stolen));
                 return true;
             }
         }
@@ -198,6 +198,15 @@ impl<U> Lists<U> {
     pub(super) fn into_units(self) -> impl Iterator<Item = Entry<U>> {
         let lists = std::iter::once(self.shared).chain(self.own);
         lists.flat_map(|list| list.0.units.into_inner())
+    }
+}
+
+/// Adds units to a list. Into an empty one they go as they are: copying millions takes longer than running some of them.
+fn append<U>(list: &mut Units<U>, units: Units<U>) {
+    if list.is_empty() {
+        *list = units;
+    } else {
+        list.extend(units);
     }
 }
 
