@@ -3,6 +3,12 @@
 //! It sleeps in one `poll` until the command ends, one of its processes registers or ends, or the share changes, which a thread beside waits for. Then
 //! it divides the share anew, writes the page, and moves threads. It ends with the command.
 //!
+//! # Order
+//!
+//! Teams shrink before their processors are taken away, and grow after they have been given more: a team that spins with more threads than processors runs
+//! no faster than the system switches between them. To grow, threads are first put on a processor each, and let go after some milliseconds: some kernels
+//! leave threads that wake each other on one processor for a tenth of a second though others are idle.
+//!
 //! # Cost
 //!
 //! Nothing while nothing changes. A change costs a system call per thread of the command, and a look at the machine's processes for descendants.
@@ -17,16 +23,19 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sinew_preload::layout::SLOTS;
-use sinew_topology::CpuSet;
 
 use crate::divide::divide;
 use crate::family;
 use crate::page::Page;
 use crate::shares::{Grant, Job, Shares};
-use crate::threads::Masks;
+use crate::threads::{Masks, only};
 
 /// How long the thread beside waits before it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a team that grows may take to make its new threads, and how long they then stay on a processor each.
+const MAKING: Duration = Duration::from_millis(1);
+const SPREAD: Duration = Duration::from_millis(5);
 
 /// Looks for new processes before giving up on a command that starts them faster than they can be looked at.
 const MOST_LOOKS: usize = 10;
@@ -38,6 +47,8 @@ struct Party {
     pid: u32,
     /// Readable when the process has ended.
     ending: OwnedFd,
+    /// The threads it was last told it may have; 0: none yet.
+    threads: usize,
 }
 
 /// A command and its share.
@@ -177,7 +188,9 @@ impl Agent<'_> {
             let pid = self.page.pid(slot);
             let known = self.parties.iter().any(|party| party.pid == pid);
             match open(pid) {
-                Ok(ending) if !known && self.is_ours(pid) => self.parties.push(Party { slot, pid, ending }),
+                Ok(ending) if !known && self.is_ours(pid) => {
+                    self.parties.push(Party { slot, pid, ending, threads: 0 });
+                }
                 // It has ended since, or is no process of the command's: then anybody may have the slot.
                 _ if !known => self.page.free(slot),
                 _ => {}
@@ -205,30 +218,70 @@ impl Agent<'_> {
         // Who comes next is one more; its own number is written as soon as it has registered.
         let next = divide(&self.grant, self.parties.len() + 1);
         self.page.set_job_threads(next.first().map_or(1, |piece| piece.threads));
-        for (party, piece) in self.parties.iter().zip(&pieces) {
-            self.page.set_threads(party.slot, piece.threads);
-        }
+        let (growing, others): (Vec<_>, Vec<_>) =
+            (0..pieces.len()).partition(|&index| self.is_growing(index, &pieces[index]));
+        self.tell(&others, &pieces);
         if !self.job.follows {
+            self.tell(&growing, &pieces);
             return;
         }
-        let mut targets: Vec<(u32, CpuSet)> = Vec::new();
-        targets.extend(self.parties.iter().zip(pieces).map(|(party, piece)| (party.pid, piece.cpus)));
-        let registered: HashSet<u32> = self.parties.iter().map(|party| party.pid).collect();
-        let others = self.family.iter().filter(|pid| !registered.contains(pid));
-        targets.extend(others.map(|pid| (*pid, self.grant.cpus.clone())));
-        self.move_all(&targets);
+        self.note(&pieces);
+        self.masks.forget_ended();
+        self.grow(&growing, &pieces);
+        self.move_all(&pieces);
     }
 
-    fn move_all(&mut self, targets: &[(u32, CpuSet)]) {
-        // Said before it is done: whoever has to undo it must know all masks that there may be.
+    /// Whether the process is to have more threads, on several processors. One that is new is about to make its team.
+    fn is_growing(&self, index: usize, piece: &Grant) -> bool {
+        piece.threads > self.parties[index].threads.max(1) && piece.cpus.len() > 1
+    }
+
+    /// Lets teams grow, a thread on each processor for a while: those that there are, and those that are made at once.
+    fn grow(&mut self, growing: &[usize], pieces: &[Grant]) {
+        if growing.is_empty() {
+            return;
+        }
+        self.spread(growing, pieces);
+        self.tell(growing, pieces);
+        thread::sleep(MAKING);
+        self.spread(growing, pieces);
+        thread::sleep(SPREAD);
+    }
+
+    fn spread(&mut self, growing: &[usize], pieces: &[Grant]) {
+        for &index in growing {
+            self.masks.spread(self.parties[index].pid, &pieces[index].cpus);
+        }
+    }
+
+    /// Tells these of the parties how many threads they may have.
+    fn tell(&mut self, indices: &[usize], pieces: &[Grant]) {
+        for &index in indices {
+            let (party, threads) = (&mut self.parties[index], pieces[index].threads);
+            self.page.set_threads(party.slot, threads);
+            party.threads = threads;
+        }
+    }
+
+    /// Leaves word of all masks that there may be before they are set: whoever has to undo it must know them.
+    fn note(&self, pieces: &[Grant]) {
         let mut noted = self.masks.ours().to_vec();
-        noted.extend(targets.iter().map(|(_, cpus)| cpus.clone()));
+        noted.extend(pieces.iter().map(|piece| piece.cpus.clone()));
+        noted.extend(self.grant.cpus.iter().map(only));
+        noted.push(self.grant.cpus.clone());
         noted.sort_by_key(ToString::to_string);
         noted.dedup();
         self.page.note_masks(&noted);
-        self.masks.forget_ended();
-        for (pid, cpus) in targets {
-            self.masks.set(*pid, cpus);
+    }
+
+    /// Moves the parties to their pieces, and all other processes to the whole share.
+    fn move_all(&mut self, pieces: &[Grant]) {
+        for (party, piece) in self.parties.iter().zip(pieces) {
+            self.masks.set(party.pid, &piece.cpus);
+        }
+        let registered: HashSet<u32> = self.parties.iter().map(|party| party.pid).collect();
+        for pid in self.family.iter().filter(|pid| !registered.contains(pid)) {
+            self.masks.set(*pid, &self.grant.cpus);
         }
     }
 

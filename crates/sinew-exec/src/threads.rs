@@ -54,6 +54,16 @@ impl Masks {
         }
     }
 
+    /// Puts the threads of `pid` on the processors of `cpus` in turn, one on each as far as there are enough.
+    pub(crate) fn spread(&mut self, pid: u32, cpus: &CpuSet) {
+        let places: Vec<CpuSet> = cpus.iter().map(only).collect();
+        self.ours
+            .extend(places.iter().filter(|place| !self.ours.contains(place)).cloned().collect::<Vec<_>>());
+        for (thread, place) in threads_of(pid).into_iter().zip(places.iter().cycle()) {
+            self.set_thread(thread, place);
+        }
+    }
+
     /// Moves a thread, if it is to be moved; answers whether it was.
     fn set_thread(&mut self, thread: u32, cpus: &CpuSet) -> bool {
         let Some(now) = mask_of(thread) else { return false };
@@ -76,6 +86,11 @@ impl Masks {
     pub(crate) fn forget_ended(&mut self) {
         self.last.retain(|thread, _| mask_of(*thread).is_some());
     }
+}
+
+/// One processor.
+pub(crate) fn only(cpu: usize) -> CpuSet {
+    std::iter::once(cpu).collect()
 }
 
 fn threads_of(pid: u32) -> Vec<u32> {
@@ -145,7 +160,7 @@ mod tests {
     #[test]
     fn a_thread_that_somebody_else_has_bound_is_left_alone() {
         with_thread(|thread, all| {
-            let cpus: Vec<CpuSet> = all.iter().map(|cpu| std::iter::once(cpu).collect()).collect();
+            let cpus: Vec<CpuSet> = all.iter().map(only).collect();
             let mut masks = Masks::new(all, []);
             assert!(masks.set_thread(thread, &cpus[0]));
             assert!(set_mask(thread, &cpus[1]), "somebody else binds it");
