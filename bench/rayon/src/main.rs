@@ -1,4 +1,3 @@
-#![forbid(unsafe_code)]
 //! The usual rayon programs, as a server: `bench programs` starts it, and asks for one run at a time.
 //!
 //! It says which rayon-core it was built with and how many threads the global pool has, then answers lines with lines
@@ -17,6 +16,7 @@
 
 mod answer;
 mod catalogue;
+mod pages;
 mod programs;
 mod work;
 
@@ -26,6 +26,9 @@ use std::collections::hash_map::Entry;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use work::{Sample, Scale, Work, come_to_rest};
+
+#[global_allocator]
+static ALLOCATOR: pages::Pages = pages::Pages;
 
 fn main() -> ExitCode {
     if std::env::args().len() > 1 {
