@@ -4,15 +4,23 @@
 #![cfg(target_os = "linux")]
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
-fn exec(table: &std::path::Path, words: &[&str]) -> Output {
+use sinew_coord::{Member, Offer, Table};
+
+fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
-    command.arg("exec").args(words).env("SINEW_TABLE_DIR", table.join("table"));
+    command.arg("exec").args(words).env("SINEW_TABLE_DIR", folder.join("table"));
     for name in ["SINEW_EXEC", "LD_PRELOAD", "OMP_NUM_THREADS"] {
         command.env_remove(name);
     }
-    command.output().expect("the command")
+    command
+}
+
+fn exec(folder: &Path, words: &[&str]) -> Output {
+    command(folder, words).output().expect("the command")
 }
 
 fn folder() -> tempfile::TempDir {
@@ -69,4 +77,37 @@ fn verbose_says_what_is_set_and_what_is_left() {
         error.contains("left alone: OMP_NUM_THREADS") || error.contains("left alone: affinity"),
         "{error}"
     );
+}
+
+/// Would miss: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them back.
+#[test]
+fn the_cores_of_a_stopped_command_are_the_others_until_it_goes_on() {
+    let folder = folder();
+    let table = Table::open(&folder.path().join("table")).expect("a table");
+    let member = Member::join(&table, Offer::new("test")).expect("a row");
+    let all = member.share().threads;
+    if all < 2 {
+        println!("skipped: one core cannot be divided");
+        return;
+    }
+    let wait_for_all = |has_all: bool| {
+        let mut share = member.share();
+        while (share.threads == all) != has_all {
+            share = member.wait_change(share.epoch, Duration::from_secs(60));
+        }
+    };
+    let mut child = command(folder.path(), &["sleep", "600"]).spawn().expect("the command");
+    let signal = |signal: &str, pid: u32| {
+        assert!(Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill").success());
+    };
+    wait_for_all(false);
+    for _ in 0..2 {
+        signal("-STOP", child.id());
+        wait_for_all(true);
+        signal("-CONT", child.id());
+        wait_for_all(false);
+    }
+    child.kill().expect("it is there");
+    child.wait().expect("it ends");
+    wait_for_all(true);
 }

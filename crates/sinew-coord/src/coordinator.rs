@@ -152,7 +152,8 @@ impl Coordinator {
         }
         self.measured_ns = now;
         let mut learned = Vec::new();
-        for row in &state.rows {
+        // What a stopped program does not do says nothing about it.
+        for row in state.rows.iter().filter(|row| !row.stopped) {
             let reading = Reading {
                 at_ns: now,
                 items: row.progress,

@@ -8,13 +8,11 @@ use std::path::Path;
 use proptest::prelude::*;
 use sinew_policy::share::{CoreSet, Layout};
 
-use crate::row::{Name, Row, Who};
+use crate::judge::{CPUS, judge, judge_image, sign};
+use crate::row::{Name, Who};
 use crate::state::State;
 use crate::table::FILE_WORDS;
-use crate::words::checksum;
 use crate::{Member, Offer, Table};
-
-const CPUS: usize = 4;
 
 fn offer(name: &str) -> Offer {
     Offer::on(name, CoreSet::first(CPUS), CPUS as u32)
@@ -77,28 +75,6 @@ fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
     }
 }
 
-/// Whoever forges a table knows how to sum it.
-fn sign(words: &mut [u64]) {
-    if words.len() > 2 {
-        words[0] = words.len() as u64;
-        words[1] = checksum(&words[2..]);
-    }
-}
-
-/// All that is said of grants, whatever is in the table.
-fn judge(mut state: State) {
-    let layout = Layout::flat(CPUS);
-    state.share_out(&layout);
-    let all = layout.cores();
-    let on_machine = |row: &&Row| !row.mask.and(&all).is_empty();
-    for row in state.rows.iter().filter(on_machine) {
-        assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.mask));
-        assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
-    }
-    let encoded = state.encode();
-    assert_eq!(State::decode(&encoded).map(|again| again.encode()), Some(encoded));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(images() as u32))]
 
@@ -123,6 +99,17 @@ proptest! {
         if let Some(state) = State::decode(&words) {
             judge(state);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(images() as u32))]
+
+    /// Would miss: an image that only the fuzzer would read, and an end of the bytes in the middle of a word or a change.
+    #[test]
+    fn images_in_bytes_are_refused_or_harmless(how in 0..4_u8, mut image in proptest::collection::vec(any::<u8>(), 0..400)) {
+        image.insert(0, how);
+        judge_image(&image);
     }
 }
 

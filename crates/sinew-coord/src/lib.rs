@@ -25,6 +25,7 @@
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
 //! | `coordinator` | what needs a clock: speeds, scripts |
 //! | `folder`, `private` | where the file is, and whose it may be |
+//! | `judge` | what is held against tables that nobody honest has written |
 //! | `process`, `machine` | who is there; what is shared |
 //! | `sys` | the system calls; the only file with `unsafe` |
 //! | `elsewhere` | what stands in for it where there is no table |
@@ -39,6 +40,8 @@ mod coordinator;
 mod damage;
 mod error;
 mod folder;
+#[cfg(any(test, feature = "fuzzing"))]
+mod judge;
 mod log;
 mod machine;
 mod member;
@@ -59,6 +62,9 @@ mod words;
 pub use coordinator::Coordinator;
 pub use error::Error;
 pub use folder::{FOLDER_VARIABLE, default_folder};
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub use judge::judge_image;
 pub use log::{Decision, Reason};
 pub use machine::{layout, layout_of};
 pub use member::Member;

@@ -25,12 +25,16 @@ pub enum Reason {
     Asked,
     /// Throughput was measured.
     Measured,
+    /// A program was found stopped: the others have its cores.
+    Stopped,
+    /// It goes on.
+    Continued,
     /// The table was damaged; what could be saved was.
     Repaired,
 }
 
 impl Reason {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Arrived,
         Self::Left,
         Self::Died,
@@ -40,6 +44,8 @@ impl Reason {
         Self::Asked,
         Self::Measured,
         Self::Repaired,
+        Self::Stopped,
+        Self::Continued,
     ];
 
     /// In a word or two, for a log.
@@ -53,6 +59,8 @@ impl Reason {
             Self::Policy => "policy set",
             Self::Asked => "asked",
             Self::Measured => "measured",
+            Self::Stopped => "stopped",
+            Self::Continued => "continued",
             Self::Repaired => "repaired",
         }
     }

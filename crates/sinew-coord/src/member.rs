@@ -4,15 +4,21 @@
 //! rows of the dead out. They are two, because a futex and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file and no permission, and is
 //! gone with its page. The watched are several, so that one stopped watcher does not hide its successor's death.
 //!
+//! Nothing tells of a process that is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So the watcher of a program that has less than it could use asks the system about some of the
+//! others every 50 ms, and writes down who is stopped: that one counts as dormant, and the others have its cores. It finds that in its row when it goes on, and says so; for a program that
+//! nobody rewrote its keeper asks.
+//!
 //! # Invariants
 //!
 //! - M1: the share that a member tells of is within its offer, whatever the table says.
 //! - M2: nothing of this blocks a thread of the program: only joining, leaving and changes of demand take the lock, and all of them give up in the end.
 //! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has ended.
+//! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes that back, or its keeper's watcher.
 //!
 //! # Cost
 //!
-//! Two threads that sleep, and wake once every two seconds to see that the file is still the table. Reading the share when nothing has changed: one load.
+//! Two threads that sleep, and wake once every two seconds to see that the file is still the table. A program that could use more than it has asks the system 20 times a second about up to four others, some
+//! 15 µs each. Reading the share when nothing has changed: one load.
 
 use std::fmt;
 use std::sync::{Arc, Once, Weak};
@@ -34,6 +40,10 @@ use crate::table::{Change, Live, Table, is_current, live, read};
 const LOOK_MS: u64 = 2_000;
 /// Programs that each one watches.
 const WATCHED: usize = 3;
+/// Between two looks whether somebody is stopped.
+const SUSPECT_MS: i32 = 50;
+/// Programs asked about at each.
+const SUSPECTS: usize = 4;
 /// After a change that could not be made.
 const RETRY_MS: i32 = 20;
 
@@ -70,6 +80,10 @@ struct Inner {
     watched: Mutex<Vec<Who>>,
     doorbell: Doorbell,
     leaving: AtomicBool,
+    /// Whether the row says that its program is stopped.
+    marked: AtomicBool,
+    /// Whether the watcher has something to look for: see [`Inner::is_restless`].
+    restless: AtomicBool,
 }
 
 /// Where the row is.
@@ -104,6 +118,8 @@ impl Member {
             listeners: Mutex::new(Vec::new()),
             watched: Mutex::new(Vec::new()),
             leaving: AtomicBool::new(false),
+            marked: AtomicBool::new(false),
+            restless: AtomicBool::new(false),
             table: table.clone(),
             offer,
             who,
@@ -302,6 +318,7 @@ impl Inner {
             epoch: 0,
             joined_ns: sys::now_ns(),
             demand: 0,
+            stopped: false,
             progress: 0,
             curve: state.recall(name),
             ask: None,
@@ -329,11 +346,30 @@ impl Inner {
         let Seat { mapping, slot } = self.seat();
         let Some(state) = read(&mapping) else { return false };
         let Some(row) = state.find(slot, self.who) else { return false };
+        if row.stopped && self.keeper.is_none() && self.note_stop(row, false).is_ok() {
+            // Whoever reads this goes on (M4). The share of a stopped program is nobody's.
+            return self.look_again();
+        }
+        self.see(&state, row);
+        true
+    }
+
+    /// Reads the row after this member has changed it.
+    fn look_again(&self) -> bool {
+        let Seat { mapping, slot } = self.seat();
+        let Some(state) = read(&mapping) else { return false };
+        let Some(row) = state.find(slot, self.who) else { return false };
+        self.see(&state, row);
+        true
+    }
+
+    fn see(&self, state: &State, row: &Row) {
+        self.marked.store(row.stopped, Ordering::Relaxed);
         if self.offer.believes(row) {
             self.take(row, state.rows.len() - 1);
         }
-        self.watch_over(&state, slot);
-        true
+        self.watch_over(state, row.slot);
+        self.settle();
     }
 
     fn take(&self, row: &Row, neighbours: usize) {
@@ -386,15 +422,59 @@ impl Inner {
         }
     }
 
+    /// Whether the watcher should look who is stopped, or goes on: the program could use more than it has, or is stopped itself and has a keeper to see when it is not.
+    fn is_restless(&self) -> bool {
+        let share = *self.share.lock();
+        let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
+        (share.neighbours > 0 && could_use > u64::from(share.threads)) || self.marked.load(Ordering::Relaxed)
+    }
+
+    /// Tells the watcher if that has changed.
+    fn settle(&self) {
+        let restless = self.is_restless();
+        if self.restless.swap(restless, Ordering::Relaxed) != restless {
+            self.doorbell.ring();
+        }
+    }
+
+    /// Asks the system about some of the others, and about the program itself if it is another process.
+    fn look_for_stopped(&self, turn: usize) {
+        let Seat { mapping, slot } = self.seat();
+        let Some(state) = read(&mapping) else { return };
+        let mine = self.keeper.is_none().then_some(slot);
+        for row in state.suspects(mine, turn, SUSPECTS) {
+            let stopped = row.program.is_stopped();
+            if stopped != row.stopped {
+                // What cannot be written now is found again.
+                let _ = self.note_stop(row, stopped);
+            }
+        }
+    }
+
+    /// Writes down that a program is stopped, or is not.
+    fn note_stop(&self, row: &Row, stopped: bool) -> Result<(), Error> {
+        let reason = if stopped { Reason::Stopped } else { Reason::Continued };
+        self.table.change(reason, |state, _| {
+            // Once more under the lock: it may have gone on meanwhile, and said so.
+            let Some(row) = state.find_mut(row.slot, row.program) else { return Err(Error::Gone) };
+            row.stopped = stopped && row.program.is_stopped();
+            Ok(Change { subject: Some(row.clone()), everybody: false })
+        })
+    }
+
     fn watch(&self) {
-        let mut bury_failed = false;
+        let (mut bury_failed, mut turn) = (false, 0_usize);
         while !self.is_leaving() {
             self.doorbell.hush();
             let watched = self.watched.lock().clone();
             let processes: Vec<Process> =
                 watched.iter().filter_map(|who| Process::open(who.pid).ok()).collect();
             let is_missing = watched.iter().any(|who| !who.is_there());
-            let waits = if bury_failed { RETRY_MS } else { -1 };
+            let waits = match bury_failed {
+                true => RETRY_MS,
+                false if self.is_restless() => SUSPECT_MS,
+                false => -1,
+            };
             let happened = match is_missing && !bury_failed {
                 true => Some(Ready::Process(0)),
                 false => sys::first_ready(&processes.iter().collect::<Vec<_>>(), Some(&self.doorbell), waits),
@@ -402,6 +482,11 @@ impl Inner {
             bury_failed = match happened {
                 Some(Ready::Doorbell) => false,
                 _ if self.is_leaving() => false,
+                None if !bury_failed => {
+                    self.look_for_stopped(turn);
+                    turn = turn.wrapping_add(1);
+                    false
+                }
                 _ => self.bury().is_err(),
             };
         }
@@ -429,6 +514,7 @@ impl Inner {
                 Ok(Change { subject, everybody: false })
             });
         }
+        self.settle();
     }
 
     fn leave(&self) {

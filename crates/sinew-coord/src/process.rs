@@ -27,6 +27,10 @@ impl Who {
     }
 
     /// Whether it is stopped, as by SIGSTOP or a debugger.
+    ///
+    /// # Cost
+    ///
+    /// Some 15 µs.
     pub fn is_stopped(&self) -> bool {
         field(self.pid, STATE).is_some_and(|state| state == "T" || state == "t")
     }

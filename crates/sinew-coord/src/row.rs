@@ -125,6 +125,8 @@ pub struct Row {
     pub joined_ns: u64,
     /// How many threads would find work, when the shares were last computed.
     pub demand: u32,
+    /// Whether it was found stopped, as by SIGSTOP: the others have its cores until it goes on.
+    pub stopped: bool,
     /// Items that it is done with since it joined.
     pub progress: u64,
     /// How fast it was on how many cores.
@@ -150,7 +152,7 @@ impl Row {
         schedule(self.schedule, out);
         out.put(self.epoch);
         out.put(self.joined_ns);
-        out.put(u64::from(self.demand));
+        out.pair(self.demand, u32::from(self.stopped));
         curve(&self.curve, out);
         ask(self.ask.as_ref(), out);
         self.peers.iter().for_each(|peer| out.pair(peer.name, peer.change.to_bits()));
@@ -163,6 +165,9 @@ impl Row {
         let name = Name::decode(words)?;
         let (min, max) = words.pair()?;
         let weight = f64::from_bits(words.take()?);
+        let (mask, grant, schedule) = (read_cores(words)?, read_grant(words)?, read_schedule(words)?);
+        let (epoch, joined_ns) = (words.take()?, words.take()?);
+        let (demand, stopped) = words.pair()?;
         let row = Self {
             slot,
             program,
@@ -171,12 +176,13 @@ impl Row {
             min,
             max,
             weight,
-            mask: read_cores(words)?,
-            grant: read_grant(words)?,
-            schedule: read_schedule(words)?,
-            epoch: words.take()?,
-            joined_ns: words.take()?,
-            demand: words.small(u32::MAX)?,
+            mask,
+            grant,
+            schedule,
+            epoch,
+            joined_ns,
+            demand,
+            stopped: stopped == 1,
             progress: 0,
             curve: read_curve(words)?,
             ask: read_ask(words)?,
@@ -186,7 +192,8 @@ impl Row {
             && (1..=max).contains(&min)
             && max <= MAX_CORES as u32
             && !row.mask.is_empty()
-            && row.grant.threads <= MAX_CORES as u32;
+            && row.grant.threads <= MAX_CORES as u32
+            && stopped <= 1;
         sound.then_some(row)
     }
 }
@@ -231,39 +238,17 @@ fn read_grant(words: &mut Reader<'_>) -> Option<Grant> {
 }
 
 fn schedule(schedule: Option<Schedule>, out: &mut Writer<'_>) {
-    let (code, number) = match schedule {
-        None => (0, 0),
-        Some(Schedule::Static) => (1, 0),
-        Some(Schedule::Dynamic { chunk }) => (2, chunk),
-        Some(Schedule::Tapered { min }) => (3, min),
-        Some(Schedule::Factoring { min }) => (4, min),
-        Some(Schedule::Affinity) => (6, 0),
-        Some(Schedule::Weighted) => (7, 0),
-        Some(Schedule::Simple { grain }) => (8, grain),
-        Some(Schedule::Adaptive { grain }) => (9, grain),
-        // What this table has no number for yet is left to the program.
-        Some(_) => (5, 0),
-    };
-    out.put(code);
+    let (code, number) = schedule.map_or((0, 0), Schedule::code);
+    out.put(u64::from(code));
     out.put(number as u64);
 }
 
 fn read_schedule(words: &mut Reader<'_>) -> Option<Option<Schedule>> {
-    let (code, number) = (words.take()?, usize::try_from(words.take()?).ok()?);
-    let schedule = match code {
-        0 => return Some(None),
-        1 => Schedule::Static,
-        2 => Schedule::Dynamic { chunk: number },
-        3 => Schedule::Tapered { min: number },
-        4 => Schedule::Factoring { min: number },
-        5 => Schedule::Stealing,
-        6 => Schedule::Affinity,
-        7 => Schedule::Weighted,
-        8 => Schedule::Simple { grain: number },
-        9 => Schedule::Adaptive { grain: number },
-        _ => return None,
-    };
-    Some(Some(schedule.check().ok()?))
+    let (code, number) = (words.small(u32::from(u8::MAX))?, usize::try_from(words.take()?).ok()?);
+    match code {
+        0 => Some(None),
+        code => Schedule::from_code(code as u8, number).map(Some),
+    }
 }
 
 pub(crate) fn curve(curve: &Curve, out: &mut Writer<'_>) {

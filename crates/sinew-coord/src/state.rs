@@ -119,6 +119,15 @@ impl State {
         self.rows.iter_mut().for_each(|row| row.ask = None);
     }
 
+    /// Programs, other than the one in slot `but`, about which it may be worth asking the system whether they are stopped: those that have cores which others could use, and those that were
+    /// found stopped. At most `most` of them, others at every turn.
+    pub(crate) fn suspects(&self, but: Option<u32>, turn: usize, most: usize) -> Vec<&Row> {
+        let all: Vec<&Row> =
+            self.rows.iter().filter(|row| Some(row.slot) != but && (row.demand > 0 || row.stopped)).collect();
+        let first = if all.is_empty() { 0 } else { turn.wrapping_mul(most) % all.len() };
+        all.iter().cycle().skip(first).take(most.min(all.len())).copied().collect()
+    }
+
     /// Takes a row out.
     pub(crate) fn remove(&mut self, slot: u32, program: Who) -> Option<Row> {
         let at = self.rows.iter().position(|row| row.slot == slot && row.program == program)?;
@@ -202,7 +211,8 @@ impl State {
 impl Row {
     fn as_program(&self) -> Program {
         Program {
-            demand: self.demand,
+            // A stopped program finds nothing to do, whatever it has said.
+            demand: if self.stopped { 0 } else { self.demand },
             min: self.min,
             max: self.max,
             weight: self.weight,
@@ -211,5 +221,43 @@ impl Row {
             curve: self.curve,
             ask: self.ask,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::judge::{CPUS, honest};
+
+    /// Would miss: cores that a stopped program keeps, and a stop that is forgotten or taken for an end.
+    #[test]
+    fn a_stopped_program_counts_as_dormant() {
+        let mut state = honest();
+        let threads = |state: &State| state.rows.iter().map(|row| row.grant.threads).collect::<Vec<_>>();
+        let cores = |row: &Row| row.grant.cores.len();
+        assert_eq!((threads(&state), state.rows[1].stopped), (vec![2, 1, 2], true));
+        assert_eq!(cores(&state.rows[1]), CPUS, "it has its whole mask, and nobody makes room for it");
+        state.rows[1].stopped = false;
+        assert!(state.share_out(&Layout::flat(CPUS)).contains(&1));
+        assert_eq!(threads(&state).iter().sum::<u32>(), CPUS as u32);
+        assert!(state.rows.iter().all(|row| cores(row) == row.grant.threads as usize));
+        let again = State::decode(&State { rows: state.rows.clone(), ..State::default() }.encode());
+        assert_eq!(again.map(|again| again.rows[1].stopped), Some(false));
+    }
+
+    /// Would miss: a program that is never asked about, or is asked about for nothing.
+    #[test]
+    fn all_who_may_be_stopped_are_asked_about_in_turn() {
+        let mut state = honest();
+        state.rows[2].demand = 0;
+        let asked =
+            |but, turn, most| state.suspects(but, turn, most).iter().map(|row| row.slot).collect::<Vec<_>>();
+        assert_eq!(asked(None, 7, 9), [0, 1].map(|slot| (slot + 7 * 9) % 2));
+        let over_time: HashSet<u32> = (0..2).flat_map(|turn| asked(None, turn, 1)).collect();
+        assert_eq!(over_time, HashSet::from([0, 1]), "nobody has cores of the third to gain");
+        assert_eq!((asked(Some(0), 0, 4), asked(Some(1), 3, 4)), (vec![1], vec![0]));
+        assert!(State::default().suspects(None, 5, 4).is_empty());
     }
 }

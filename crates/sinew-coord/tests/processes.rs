@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sinew_coord::{CoreSet, Member, Offer, Table};
+use sinew_coord::{CoreSet, Member, Offer, Reason, Row, Table};
 use sinew_policy::share::Layout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,17 +99,21 @@ fn wait_for_threads(member: &Member, threads: u32) {
     }
 }
 
-/// Whoever was killed may be in the table for another moment.
-fn wait_until_alone(member: &Member) {
+fn wait_for_rows(member: &Member, is_so: impl Fn(&[Row]) -> bool) {
     let (table, began) = (member.table(), Instant::now());
     loop {
         let version = table.version();
-        if table.read().len() == 1 {
+        if is_so(&table.read()) {
             return;
         }
         assert!(began.elapsed() < PATIENCE, "{:?}", table.read());
         table.wait_change(version, Duration::from_secs(1));
     }
+}
+
+/// Whoever was killed may be in the table for another moment.
+fn wait_until_alone(member: &Member) {
+    wait_for_rows(member, |rows| rows.len() == 1);
 }
 
 /// Would miss: a program that is not told of another one, cores that are not given back, and a file that is left.
@@ -143,8 +147,7 @@ fn the_cores_of_a_killed_program_go_to_the_others() {
         others.into_iter().for_each(Program::leave);
         wait_for_threads(&member, 4);
     }
-    let died =
-        member.table().log().iter().filter(|decision| decision.reason == sinew_coord::Reason::Died).count();
+    let died = member.table().log().iter().filter(|decision| decision.reason == Reason::Died).count();
     assert_eq!(died, 6);
 }
 
@@ -191,6 +194,63 @@ fn nobody_waits_for_a_stopped_program() {
         wait_until_alone(&member);
         wait_for_threads(&member, 3);
     }
+}
+
+/// Joins and leaves for so long, and answers as often as it could: a program that waited for another one would not come far.
+fn come_and_go(place: &Place, cpus: usize, time: Duration) -> u32 {
+    let (began, mut times) = (Instant::now(), 0);
+    while began.elapsed() < time {
+        drop(Member::join(&place.table(cpus), offer(cpus)).unwrap());
+        times += 1;
+    }
+    times
+}
+
+/// Would miss: cores that lie idle with a stopped program, one that is waited for, and one that comes back to less or more than its share.
+#[test]
+fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
+    let time = if deep() { Duration::from_secs(10) } else { Duration::from_millis(300) };
+    let place = Place::new();
+    let member = Member::join(&place.table(4), offer(4)).unwrap();
+    let mut other = Program::start(&place.folder(), "other", 4, "stay");
+    other.line();
+    for _ in 0..3 {
+        wait_for_threads(&member, 2);
+        other.signal("-STOP");
+        wait_for_threads(&member, 4);
+        let row = |stopped| member.table().read().into_iter().find(|row| row.stopped == stopped).unwrap();
+        assert_eq!((row(true).name.as_str(), row(false).grant.cores.len()), ("other", 4));
+        assert!(come_and_go(&place, 4, time / 3) > 0);
+        other.signal("-CONT");
+        wait_for_rows(&member, |rows| rows.iter().all(|row| row.grant.threads == 2 && !row.stopped));
+    }
+    other.leave();
+    wait_for_threads(&member, 4);
+    let reasons = member.table().log();
+    let told = |reason| reasons.iter().filter(|decision| decision.reason == reason).count() > 0;
+    assert!(told(Reason::Continued) || reasons.len() == 64, "{reasons:?}");
+}
+
+/// Would miss: a program that nobody rewrote, and that is stopped, as by a shell's Ctrl-Z: its keeper is not.
+#[test]
+fn a_row_for_another_program_follows_its_stops() {
+    let place = Place::new();
+    let table = place.table(4);
+    let member = Member::join(&table, offer(4)).unwrap();
+    let mut command = Command::new("sleep").arg("600").spawn().unwrap();
+    let who = sinew_coord::Who::of(command.id()).unwrap();
+    let kept = Member::join(&table, offer(4).on_behalf_of(who)).unwrap();
+    wait_for_threads(&member, 2);
+    let signal = |signal: &str| {
+        assert!(Command::new("kill").args([signal, &command.id().to_string()]).status().unwrap().success());
+    };
+    signal("-STOP");
+    wait_for_threads(&member, 4);
+    signal("-CONT");
+    wait_for_threads(&member, 2);
+    drop(kept);
+    command.kill().unwrap();
+    command.wait().unwrap();
 }
 
 /// Would miss: rows that are lost when many come at once, and programs without a core.

@@ -92,6 +92,40 @@ impl Schedule {
         }
     }
 
+    /// A number for it, other than 0, and the one in it: what stands for it where words are exchanged.
+    pub fn code(self) -> (u8, usize) {
+        match self {
+            Self::Static => (1, 0),
+            Self::Dynamic { chunk } => (2, chunk),
+            Self::Tapered { min } => (3, min),
+            Self::Factoring { min } => (4, min),
+            Self::Stealing => (5, 0),
+            Self::Affinity => (6, 0),
+            Self::Weighted => (7, 0),
+            Self::Simple { grain } => (8, grain),
+            Self::Adaptive { grain } => (9, grain),
+            Self::Auto => (10, 0),
+        }
+    }
+
+    /// What a [`code`](Self::code) stands for; `None` if it is none.
+    pub fn from_code(code: u8, number: usize) -> Option<Self> {
+        let schedule = match code {
+            1 => Self::Static,
+            2 => Self::Dynamic { chunk: number },
+            3 => Self::Tapered { min: number },
+            4 => Self::Factoring { min: number },
+            5 => Self::Stealing,
+            6 => Self::Affinity,
+            7 => Self::Weighted,
+            8 => Self::Simple { grain: number },
+            9 => Self::Adaptive { grain: number },
+            10 => Self::Auto,
+            _ => return None,
+        };
+        schedule.check().ok()
+    }
+
     fn with_number(name: &str, number: usize) -> Option<Self> {
         match name {
             "dynamic" => Some(Self::Dynamic { chunk: number }),
@@ -421,9 +455,9 @@ mod tests {
             }
         }
 
-        /// Would miss: a schedule that a program prints and does not understand.
+        /// Would miss: a schedule that a program prints and does not understand, or takes for another one in words that programs exchange.
         #[test]
-        fn schedules_are_parsed_as_they_are_printed(number in 1..usize::MAX, which in 0..10_usize) {
+        fn schedules_are_read_as_they_are_written(number in 1..usize::MAX, which in 0..10_usize) {
             let schedule = [
                 Schedule::Static,
                 Schedule::Dynamic { chunk: number },
@@ -437,6 +471,9 @@ mod tests {
                 Schedule::Auto,
             ][which];
             prop_assert_eq!(schedule.to_string().parse(), Ok(schedule));
+            let (code, inner) = schedule.code();
+            prop_assert_eq!(Schedule::from_code(code, inner), Some(schedule));
+            prop_assert!(code != 0 && Schedule::from_code(0, inner).is_none() && Schedule::from_code(2, 0).is_none());
         }
     }
 

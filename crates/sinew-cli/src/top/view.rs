@@ -66,7 +66,7 @@ impl View {
             row.program.pid.to_string(),
             row.grant.threads.to_string(),
             row.grant.cores.to_string(),
-            row.demand.to_string(),
+            if row.stopped { "stopped".to_owned() } else { row.demand.to_string() },
             format!("{:.2}", row.weight),
             self.rate(row).map_or_else(|| "-".into(), |rate| format!("{rate:.0}")),
             row.epoch.to_string(),
@@ -75,8 +75,12 @@ impl View {
     }
 
     pub(super) fn title(&self) -> String {
-        let given: usize =
-            self.rows.iter().filter(|row| row.demand > 0).map(|row| row.grant.threads as usize).sum();
+        let given: usize = self
+            .rows
+            .iter()
+            .filter(|row| row.demand > 0 && !row.stopped)
+            .map(|row| row.grant.threads as usize)
+            .sum();
         format!(
             "{} programs, {given} threads given on {} CPUs, policy {}",
             self.rows.len(),
@@ -101,6 +105,7 @@ impl View {
                 "cores": row.grant.cores.iter().collect::<Vec<_>>(),
                 "schedule": row.schedule.map(|schedule| schedule.to_string()),
                 "demand": row.demand,
+                "stopped": row.stopped,
                 "min": row.min,
                 "max": row.max,
                 "weight": row.weight,

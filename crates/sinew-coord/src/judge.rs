@@ -1,0 +1,130 @@
+//! What is held against an image of a table that nobody honest has written: for tests, and for the fuzzer in `fuzz/`.
+//!
+//! An image is bytes. The first says what the others are: whole words of a table, or changes to an honest one; and whether the sum is made to fit, as a forger would. What is decoded is then shared
+//! out, as whoever changes the table next would do.
+
+use sinew_policy::chunk::Schedule;
+use sinew_policy::share::{Ask, CoreSet, Curve, Grant, Layout};
+
+use crate::log::Reason;
+use crate::row::{Name, PEERS, Peer, Row, Who};
+use crate::state::State;
+use crate::words::checksum;
+
+/// The machine has so many.
+pub(crate) const CPUS: usize = 4;
+
+/// In an image's first byte: the sum is made to fit.
+pub(crate) const SIGNED: u8 = 1;
+/// In an image's first byte: what follows is changes, of ten bytes each, to an honest table: a place and a word.
+pub(crate) const CHANGES: u8 = 2;
+
+/// Reads an image as whoever opens the table would, and holds what comes of it against all that is said of tables.
+///
+/// # Panics
+///
+/// If something of that does not hold.
+pub fn judge_image(image: &[u8]) {
+    let Some((&how, rest)) = image.split_first() else { return };
+    let mut words = if how & CHANGES == 0 { words_of(rest) } else { changed(rest) };
+    if how & SIGNED != 0 {
+        sign(&mut words);
+    }
+    if let Some(state) = State::decode(&words) {
+        judge(state);
+    }
+}
+
+fn words_of(bytes: &[u8]) -> Vec<u64> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    bytes.chunks(8).map(word).collect()
+}
+
+fn changed(bytes: &[u8]) -> Vec<u64> {
+    let mut words = honest().encode();
+    for change in bytes.chunks_exact(10) {
+        let (place, word) = change.split_at(2);
+        let at = usize::from(place[0]) | usize::from(place[1]) << 8;
+        let length = words.len();
+        words[at % length] = words_of(word)[0];
+    }
+    words
+}
+
+/// A table of three programs, with something in every part of it.
+pub(crate) fn honest() -> State {
+    let mut state = State::default();
+    for slot in 0..3 {
+        state.put(row(slot));
+    }
+    state.share_out(&Layout::flat(CPUS));
+    let subject = state.rows[0].clone();
+    state.note(7, 100, Reason::Arrived, Some(&subject), 3);
+    state.memory.push((subject.name, subject.curve));
+    state
+}
+
+fn row(slot: u32) -> Row {
+    let mut curve = Curve::default();
+    curve.learn(2, 1e6);
+    let ask = Ask { threads: Some(2), cores: Some(CoreSet::first(2)), schedule: Some(Schedule::Static) };
+    Row {
+        slot,
+        program: Who { pid: 100 + slot, started: 7 },
+        keeper: (slot == 2).then_some(Who { pid: 99, started: 6 }),
+        name: Name::new("honest"),
+        min: 1,
+        max: CPUS as u32,
+        weight: 1.0,
+        mask: CoreSet::first(CPUS),
+        grant: Grant::default(),
+        schedule: None,
+        epoch: 0,
+        joined_ns: 5,
+        demand: CPUS as u32,
+        stopped: slot == 1,
+        progress: 0,
+        curve,
+        ask: (slot == 0).then_some(ask),
+        peers: [Peer { name: 1, change: -0.5 }; PEERS],
+    }
+}
+
+/// Whoever forges a table knows how to sum it.
+pub(crate) fn sign(words: &mut [u64]) {
+    if words.len() > 2 {
+        words[0] = words.len() as u64;
+        words[1] = checksum(&words[2..]);
+    }
+}
+
+/// All that is said of grants, whatever is in the table.
+pub(crate) fn judge(mut state: State) {
+    let layout = Layout::flat(CPUS);
+    state.share_out(&layout);
+    let all = layout.cores();
+    let on_machine = |row: &&Row| !row.mask.and(&all).is_empty();
+    for row in state.rows.iter().filter(on_machine) {
+        assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.mask));
+        assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
+    }
+    let encoded = state.encode();
+    assert_eq!(State::decode(&encoded).map(|again| again.encode()), Some(encoded));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: an honest table that is refused, so that every change to it is refused, too, and nothing is judged.
+    #[test]
+    fn an_honest_image_is_read() {
+        let state = honest();
+        let mut words = changed(&[]);
+        assert_eq!(State::decode(&words), Some(state));
+        // The policy, of which there are six.
+        words = changed(&[3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+        sign(&mut words);
+        assert_eq!((words[3], State::decode(&words)), (9, None));
+    }
+}
