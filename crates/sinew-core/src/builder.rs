@@ -266,6 +266,9 @@ impl Builder {
     /// Whether the pool shares the machine with other programs that do so, by agreement: it takes part in the table that all programs of this user share (see the
     /// crate `sinew-coord`), lets no more workers work than it is given cores, and keeps its threads on those. Default: no.
     ///
+    /// A schedule that somebody asks for on the program's behalf, such as a coordinator's script, is followed by loops over items that name none or [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto),
+    /// and by those under a [`Control`](crate::Control) that names none.
+    ///
     /// It does so in the background: until it has been told of neighbours, and whenever there are none, everything is as without. Only on Linux.
     ///
     /// # Cost

@@ -137,7 +137,8 @@ impl Control {
         self.wish(|wishes| wishes.threads = Some(threads));
     }
 
-    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule.
+    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule, and of one that the pool is granted by agreement with other programs: loops
+    /// under a control follow that until this is called.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! How many of a pool's workers may work: a number that can change at any time.
+//! How many of a pool's workers may work, and by which schedule if others ask for one: words that can change at any time.
 //!
 //! Seats with a number at or above the limit are *surplus*. Their threads stand down between two tasks: they leave what they have in their queues to
 //! the others, park, and come back when the limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps its
@@ -21,6 +21,7 @@
 //! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its process reads them at most ten times a second,
 //! by a worker that has nothing else to do, or that works on a loop with a control.
 
+use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
@@ -45,6 +46,8 @@ pub(crate) struct Limit {
     parts: Mutex<Parts>,
     /// The number that both allow, which may be less than the pool needs to serve callers: loops keep to it.
     asked: AtomicUsize,
+    /// The schedule that was granted with the share, packed; 0 for none.
+    granted: AtomicU64,
     follows: bool,
     next_look_ns: AtomicU64,
 }
@@ -60,7 +63,8 @@ impl Limit {
     pub(crate) fn new(follows: bool) -> Self {
         let parts = Mutex::new(Parts { set: usize::MAX, share: usize::MAX });
         let [workers, asked] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
-        Self { workers, parts, asked, follows, next_look_ns: AtomicU64::new(0) }
+        let [granted, next_look_ns] = [0; 2].map(AtomicU64::new);
+        Self { workers, parts, asked, granted, follows, next_look_ns }
     }
 
     /// How many may take part in a loop. At least 1.
@@ -68,6 +72,32 @@ impl Limit {
     pub(crate) fn asked(&self) -> usize {
         // Relaxed: nothing is published by it.
         self.asked.load(Ordering::Relaxed)
+    }
+
+    /// The schedule that was granted, if any, as a word: another one means another schedule.
+    #[inline]
+    pub(crate) fn granted(&self) -> u64 {
+        // Relaxed: nothing is published by it.
+        self.granted.load(Ordering::Relaxed)
+    }
+
+    /// By which schedule loops that leave it open are to be run, if somebody has asked for one.
+    #[inline]
+    pub(crate) fn schedule(&self) -> Option<Schedule> {
+        match self.granted() {
+            0 => None,
+            word => Schedule::from_code(word as u8, (word >> u8::BITS) as usize),
+        }
+    }
+
+    /// Loops are to be run by this schedule, or by whichever they have. A number that is too large for the word is as good as the largest that is not.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn grant(&self, schedule: Option<Schedule>) {
+        let most = u64::MAX >> u8::BITS;
+        let word = schedule
+            .map(Schedule::code)
+            .map_or(0, |(code, number)| u64::from(code) | (number as u64).min(most) << u8::BITS);
+        self.granted.store(word, Ordering::Relaxed);
     }
 
     /// Whether affinity, cpuset and quota set the limit.

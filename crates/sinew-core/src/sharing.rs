@@ -2,12 +2,12 @@
 //!
 //! A thread of its own, the *governor*, takes the row in the background, and then sleeps unless there are neighbours. What the pool is given comes from the member's listener, which sets the
 //! pool's limit and pins: so parked workers are given cores, and workers follow at their next task or safe point. With neighbours the governor looks at the pool every 10 ms, to
-//! say how many workers would find work. A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
+//! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`Options::open`). A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
 //!
 //! # Invariants
 //!
 //! - N1: no worker waits for the table, the governor or the listener.
-//! - N2: without neighbours, and without a table, limit and pins are what they are without this file.
+//! - N2: without neighbours, and without a table, limit and pins are what they are without this file; so are schedules, unless somebody has asked for one.
 //!
 //! # Orderings
 //!
@@ -16,7 +16,7 @@
 //!
 //! # Cost
 //!
-//! A load a call from outside; with neighbours also a look at the number of the core.
+//! A load a call from outside, and one a loop; with neighbours also a look at the number of the core.
 
 pub use imp::Share;
 pub(crate) use imp::Sharing;
@@ -200,6 +200,7 @@ mod imp {
                 home.store(*word, Ordering::Relaxed);
             }
             sharing.confined.store(confined, Ordering::Relaxed);
+            self.limit.grant(share.schedule);
             let cores: CpuSet = share.cores.iter().collect();
             // First the pins, so that workers that are called come to the right place.
             self.keep_to(confined.then_some(&cores));

@@ -49,13 +49,16 @@ pub struct Over<'m, I> {
 impl<I> Over<'static, I> {
     #[track_caller]
     pub(crate) fn new(items: I) -> Self {
-        let options = Options { site: Some(Location::caller()), ..Options::default() };
+        let options = Options { site: Some(Location::caller()), open: true, ..Options::default() };
         Self { items, options, reproducible: false }
     }
 }
 
 impl<'m, I: Items> Over<'m, I> {
     /// How the items are handed out; [`Schedule::Stealing`] by default.
+    ///
+    /// It holds, whatever a pool that shares the machine with others is granted (see `Builder::coordinate`); where none is named, as with [`Schedule::Auto`], a granted schedule is followed
+    /// from the next loop on, and with a [`control`](Over::control) at once.
     ///
     /// # Panics
     ///
@@ -74,6 +77,7 @@ impl<'m, I: Items> Over<'m, I> {
     #[track_caller]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.options.schedule = sound(schedule);
+        self.options.open = schedule == Schedule::Auto;
         self
     }
 
@@ -91,8 +95,8 @@ impl<'m, I: Items> Over<'m, I> {
     /// assert!(plate.iter().all(|&point| point == 45.0));
     /// ```
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I> {
-        let Self { items, options: Options { schedule, threads, site, .. }, reproducible } = self;
-        let options = Options { schedule, threads, memory: Some(memory), site, ..Options::default() };
+        let Self { items, options: Options { schedule, open, threads, site, .. }, reproducible } = self;
+        let options = Options { schedule, open, threads, memory: Some(memory), site, ..Options::default() };
         Over { items, options, reproducible }
     }
 

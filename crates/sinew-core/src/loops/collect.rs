@@ -83,6 +83,8 @@ pub fn map_blocks<I: Items, R: Send>(
     f: impl Fn(I::Piece) -> R + Sync,
 ) -> Result<Vec<R>, Cancelled> {
     let (len, blocks) = (items.length(), items.length().div_ceil(size));
+    // A chunk that was granted counts items.
+    let options = &Options { open: false, ..*options };
     // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block once.
     map(w, 0..blocks, options, |number| f(unsafe { items.piece(block(number, size, len)) }))
 }

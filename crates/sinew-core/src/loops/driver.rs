@@ -33,6 +33,9 @@ use std::ops::{ControlFlow, Range};
 pub struct Options<'m> {
     /// How its iterations are handed out.
     pub schedule: Schedule,
+    /// Whether a schedule that the pool was granted, by the agreement under which programs share the machine, takes the place of that one. For loops over items: a chunk of a grant
+    /// counts items.
+    pub open: bool,
     /// At most so many workers take part (0 counts as 1).
     pub threads: usize,
     /// What its runs remember, for the schedules that make use of it.
@@ -49,6 +52,7 @@ impl Default for Options<'_> {
     fn default() -> Self {
         Self {
             schedule: Schedule::default(),
+            open: false,
             threads: usize::MAX,
             memory: None,
             control: None,
@@ -109,6 +113,14 @@ where
         let session = |chunks: &mut Chunks<'_>| take_part(chunks, &enter, &piece);
         return controlled::run(w, n, options, control, &session);
     }
+    let granted;
+    let options = match w.pool().limit.schedule() {
+        Some(schedule) if options.open => {
+            granted = Options { schedule, ..*options };
+            &granted
+        }
+        _ => options,
+    };
     drive_freely(w, n, options, enter, piece);
     Ok(())
 }

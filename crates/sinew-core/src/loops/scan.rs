@@ -51,6 +51,8 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     take: impl Fn(I::Item) -> A + Sync,
     op: impl Fn(A, A) -> A + Sync,
 ) -> Result<Vec<A>, Cancelled> {
+    // Its loops are over blocks, and a chunk that was granted counts items.
+    let options = &Options { open: false, ..*options };
     let (len, workers) = (items.length(), options.participants(w, items.length()));
     let blocks = blocks.unwrap_or_else(|| match options.control {
         // A block is as much as a change has to wait for.

@@ -5,7 +5,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use sinew_core::{Builder, Pool, Worker};
+use sinew_coord::{Coordinator, Policy, Script, Table};
+use sinew_core::loops::{Options, for_each};
+use sinew_core::{Builder, Control, Pool, Worker};
+use sinew_policy::chunk::Schedule;
 
 use crate::support::ends;
 
@@ -20,9 +23,13 @@ impl Machine {
         Self { folder: tempfile::tempdir().unwrap(), cores }
     }
 
+    fn place(&self) -> std::path::PathBuf {
+        self.folder.path().join("shared")
+    }
+
     fn builder(&self, threads: usize) -> Builder {
         let machine = format!("core:{}", self.cores).parse().unwrap();
-        Pool::builder().machine(machine).threads(threads).coordinate_in(self.folder.path().join("shared"))
+        Pool::builder().machine(machine).threads(threads).coordinate_in(self.place())
     }
 
     fn pool(&self, threads: usize) -> Pool {
@@ -34,7 +41,7 @@ impl Machine {
     }
 }
 
-fn wait_until(is_so: impl Fn() -> bool) {
+fn wait_until(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         std::thread::yield_now();
     }
@@ -215,4 +222,89 @@ fn tree(w: &Worker, depth: u32) -> usize {
             a + b
         }
     }
+}
+
+/// A loop of so many items, open to what is granted, and how many chunks it was claimed in.
+fn chunks(pool: &Pool, items: usize, options: &Options<'_>, body: impl Fn(usize) + Sync) -> u64 {
+    let before = pool.counters().chunks;
+    let done = AtomicUsize::new(0);
+    let ended = pool.run(|w| {
+        for_each(w, 0..items, options, |item| {
+            body(item);
+            done.fetch_add(1, Ordering::Relaxed);
+        })
+    });
+    assert_eq!((ended, done.into_inner()), (Ok(()), items));
+    pool.counters().chunks - before
+}
+
+/// Would miss: loops that do not follow a schedule that is granted, those that must not, and a grant that outlives the coordinator who asked for it.
+#[test]
+fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(2);
+        let pool = machine.pool(2);
+        let table = Table::open(&machine.place()).unwrap();
+        let name = table.read()[0].name;
+        let single: Script = format!("at 0 {name} schedule dynamic:1").parse().unwrap();
+        let (open, fixed) = (Options { open: true, ..Options::default() }, Options::default());
+        let (control, wishing) = (Control::new(), Control::new());
+        wishing.set_schedule(Schedule::Static);
+        let under = |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
+        let count = |options: &Options<'_>| chunks(&pool, 700, options, |_| ());
+        assert!(count(&open) < 700 && count(&under(&control)) < 700);
+
+        let mut coordinator = Coordinator::start(&table, Policy::Script, single).unwrap();
+        wait_until(|| {
+            coordinator.step().unwrap();
+            count(&open) == 700
+        });
+        assert_eq!(count(&under(&control)), 700);
+        assert!(count(&fixed) < 700 && count(&under(&wishing)) < 700);
+
+        drop(coordinator);
+        wait_until(|| count(&open) < 700);
+        assert!(count(&under(&control)) < 700);
+    });
+}
+
+/// Would miss: a loop under a control that follows a grant only when it begins.
+#[test]
+fn a_controlled_loop_follows_a_grant_while_it_runs() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(2);
+        let pool = machine.pool(2);
+        let table = Table::open(&machine.place()).unwrap();
+        let name = table.read()[0].name;
+        let control = Control::new();
+        let options =
+            Options { control: Some(&control), schedule: Schedule::Static, open: true, ..Options::default() };
+        // What the program is told of, its pool has a moment later: the loop goes on until it must have seen it.
+        let asked = |item: usize| {
+            if item == 0 {
+                let script = format!("at 0 {name} schedule dynamic:1").parse().unwrap();
+                let mut coordinator = Coordinator::start(&table, Policy::Script, script).unwrap();
+                wait_until(|| {
+                    coordinator.step().unwrap();
+                    pool.share().is_some_and(|share| share.schedule.is_some())
+                });
+                // Whoever ends takes back what it has asked for.
+                std::mem::forget(coordinator);
+            }
+        };
+        wait_until(|| {
+            let claimed = chunks(&pool, 100_000, &options, asked);
+            let mut coordinator = Coordinator::start(&table, Policy::Equal, Script::default()).unwrap();
+            coordinator.step().unwrap();
+            drop(coordinator);
+            wait_until(|| pool.share().is_some_and(|share| share.schedule.is_none()));
+            claimed > 1_000
+        });
+    });
 }

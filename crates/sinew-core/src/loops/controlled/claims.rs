@@ -20,6 +20,8 @@ pub(super) struct Shared<'c> {
     pub(super) limit: &'c Limit,
     /// What the loop itself has for wishes that there are not.
     pub(super) own: Terms,
+    /// Whether a schedule that the pool was granted takes the place of the loop's own.
+    pub(super) open: bool,
     /// The schedule of those who leave the choice.
     pub(super) auto: Schedule,
     pub(super) workers: usize,
@@ -34,7 +36,8 @@ impl Shared<'_> {
 
     /// What is in force by these wishes when the pool leaves so many workers to loops.
     fn terms(&self, wishes: &Wishes, limit: usize) -> Terms {
-        self.own.wished(self.workers.min(limit), wishes).resolved(self.auto)
+        let granted = self.limit.schedule().filter(|_| self.open);
+        self.own.granted(granted).wished(self.workers.min(limit), wishes).resolved(self.auto)
     }
 }
 
@@ -52,6 +55,8 @@ pub(super) struct Claims<'c> {
     seen: u64,
     /// The pool's limit that is followed.
     limit: usize,
+    /// The schedule granted to the pool that is followed, as a word.
+    granted: u64,
     /// Where the control has its threads, if it says so.
     pinning: Option<Arc<Pinning>>,
     epoch: Arc<Epoch>,
@@ -75,7 +80,7 @@ impl<'c> Claims<'c> {
     ) -> Option<Self> {
         let came_ns = now_ns();
         let mut plan = shared.plan.lock();
-        let limit = shared.limit.asked();
+        let (limit, granted) = (shared.limit.asked(), shared.limit.granted());
         let (version, wishes) = shared.control.wishes();
         if is_cancelled(version) {
             shared.ending.stop();
@@ -99,6 +104,7 @@ impl<'c> Claims<'c> {
             seat,
             seen: version,
             limit,
+            granted,
             pinning: wishes.pinning,
             epoch,
             claimed: 0..0,
@@ -126,10 +132,13 @@ impl<'c> Claims<'c> {
         Some((range, !self.claimed.is_empty()))
     }
 
-    /// Whether something is wished, or the pool's limit is, that is not followed yet.
+    /// Whether something is wished, or the pool's limit or granted schedule is, that is not followed yet.
     #[inline]
     fn is_behind(&self) -> bool {
-        self.shared.control.version() != self.seen || self.shared.limit.asked() != self.limit
+        let limit = self.shared.limit;
+        self.shared.control.version() != self.seen
+            || limit.asked() != self.limit
+            || limit.granted() != self.granted
     }
 
     /// The version of the wishes that are followed.
@@ -243,6 +252,7 @@ impl<'c> Claims<'c> {
     /// Brings the plan and this participant to what is wished now. False if it has to leave.
     fn agree(&mut self, plan: &mut Plan) -> bool {
         let limit = self.shared.limit.asked();
+        self.granted = self.shared.limit.granted();
         let (version, wishes) = self.shared.control.wishes();
         let was_lowered = limit < std::mem::replace(&mut self.limit, limit);
         self.seen = version;

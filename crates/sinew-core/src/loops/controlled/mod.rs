@@ -4,7 +4,7 @@
 //! asks for one slice of work after the other and looks at the version of the control's wishes in between; who finds it changed brings the loop's
 //! [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and puts another in its place. When the number of threads falls,
 //! those with the highest ranks leave; when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping moves each participant's thread
-//! before its next slice (`lodging`). The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity: while all workers are
+//! before its next slice (`lodging`). A schedule that the pool was granted counts where none is wished and the loop is open to it. The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity: while all workers are
 //! in the loop, nobody else would.
 //!
 //! # Invariants
@@ -104,14 +104,16 @@ impl<'r> Controlled<'r> {
         let workers = w.max_workers();
         let own = Terms { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = &w.pool().limit;
-        let terms = own.wished(workers.min(limit.asked()), &control.wishes().1);
+        let open = options.open;
+        let granted = own.granted(limit.schedule().filter(|_| open));
+        let terms = granted.wished(workers.min(limit.asked()), &control.wishes().1);
         let leaves_the_choice = terms.schedule == Schedule::Auto;
         let trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
         let auto = trial.as_ref().map_or_else(|| auto::best(options, n, terms.threads), Trial::schedule);
         let terms = terms.resolved(auto);
         let first = terms.seat(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
-        let shared = Shared { control, limit, own, auto, workers, plan, ending: Ending::default() };
+        let shared = Shared { control, limit, own, open, auto, workers, plan, ending: Ending::default() };
         Self { shared, session, done: AtomicUsize::new(0), trial, meter: options.meter }
     }
 

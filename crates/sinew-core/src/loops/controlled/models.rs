@@ -27,6 +27,7 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
             control: held,
             limit,
             own,
+            open: false,
             auto: schedule,
             workers: WORKERS,
             plan,

@@ -43,6 +43,11 @@ impl Terms {
         Self { threads, schedule: wishes.schedule.unwrap_or(self.schedule) }
     }
 
+    /// The same with the schedule that the pool was granted, if any.
+    pub(super) fn granted(self, schedule: Option<Schedule>) -> Self {
+        Self { schedule: schedule.unwrap_or(self.schedule), ..self }
+    }
+
     /// The same where a loop that leaves the choice of the schedule has `auto`.
     pub(super) fn resolved(self, auto: Schedule) -> Self {
         Self { schedule: if self.schedule == Schedule::Auto { auto } else { self.schedule }, ..self }
