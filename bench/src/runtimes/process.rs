@@ -11,10 +11,11 @@
 use crate::problem::{Case, Form, Runtime, Sample};
 use std::cell::RefCell;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::rc::Rc;
+
+use sinew_reproduce::process::Spoken;
 
 const COMMON: &str = include_str!("../../rivals/rival.hpp");
 
@@ -41,14 +42,12 @@ fn recipe(runtime: Runtime) -> Option<Recipe> {
     }
 }
 
-/// A rival's process. Dropping it closes its input, which ends it.
+/// A rival's process. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Rival {
     runtime: Runtime,
     name: &'static str,
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    process: Spoken,
 }
 
 impl Rival {
@@ -62,15 +61,9 @@ impl Rival {
         let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
         let program = folder.path().join(recipe.name);
         compile(&recipe, folder.path(), &program)?;
-        let mut child = Command::new(&program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         // The folder goes now; a running program keeps its file.
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let output = BufReader::new(output.ok_or("its output is not connected")?);
-        Ok(Self { runtime, name: recipe.name, child, input, output })
+        let process = Spoken::start(recipe.name, &mut Command::new(&program))?;
+        Ok(Self { runtime, name: recipe.name, process })
     }
 
     /// A form of `problem` that runs in this process.
@@ -84,21 +77,9 @@ impl Rival {
     }
 
     fn ask(&mut self, problem: &str, threads: usize, case: &Case) -> Result<Sample, String> {
-        let ended = |error| format!("the {} process does not answer: {error}", self.name);
-        let input = self.input.as_mut().ok_or("its input is closed")?;
-        let line = format!("{problem} {threads} {} {} {}\n", case.size, case.kind, case.repeats);
-        input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(ended)?;
-        let mut reply = String::new();
-        self.output.read_line(&mut reply).map_err(ended)?;
+        let line = format!("{problem} {threads} {} {} {}", case.size, case.kind, case.repeats);
+        let reply = self.process.ask(&line)?;
         parse(&reply).ok_or_else(|| format!("the {} process answered {reply:?} to {line:?}", self.name))
-    }
-}
-
-impl Drop for Rival {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        // An error here means that it has ended already.
-        let _ = self.child.wait();
     }
 }
 

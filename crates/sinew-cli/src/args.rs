@@ -39,6 +39,9 @@ pub(crate) enum Command {
     Oracle(OracleArgs),
     /// Repeat published experiments, and show the published values beside what is measured here
     Reproduce(ReproduceArgs),
+    /// Be one of the programs that `reproduce` runs beside each other
+    #[command(name = sinew_reproduce::PROGRAM, hide = true)]
+    Program,
     /// Gather results of any kind into one page of HTML
     Report(ReportArgs),
     /// Run a program on a machine that is not there, in virtual time

@@ -70,6 +70,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Topo(args) => topo::perform(&args),
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
+        Command::Program => reproduce::program(),
         Command::Report(args) => report::perform(&args),
         Command::Sim(args) => sim::perform(&args),
         Command::Coordinator(args) => coordinator::perform(&args),

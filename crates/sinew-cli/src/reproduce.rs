@@ -1,5 +1,6 @@
 //! `sinew reproduce`: published experiments, repeated and reported.
 
+use std::io::BufReader;
 use std::path::Path;
 
 use sinew::Pool;
@@ -62,6 +63,11 @@ fn list(experiments: &[&dyn Experiment]) -> Result<(), Failure> {
         table.row(vec![about.name.into(), about.title.into(), about.source.into()]);
     }
     Ok(output::print(&table.render())?)
+}
+
+/// One of several programs: it speaks with the process that measures them.
+pub(crate) fn program() -> Result<(), Failure> {
+    Ok(sinew_reproduce::run_program(BufReader::new(std::io::stdin()), std::io::stdout())?)
 }
 
 /// Runs one, with its progress on standard error.

@@ -29,6 +29,7 @@
 //! | `runner`, `results`, `statistics` | how it is run, and what may be asked about what came out |
 //! | `report/` | tables, plots, and the whole as text |
 //! | `folder`, `session` | what lies on disk, and when it is written |
+//! | [`process`] | processes that are spoken to by lines |
 //! | `paper/` | the publications' values |
 //! | `common/` | what experiments share: applications and pools |
 //! | `wool/`, `thesis/`, `queues/`, `openskel/`, `plastic/` | the experiments, a folder a publication |
@@ -46,6 +47,7 @@ mod openskel;
 mod origin;
 pub mod paper;
 mod plastic;
+pub mod process;
 mod queues;
 pub mod report;
 mod results;
@@ -60,12 +62,13 @@ pub use experiment::{About, Experiment};
 pub use failure::Failure;
 pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages, search_size};
 pub use origin::Origin;
+pub use plastic::{PROGRAM, run_program};
 pub use results::{Results, Sample, Which};
 pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 19] = [
+static EXPERIMENTS: [&dyn Experiment; 21] = [
     &wool::Table1,
     &wool::Speedup,
     &wool::Breakdown,
@@ -85,6 +88,8 @@ static EXPERIMENTS: [&dyn Experiment; 19] = [
     &plastic::Switching,
     &plastic::Schedules,
     &plastic::Access,
+    &plastic::Sharing,
+    &plastic::Pairs,
 ];
 
 /// All experiments, in the order in which they are listed.

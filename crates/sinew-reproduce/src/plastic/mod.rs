@@ -1,4 +1,5 @@
-//! Jenkins, "Design and Analysis of a Plastic Parallel Programming System": experiments 1 to 4, and what it names as future work about access to memory.
+//! Jenkins, "Design and Analysis of a Plastic Parallel Programming System": experiments 1 to 5, what it
+//! names as future work about access to memory, and what programs do to each other.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -9,22 +10,31 @@
 //! | `switching` | Experiment 3: what it costs that loops can be changed |
 //! | `schedules` | Experiment 4: schedules, and changing them |
 //! | `access` | future work: tasks that read memory in a row and at random |
+//! | `programs/` | programs beside each other, as processes |
+//! | `sharing` | Experiment 5: two programs, coordinated and in anarchy |
+//! | `pairs/` | every two of several kinds of programs |
 //!
 //! A repetition of the publication's Collatz sequence takes about 10 ns here. At the default size tasks have fewer repetitions, and as many tasks and chunks as
-//! there. Its Experiment 5 is about several programs at once, and no part of this room.
+//! there.
 
 mod access;
 mod bench;
 mod metrics;
 mod openmp;
+mod pairs;
 mod performance;
+mod programs;
 mod schedules;
+mod sharing;
 mod switching;
 
 pub(crate) use access::Access;
 pub(crate) use metrics::Metrics;
+pub(crate) use pairs::Pairs;
 pub(crate) use performance::Performance;
+pub use programs::{PROGRAM, run_program};
 pub(crate) use schedules::Schedules;
+pub(crate) use sharing::Sharing;
 pub(crate) use switching::Switching;
 
 use crate::experiment::{Caveat, Labels, Need};

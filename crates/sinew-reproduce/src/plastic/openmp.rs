@@ -1,12 +1,12 @@
 //! The workload in C, serially and with OpenMP: compiled when needed, where there is a compiler, and run in a process of its own that answers lines.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use sinew_apps::collatz::Kind;
 
 use crate::failure::Failure;
+use crate::process::Spoken;
 
 const SOURCE: &str = include_str!("../../rivals/collatz.c");
 
@@ -31,13 +31,9 @@ pub(crate) enum Team {
     Dynamic(usize),
 }
 
-/// The process. Dropping it closes its input, which ends it.
+/// The process. Dropping it ends it.
 #[derive(Debug)]
-pub(crate) struct OpenMp {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
+pub(crate) struct OpenMp(Spoken);
 
 impl OpenMp {
     /// Compiles the program and starts it; `None` where that is not possible.
@@ -52,10 +48,8 @@ impl OpenMp {
         if !compiled.success() {
             return None;
         }
-        let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         // The folder goes now; a running program keeps its file.
-        let (input, output) = (child.stdin.take(), child.stdout.take()?);
-        Some(Self { child, input, output: BufReader::new(output) })
+        Spoken::start("the OpenMP program", &mut Command::new(&program)).ok().map(Self)
     }
 
     /// Runs all tasks; answers the seconds it took and what the answers add up to.
@@ -65,14 +59,9 @@ impl OpenMp {
     /// If the process has ended.
     pub(crate) fn run(&mut self, load: &Load, team: Team, threads: usize) -> Result<(f64, u64), Failure> {
         let line = line(load, team, threads);
-        let ended = |error| Failure::impossible(format!("the OpenMP process does not answer: {error}"));
-        let input =
-            self.input.as_mut().ok_or_else(|| Failure::impossible("the OpenMP process has no input"))?;
-        input.write_all(line.as_bytes()).and_then(|()| input.flush()).map_err(ended)?;
-        let mut reply = String::new();
-        self.output.read_line(&mut reply).map_err(ended)?;
+        let reply = self.0.ask(&line).map_err(Failure::Impossible)?;
         parse(&reply)
-            .ok_or_else(|| Failure::impossible(format!("the OpenMP process answered {reply:?} to {line:?}")))
+            .ok_or_else(|| Failure::impossible(format!("the OpenMP program answered {reply:?} to {line:?}")))
     }
 }
 
@@ -88,20 +77,12 @@ fn line(load: &Load, team: Team, threads: usize) -> String {
         Team::Static => (1, 0),
         Team::Dynamic(chunk) => (2, chunk),
     };
-    format!("{kind} {tasks} {heavy} {light} {parts} {entries} {schedule} {chunk} {threads}\n")
+    format!("{kind} {tasks} {heavy} {light} {parts} {entries} {schedule} {chunk} {threads}")
 }
 
 fn parse(reply: &str) -> Option<(f64, u64)> {
     let (ns, sum) = reply.trim().split_once(' ')?;
     Some((ns.parse::<u64>().ok()? as f64 / 1e9, sum.parse().ok()?))
-}
-
-impl Drop for OpenMp {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        // An error here means that it has ended already.
-        let _ = self.child.wait();
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! What the report says about programs beside each other.
+
+use super::{ALONE, Group, Kind, Mode, groups, name};
+use crate::report::{Form, Plot, Series, Table};
+use crate::results::Results;
+
+/// What has been measured so far, as tables and plots.
+pub(super) struct View<'a> {
+    pub(super) results: &'a Results,
+}
+
+impl View<'_> {
+    /// Those that have been measured, in the order of their names above.
+    fn modes(&self) -> Vec<Mode> {
+        let measured = |mode: &Mode| {
+            let labels = self.results.samples().iter().flat_map(|sample| &sample.labels);
+            labels.into_iter().any(|(name, value)| *name == "mode" && value == mode.name())
+        };
+        Mode::all(2).into_iter().filter(|mode| *mode != Mode::Contention || measured(mode)).collect()
+    }
+
+    fn slowdown(&self, kind: Kind, group: &[Kind], mode: Mode) -> Option<f64> {
+        let programs = name(group);
+        let beside = [("programs", programs.as_str()), ("mode", mode.name())];
+        self.results.ratio(&[("programs", kind.name), ("mode", ALONE)], &beside, kind.speed)
+    }
+
+    /// What is left of all speeds, relative to each alone.
+    pub(super) fn together(&self, group: &[Kind], mode: Mode) -> Option<f64> {
+        group.iter().map(|&kind| Some(1.0 / self.slowdown(kind, group, mode)?)).sum()
+    }
+
+    pub(super) fn worst(&self, group: &[Kind], mode: Mode) -> Option<f64> {
+        let mut slowdowns = group.iter().map(|&kind| self.slowdown(kind, group, mode));
+        slowdowns.try_fold(0.0_f64, |worst, slowdown| Some(worst.max(slowdown?)))
+    }
+
+    fn table(
+        &self,
+        file: &str,
+        title: &str,
+        first: &[&str],
+        rows: Vec<(Vec<String>, Vec<Option<f64>>)>,
+    ) -> Table {
+        let modes = self.modes();
+        let titles: Vec<&str> = first.iter().copied().chain(modes.iter().map(|mode| mode.name())).collect();
+        let mut table = Table::new(file, title, &[&titles[..], &["shared / anarchy"]].concat());
+        for (names, values) in rows {
+            let ratio = values[0].zip(values[1]).map(|(anarchy, shared)| shared / anarchy);
+            let cells = names.into_iter().map(Into::into).chain(values.into_iter().map(Into::into));
+            table.row(cells.chain([ratio.into()]).collect());
+        }
+        table
+    }
+
+    pub(super) fn slowdowns(&self) -> Table {
+        let row = |group: &Group, at: usize| {
+            let others = group.iter().enumerate().filter(|(other, _)| *other != at);
+            let beside: Vec<&str> = others.map(|(_, kind)| kind.name).collect();
+            let values = self.modes().into_iter().map(|mode| self.slowdown(group[at], group, mode));
+            (vec![group[at].name.to_owned(), beside.join(", ")], values.collect())
+        };
+        // A kind beside itself is one row.
+        let places = |group: &Group| if group[0] == group[1] { 1 } else { group.len() };
+        let rows = groups()
+            .into_iter()
+            .flat_map(|group| (0..places(&group)).map(move |at| row(&group, at)).collect::<Vec<_>>());
+        self.table("slowdowns", "Slowdown of a program beside others", &["program", "beside"], rows.collect())
+    }
+
+    pub(super) fn sums(&self) -> Table {
+        let row = |group: Group| {
+            let values = self.modes().into_iter().map(|mode| self.together(&group, mode));
+            (vec![name(&group)], values.collect())
+        };
+        self.table("together", "All speeds together", &["programs"], groups().into_iter().map(row).collect())
+    }
+
+    pub(super) fn plot(
+        &self,
+        file: &str,
+        title: &str,
+        value: fn(&Self, &[Kind], Mode) -> Option<f64>,
+    ) -> Plot {
+        let groups = groups();
+        let names = groups.iter().map(|group| name(group)).collect();
+        let plot = Plot::new(file, title, Form::Bars).axes("", "times that alone").over(names).level(1.0);
+        self.modes().into_iter().fold(plot, |plot, mode| {
+            plot.with(Series::new(mode.name(), groups.iter().map(|group| value(self, group, mode)).collect()))
+        })
+    }
+}

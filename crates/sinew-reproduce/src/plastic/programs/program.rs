@@ -1,0 +1,267 @@
+//! The program: a map-array in a pool, changed while it runs by what the program is given of the machine.
+//!
+//! It speaks with whoever started it by lines: a [`Job`] comes, [`Said::Ready`] goes, any line lets it begin, [`Said`] says the rest.
+
+use std::convert::Infallible;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sinew::{Cancelled, Control, Mapping, Pool, over};
+use sinew_apps::collatz::{Workload, apply};
+use sinew_coord::{Member, Offer, Share, Table};
+
+use super::job::{Finished, Job, Said, Until, Way};
+use crate::failure::Failure;
+use crate::plastic::bench::DYNAMIC_INDIVIDUAL;
+
+/// Between two looks at how much is done.
+const PROGRESS: Duration = Duration::from_millis(1);
+
+/// Is a program, for whoever speaks through `input` and listens to `output`. Ends early, and well, where nobody speaks.
+///
+/// # Errors
+///
+/// If what is said makes no sense, nobody listens, or the pool or the table cannot be had.
+pub fn run_program(mut input: impl BufRead + Send, mut output: impl Write) -> Result<(), Failure> {
+    let Some(line) = hear(&mut input) else { return Ok(()) };
+    let job: Job = serde_json::from_str(&line)
+        .map_err(|error| Failure::impossible(format!("this is no job: {error}: {line}")))?;
+    let workload = job.workload();
+    say(&mut output, &Said::Ready)?;
+    if hear(&mut input).is_none() {
+        return Ok(());
+    }
+    let running = Running::begin(&job, &workload)?;
+    let outcome = match job.until {
+        Until::Done { tell_at } => running.once(tell_at, || say(&mut output, &Said::Part))?,
+        Until::Told => running.until_told(input)?,
+    };
+    say(&mut output, &Said::Done(outcome))
+}
+
+/// A line, if there is another one.
+fn hear(input: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    // Who cannot be heard says nothing.
+    input.read_line(&mut line).ok().filter(|&bytes| bytes > 0).map(|_| line)
+}
+
+fn say(output: &mut impl Write, said: &Said) -> Result<(), Failure> {
+    let line = serde_json::to_string(said).map_err(Failure::impossible)?;
+    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(Failure::impossible)
+}
+
+/// A program at work.
+struct Running<'j> {
+    workload: &'j Workload,
+    control: Control,
+    pool: Pool,
+    /// Its own place in the table, and how often it looks there.
+    member: Option<(Member, Duration)>,
+    began: Instant,
+}
+
+/// What happens in a program that does its tasks once.
+enum Event {
+    Part,
+    Done(Result<Vec<u64>, Cancelled>),
+}
+
+impl<'j> Running<'j> {
+    fn begin(job: &Job, workload: &'j Workload) -> Result<Self, Failure> {
+        let began = Instant::now();
+        // No guest: one from outside would not be moved.
+        let builder = Pool::builder().threads(job.threads).guest_seat(false);
+        let builder = match &job.way {
+            Way::Shares(folder) => builder.coordinate_in(folder),
+            Way::Anarchic | Way::Looks { .. } => builder,
+        };
+        let pool = builder.build().map_err(Failure::impossible)?;
+        let member = match &job.way {
+            Way::Looks { folder, every_ms } => Some((join(job, folder)?, Duration::from_millis(*every_ms))),
+            Way::Anarchic | Way::Shares(_) => None,
+        };
+        Ok(Self { workload, control: Control::new(), pool, member, began })
+    }
+
+    /// All tasks.
+    fn tasks(&self) -> Result<Vec<u64>, Cancelled> {
+        let Self { workload, control, pool, .. } = self;
+        pool.run(|_| {
+            let tasks = over(workload.tasks()).schedule(DYNAMIC_INDIVIDUAL).control(control);
+            tasks.map_array(workload.table(), apply)
+        })
+    }
+
+    /// Follows what the program is given, until `ended`.
+    fn follow(&self, ended: &Receiver<Infallible>) {
+        let Some((member, every)) = &self.member else { return };
+        if every.is_zero() {
+            let control = self.control.clone();
+            return member.on_change(move |share| change(&control, &share));
+        }
+        let mut seen = None;
+        loop {
+            let epoch = member.epoch();
+            if seen.replace(epoch) != Some(epoch) {
+                change(&self.control, &member.share());
+            }
+            if ended.recv_timeout(*every) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    }
+
+    /// Does all tasks once; calls `tell` when this part of them is done.
+    fn once(
+        &self,
+        tell_at: Option<f64>,
+        mut tell: impl FnMut() -> Result<(), Failure>,
+    ) -> Result<Finished, Failure> {
+        let (happened, happens) = mpsc::channel();
+        if let Some(part) = tell_at {
+            self.call_at(part, happened.clone());
+        }
+        let (end, ended) = mpsc::channel();
+        let answers = thread::scope(|s| {
+            s.spawn(move || self.follow(&ended));
+            s.spawn(move || {
+                // Nobody listens any more only after an error.
+                let _ = happened.send(Event::Done(self.tasks()));
+                drop(end);
+            });
+            loop {
+                match happens.recv().map_err(Failure::impossible)? {
+                    Event::Part => tell()?,
+                    Event::Done(answers) => return answers.map_err(Failure::impossible),
+                }
+            }
+        })?;
+        let seconds = self.began.elapsed().as_secs_f64();
+        Ok(self.outcome(seconds, answers.len() as u64, Some(&answers)))
+    }
+
+    fn call_at(&self, part: f64, call: Sender<Event>) {
+        let mut call = Some(call);
+        self.control.on_progress(PROGRESS, move |now| {
+            if let Some(call) = call.take_if(|_| now.fraction() >= part) {
+                let _ = call.send(Event::Part);
+            }
+        });
+    }
+
+    /// Does the tasks again and again; counts those between two lines, after which it ends.
+    fn until_told(&self, mut input: impl BufRead + Send) -> Result<Finished, Failure> {
+        let (end, ended) = mpsc::channel();
+        let mut last = None;
+        let (seconds, tasks) = thread::scope(|s| {
+            s.spawn(move || self.follow(&ended));
+            let counting = s.spawn(move || {
+                let counted = self.count(&mut input);
+                self.control.cancel();
+                counted
+            });
+            while let Ok(answers) = self.tasks() {
+                last = Some(answers);
+            }
+            drop(end);
+            counting.join().map_err(|_| Failure::impossible("the count of tasks was lost"))
+        })?;
+        Ok(self.outcome(seconds, tasks, last.as_deref()))
+    }
+
+    /// Seconds and tasks between two lines.
+    fn count(&self, input: &mut impl BufRead) -> (f64, u64) {
+        let mut look = || {
+            hear(input);
+            (Instant::now(), self.control.snapshot().done)
+        };
+        let ((began, before), (ended, after)) = (look(), look());
+        (ended.duration_since(began).as_secs_f64(), after - before)
+    }
+
+    fn outcome(&self, seconds: f64, tasks: u64, answers: Option<&[u64]>) -> Finished {
+        let judged = answers.map_or(Ok(()), |answers| self.workload.check(answers));
+        let wrong = judged.err().map(|wrong| wrong.to_string());
+        Finished { seconds, tasks, changes: self.control.snapshot().changes, wrong }
+    }
+}
+
+fn join(job: &Job, folder: &Path) -> Result<Member, Failure> {
+    let table = Table::open(folder).map_err(Failure::impossible)?;
+    let threads = u32::try_from(job.threads).unwrap_or(u32::MAX);
+    Member::join(&table, Offer::new(&job.name).max(threads)).map_err(Failure::impossible)
+}
+
+/// What a share means for a loop: its threads, on these cores, and its schedule if one is named.
+fn change(control: &Control, share: &Share) {
+    control.set_threads(share.threads.max(1) as usize);
+    // A core that has just been taken from the process: its threads stay where they are.
+    let _ = control.set_mapping(&Mapping::Explicit(share.cores.iter().collect()));
+    if let Some(schedule) = share.schedule {
+        control.set_schedule(schedule);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plastic::programs::Access;
+
+    fn job(way: Way, until: Until) -> Job {
+        let (name, access) = ("first".to_owned(), Access::Random);
+        Job { name, access, tasks: 300, repeats: 40, entries: 256, threads: 2, way, until }
+    }
+
+    /// All that a program says if all lines are there from the beginning.
+    fn says(job: &Job, lines: &str) -> Vec<Said> {
+        let input = format!("{}\n{lines}", serde_json::to_string(job).unwrap());
+        let mut output = Vec::new();
+        run_program(input.as_bytes(), &mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn outcome(said: &[Said]) -> &Finished {
+        let Some(Said::Done(outcome)) = said.last() else { panic!("{said:?}") };
+        assert_eq!(outcome.wrong, None);
+        outcome
+    }
+
+    /// Would miss: tasks that are left out, a part that is not told of, and a program that does not follow its share, in whichever way it stands to others.
+    #[test]
+    fn a_program_does_its_tasks_in_every_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shared");
+        let done = Until::Done { tell_at: Some(0.0) };
+        let mut ways = vec![Way::Anarchic];
+        if cfg!(target_os = "linux") {
+            let looks = |every_ms| Way::Looks { folder: place.clone(), every_ms };
+            ways.extend([Way::Shares(place.clone()), looks(0), looks(1)]);
+        }
+        for way in ways {
+            let looks = matches!(way, Way::Looks { .. });
+            let said = says(&job(way, done), "go\n");
+            assert_eq!(said[0], Said::Ready);
+            let outcome = outcome(&said);
+            assert_eq!(outcome.tasks, 300);
+            assert!(looks || outcome.changes == 0);
+            let told = says(&job(Way::Anarchic, Until::Told), "go\nmark\nstop\n");
+            assert_eq!(told.len(), 2);
+        }
+    }
+
+    /// Would miss: a program that outlives who started it, or begins unasked.
+    #[test]
+    fn a_program_to_whom_nobody_speaks_ends() {
+        let done = Until::Done { tell_at: None };
+        assert_eq!(says(&job(Way::Anarchic, done), ""), [Said::Ready]);
+        outcome(&says(&job(Way::Anarchic, Until::Told), "go\n"));
+        assert!(run_program(&b""[..], Vec::new()).is_ok());
+        let error = run_program(&b"nonsense\n"[..], Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("nonsense"), "{error}");
+    }
+}

@@ -1,0 +1,313 @@
+//! Experiment 5: two programs at once. The first has all cores, half of them while the second is there, and all again; or both have as many threads as there are cores,
+//! wherever the system puts them.
+
+use std::path::Path;
+
+use sinew_coord::{Policy, Script};
+
+use super::programs::{Access, Finished, Job, Program, Standing, Until, Way, place};
+use super::{FEWER_THREADS, OTHER_TIMES, usual_repeat};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Metrics, Need};
+use crate::failure::Failure;
+use crate::paper::plastic::{SHARING_INTERVALS_MS, SHARING_REPEATS, SHARING_TASKS, SHARING_WORDS};
+use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+use crate::statistics::deviation;
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Sharing;
+
+static ABOUT: About = About {
+    name: "plastic-sharing",
+    title: "two programs at once: one gives half of its cores to the other for as long as that is there, against neither knowing of the other",
+    source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 5 (Figure 6.5, Table 6.7)",
+    caveats: &[
+        FEWER_THREADS,
+        Caveat {
+            unless: Need::Workers(4),
+            words: "With two cores each program has a single thread while both are there, so that nobody waits for a thread that has lost its core: what anarchy costs a team, this cannot show.",
+        },
+        Caveat { unless: Need::Nothing, words: SHARING_WORDS },
+        Caveat {
+            unless: Need::Nothing,
+            words: "The publication's main threads sleep between two looks, also when the tasks are done, so that its times end with an interval; here only messages wait for it. When its second \
+program began is not published; here it does when the first has done a fifth.",
+        },
+        OTHER_TIMES,
+    ],
+};
+
+/// How the two programs go about it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Manner {
+    /// The first, without the second.
+    Alone,
+    Anarchy,
+    /// By a script, with so many milliseconds between two looks for messages; 0: told at once.
+    Scripted(u64),
+    /// Pools that share by themselves.
+    Pools,
+}
+
+const MANNERS: [Manner; 7] = [
+    Manner::Alone,
+    Manner::Anarchy,
+    Manner::Pools,
+    Manner::Scripted(0),
+    Manner::Scripted(1),
+    Manner::Scripted(SHARING_INTERVALS_MS[0]),
+    Manner::Scripted(SHARING_INTERVALS_MS[1]),
+];
+
+/// The second program comes when the first has done this part.
+const SECOND_COMES_AT: f64 = 0.2;
+
+impl Manner {
+    fn name(self) -> String {
+        match self {
+            Self::Alone => "the first alone".to_owned(),
+            Self::Anarchy => "anarchy".to_owned(),
+            Self::Scripted(0) => "coordinated, told at once".to_owned(),
+            Self::Scripted(ms) => format!("coordinated, looking every {ms} ms"),
+            Self::Pools => "pools that share by themselves".to_owned(),
+        }
+    }
+
+    fn way(self, folder: &Path) -> Way {
+        let folder = folder.to_owned();
+        match self {
+            Self::Alone | Self::Anarchy => Way::Anarchic,
+            Self::Scripted(every_ms) => Way::Looks { folder, every_ms },
+            Self::Pools => Way::Shares(folder),
+        }
+    }
+}
+
+/// 4, 2 and 4 threads of the first on a machine with four; half of them, rounded up and down, on others.
+fn script(threads: usize) -> Result<Script, Failure> {
+    let (more, fewer) = (threads.div_ceil(2), (threads / 2).max(1));
+    let text = format!(
+        "when first joins first threads {threads}\n\
+         when second joins first threads {more}\n\
+         when second joins second threads {fewer}\n\
+         when second leaves first threads {threads}\n"
+    );
+    text.parse().map_err(Failure::impossible)
+}
+
+/// Tasks of both programs, and their repetitions.
+fn size(scale: Scale) -> ([usize; 2], u32) {
+    let fewer = scale.pick(100, 1, 1);
+    (SHARING_TASKS.map(|tasks| tasks / fewer), scale.pick(500, 10_000, SHARING_REPEATS))
+}
+
+/// How both times would be if nothing were lost: of the first alone.
+///
+/// The second comes at a fifth, works on half of the machine as long as the first would on the whole, and leaves the first three tenths.
+const IDEAL: [f64; 2] = [1.5, 1.0];
+
+/// The metric of each program.
+const TIMES: [&str; 2] = ["first_s", "second_s"];
+
+#[derive(Debug, Clone, Copy)]
+struct Course {
+    scale: Scale,
+    threads: usize,
+}
+
+impl Course {
+    fn labels(self, manner: Manner) -> Labels {
+        vec![("manner", manner.name()), ("threads", self.threads.to_string())]
+    }
+
+    fn job(self, which: usize, way: Way) -> Job {
+        let (tasks, repeats) = size(self.scale);
+        let tell_at = (which == 0).then_some(SECOND_COMES_AT);
+        Job {
+            name: ["first", "second"][which].to_owned(),
+            access: Access::Compute,
+            tasks: tasks[which],
+            repeats,
+            entries: 1,
+            threads: self.threads,
+            way,
+            until: Until::Done { tell_at },
+        }
+    }
+
+    fn run(self, manner: Manner) -> Result<Metrics, Failure> {
+        let folder = tempfile::tempdir().map_err(Failure::impossible)?;
+        let place = place(&folder);
+        let script = matches!(manner, Manner::Scripted(_)).then(|| script(self.threads)).transpose()?;
+        let standing = script.map(|script| Standing::start(&place, Policy::Script, script)).transpose()?;
+        let start = |which| Program::start(&self.job(which, manner.way(&place)));
+        let (mut first, second) = (start(0)?, start(1)?);
+        first.tell("go")?;
+        first.wait_for_part()?;
+        let second = (manner != Manner::Alone).then(|| one_run(second)).transpose()?;
+        let first = first.outcome()?;
+        drop(standing);
+        let changes = first.changes as f64;
+        let second = second.map(|second| (TIMES[1], second.seconds));
+        Ok([(TIMES[0], first.seconds), ("changes", changes)].into_iter().chain(second).collect())
+    }
+}
+
+fn one_run(mut program: Program) -> Result<Finished, Failure> {
+    program.tell("go")?;
+    program.outcome()
+}
+
+impl Experiment for Sharing {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn size(&self, setting: &Setting) -> String {
+        let ([first, second], repeats) = size(setting.scale);
+        format!("{}: {first} and {second} tasks of {repeats} repeats, one by one", setting.scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let course = Course { scale: setting.scale, threads: setting.most_workers() };
+        let cases = move || {
+            let case = |manner| Case::new(course.labels(manner), move || course.run(manner));
+            Ok(MANNERS.map(case).into())
+        };
+        Ok(vec![Block::new("two programs", cases)])
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let threads = setting.most_workers();
+        let words = format!(
+            "In anarchy both programs have {threads} threads. Coordinated, the first has {threads}, {} while the second is there, and {threads} again, and the second {}: a script \
+says so, and each program looks for its share at intervals, or is told at once. Pools that share by themselves need no script. Of the ideal is a time over what it \
+would be if nothing were lost: {} times that of the first alone for the first, as much as that for the second.",
+            threads.div_ceil(2),
+            (threads / 2).max(1),
+            IDEAL[0],
+        );
+        let view = View { results };
+        let plot = Part::drawn(view.plot());
+        [Part::words(words), Part::Table(view.table())].into_iter().chain(plot).collect()
+    }
+}
+
+struct View<'a> {
+    results: &'a Results,
+}
+
+impl View<'_> {
+    /// Of one program under one manner, over the ideal.
+    fn of_ideal(&self, manner: Manner, which: usize) -> Option<f64> {
+        let alone = self.results.median(&[("manner", &Manner::Alone.name())], TIMES[0])?;
+        let time = self.results.median(&[("manner", &manner.name())], TIMES[which])?;
+        (manner != Manner::Alone && alone > 0.0).then(|| time / alone / IDEAL[which])
+    }
+
+    /// Of the first program, within rounds: it is the time of all.
+    fn of_anarchy(&self, manner: Manner) -> Option<f64> {
+        let (name, anarchy) = (manner.name(), Manner::Anarchy.name());
+        self.results.ratio(&[("manner", &name)], &[("manner", &anarchy)], TIMES[0])
+    }
+
+    fn table(&self) -> Table {
+        let titles = [
+            "programs",
+            "first, s",
+            "deviation, %",
+            "second, s",
+            "first / anarchy",
+            "first of ideal",
+            "second of ideal",
+            "changes",
+            "paper",
+        ];
+        let mut table =
+            Table::new("sharing", "Time of both programs; that of the first is the time of all", &titles);
+        for manner in MANNERS {
+            let name = manner.name();
+            let which = [("manner", name.as_str())];
+            let deviation = deviation(&self.results.values(&which, TIMES[0])).map(|part| 100.0 * part);
+            table.row(vec![
+                name.as_str().into(),
+                self.results.median(&which, TIMES[0]).into(),
+                deviation.into(),
+                self.results.median(&which, TIMES[1]).into(),
+                self.of_anarchy(manner).filter(|_| manner != Manner::Alone).into(),
+                self.of_ideal(manner, 0).into(),
+                self.of_ideal(manner, 1).into(),
+                self.results.median(&which, "changes").into(),
+                published(manner),
+            ]);
+        }
+        table
+    }
+
+    fn plot(&self) -> Plot {
+        let manners: Vec<Manner> = MANNERS.into_iter().filter(|&manner| manner != Manner::Alone).collect();
+        let series = |name, which| {
+            Series::new(name, manners.iter().map(|&manner| self.of_ideal(manner, which)).collect())
+        };
+        Plot::new("sharing", "Time of each program over the ideal", Form::Bars)
+            .axes("", "time / ideal")
+            .over(manners.iter().map(|manner| manner.name()).collect())
+            .level(1.0)
+            .with(series("first", 0))
+            .with(series("second", 1))
+    }
+}
+
+/// What the text says about it; of a program that is told at once, and of pools that share by themselves, nothing.
+fn published(manner: Manner) -> Cell {
+    let [shorter, longer] = SHARING_INTERVALS_MS.map(Manner::Scripted);
+    match manner {
+        Manner::Anarchy => "slowest, varies most".into(),
+        manner if manner == shorter => "faster than anarchy".into(),
+        manner if manner == longer => "fastest".into(),
+        _ => Cell::Gap,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: times that are held against the wrong ideal, and a ratio that is upside down.
+    #[test]
+    fn times_are_held_against_anarchy_and_the_ideal() {
+        let course = Course { scale: Scale::Default, threads: 4 };
+        let times = |manner, first: f64, second: f64| {
+            (course.labels(manner), vec![(TIMES[0], first), ("changes", 3.0), (TIMES[1], second)])
+        };
+        let at_once = Manner::Scripted(0);
+        let results = Results::of([
+            (course.labels(Manner::Alone), vec![(TIMES[0], 2.0), ("changes", 0.0)]),
+            times(Manner::Anarchy, 6.0, 4.0),
+            times(at_once, 3.0, 2.0),
+        ]);
+        let parts = Sharing.report(&results, &Setting::new(Scale::Default, 4));
+        let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&[&at_once.name()])[1..], ["3", "-", "2", "0.50", "1", "1", "3", "-"]);
+        assert_eq!(table.shown(&["anarchy"])[4..7], ["1", "2", "2"]);
+        assert_eq!(table.shown(&["the first alone"])[3..], ["-", "-", "-", "-", "0", "-"]);
+        assert_eq!(parts.len(), 3, "words, a table, a plot");
+    }
+
+    /// Would miss: a script that nobody can read, or that leaves a program without a thread.
+    #[test]
+    fn the_script_gives_half_of_the_threads_away_and_takes_them_back() {
+        for (threads, halves) in [(1, [1, 1]), (2, [1, 1]), (4, [2, 2]), (5, [3, 2])] {
+            let asked: Vec<_> =
+                script(threads).unwrap().steps().iter().map(|step| step.ask.unwrap().threads).collect();
+            let wanted = [threads as u32, halves[0], halves[1], threads as u32];
+            assert_eq!(asked, wanted.map(Some));
+        }
+    }
+}
