@@ -1,4 +1,4 @@
-//! The concurrency checkers: loom, shuttle, and stress with real threads.
+//! The concurrency checkers: loom, shuttle, and stress with real threads; and the fuzzer.
 //!
 //! Models live beside the code they check, in the library tests of the crates below; their names start with `loom_` or
 //! `shuttle_`, so that each checker runs its own and nothing else. A checker that finds none of its tests fails: a run
@@ -54,6 +54,40 @@ pub(crate) fn shuttle(depth: Depth) -> Result<(), String> {
 pub(crate) fn stress(seconds: u32) -> Result<(), String> {
     let mut cargo = command::cargo(&["test", "--release", "--workspace"]);
     command::run(cargo.env("SINEW_STRESS_SECONDS", seconds.to_string()))
+}
+
+/// The folder of the fuzzer's targets, a workspace of its own.
+pub(crate) const FUZZ: &str = "fuzz";
+
+/// What lets the compiler tell the fuzzer which ways a program takes, as `cargo fuzz` does; that wants a nightly compiler for its sanitizers, of which safe code needs none.
+const COVERAGE: &str = "--cfg fuzzing -C debug-assertions -C passes=sancov-module -C codegen-units=1 \
+-C llvm-args=-sanitizer-coverage-level=4 -C llvm-args=-sanitizer-coverage-inline-8bit-counters \
+-C llvm-args=-sanitizer-coverage-pc-table -C llvm-args=-sanitizer-coverage-trace-compares";
+
+/// Runs the fuzzer for `seconds`. What it has found worth keeping it finds again the next time.
+///
+/// # Errors
+///
+/// It has found something, which it prints and keeps; or there is no C++ compiler, which it needs.
+pub(crate) fn fuzz(seconds: u32) -> Result<(), String> {
+    if command::cpp_compiler().is_none() {
+        return Err("the fuzzer is C++: it needs a compiler (c++)".to_owned());
+    }
+    let corpus = command::output_folder("fuzz-corpus");
+    std::fs::create_dir_all(&corpus).map_err(|error| format!("cannot make {}: {error}", corpus.display()))?;
+    // Naming the machine keeps the flags away from build scripts.
+    let mut cargo = command::cargo(&["run", "--release", "--bin", "table", "--target", &host()?, "--"]);
+    cargo.current_dir(command::root().join(FUZZ)).arg(&corpus);
+    cargo.args([format!("-max_total_time={seconds}"), "-max_len=4000".into(), "-print_final_stats=1".into()]);
+    cargo.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", command::output_folder("fuzz"));
+    command::run(&mut cargo)
+}
+
+/// What the compiler calls this kind of machine.
+fn host() -> Result<String, String> {
+    let version = command::output(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| "rustc does not say for which machine it is".to_owned())
 }
 
 fn check(checker: &str, depth: Depth, configure: impl Fn(&mut Command)) -> Result<(), String> {

@@ -22,13 +22,14 @@ struct Step {
 }
 
 /// In order: what fails fast first.
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&command::root()).map(|()| Passed) },
     Step { name: "clippy", run: clippy },
     // Exactly what the README tells a newcomer to type.
     Step { name: "test", run: || pass(command::cargo(&["test"])) },
     Step { name: "compat", run: compat },
+    Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "doc", run: doc },
     Step { name: "loom", run: || checkers::loom(checkers::Depth::default()).map(|()| Passed) },
@@ -113,6 +114,13 @@ fn compat() -> Result<Outcome, String> {
         }
     }
     Ok(Passed)
+}
+
+/// The fuzzer's targets are kept such that they build; without the fuzzer itself, which is C++.
+fn fuzz() -> Result<Outcome, String> {
+    let place = Path::new(checkers::FUZZ);
+    pass(nested(place, &["fmt", "--", "--check"]))?;
+    pass(nested(place, &["clippy", "--all-targets", "--no-default-features", "--", "--deny", "warnings"]))
 }
 
 /// Cargo for the workspace in `place`, which shares no build outputs with the one above it.

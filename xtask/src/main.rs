@@ -6,6 +6,7 @@
 //! | `ci` | everything a change must pass, with the time of each step | [`ci`] |
 //! | `tidy` | house rules that no compiler checks | [`tidy`] |
 //! | `loom`, `shuttle`, `stress` | the concurrency checkers | [`checkers`] |
+//! | `fuzz` | images of the table that programs share a machine by, made up by a fuzzer | [`checkers`] |
 //! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
 //! | `bench` | the side-by-side benchmarks | `bench/` |
@@ -48,6 +49,12 @@ enum Chore {
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },
+    /// Let a fuzzer make up images of the table by which programs share a machine.
+    Fuzz {
+        /// Seconds that it takes.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: u32,
+    },
     /// Hold the drop-in for rayon-core to rayon's own tests, and to programs that use rayon.
     Rayon(rayon::Options),
     /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
@@ -67,6 +74,7 @@ fn main() -> ExitCode {
         Chore::Loom(depth) => checkers::loom(depth),
         Chore::Shuttle(depth) => checkers::shuttle(depth),
         Chore::Stress { seconds } => checkers::stress(seconds),
+        Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
         Chore::NumaGuest(options) => numa::run(&options),
         Chore::Bench { arguments } => bench(&arguments),
