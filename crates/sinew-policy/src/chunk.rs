@@ -58,7 +58,7 @@ pub enum Schedule {
     /// everybody begins with an equal share.
     Affinity,
     /// Shares as long as each worker is fast, as a memory that the caller holds tells; who runs dry steals. For cores of different speed.
-    /// Without a memory, or with an empty one, everybody begins with an equal share.
+    /// Without a memory, or with an empty one, everybody begins with an equal share; a loop that is switched to it in mid-run goes by what each has done so far.
     Weighted,
     /// Halves of halves, down to between half a grain and a grain, offered to thieves like the arms of a `join`.
     Simple {

@@ -2,7 +2,7 @@
 //!
 //! Cores differ: by their kind, by their clock, by what else runs on them. A worker's speed is measured in iterations a
 //! second whenever it has taken part in a loop, and the next run's shares are proportional to the speeds. What is wrong with
-//! them is put right by stealing.
+//! them is put right by stealing. A loop that is switched to such shares in mid-run begins with what its workers have done in it so far.
 //!
 //! Source: weighted factoring (Flynn Hummel, Schmidt, Uma and Wein, "Load-Sharing in Heterogeneous Systems via Weighted Factoring") for the
 //! idea of weights.
@@ -15,7 +15,7 @@
 //!
 //! # Tests
 //!
-//! Property tests for W1, for proportions within one iteration, and for shares that stay.
+//! Property tests for W1, for proportions within one iteration, for shares that stay, and for shares in mid-run.
 
 /// Iterations in 2⁴⁰ ns, about 18 minutes: whole numbers that also tell slow loops apart.
 type Speed = u64;
@@ -47,6 +47,28 @@ impl Speeds {
     /// Nothing is known about `seats` workers (0 count as 1).
     pub fn new(seats: usize) -> Self {
         Self { speeds: vec![0; seats.max(1)], begins: Vec::new() }
+    }
+
+    /// What one loop has shown so far: for each seat the iterations done and the nanoseconds that its worker has been there, or no time where nobody has.
+    ///
+    /// A worker that has been there for less than an eighth of the time of the one that came first is not known yet. One that has done nothing in a longer
+    /// time is at its first iteration, and counts as done with it.
+    ///
+    /// ```
+    /// use sinew_policy::weighted::Speeds;
+    ///
+    /// let mut speeds = Speeds::measured(&[(300, 1_000), (100, 1_000), (9, 1)]);
+    /// assert_eq!(speeds.begins(600), [0, 300, 400, 600]);
+    /// ```
+    pub fn measured(stays: &[(usize, u64)]) -> Self {
+        let longest = stays.iter().map(|&(_, elapsed_ns)| elapsed_ns).max().unwrap_or(0);
+        let mut speeds = Self::new(stays.len());
+        for (seat, &(items, elapsed_ns)) in stays.iter().enumerate() {
+            if elapsed_ns > 0 && elapsed_ns >= longest / SAMPLE as u64 {
+                speeds.learn(seat, items.max(1), elapsed_ns, 0);
+            }
+        }
+        speeds
     }
 
     /// The number of workers.
@@ -121,6 +143,31 @@ mod tests {
             }
         }
 
+        /// Would miss: a share by iterations where workers came at different times, a newcomer that is believed, and a worker never seen that gets nothing.
+        #[test]
+        fn shares_in_mid_run_are_proportional_to_what_was_done_in_the_time(
+            n in 0..1_000_000_000_usize, workers in proptest::collection::vec((1..1_000_u64, 8..64_u64, 0..4_u8), 1..9),
+        ) {
+            // The one that came first was there for 64 units of time, newcomers for one.
+            let stay = |&(rate, time, kind): &(u64, u64, u8)| match kind {
+                0 => (0, 0),
+                1 => (rate as usize, 1 << 10),
+                _ => ((rate * time) as usize, time << 10),
+            };
+            let mut stays: Vec<_> = workers.iter().map(stay).collect();
+            stays.push((64 * 500, 64 << 10));
+            let begins = Speeds::measured(&stays).begins(n).to_vec();
+            prop_assert_eq!((begins[0], begins[stays.len()], begins.len()), (0, n, stays.len() + 1));
+            let known: Vec<u64> = workers.iter().filter(|worker| worker.2 > 1).map(|worker| worker.0).chain([500]).collect();
+            let mean = known.iter().sum::<u64>() as f64 / known.len() as f64;
+            let rates = workers.iter().map(|worker| if worker.2 > 1 { worker.0 as f64 } else { mean }).chain([500.0]);
+            let total: f64 = rates.clone().sum();
+            for (share, rate) in begins.windows(2).map(|pair| pair[1] - pair[0]).zip(rates) {
+                let even = n as f64 * rate / total;
+                prop_assert!((share as f64 - even).abs() <= 2.0 + even / 1e6, "{} for {}", share, even);
+            }
+        }
+
         /// Would miss: an overflow or a division by zero, whatever is measured.
         #[test]
         fn any_measurement_leads_to_shares(
@@ -132,6 +179,14 @@ mod tests {
             }
             let begins = speeds.begins(n);
             prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[7] == n);
+        }
+
+        /// Would miss: the same in mid-run.
+        #[test]
+        fn any_stay_leads_to_shares(stays in proptest::collection::vec((any::<usize>(), any::<u64>()), 0..9), n in any::<usize>()) {
+            let mut speeds = Speeds::measured(&stays);
+            let begins = speeds.begins(n);
+            prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[begins.len() - 1] == n);
         }
     }
 

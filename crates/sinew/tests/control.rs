@@ -3,6 +3,11 @@
 use proptest::prelude::*;
 use sinew::Stopped;
 use sinew::prelude::*;
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use sinew_sync::lock::Mutex;
+use std::sync::OnceLock;
+use std::thread::{self, ThreadId};
+use std::time::Instant;
 
 const SCHEDULES: [Schedule; 5] = [
     Schedule::Static,
@@ -135,4 +140,87 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
         sinew::divide_and_conquer_under(control, 15, step, |a, b| a + b).unwrap();
     });
     watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
+}
+
+/// Two threads of which the first does nine items while the other does one.
+struct Uneven {
+    began: Instant,
+    quick: OnceLock<ThreadId>,
+    arrived: [AtomicBool; 2],
+    both_there: OnceLock<Instant>,
+    done: [AtomicUsize; 2],
+    switched: AtomicBool,
+    /// The first items of each since then.
+    seen: [Mutex<Vec<usize>>; 2],
+}
+
+/// So many items show where a share begins.
+const SEEN: usize = 5;
+
+impl Uneven {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            quick: OnceLock::new(),
+            arrived: Default::default(),
+            both_there: OnceLock::new(),
+            done: Default::default(),
+            switched: AtomicBool::new(false),
+            seen: Default::default(),
+        }
+    }
+
+    fn run(&self, item: usize, control: &Control) {
+        let me = usize::from(*self.quick.get_or_init(|| thread::current().id()) != thread::current().id());
+        if self.switched.load(Ordering::Acquire) {
+            self.seen[me].lock().push(item);
+            let has_enough = |seen: &Mutex<Vec<usize>>| seen.lock().len() >= SEEN;
+            if has_enough(&self.seen[me]) {
+                wait(|| self.seen.iter().all(has_enough));
+                control.cancel();
+            }
+            return;
+        }
+        self.arrived[me].store(true, Ordering::Release);
+        wait(|| self.arrived.iter().all(|arrived| arrived.load(Ordering::Acquire)));
+        let since = self.both_there.get_or_init(Instant::now);
+        wait(|| self.switched.load(Ordering::Acquire) || self.is_turn_of(me));
+        self.done[me].fetch_add(1, Ordering::AcqRel);
+        // By then it hardly matters that one came before the other.
+        let long_enough = since.elapsed() > 20 * since.duration_since(self.began);
+        if me == 0 && long_enough && self.done[1].load(Ordering::Acquire) >= 30 {
+            control.set_schedule(Schedule::Weighted);
+            self.switched.store(true, Ordering::Release);
+        }
+    }
+
+    fn is_turn_of(&self, me: usize) -> bool {
+        let [quick, slow] = [0, 1].map(|who| self.done[who].load(Ordering::Acquire));
+        if me == 0 { quick <= 9 * (slow + 1) } else { quick >= 9 * (slow + 1) }
+    }
+
+    /// The part of `0..n` that the quick one's share is of what was left at the switch.
+    fn share_of_the_quick(self, n: usize) -> f64 {
+        let [quick, slow] = self.seen.map(|seen| seen.into_inner()[SEEN - 1]);
+        let share = if quick < slow { slow - quick } else { n - quick };
+        share as f64 / (n - quick.min(slow)) as f64
+    }
+}
+
+fn wait(until: impl Fn() -> bool) {
+    while !until() {
+        thread::yield_now();
+    }
+}
+
+/// Would miss: equal shares in mid-run although one participant has done nine times as much as the other.
+#[test]
+fn a_loop_that_is_switched_to_shares_by_speed_begins_with_what_each_has_done() {
+    let n = 10_000_000;
+    let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+    let (control, uneven) = (Control::new(), Uneven::new());
+    let items = over(0..n).schedule(Schedule::Dynamic { chunk: 1 }).control(&control);
+    assert_eq!(pool.run(|_| items.for_each(|item| uneven.run(item, &control))), Err(Cancelled));
+    let share = uneven.share_of_the_quick(n);
+    assert!((0.8..0.95).contains(&share), "a share of {share} for one that did nine tenths");
 }

@@ -19,6 +19,7 @@ use super::memory::{LoopMemory, Parts, SharedSpeeds};
 use super::stealing::Stealing;
 use sinew_policy::affinity::{Deal, Stolen, worth_keeping};
 use sinew_policy::chunk::Shares;
+use sinew_policy::weighted::Speeds;
 use std::ops::Range;
 
 /// The source of [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and
@@ -60,11 +61,22 @@ impl Dealt {
         let mut source = Self::empty(n, participants);
         let Some(memory) = memory.filter(|_| source.can_learn()) else { return source.filled_equally() };
         let speeds = memory.take_speeds(source.ranges.participants());
-        for (seat, share) in speeds.lock().begins(n).windows(2).enumerate() {
-            source.ranges.fill(seat, share[0], share[1]);
-        }
+        source.fill_by(&mut speeds.lock());
         source.lesson = Lesson::Speeds(speeds);
         source
+    }
+
+    /// `n` iterations in shares by these speeds, one a seat.
+    pub fn by_speed(n: usize, mut speeds: Speeds) -> Self {
+        let source = Self::empty(n, speeds.seats());
+        source.fill_by(&mut speeds);
+        source
+    }
+
+    fn fill_by(&self, speeds: &mut Speeds) {
+        for (seat, share) in speeds.begins(self.ranges.units()).windows(2).enumerate() {
+            self.ranges.fill(seat, share[0], share[1]);
+        }
     }
 
     fn empty(n: usize, participants: usize) -> Self {

@@ -57,6 +57,7 @@ pub use tapered::{Tapered, Tapering};
 pub use words::INLINE;
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::weighted::Speeds;
 use std::ops::Range;
 
 /// The source of one loop.
@@ -103,6 +104,11 @@ impl Source {
             // The rest of the enum is open; halving suits any loop.
             _ => Self::Stealing(Stealing::new(n, participants, first)),
         }
+    }
+
+    /// [`Schedule::Weighted`] for as many participants as there are speeds, of which it learns nothing more.
+    pub fn by_speed(n: usize, speeds: Speeds) -> Self {
+        Self::Dealt(Dealt::by_speed(n, speeds))
     }
 
     /// The most participants that could all get something.

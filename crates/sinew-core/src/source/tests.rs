@@ -3,6 +3,7 @@
 use super::{LoopMemory, Source};
 use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
+use sinew_policy::weighted::Speeds;
 use std::ops::Range;
 
 /// One step of a script, by a seat number.
@@ -99,11 +100,13 @@ proptest! {
         schedule in any_schedule(), cut in 0..3_usize, participants in 1..20_usize, script in any_script(),
     ) {
         let n = usize::MAX - cut;
-        let source = Source::new(schedule, n, participants, 0);
-        let mut ranges = Vec::new();
-        run(&source, &script, &mut ranges);
-        ranges.extend(source.close());
-        assert_exactly_once(n, ranges);
+        let stays: Vec<_> = (0..participants).map(|seat| (seat * seat, 1_000)).collect();
+        for source in [Source::new(schedule, n, participants, 0), Source::by_speed(n, Speeds::measured(&stays))] {
+            let mut ranges = Vec::new();
+            run(&source, &script, &mut ranges);
+            ranges.extend(source.close());
+            assert_exactly_once(n, ranges);
+        }
     }
 
     /// Would miss: an index lost or doubled in an order of iterations that earlier runs have left, also when the source is closed.

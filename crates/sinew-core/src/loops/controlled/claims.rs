@@ -1,7 +1,7 @@
 //! What one participant has claimed of a controlled loop, and how it keeps to the plan.
 
 use super::super::ending::Ending;
-use super::plan::{Epoch, Plan, Terms};
+use super::plan::{Epoch, Plan, Stay, Terms};
 use crate::Control;
 use crate::control::{Wishes, is_cancelled};
 use crate::limit::Limit;
@@ -65,6 +65,8 @@ pub(super) struct Claims<'c> {
     /// Claims so far.
     chunks: u64,
     done: usize,
+    /// Where that is told.
+    stay: Arc<Stay>,
     since_ns: u64,
     /// Time spent waiting for others: for the plan, and for an owner that is as good as done.
     blocked_ns: u64,
@@ -92,9 +94,9 @@ impl<'c> Claims<'c> {
             plan.leave_rank(rank);
             return None;
         }
-        let epoch = plan.epoch();
+        let (epoch, since_ns) = (plan.epoch(), now_ns());
+        let stay = plan.begin_stay(rank, worker, since_ns);
         drop(plan);
-        let since_ns = now_ns();
         Some(Self {
             shared,
             hire,
@@ -110,6 +112,7 @@ impl<'c> Claims<'c> {
             claimed: 0..0,
             chunks: 0,
             done: 0,
+            stay,
             since_ns,
             blocked_ns: since_ns - came_ns,
         })
@@ -156,6 +159,7 @@ impl<'c> Claims<'c> {
     #[inline]
     pub(super) fn ran(&mut self, items: usize) {
         self.done += items;
+        self.stay.did(self.done);
         self.shared.control.count(self.worker, items);
         self.shared.control.tell(self.seen);
     }

@@ -3,6 +3,8 @@
 //! A source is made for a schedule and a number of threads. When either changes, the source is *closed*: what it still had is nobody's but the closer's,
 //! who builds a new one over it, and the others find the old one empty and move on to the new. Each source and what it hands out is an *epoch*.
 //!
+//! Shares by speed are cut by what the participants have done in the loop so far: each leaves that where the plan finds it.
+//!
 //! A participant that moves on while it has claimed more than it has run *gives it back*. So does a thief who stole a range from a source that was closed
 //! before the range could be shared: nobody could steal from it any more. What is given back is the next source's, or, when the present one has nothing
 //! more, what a new one is made of.
@@ -24,6 +26,10 @@ use super::rest::Rest;
 use crate::control::Wishes;
 use crate::source::{LoopMemory, Source};
 use sinew_policy::chunk::Schedule;
+use sinew_policy::weighted::Speeds;
+use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,6 +64,11 @@ impl Terms {
     pub(super) fn seat(self, workers: usize, worker: usize, rank: usize) -> usize {
         if self.threads == workers { worker } else { rank }
     }
+
+    /// How many can get something of so many iterations.
+    fn participants(self, iterations: usize) -> usize {
+        self.threads.min(Source::pieces(self.schedule, iterations)).max(1)
+    }
 }
 
 /// A source and the iterations that it hands out.
@@ -73,14 +84,25 @@ pub(super) struct Epoch {
 
 impl Epoch {
     fn new(rest: Rest, terms: Terms, first: usize, memory: Option<&LoopMemory>) -> Self {
-        let participants = terms.threads.min(Source::pieces(terms.schedule, rest.len())).max(1);
+        let participants = terms.participants(rest.len());
         let source = Source::with_memory(terms.schedule, rest.len(), participants, first, memory);
         Self { source, rest, terms, participants }
     }
 
+    /// What comes after another: shares by speed are as long as `ranks` have been fast so far.
+    fn next(rest: Rest, terms: Terms, first: usize, ranks: &[Rank]) -> Self {
+        if terms.schedule != Schedule::Weighted {
+            return Self::new(rest, terms, first, None);
+        }
+        let participants = terms.participants(rest.len());
+        let source = Source::by_speed(rest.len(), speeds(ranks, terms, participants));
+        Self { source, rest, terms, participants }
+    }
+
     /// Takes what has not been claimed.
-    fn close(&self) -> impl Iterator<Item = Range<usize>> {
-        self.source.close().into_iter().flat_map(|places| self.rest.all(places))
+    fn close(&self) -> Rest {
+        let left = self.source.close().into_iter();
+        left.fold(Rest::default(), |all, places| all.with(self.rest.at(places)))
     }
 }
 
@@ -90,9 +112,45 @@ pub(super) struct Plan {
     /// Kept for what it is to teach.
     first: Arc<Epoch>,
     epoch: Arc<Epoch>,
-    given_back: Vec<Range<usize>>,
-    /// Which ranks somebody has.
-    taken: Box<[bool]>,
+    given_back: Rest,
+    ranks: Box<[Rank]>,
+}
+
+/// Whether somebody has a rank, and what that participant has done.
+#[derive(Debug, Default)]
+struct Rank {
+    is_taken: bool,
+    /// From when it works until it leaves.
+    stay: Option<Arc<Stay>>,
+}
+
+/// What one participant has done so far.
+#[derive(Debug)]
+pub(super) struct Stay {
+    worker: usize,
+    since_ns: u64,
+    items: CachePadded<AtomicUsize>,
+}
+
+impl Stay {
+    /// It has run so many iterations in all.
+    #[inline]
+    pub(super) fn did(&self, items: usize) {
+        // Relaxed: what shares are made of may be a little old.
+        self.items.store(items, Ordering::Relaxed);
+    }
+}
+
+/// How fast the participants of each seat have been.
+fn speeds(ranks: &[Rank], terms: Terms, participants: usize) -> Speeds {
+    let (mut stays, now) = (vec![(0, 0); participants], now_ns());
+    for (number, rank) in ranks.iter().enumerate() {
+        if let Some(Stay { worker, since_ns, items }) = rank.stay.as_deref() {
+            let seat = terms.seat(ranks.len(), *worker, number) % participants;
+            stays[seat] = (items.load(Ordering::Relaxed), now.saturating_sub(*since_ns));
+        }
+    }
+    Speeds::measured(&stays)
 }
 
 impl Plan {
@@ -104,10 +162,9 @@ impl Plan {
         first: usize,
         memory: Option<&LoopMemory>,
     ) -> Self {
-        #[expect(clippy::single_range_in_vec_init, reason = "all iterations, which are one range")]
-        let epoch = Arc::new(Epoch::new(Rest::of(vec![0..n]), terms, first, memory));
-        let taken = (0..workers).map(|_| false).collect();
-        Self { first: Arc::clone(&epoch), epoch, given_back: Vec::new(), taken }
+        let epoch = Arc::new(Epoch::new(Rest::of(0..n), terms, first, memory));
+        let ranks = (0..workers).map(|_| Rank::default()).collect();
+        Self { first: Arc::clone(&epoch), epoch, given_back: Rest::default(), ranks }
     }
 
     /// Makes `terms` the ones in force.
@@ -119,9 +176,8 @@ impl Plan {
 
     /// P2: closes the source and goes on with one over all that is left, which begins at `seat` where it begins at one.
     fn replace(&mut self, terms: Terms, seat: usize) {
-        let mut left: Vec<_> = self.epoch.close().collect();
-        left.append(&mut self.given_back);
-        self.epoch = Arc::new(Epoch::new(Rest::of(left), terms, seat, None));
+        let left = self.epoch.close().with(std::mem::take(&mut self.given_back));
+        self.epoch = Arc::new(Epoch::next(left, terms, seat, &self.ranks));
     }
 
     /// Where a participant that has found nothing more in `old` can go on.
@@ -149,7 +205,9 @@ impl Plan {
 
     /// Takes back what a participant has claimed from `epoch` and not run; nothing is left of `places`.
     pub(super) fn give_back(&mut self, epoch: &Epoch, places: &mut Range<usize>) {
-        self.given_back.extend(epoch.rest.all(places.clone()));
+        if !Range::is_empty(places) {
+            self.given_back = self.given_back.with(epoch.rest.at(places.clone()));
+        }
         if !planted(Bug::KeptChunk) {
             places.start = places.end;
         }
@@ -158,13 +216,20 @@ impl Plan {
     /// The lowest rank that should be taken and is not; it counts as taken from here on.
     pub(super) fn take_rank(&mut self) -> Option<usize> {
         let wanted = if self.is_over() { 0 } else { self.epoch.participants };
-        let rank = self.taken.iter().take(wanted).position(|&taken| !taken)?;
-        self.taken[rank] = true;
+        let rank = self.ranks.iter().take(wanted).position(|rank| !rank.is_taken)?;
+        self.ranks[rank].is_taken = true;
         Some(rank)
     }
 
+    /// The worker that has taken this rank begins to work.
+    pub(super) fn begin_stay(&mut self, rank: usize, worker: usize, since_ns: u64) -> Arc<Stay> {
+        let stay = Arc::new(Stay { worker, since_ns, items: CachePadded::default() });
+        self.ranks[rank].stay = Some(Arc::clone(&stay));
+        stay
+    }
+
     pub(super) fn leave_rank(&mut self, rank: usize) {
-        self.taken[rank] = false;
+        self.ranks[rank] = Rank::default();
     }
 
     /// Whether nothing is left to be claimed. Exact when nobody takes part.
