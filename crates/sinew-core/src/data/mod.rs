@@ -28,7 +28,7 @@ mod wide;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use around::Around;
-pub(crate) use around::{Stretch, strides};
+pub(crate) use around::{Block, Extent, Way, strides};
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use prefetch::{Intent, prefetch};

@@ -173,8 +173,23 @@ impl<T> TileMut<'_, T> {
     /// Its rows from top to bottom, each with its number in the grid.
     #[inline]
     pub fn rows_mut(&mut self) -> impl Iterator<Item = (usize, &mut [T])> {
+        self.rows_mut_of(self.rows())
+    }
+
+    /// Some of its rows, which are rows of the grid, from top to bottom, each with its number in the grid.
+    ///
+    /// # Panics
+    ///
+    /// If the tile does not cover these rows.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn rows_mut_of(
+        &mut self,
+        rows: Range<usize>,
+    ) -> impl ExactSizeIterator<Item = (usize, &mut [T])> {
         let (start, stride, columns) = (self.start, self.stride, self.columns.clone());
-        self.rows.clone().map(move |row| {
+        assert!(rows.start >= self.rows.start && rows.end <= self.rows.end);
+        rows.map(move |row| {
             // SAFETY: different rows of a tile are disjoint, each comes once, and all lie in the grid; the tile is borrowed
             // mutably for as long as the iterator's items live (I1, I2).
             (row, unsafe {

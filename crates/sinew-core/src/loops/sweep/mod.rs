@@ -1,8 +1,10 @@
 //! Stencils: each element of a grid becomes a function of what lies around it, again and again.
 //!
-//! Two grids take turns: a sweep reads one and writes the other, tile by tile. The tiles' rows are cut where the reach of the function would leave the grid:
-//! the middle is read in place, and only for the few elements near an edge their surroundings are gathered, as the rules of the [edges](Edge) say, into a
-//! small grid of their own. So the function finds the same kind of memory everywhere and never asks whether it is near an edge.
+//! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut where the reach of the function would leave the grid, into blocks
+//! from whose elements the same strides lead to what is around them. In the middle these are the strides of the grid. At an edge of a ring, or one beyond which the
+//! nearest element is repeated, a function that reaches one step far finds what it wants by another stride that way. For other elements near an edge, which are
+//! few, all that is in reach is gathered, as the rules of the [edges](Edge) say, into a small grid of their own. So the function finds the same kind of memory
+//! everywhere and never asks whether it is near an edge.
 //!
 //! # Invariants
 //!
@@ -12,15 +14,15 @@
 //!
 //! # Cost
 //!
-//! One loop a sweep. For each row, `(2R + 1)^N` elements at both its ends, and for a row at an edge `(2R + 1)^(N - 1)` rows, are copied once more. A second
-//! grid, which is filled once.
+//! One loop a sweep. A second grid, which is filled once. Where strides do not lead beyond an edge (constants, and functions that reach farther than a step), for
+//! each row `3R (2R + 1)^(N - 2)` elements at both its ends, and for a row at an edge `(2R + 1)^(N - 1)` rows, are copied once more.
 
 mod edge;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 pub use edge::Edge;
-use edge::{Field, Scratch};
+use edge::Field;
 
 use super::driver::Options;
 use super::phases::Phases;
@@ -79,10 +81,7 @@ where
             phases.next(tiles);
             let field = Field { cells: now, shape, edges };
             for_each(w, TilesMut::new(next, columns(shape), tile), options, |mut tile| {
-                let (mut scratch, first) = (Scratch::new(), tile.columns().start);
-                for (row, out) in tile.rows_mut() {
-                    field.row::<R>(row, first, out, &mut scratch, &f);
-                }
+                field.tile::<R>(&mut tile, &f);
             })?;
             (pair.in_ours, done) = (!pair.in_ours, done + 1);
             if until(done, pair.both().0) {
