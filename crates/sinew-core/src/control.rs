@@ -177,9 +177,13 @@ impl Control {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
-        let pinning = Arc::new(Pinning::new(mapping)?);
-        self.wish(|wishes| wishes.pinning = Some(pinning));
+        self.set_pinning(Arc::new(Pinning::new(mapping)?));
         Ok(())
+    }
+
+    /// [`set_mapping`](Self::set_mapping) to one that is known to be possible.
+    pub(crate) fn set_pinning(&self, pinning: Arc<Pinning>) {
+        self.wish(|wishes| wishes.pinning = Some(pinning));
     }
 
     /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they were done. There is no way back.

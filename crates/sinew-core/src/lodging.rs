@@ -20,11 +20,16 @@
 //!
 //! # Tests
 //!
-//! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random changes.
+//! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random changes; `models`: B2 for every interleaving of two threads.
 
+#[cfg(all(test, loom))]
+mod models;
+
+use std::cell::RefMut;
 use std::sync::Arc;
 
 use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, planted};
 use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
 use crate::builder::machine_lately;
@@ -74,6 +79,10 @@ impl Places {
         let mut taken = self.0.lock();
         let is_free = |place: &usize| !taken.get(*place).copied().unwrap_or(false);
         let place = Some(wanted).filter(is_free).or_else(|| (0..).find(is_free)).unwrap_or(wanted);
+        if planted(Bug::TornPlace) {
+            drop(taken);
+            taken = self.0.lock();
+        }
         if taken.len() <= place {
             taken.resize(place + 1, false);
         }
@@ -109,18 +118,41 @@ impl Lodging {
     }
 }
 
+/// Whose thread lodges somewhere: a worker, or what stands for one in a model.
+pub(crate) trait Lodger {
+    /// Of the loops that it is in.
+    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>>;
+    /// Moves the calling thread, which is this one's, to where the last of them has it.
+    fn settle(&self);
+    fn can_be_pinned(&self) -> bool;
+}
+
+impl Lodger for Worker {
+    fn lodgings(&self) -> RefMut<'_, Vec<Lodging>> {
+        RefMut::map(self.own.berth.borrow_mut(), |berth| &mut berth.lodgings)
+    }
+
+    fn settle(&self) {
+        Worker::settle(self);
+    }
+
+    fn can_be_pinned(&self) -> bool {
+        Worker::can_be_pinned(self)
+    }
+}
+
 /// A participant's stay in a loop, which its control may place.
 #[derive(Debug)]
-pub(crate) struct Guided<'c> {
-    w: &'c Worker,
+pub(crate) struct Guided<'c, L: Lodger = Worker> {
+    w: &'c L,
     control: &'c Control,
     rank: usize,
     /// Whether the innermost lodging of the worker is this one's.
     is_lodged: bool,
 }
 
-impl<'c> Guided<'c> {
-    pub(crate) fn new(w: &'c Worker, control: &'c Control, rank: usize) -> Self {
+impl<'c, L: Lodger> Guided<'c, L> {
+    pub(crate) fn new(w: &'c L, control: &'c Control, rank: usize) -> Self {
         Self { w, control, rank, is_lodged: false }
     }
 
@@ -133,34 +165,41 @@ impl<'c> Guided<'c> {
     }
 
     fn lodge(&mut self, pinning: &Arc<Pinning>) {
-        let mut berth = self.w.own.berth.borrow_mut();
+        let mut lodgings = self.w.lodgings();
         let control = self.control.identity();
         if self.is_lodged {
             // B1: the loops inside are over.
-            berth.lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
+            lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
             return;
         }
-        let around = berth.lodgings.iter().find(|lodging| lodging.control == control);
+        let around = lodgings.iter().find(|lodging| lodging.control == control);
         let (place, owns_place) = match around {
-            Some(lodging) => (lodging.place, false),
+            Some(lodging) => (lodging.place, planted(Bug::InnerPlace)),
             None => (self.control.places().take(self.rank), true),
         };
-        berth.lodgings.push(Lodging { control, place, owns_place, pinning: Arc::clone(pinning) });
+        lodgings.push(Lodging { control, place, owns_place, pinning: Arc::clone(pinning) });
         self.is_lodged = true;
     }
 }
 
-impl Drop for Guided<'_> {
+impl<L: Lodger> Drop for Guided<'_, L> {
     fn drop(&mut self) {
         if !self.is_lodged {
             return;
         }
-        let left = self.w.own.berth.borrow_mut().lodgings.pop();
+        let Some(left) = self.w.lodgings().pop() else { return };
+        let give_back = || {
+            if left.owns_place {
+                self.control.places().give_back(left.place);
+            }
+        };
+        if planted(Bug::EarlyPlace) {
+            give_back();
+            return self.w.settle();
+        }
         self.w.settle();
         // The thread is gone from there: the place may be another's (B2).
-        if let Some(Lodging { place, owns_place: true, .. }) = left {
-            self.control.places().give_back(place);
-        }
+        give_back();
     }
 }
 

@@ -37,6 +37,12 @@ pub enum Bug {
     OpenSource,
     /// Who gives a loop back what it has claimed goes on with it.
     KeptChunk,
+    /// A place for a thread is looked for under one lock and taken under another.
+    TornPlace,
+    /// A thread gives its place back before it has moved away from there.
+    EarlyPlace,
+    /// A thread that keeps its place in a loop within a loop gives it back when the inner one ends.
+    InnerPlace,
     /// A thief of a loop's range notes what it stole only after others may have stolen from it in turn.
     LateNote,
     /// A searcher that has found work does not wake the next one.
