@@ -152,7 +152,7 @@ fn numa_guest() -> Result<Outcome, String> {
 
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
-    bench(&["latency", "idle", "memory", "coord", "exec", "plastic", "auto", "--tiny"])
+    bench(&["latency", "idle", "memory", "coord", "exec", "plastic", "stencil", "auto", "--tiny"])
 }
 
 fn bench(arguments: &[&str]) -> Result<Outcome, String> {

@@ -7,7 +7,9 @@ mod idle;
 mod jacobi;
 mod latency;
 mod memory;
+mod pairs;
 mod plastic;
+mod stencil;
 mod stm;
 mod victims;
 mod worklist;
@@ -26,7 +28,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 11] = [
+pub(crate) const ALL: [Measure; 12] = [
     Measure {
         name: "auto",
         about: "a schedule that is found out, after ten runs, beside every fixed one",
@@ -58,6 +60,11 @@ pub(crate) const ALL: [Measure; 11] = [
         name: "plastic",
         about: "how soon a running loop follows a change, what it costs that it could, and metrics of its threads",
         run: plastic::run,
+    },
+    Measure {
+        name: "stencil",
+        about: "stencils beside loops by hand, by dimension and kind of edge",
+        run: stencil::run,
     },
     Measure { name: "stm", about: "transactions beside locks, on one thread and on two", run: stm::run },
     Measure {

@@ -1,13 +1,10 @@
 //! What it costs that a loop can be changed or is measured, and what a change is worth: beside the same without, in turn.
-//!
-//! Each round runs both, and the first once more; a bar close to 1 grows by how far two runs of the same thing are apart.
 
-use super::{Line, Unit};
+use super::Line;
+use crate::measure::pairs;
 use crate::problem::Scale;
 use crate::runtimes::sinew::{Control, Pool, Schedule, over};
-use crate::statistics::quantile;
 use sinew_apps::collatz::{Workload, apply};
-use sinew_sync::clock::now_ns;
 use std::hint::black_box;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -42,7 +39,7 @@ fn unused(pool: &Pool, scale: Scale, steps: u32, items: usize) -> Option<Line> {
     let plain = || pool.run(|_| over(0..items).for_each(item));
     let controlled = || pool.run(|_| over(0..items).control(&control).for_each(item)).unwrap_or_default();
     let what = format!("a control that nobody uses, {items} items of {steps} steps");
-    compare(what, scale.pick(500, 2), plain, controlled, (1.01, "at most 1 % more"))
+    pairs::compare(what, scale.pick(500, 2), plain, controlled, (1.01, "at most 1 % more"))
 }
 
 /// What each thread does, measured.
@@ -52,7 +49,7 @@ fn metrics(pool: &Pool, scale: Scale, tasks: usize, repeats: u32, schedule: Sche
     let plain = || pool.run(|_| drop(tasks_of().map_array(workload.table(), apply)));
     let metered = || pool.run(|_| drop(tasks_of().metrics().map_array(workload.table(), apply)));
     let what = format!("metrics of each thread, {tasks} tasks of {repeats} repeats, {schedule}");
-    compare(what, scale.pick(60, 2), plain, metered, (1.01, "at most 1 % more"))
+    pairs::compare(what, scale.pick(60, 2), plain, metered, (1.01, "at most 1 % more"))
 }
 
 /// Heavy tasks first: a loop that begins under static and is switched, beside one that is dynamic from the beginning. The bar is a throughput of 0.98.
@@ -80,32 +77,5 @@ fn switched(pool: &Pool, scale: Scale) -> Result<Option<Line>, String> {
     workload.check(&switched()).map_err(|wrong| wrong.to_string())?;
     let what = format!("heavy tasks first: static, dynamic after {after:?}");
     let bar = (1.0 / 0.98, "at least 0.98 of the throughput under dynamic");
-    Ok(compare(what, scale.pick(40, 2), || drop(dynamic()), || drop(switched()), bar))
-}
-
-/// The time of `second` over that of `first`, round by round.
-fn compare(
-    what: String,
-    rounds: usize,
-    first: impl Fn(),
-    second: impl Fn(),
-    (limit, bar): (f64, &'static str),
-) -> Option<Line> {
-    let (mut ratios, mut noise): (Vec<f64>, Vec<f64>) = (0..rounds)
-        .map(|_| {
-            let (first_ns, second_ns, again_ns) = (timed(&first), timed(&second), timed(&first));
-            (2.0 * second_ns / (first_ns + again_ns), again_ns / first_ns)
-        })
-        .unzip();
-    ratios.sort_by(f64::total_cmp);
-    noise.sort_by(f64::total_cmp);
-    let (ratio, same) = (quantile(&ratios, 0.5)?, quantile(&noise, 0.5)?);
-    let line = Line::pair(what, ("ratio", ratio), ("twice the same", same), Unit::Number);
-    Some(line.at_most("ratio", limit.max(1.0 + (same - 1.0).abs()), bar))
-}
-
-fn timed(run: impl Fn()) -> f64 {
-    let start = now_ns();
-    run();
-    (now_ns() - start) as f64
+    Ok(pairs::compare(what, scale.pick(40, 2), || drop(dynamic()), || drop(switched()), bar))
 }

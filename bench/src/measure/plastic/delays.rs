@@ -1,8 +1,11 @@
 //! How soon a change takes effect.
 //!
-//! A change counts as followed when the first chunk begins whose participant works under it and, where the number of threads has changed, when just so
-//! many work. The thread that makes the changes sleeps in between, and makes the next one when the last is followed. All of the pool's workers have threads of
-//! their own: guests are not pinned, and so would follow a mapping without moving.
+//! A change counts as followed when the first item begins whose participant works under it and, where the number of threads has changed, when just so
+//! many work. All of the pool's workers have threads of their own: guests are not pinned, and so would follow a mapping without moving.
+//!
+//! Changes come from a thread outside, which sleeps in between, and from the loop's own bodies. The thread outside takes a core from a worker whenever it wakes, as
+//! any other thread would on a machine whose cores are all at work; from the bodies nothing is measured but the loop. All changes of one kind are made to one loop,
+//! so a cost that grows with the number of changes shows.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
@@ -11,6 +14,7 @@ use crate::statistics::quantile;
 use sinew::Mapping;
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
+use sinew_sync::lock::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -27,8 +31,10 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
         for (kind, what) in
             [(Kind::Threads, "threads"), (Kind::Schedule, "schedule"), (Kind::Mapping, "mapping")]
         {
-            let delays = delays(&pool, scale, grain_ns, kind);
-            lines.extend(judge(format!("{what} changed, items of {grain}"), delays, grain_ns));
+            for (caller, by) in [(Caller::Outside, ""), (Caller::Body, " by a body")] {
+                let delays = delays(&pool, scale, grain_ns, kind, caller);
+                lines.extend(judge(format!("{what} changed{by}, items of {grain}"), delays, grain_ns));
+            }
         }
     }
     Ok(lines)
@@ -64,10 +70,11 @@ const SCHEDULES: [Schedule; 6] = [
 ];
 
 impl Kind {
-    fn change(self, control: &Control, random: usize) {
+    /// Makes a change of a loop that so many threads may work on.
+    fn change(self, control: &Control, threads: usize, random: usize) {
         match self {
             Self::Threads => {
-                control.set_threads(1 + random % thread::available_parallelism().map_or(1, usize::from));
+                control.set_threads(1 + random % threads);
             }
             Self::Schedule => control.set_schedule(SCHEDULES[random % SCHEDULES.len()]),
             Self::Mapping => {
@@ -81,77 +88,133 @@ impl Kind {
     }
 }
 
-/// A change under way.
-#[derive(Default)]
-struct Change {
-    /// How many changes there are with it; 0 if none is under way.
-    number: AtomicU64,
-    /// When the first chunk under it began.
-    followed_ns: AtomicU64,
+/// Who makes the changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    Outside,
+    Body,
 }
 
-impl Change {
-    /// A chunk begins.
-    fn look(&self, control: &Control, kind: Kind) {
-        // Relaxed, here and below: the exchange decides who is first, and only times are handed over.
-        let number = self.number.load(Ordering::Relaxed);
-        if number == 0 {
-            return;
+/// No body is to make a change.
+const NEVER: u64 = u64::MAX;
+
+/// The changes of one loop, one after the other.
+struct Changes<'c> {
+    control: &'c Control,
+    kind: Kind,
+    caller: Caller,
+    threads: usize,
+    wanted: usize,
+    /// How many changes there are with the one under way; 0 if none is.
+    number: AtomicU64,
+    began_ns: AtomicU64,
+    /// When a body is to make the next.
+    due_ns: AtomicU64,
+    books: Mutex<Books>,
+}
+
+struct Books {
+    delays: Vec<f64>,
+    random: fastrand::Rng,
+}
+
+impl Books {
+    fn pause_ns(&mut self) -> u64 {
+        self.random.u64(..300_000)
+    }
+}
+
+impl<'c> Changes<'c> {
+    fn new(control: &'c Control, kind: Kind, caller: Caller, threads: usize, wanted: usize) -> Self {
+        let books = Books { delays: Vec::with_capacity(wanted), random: fastrand::Rng::with_seed(6) };
+        Self {
+            control,
+            kind,
+            caller,
+            threads,
+            wanted,
+            number: AtomicU64::new(0),
+            began_ns: AtomicU64::new(0),
+            due_ns: AtomicU64::new(if caller == Caller::Body { 0 } else { NEVER }),
+            books: Mutex::new(books),
         }
-        let now = control.snapshot();
-        let in_effect = match kind {
+    }
+
+    /// An item begins.
+    fn look(&self) {
+        // Relaxed, here and below: exchanges decide who is first, and only times are handed over.
+        let number = self.number.load(Ordering::Relaxed);
+        if number > 0 && self.is_followed(number) && is_first(&self.number, number, 0) {
+            self.note();
+        }
+        let due = self.due_ns.load(Ordering::Relaxed);
+        if due != NEVER && now_ns() >= due && is_first(&self.due_ns, due, NEVER) && !self.make() {
+            self.due_ns.store(due, Ordering::Relaxed);
+        }
+    }
+
+    fn is_followed(&self, number: u64) -> bool {
+        let now = self.control.snapshot();
+        let in_effect = match self.kind {
             Kind::Threads => now.threads == Some(now.working),
             Kind::Schedule | Kind::Mapping => true,
         };
-        if now.followed >= number
-            && in_effect
-            && self.number.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        {
-            self.followed_ns.store(now_ns(), Ordering::Relaxed);
+        now.followed >= number && in_effect
+    }
+
+    /// The change under way is followed.
+    fn note(&self) {
+        let now = now_ns();
+        let mut books = self.books.lock();
+        books.delays.push(now.saturating_sub(self.began_ns.load(Ordering::Relaxed)) as f64);
+        if books.delays.len() == self.wanted {
+            self.control.cancel();
+        } else if self.caller == Caller::Body {
+            self.due_ns.store(now + books.pause_ns(), Ordering::Relaxed);
         }
     }
 
-    /// Makes it, and answers how long it took to be followed; `None` if the loop ended before, or nothing was changed.
-    fn make(&self, control: &Control, kind: Kind, random: u64) -> Option<f64> {
-        self.followed_ns.store(0, Ordering::Relaxed);
-        let before = control.snapshot();
+    /// Makes a change, unless the one that is drawn is none.
+    fn make(&self) -> bool {
+        let random = self.books.lock().random.usize(..);
+        let before = self.control.snapshot();
+        self.began_ns.store(now_ns(), Ordering::Relaxed);
         self.number.store(before.changes + 1, Ordering::Relaxed);
-        let began = now_ns();
-        kind.change(control, random as usize);
-        if control.snapshot().changes == before.changes {
+        self.kind.change(self.control, self.threads, random);
+        let is_one = self.control.snapshot().changes > before.changes;
+        if !is_one {
             self.number.store(0, Ordering::Relaxed);
-            return None;
         }
-        while self.followed_ns.load(Ordering::Relaxed) == 0 {
-            if control.snapshot().loops == 0 {
-                return None;
+        is_one
+    }
+
+    /// Makes all of them, from a thread outside the loop.
+    fn make_all(&self) {
+        while !self.control.is_cancelled() {
+            let pause_ns = self.books.lock().pause_ns();
+            thread::sleep(Duration::from_nanos(pause_ns));
+            let now = self.control.snapshot();
+            if now.working > 0 && self.number.load(Ordering::Relaxed) == 0 {
+                self.make();
             }
-            thread::sleep(Duration::from_micros(100));
         }
-        Some(self.followed_ns.load(Ordering::Relaxed).saturating_sub(began) as f64)
     }
 }
 
-/// From the call to the first chunk under the new setting.
-fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind) -> Vec<f64> {
-    let changes = scale.pick(10_000, 5);
-    let (control, change) = (Control::new(), Change::default());
+fn is_first(word: &AtomicU64, seen: u64, next: u64) -> bool {
+    word.compare_exchange(seen, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+/// From the call to the first item under the new setting.
+fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind, caller: Caller) -> Vec<f64> {
+    let control = Control::new();
+    let changes = Changes::new(&control, kind, caller, pool.max_workers(), scale.pick(10_000, 5));
     thread::scope(|s| {
-        let changer = s.spawn(|| {
-            while control.snapshot().working == 0 {
-                thread::sleep(Duration::from_micros(100));
-            }
-            let mut random = fastrand::Rng::with_seed(grain_ns);
-            let mut delays = Vec::with_capacity(changes);
-            while delays.len() < changes {
-                thread::sleep(Duration::from_micros(random.u64(..300)));
-                delays.extend(change.make(&control, kind, random.u64(..)));
-            }
-            control.cancel();
-            delays
-        });
+        if caller == Caller::Outside {
+            s.spawn(|| changes.make_all());
+        }
         let item = |_| {
-            change.look(&control, kind);
+            changes.look();
             let began = now_ns();
             while now_ns() - began < grain_ns {
                 spin_loop();
@@ -159,6 +222,6 @@ fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind) -> Vec<f64> {
         };
         // Endless: it is cancelled when all changes are made.
         let _cancelled = pool.run(|_| over(0..usize::MAX).control(&control).for_each(item));
-        changer.join().unwrap_or_default()
-    })
+    });
+    changes.books.into_inner().delays
 }

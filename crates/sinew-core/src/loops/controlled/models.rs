@@ -99,9 +99,9 @@ fn loom_a_source_that_stays_open_is_caught() {
     changed_meanwhile(3, Schedule::Stealing, |control| control.set_schedule(Schedule::Dynamic { chunk: 1 }));
 }
 
-/// Would miss: a model under which nobody gives anything back.
+/// Would miss: a model under which nobody gives anything back. Who goes on with it asks the next source for places that are none of its.
 #[test]
-#[should_panic(expected = "once")]
+#[should_panic(expected = "a place that there is")]
 fn loom_a_chunk_given_back_and_kept_is_caught() {
     let _removed = Removed;
     plant(&[Bug::KeptChunk]);
