@@ -207,6 +207,9 @@ pub(crate) struct SimArgs {
     /// Hold simulated runs of applications against real ones on one and two workers
     #[arg(long, conflicts_with_all = ["program", "calibrate"])]
     pub(crate) validate: bool,
+    /// How a simulated loop is shared out, as in `run`; may be repeated [default: cut in halves by the adaptive rule]
+    #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
+    pub(crate) schedule: Vec<Schedule>,
     /// How a worklist is tuned, as in `run` [default: auto]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,

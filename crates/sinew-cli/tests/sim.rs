@@ -55,6 +55,7 @@ fn bad_input_is_one_line_and_status_2() {
         (&["worklist:units=9,odd=1"], "odd=1"),
         (&["worklist:variables=0"], "variables"),
         (&["domains:many"], "many"),
+        (&["tree:8", "--schedule", "static"], "tree:8"),
         (&["programs", "--policy", "fair"], "fair"),
         (&["programs", "--machine", "package:64 core:32"], "2048"),
         (&["programs", "--mix", "/nowhere/at/all"], "/nowhere/at/all"),
@@ -114,6 +115,14 @@ fn worklists_and_programs_have_a_row_for_each_case() {
     let programs = sim(&["programs", "--programs", "12", "--machines", "2", "--machine", "core:4"]);
     assert!(programs.status.success(), "{programs:?}");
     assert_eq!(lines(&programs.stdout).len(), 2 + 6);
+}
+
+/// Would miss: a schedule that cannot be simulated from the command line.
+#[test]
+fn a_loop_has_a_row_for_each_schedule() {
+    let out = sim(&["loop:500,heavy", "--workers", "2,8", "--schedule", "static", "--schedule", "dynamic:4"]);
+    assert!(out.status.success(), "{out:?}");
+    assert_eq!(lines(&out.stdout).len(), 2 + 4);
 }
 
 /// Would miss: a recording that is not written, cannot be read, or has lost what was spawned.

@@ -118,6 +118,30 @@ impl Call {
     pub fn tokens(&self) -> &[Token] {
         &self.tokens
     }
+
+    /// Work between the other tokens, each with what follows it: nothing at the end.
+    fn stretches(&self) -> Vec<(u64, Option<Token>)> {
+        let (mut all, mut sum) = (Vec::new(), 0);
+        for &token in &self.tokens {
+            match token {
+                Token::Work(work) => sum += work,
+                other => all.push((std::mem::take(&mut sum), Some(other))),
+            }
+        }
+        all.push((sum, None));
+        all
+    }
+
+    /// The call with, of each stretch of work, the shorter one of both; `None` if they differ in anything else.
+    fn least(&self, other: &Self) -> Option<Self> {
+        let (ours, theirs) = (self.stretches(), other.stretches());
+        let is_same = ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(a, b)| a.1 == b.1);
+        let both = ours.iter().zip(&theirs).flat_map(|(&(a, token), &(b, _))| {
+            let work = Some(a.min(b)).filter(|&work| work > 0).map(Token::Work);
+            work.into_iter().chain(token)
+        });
+        is_same.then(|| Self { gap: self.gap.min(other.gap), tokens: both.collect() })
+    }
 }
 
 impl Graph {
@@ -129,6 +153,28 @@ impl Graph {
     /// In order.
     pub fn calls(&self) -> &[Call] {
         &self.calls
+    }
+
+    /// Of two recordings of one program: each stretch of work as in the one where it was shorter, since what disturbs a run makes it longer. `None` if they are not of the same tasks.
+    ///
+    /// ```
+    /// use sinew_policy::graph::Graph;
+    ///
+    /// let read = |calls: &str| format!("sinew graph 1\n{calls}\nend 1\n").parse::<Graph>().unwrap();
+    /// let least = read("0: 5(7|2)3").least(&read("0: 4(9|1)")).unwrap();
+    /// assert_eq!(least, read("0: 4(7|1)"));
+    /// assert_eq!(read("0: 5(7|2)").least(&read("0: 5{7|2}")), None);
+    /// ```
+    pub fn least(&self, other: &Self) -> Option<Self> {
+        let is_same = self.calls.len() == other.calls.len();
+        let calls: Option<Vec<Call>> = self.calls.iter().zip(&other.calls).map(|(a, b)| a.least(b)).collect();
+        calls.filter(|_| is_same).map(Self::new)
+    }
+
+    /// All work, in picoseconds, the gaps between calls aside.
+    pub fn work(&self) -> u64 {
+        let tokens = self.calls.iter().flat_map(|call| &call.tokens);
+        tokens.map(|token| if let Token::Work(work) = token { *work } else { 0 }).sum()
     }
 }
 

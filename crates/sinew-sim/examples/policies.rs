@@ -1,11 +1,16 @@
-//! The tables of `docs/simulation.md`: `cargo run --release -p sinew-sim --example policies -- sizes [MOST]`, and `… -- machines`.
+//! The tables of `docs/simulation.md`: `cargo run --release -p sinew-sim --example policies -- sizes [LEAST [MOST [SECONDS [POLICY …]]]]`, and
+//! `… -- machines`.
+//!
+//! The first says on standard error what it has found and how long that took, as it takes a while. After so many seconds no other run begins, and what is missing then is `-`.
+
+use std::time::Instant;
 
 use sinew_policy::victim::Victims;
-use sinew_sim::workload::{Series, Tree};
+use sinew_sim::workload::{Serial, Series, Tree};
 use sinew_sim::{Costs, Duration, Setup, Simulation, Stack};
 
-/// Rules of every kind.
-const POLICIES: [&str; 11] = [
+/// Rules of every kind, which come first.
+const POLICIES: [&str; 12] = [
     "random",
     "set:12,4",
     "sample:2",
@@ -15,59 +20,92 @@ const POLICIES: [&str; 11] = [
     "nearest-random:4",
     "distance",
     "dealt",
+    "cats:200",
     "most-loaded:5",
     "sorted:5,machine,stay",
 ];
 
-/// Rules that look at everybody now and then are not run on more workers than this.
-const LOOKS: usize = 4_096;
+const SIZES: [usize; 9] = [2, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
-/// Runs of which the mean is taken.
+/// Runs of which the mean is taken, and up to how many workers; beyond there is one.
 const SEEDS: u64 = 3;
+const SEVERAL: usize = 1_024;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// A run is stopped after so many events; what is shown is a bound then.
+const MOST_EVENTS: u64 = 256 << 20;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, usual: usize| arguments.get(at).map_or(Ok(usual), |text| text.parse());
     match arguments.first().map(String::as_str) {
         Some("machines") => machines(),
-        _ => sizes(arguments.get(1).map_or(Ok(65_536), |text| text.parse())?),
+        _ => {
+            let policies = policies(arguments.get(4..).unwrap_or_default())?;
+            sizes(&policies, number(1, 2)?, number(2, 65_536)?, number(3, usize::MAX)? as f64)
+        }
     }
 }
 
-/// Efficiency by number of workers: 16 leaves of 10 us a worker.
-fn sizes(most: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let sizes: Vec<usize> =
-        (2..=8).map(|power| 1 << (2 * power)).filter(|&workers| workers <= most).collect();
-    heading("policy", sizes.iter().map(usize::to_string));
-    for name in POLICIES {
-        let victims: Victims = name.parse()?;
-        let mut row = vec![name.to_owned()];
-        for &workers in &sizes {
-            let looks = name.starts_with("most") || name.starts_with("sorted");
-            row.push(if looks && workers > LOOKS { "-".to_owned() } else { efficiency(workers, victims)? });
-        }
-        println!("| {} |", row.join(" | "));
+/// These policies, or every one, in the order in which they are run.
+fn policies(names: &[String]) -> Result<Vec<Victims>, Failure> {
+    if !names.is_empty() {
+        return Ok(names.iter().map(|name| name.parse()).collect::<Result<_, _>>()?);
     }
+    let first: Result<Vec<Victims>, _> = POLICIES.iter().map(|name| name.parse()).collect();
+    let mut all = first?;
+    let others: Vec<Victims> =
+        Victims::all().iter().copied().filter(|victims| !all.contains(victims)).collect();
+    all.extend(others);
+    Ok(all)
+}
+
+/// Efficiency by number of workers, under every policy: 16 leaves of 10 us a worker.
+fn sizes(policies: &[Victims], least: usize, most: usize, seconds: f64) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let sizes: Vec<usize> = SIZES.into_iter().filter(|workers| (least..=most).contains(workers)).collect();
+    let mut rows: Vec<Vec<String>> = policies.iter().map(|victims| vec![format!("`{victims}`")]).collect();
+    for &workers in &sizes {
+        for (row, &victims) in rows.iter_mut().zip(policies) {
+            let since = begin.elapsed().as_secs_f64();
+            let cell = if since > seconds { "-".to_owned() } else { efficiency(workers, victims)? };
+            let took = begin.elapsed().as_secs_f64() - since;
+            eprintln!("{workers} workers, {victims}: {cell} in {took:.1} s");
+            row.push(cell);
+        }
+    }
+    heading("policy", sizes.iter().map(usize::to_string));
+    rows.iter().for_each(|row| println!("| {} |", row.join(" | ")));
+    println!("\n{:.0} s in all", begin.elapsed().as_secs_f64());
     Ok(())
 }
 
-fn efficiency(workers: usize, victims: Victims) -> Result<String, Box<dyn std::error::Error>> {
+fn efficiency(workers: usize, victims: Victims) -> Result<String, Failure> {
     let text = match workers {
         0..=64 => format!("l3:{} core:8", workers.div_ceil(8)),
         _ => format!("package:{} l3:8 core:8", workers.div_ceil(64)),
     };
     let machine = sinew_sim::machine(&text)?;
-    let seeds = if workers > LOOKS { 1 } else { SEEDS };
-    let mut sum = 0.0;
+    let seeds = if workers > SEVERAL { 1 } else { SEEDS };
+    let (mut sum, mut is_whole) = (0.0, true);
     for seed in 0..seeds {
         let tree = Tree::new(workers.ilog2() + 4, Duration::Exponential(10_000_000), seed);
         let setup = Setup { machine: Some(machine.clone()), victims, seed, ..Setup::new(workers) };
-        sum += Simulation::new(setup, &tree)?.run()?.speedup() / workers as f64;
+        let run = Simulation::new(setup, &tree)?;
+        let report = run.run_while(|progress| progress.events < MOST_EVENTS)?;
+        // What is left takes at least its share.
+        let work = Serial::of(&tree).work;
+        let rest = (work - report.work) as f64 / workers as f64;
+        sum += work as f64 / (report.time as f64 + rest) / workers as f64;
+        is_whole &= report.is_whole;
     }
-    Ok(format!("{:.2}", sum / seeds as f64))
+    let mean = sum / seeds as f64;
+    Ok(if is_whole { format!("{mean:.2}") } else { format!("< {:.2}", (mean * 100.0).ceil() / 100.0) })
 }
 
 /// Time on the thesis' machines against random victims: regions of 256 leaves of 5 us with 5 us of serial work between.
-fn machines() -> Result<(), Box<dyn std::error::Error>> {
+fn machines() -> Result<(), Failure> {
     let names = ["dunnington", "termi", "sandman"];
     heading("policy", names.iter().flat_map(|name| [(*name).to_owned(), format!("{name}, free")]));
     let base = row("random", &names)?;
@@ -81,7 +119,7 @@ fn machines() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Times with costs, and with none, on each machine.
-fn row(name: &str, machines: &[&str]) -> Result<Vec<f64>, Box<dyn std::error::Error>> {
+fn row(name: &str, machines: &[&str]) -> Result<Vec<f64>, Failure> {
     let victims: Victims = name.parse()?;
     let mut times = Vec::new();
     for machine in machines {

@@ -34,6 +34,9 @@ pub struct Costs {
     pub factors: Vec<f64>,
     /// What a stolen task takes longer at distance 1, 2 and so on, until its data are there; the last one holds beyond.
     pub refill: Vec<Duration>,
+    /// By what work is multiplied while 2, 3 and so on workers of a package work, as they share its memory and caches. Beyond the list it grows on as from the last but one to the last, which
+    /// is what a memory does that gives all it has. None: by one. A matter of the program as well as of the machine.
+    pub contention: Vec<f64>,
 }
 
 impl Costs {
@@ -49,22 +52,31 @@ impl Costs {
         wake: Duration::ZERO,
         factors: Vec::new(),
         refill: Vec::new(),
+        contention: Vec::new(),
     };
 
-    /// A present-day server, roughly: a spawn and its join as Sinew's fast path takes, a line from another core's cache per attempt and sample, a few for a steal,
-    /// a call to the kernel to wake somebody.
+    /// What `sinew sim --calibrate` and the benchmarks find on two cores of a present-day server (AMD Zen 5, virtual) that share a last-level cache.
+    ///
+    /// | cost | from |
+    /// |---|---|
+    /// | spawn, join | calibrated: 1.2 ns for both |
+    /// | attempt, sample, publish | a line from one core to the other, one way: 28 ns |
+    /// | steal | from the push of a task to its beginning on a searching worker, 266 ns, less the line |
+    /// | wake | the same on a sleeping worker, 60 us, which is much on a virtual machine |
+    /// | exposure, factors, refill | estimates, as two cores show one distance only: each level of the machine adds once the cost within a cache |
     pub fn usual() -> Self {
         Self {
-            spawn: Duration::ns(2),
-            join: Duration::ns(2),
-            attempt: Duration::ns(120),
+            spawn: Duration::Fixed(600),
+            join: Duration::Fixed(600),
+            attempt: Duration::ns(30),
             steal: Duration::ns(240),
-            sample: Duration::ns(80),
+            sample: Duration::ns(30),
             publish: Duration::ns(30),
             exposure: Duration::ns(7_000),
-            wake: Duration::ns(5_000),
-            factors: vec![0.5, 1.0, 1.5, 2.5],
+            wake: Duration::ns(60_000),
+            factors: vec![1.0, 2.0, 3.0, 5.0],
             refill: vec![Duration::ns(0), Duration::ns(200), Duration::ns(1_000), Duration::ns(3_000)],
+            contention: Vec::new(),
         }
     }
 
@@ -87,7 +99,7 @@ impl Costs {
 
     /// Whether nothing ever takes any time.
     pub fn are_zero(&self) -> bool {
-        self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
+        self.contention.is_empty() && self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
     }
 
     /// All that have a name, in the order of [`NAMES`](Self::NAMES).
@@ -108,6 +120,17 @@ impl Costs {
     #[inline]
     pub(crate) fn refill(&self, distance: u8) -> Duration {
         at(&self.refill, distance).copied().unwrap_or(Duration::ZERO)
+    }
+
+    /// By what work is multiplied while so many workers of a package work.
+    pub(crate) fn contention(&self, busy: u32) -> f64 {
+        let (others, known) = (busy.saturating_sub(1) as usize, self.contention.len());
+        let at = |others: usize| if others == 0 { 1.0 } else { self.contention[others - 1] };
+        match others.checked_sub(known) {
+            None | Some(0) => at(others),
+            Some(_) if known == 0 => 1.0,
+            Some(beyond) => at(known) + beyond as f64 * (at(known) - at(known - 1)).max(0.0),
+        }
     }
 
     /// Whether the distance of two workers makes a difference.
@@ -157,7 +180,9 @@ impl fmt::Display for Costs {
         let factors: Vec<String> = self.factors.iter().map(f64::to_string).collect();
         writeln!(f, "factors {}", factors.join(" "))?;
         let refill: Vec<String> = self.refill.iter().map(Duration::to_string).collect();
-        writeln!(f, "refill {}", refill.join(" "))
+        writeln!(f, "refill {}", refill.join(" "))?;
+        let contention: Vec<String> = self.contention.iter().map(f64::to_string).collect();
+        writeln!(f, "contention {}", contention.join(" "))
     }
 }
 
@@ -194,6 +219,11 @@ impl Costs {
                 let read: Option<Vec<f64>> = factors.iter().map(factor).collect();
                 self.factors = read.ok_or("factors are numbers from 0 to 1000000")?;
             }
+            ["contention", factors @ ..] => {
+                let factor = |word: &&str| word.parse::<f64>().ok().filter(is_contention);
+                let read: Option<Vec<f64>> = factors.iter().map(factor).collect();
+                self.contention = read.ok_or("contention is numbers from 1 to 1000000")?;
+            }
             ["refill", refills @ ..] => {
                 self.refill = refills.iter().map(duration).collect::<Result<_, _>>()?;
             }
@@ -207,6 +237,11 @@ impl Costs {
         }
         Ok(())
     }
+}
+
+/// Whether work may take so many times as long.
+pub(crate) fn is_contention(factor: &f64) -> bool {
+    (1.0..=1e6).contains(factor)
 }
 
 /// The entry for a distance from 1 on.
@@ -234,10 +269,26 @@ mod tests {
         assert!(Costs::ZERO.are_zero() && !Costs::usual().are_zero());
     }
 
+    /// Would miss: work that is as quick beside many as beside few, or slower alone.
+    #[test]
+    fn contention_grows_on_beyond_what_is_known() {
+        let costs = |contention| Costs { contention, ..Costs::ZERO };
+        let at = |costs: &Costs| [0, 1, 2, 3, 5].map(|busy| costs.contention(busy));
+        assert_eq!(at(&costs(vec![])), [1.0; 5]);
+        assert_eq!(at(&costs(vec![1.5])), [1.0, 1.0, 1.5, 2.0, 3.0]);
+        assert_eq!(at(&costs(vec![1.0, 1.25])), [1.0, 1.0, 1.0, 1.25, 1.75]);
+        assert_eq!(at(&costs(vec![1.5, 1.25])), [1.0, 1.0, 1.5, 1.25, 1.25]);
+    }
+
     /// Would miss: a cost that is not written, or read into another one's place.
     #[test]
     fn costs_that_are_written_are_read() {
-        let mut costs = Costs { factors: vec![0.5, 3.0], refill: vec![Duration::ns(7)], ..Costs::usual() };
+        let mut costs = Costs {
+            factors: vec![0.5, 3.0],
+            refill: vec![Duration::ns(7)],
+            contention: vec![1.25],
+            ..Costs::usual()
+        };
         for (at, name) in Costs::NAMES.iter().enumerate() {
             assert!(costs.set(name, Duration::Exponential(1_000 * at as u64)));
         }
@@ -255,6 +306,7 @@ mod tests {
             ("steal -3", "`-3`"),
             ("coffee 3", "`coffee`"),
             ("factors 1 -1", "factors"),
+            ("contention 0.5", "contention"),
             ("steal", "`steal`"),
         ] {
             let error = format!("sinew costs 1\n{line}").parse::<Costs>().expect_err(line).to_string();

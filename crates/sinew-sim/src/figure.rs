@@ -119,6 +119,19 @@ pub struct Relative {
     pub steals: f64,
 }
 
+/// How far it is.
+struct Work<'g> {
+    done: f64,
+    all: f64,
+    goes_on: &'g mut dyn FnMut(f64) -> bool,
+}
+
+impl Work<'_> {
+    fn goes_on(&mut self) -> bool {
+        (self.goes_on)(self.done / self.all)
+    }
+}
+
 /// A figure cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FigureError {
@@ -140,8 +153,8 @@ impl std::fmt::Display for FigureError {
 impl std::error::Error for FigureError {}
 
 impl Figure {
-    /// The table: for each number of workers no sampling, then each sample size. `goes_on` is asked now and then; once it says no, the points that are
-    /// complete are answered.
+    /// The table: for each number of workers no sampling, then each sample size. `goes_on` is asked now and then, and told how much is done, from 0 to 1; once it says no, the points that
+    /// are complete are answered.
     ///
     /// # Errors
     ///
@@ -150,13 +163,14 @@ impl Figure {
     /// # Cost
     ///
     /// Some 100 events a worker and run.
-    pub fn compute(&self, mut goes_on: impl FnMut() -> bool) -> Result<Vec<Point>, FigureError> {
+    pub fn compute(&self, mut goes_on: impl FnMut(f64) -> bool) -> Result<Vec<Point>, FigureError> {
         let mut points = Vec::new();
+        let mut work = Work { done: 0.0, all: self.all_work(), goes_on: &mut goes_on };
         for &workers in &self.workers {
-            let Some(base) = self.means(workers, 0, &mut goes_on)? else { break };
+            let Some(base) = self.means(workers, 0, &mut work)? else { break };
             points.push(point(workers, 0, base, base));
             for &samples in &self.samples {
-                let Some(means) = self.means(workers, samples, &mut goes_on)? else { return Ok(points) };
+                let Some(means) = self.means(workers, samples, &mut work)? else { return Ok(points) };
                 points.push(point(workers, samples, means, base));
             }
         }
@@ -168,7 +182,7 @@ impl Figure {
         &self,
         workers: usize,
         samples: u32,
-        goes_on: &mut impl FnMut() -> bool,
+        work: &mut Work<'_>,
     ) -> Result<Option<[f64; 3]>, FigureError> {
         let mut sums = [0.0; 3];
         for run in 0..self.runs {
@@ -177,8 +191,9 @@ impl Figure {
             let policy = || Box::new(Independent { samples }) as Box<dyn VictimPolicy>;
             let simulation = Simulation::with_policies(self.setup(workers, seed), &tree, policy)
                 .map_err(FigureError::Setup)?;
-            let report = simulation.run_while(|_| goes_on()).map_err(FigureError::Violation)?;
-            if !report.is_whole || !goes_on() {
+            let report = simulation.run_while(|_| work.goes_on()).map_err(FigureError::Violation)?;
+            work.done += workers as f64;
+            if !report.is_whole || !work.goes_on() {
                 return Ok(None);
             }
             let Counts { attempts, steals, .. } = report.counts;
@@ -187,6 +202,12 @@ impl Figure {
             }
         }
         Ok(Some(sums))
+    }
+
+    /// All runs, each as much as it has workers.
+    fn all_work(&self) -> f64 {
+        let workers: usize = self.workers.iter().sum();
+        workers as f64 * (self.samples.len() + 1) as f64 * self.runs as f64
     }
 
     fn setup(&self, workers: usize, seed: u64) -> Setup {
@@ -210,7 +231,7 @@ mod tests {
     #[test]
     fn sampling_costs_time_in_small_pools_and_saves_steals_in_large_ones() {
         let figure = Figure { workers: vec![8, 512], samples: vec![1, 2], runs: 4, ..Figure::paper(0) };
-        let points = figure.compute(|| true).expect("a figure");
+        let points = figure.compute(|_| true).expect("a figure");
         assert_eq!(
             points.iter().map(|point| (point.workers, point.samples)).collect::<Vec<_>>(),
             [(8, 0), (8, 1), (8, 2), (512, 0), (512, 1), (512, 2)]
@@ -226,10 +247,16 @@ mod tests {
     fn a_stopped_figure_has_whole_points_only() {
         let mut asked = 0;
         let figure = Figure { workers: vec![4, 8], runs: 3, ..Figure::paper(0) };
-        let points = figure.compute(|| {
+        let mut shares = Vec::new();
+        let points = figure.compute(|share| {
+            shares.push(share);
             asked += 1;
             asked < 10
         });
         assert_eq!(points.expect("no violation").len(), 3);
+        assert!(
+            shares.is_sorted() && shares.last() == Some(&(10.0 * 4.0 / (3.0 * 5.0 * 12.0))),
+            "{shares:?}"
+        );
     }
 }

@@ -25,7 +25,7 @@
 //! | [`programs`] | programs that come and go, and share machines |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | what sampling does, in the model of the paper that asked first |
-//! | `view`, `places`, `seat` | a worker, and what others see of it; where it sits |
+//! | `view`, `places`, `seat`, `offers` | a worker, and what others see of it; where it sits; who offers what |
 //! | `queue`, `random`, `trace` | whose turn it is; chance that repeats; fingerprints |
 //!
 //! # Cost
@@ -44,6 +44,7 @@ mod engine;
 pub mod figure;
 mod loops;
 mod machines;
+mod offers;
 mod places;
 pub mod programs;
 mod queue;

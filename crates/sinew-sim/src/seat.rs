@@ -221,6 +221,10 @@ pub(crate) struct Seat<N> {
     pub(crate) leaves: bool,
     /// By what everything it does takes longer.
     pub(crate) slowness: f64,
+    /// Whether it counts among those who work, and what of its task's work is left to do then.
+    pub(crate) is_crowding: bool,
+    /// See there.
+    pub(crate) work_left: Time,
     /// Rounds of this search that found nothing.
     pub(crate) in_vain: u32,
     /// Attempts in this round.
@@ -244,6 +248,8 @@ impl<N: Copy> Seat<N> {
             state: State::Searches,
             leaves: false,
             slowness: 1.0,
+            is_crowding: false,
+            work_left: 0,
             in_vain: 0,
             attempts: 0,
             asked: None,

@@ -7,7 +7,7 @@ use sinew_policy::chunk::ScheduleError;
 use sinew_policy::victim::Victims;
 use sinew_topology::{Machine, MappingError};
 
-use crate::costs::Costs;
+use crate::costs::{Costs, is_contention};
 use crate::queue::Time;
 
 /// What a worker does at a join whose task is elsewhere.
@@ -209,6 +209,9 @@ impl Setup {
         if let Some(factor) = self.costs.factors.iter().find(|factor| !(0.0..=1e6).contains(*factor)) {
             return wrong(format!("the distance factor {factor} is not a number from 0 to 1000000"));
         }
+        if let Some(factor) = self.costs.contention.iter().find(|factor| !is_contention(factor)) {
+            return wrong(format!("work beside others takes 1 to 1000000 times as long, not {factor}"));
+        }
         self.faults.iter().try_for_each(|fault| self.check_fault(fault))
     }
 
@@ -279,6 +282,7 @@ mod tests {
             (spin, "for ever"),
             (Setup { idle: Idle::Park { rounds: 0 }, ..Setup::new(2) }, "at least 1 round"),
             (factors, "-1"),
+            (Setup { costs: Costs { contention: vec![0.5], ..Costs::ZERO }, ..Setup::new(2) }, "not 0.5"),
             (Setup { faults: fault(2, Mishap::Leaves), ..Setup::new(2) }, "no worker 2"),
             (Setup { faults: fault(0, Mishap::Leaves), ..Setup::new(2) }, "worker 0"),
             (Setup { faults: fault(1, Mishap::Slows(0.5)), ..Setup::new(2) }, "0.5"),

@@ -4,9 +4,10 @@
 
 use std::cell::Cell;
 
-use sinew_policy::victim::{Neighbours, Reach, View};
+use sinew_policy::victim::{Heaviest, Neighbours, Reach, Stride, View};
 
 use crate::costs::Costs;
+use crate::offers::Offers;
 use crate::places::{Packages, Places};
 use crate::seat::{Seat, State};
 
@@ -21,6 +22,8 @@ pub(crate) struct Sight<'a, N> {
     pub(crate) above: Option<u32>,
     pub(crate) boundary: Option<u32>,
     pub(crate) stranded: bool,
+    /// Where somebody keeps a list of who offers what.
+    pub(crate) offers: Option<&'a Offers>,
     /// How many looks there were, and the sum of the factors for their distances.
     pub(crate) looks: Cell<(u32, f64)>,
 }
@@ -34,6 +37,15 @@ impl<N: Copy> Sight<'_, N> {
         };
         self.looks.set((looks + 1, factors + factor));
         &self.seats[worker]
+    }
+
+    /// The sum of the factors for all distances.
+    fn all_factors(&self) -> f64 {
+        let runs = match self.costs.know_distance() {
+            true => self.places.neighbours(self.me),
+            false => return (self.seats.len() - 1) as f64,
+        };
+        runs.iter().map(|run| (run.end - run.first) as f64 * self.costs.factor(run.distance)).sum()
     }
 
     fn may_run(&self, depth: u32) -> bool {
@@ -61,6 +73,18 @@ impl<N: Copy> View for Sight<'_, N> {
 
     fn oldest_depth(&self, worker: usize) -> Option<u32> {
         self.look(worker).tasks.oldest_depth().filter(|&depth| self.may_run(depth))
+    }
+
+    fn heaviest(&self, order: &Stride, most: usize) -> Option<Heaviest> {
+        let offers = self.offers?;
+        let (looks, factors) = self.looks.get();
+        let all = offers.factors(self.me, || self.all_factors());
+        self.looks.set((looks + order.others() as u32, factors + all));
+        let may_run = |worker: usize| {
+            let oldest = self.seats[worker].tasks.oldest_depth();
+            oldest.is_some_and(|depth| self.may_run(depth))
+        };
+        Some(offers.heaviest(order, most, may_run))
     }
 
     fn distance(&self, worker: usize) -> u8 {

@@ -69,6 +69,21 @@ pub fn start_measuring() -> (u64, u64) {
     *BEGAN.get_or_init(|| (now_ns(), ticks()))
 }
 
+/// The processor time that the calling thread has been given, in nanoseconds, where the system counts that exactly: waiting for a core is no part of it. A call to the system, some 200 ns.
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
+pub fn thread_cpu_ns() -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec, to one of ours.
+    let answer = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    (answer == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Not counted.
+#[cfg(not(all(target_os = "linux", not(any(loom, shuttle)))))]
+pub fn thread_cpu_ns() -> Option<u64> {
+    None
+}
+
 /// How many [`ticks`] a nanosecond has: one, where there is nothing better than the clock.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
 pub fn ticks_a_ns() -> f64 {
@@ -83,7 +98,19 @@ pub fn start_measuring() -> (u64, u64) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{TICKS_A_US, now_ns, start_measuring, ticks_a_ns};
+    use super::{TICKS_A_US, now_ns, start_measuring, thread_cpu_ns, ticks_a_ns};
+
+    /// Would miss: a clock of something else than this thread's time on a core.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_is_given_no_more_processor_time_than_passes() {
+        let (begin, before) = (now_ns(), thread_cpu_ns().expect("Linux counts it"));
+        while thread_cpu_ns() == Some(before) {
+            std::hint::spin_loop();
+        }
+        let given = thread_cpu_ns().expect("Linux counts it") - before;
+        assert!(given > 0 && given <= now_ns() - begin + 1_000, "{given}");
+    }
 
     /// Would miss: a rate of something else than the two clocks.
     #[test]

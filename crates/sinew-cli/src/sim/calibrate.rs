@@ -5,10 +5,10 @@
 //! | spawn, join | a tree of joins on one worker against the same calls without joins, half of the difference each |
 //! | attempt, sample, publish | a cache line that two threads hand to each other, one way |
 //! | steal | from the push of a task to its beginning on another worker that searches, less an attempt |
-//! | exposure | a heavy fence |
+//! | exposure | a heavy fence while another thread of the program runs |
 //! | wake | from the push of a task to its beginning on another worker that sleeps, less the same where it searches |
 //!
-//! Each is the median of many. Distances and refills are those that are usual: one machine at hand shows one set of distances only.
+//! Each is the quarter mark of many, from the shortest on, as what disturbs a measurement makes it longer. How much longer a copy of memory takes beside another one is said in a comment, as it is a matter of the program whether that concerns it. Distances and refills are those that are usual: one machine at hand shows one set of distances only.
 
 use std::hint::black_box;
 use std::thread;
@@ -19,6 +19,7 @@ use sinew_sim::{Costs, Duration};
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
 
+use super::crowding::{self, low};
 use crate::args::SimArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -27,11 +28,16 @@ use crate::output;
 const ROUNDS: usize = 200;
 /// A parked worker has been asleep for so long.
 const NAP: Wall = Wall::from_millis(3);
+/// Passes of a line that are timed together.
+const GAME: u64 = 32;
 /// The tree of joins.
 const FIB: u64 = 22;
 
 pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
-    let text = measure()?.to_string();
+    let (costs, crowding) = (measure()?, crowding::of_memory());
+    let text = format!(
+        "{costs}# work that memory limits takes {crowding:.2} times as long while two cores do it: for such a program, `contention {crowding:.2}`\n"
+    );
     match args.calibrate.as_ref().and_then(Option::as_ref) {
         None => Ok(output::print(&text)?),
         Some(path) => std::fs::write(path, text)
@@ -45,7 +51,7 @@ pub(super) fn measure() -> Result<Costs, Failure> {
     let join = join_ns(&pool(1)?);
     let line = line_ns();
     let two = pool(2)?;
-    let fence = median(repeat(ROUNDS, || timed(sinew_sync::fence::heavy)));
+    let fence = fence_ns();
     let (awake, asleep) = (handover_ns(&two, ROUNDS, false), handover_ns(&two, ROUNDS / 10, true));
     let ns = |value: f64| Duration::Fixed((value.max(0.0) * 1e3) as u64);
     Ok(Costs {
@@ -59,11 +65,6 @@ pub(super) fn measure() -> Result<Costs, Failure> {
         wake: ns(asleep - awake),
         ..Costs::usual()
     })
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn repeat(rounds: usize, mut once: impl FnMut() -> f64) -> Vec<f64> {
@@ -80,8 +81,8 @@ fn timed(what: impl FnOnce()) -> f64 {
 fn join_ns(pool: &Pool) -> f64 {
     let calls = calls(FIB) as f64;
     let joins = (calls - 1.0) / 2.0;
-    let with = median(repeat(21, || timed(|| _ = black_box(pool.run(|w| joined(w, black_box(FIB)))))));
-    let without = median(repeat(21, || timed(|| _ = black_box(plain(black_box(FIB))))));
+    let with = low(repeat(21, || timed(|| _ = black_box(pool.run(|w| joined(w, black_box(FIB)))))));
+    let without = low(repeat(21, || timed(|| _ = black_box(plain(black_box(FIB))))));
     (with - without) / joins
 }
 
@@ -105,8 +106,9 @@ fn plain(n: u64) -> u64 {
 /// One way of a line between two threads.
 fn line_ns() -> f64 {
     let ball = AtomicU64::new(0);
-    let passes = 400_u64;
+    let passes = 400 * GAME;
     let play = |mine: u64| {
+        let (mut games, mut began) = (Vec::new(), Instant::now());
         for turn in (mine..passes).step_by(2) {
             // Acquire and Release: the ball is all there is.
             let mut looks = 0_u32;
@@ -119,13 +121,33 @@ fn line_ns() -> f64 {
                 }
             }
             ball.store(turn + 1, Ordering::Release);
+            if turn % GAME < 2 {
+                games.push(began.elapsed().as_secs_f64() * 1e9 / GAME as f64);
+                began = Instant::now();
+            }
         }
+        games
     };
-    let once = || {
-        ball.store(0, Ordering::Release);
-        timed(|| thread::scope(|scope| drop((scope.spawn(|| play(1)), play(0))))) / passes as f64
-    };
-    median(repeat(9, once))
+    low(thread::scope(|scope| {
+        scope.spawn(|| play(1));
+        play(0)
+    }))
+}
+
+/// A heavy fence beside a thread that computes.
+fn fence_ns() -> f64 {
+    let over = AtomicU64::new(0);
+    thread::scope(|scope| {
+        // Acquire: pairs with the store below.
+        scope.spawn(|| {
+            while over.load(Ordering::Acquire) == 0 {
+                spin_loop();
+            }
+        });
+        let fences = repeat(ROUNDS, || timed(sinew_sync::fence::heavy));
+        over.store(1, Ordering::Release);
+        low(fences)
+    })
 }
 
 /// From a push to the task's beginning on the other worker.
@@ -151,5 +173,5 @@ fn handover_ns(pool: &Pool, rounds: usize, asleep: bool) -> f64 {
         worker.join(wait, |_: &Worker| begun.store(now_ns().max(1), Ordering::Release));
         begun.load(Ordering::Relaxed).saturating_sub(pushed) as f64
     };
-    median(pool.run(|worker| repeat(rounds, || once(worker))))
+    low(pool.run(|worker| repeat(rounds, || once(worker))))
 }

@@ -7,6 +7,8 @@
 //! | `programs` | programs that share machines |
 //! | `domains` | queues for parts of the machine |
 //! | `calibrate` | what the scheduler's operations cost on the machine at hand |
+//! | `crowding` | how much longer work takes while another core works, too |
+//! | `loops` | loops under each schedule |
 //! | `validate` | simulated and real runs side by side |
 //! | `setup` | what the arguments say about machine and costs |
 //! | `watch` | progress, the time that is left, and Ctrl-C |
@@ -14,7 +16,9 @@
 //! Ctrl-C ends the run that is under way, and what is known by then is printed and written.
 
 mod calibrate;
+mod crowding;
 mod domains;
+mod loops;
 mod programs;
 mod runs;
 mod setup;
@@ -47,6 +51,7 @@ pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
         Some(PROGRAMS) => programs::rows(args, &watch)?,
         Some(name) if is(DOMAINS, name) => domains::rows(name, args, &watch)?,
         Some(name) if is(WORKLIST, name) => worklist::rows(name, args, &watch)?,
+        Some(name) if !args.schedule.is_empty() => loops::rows(name, args, &watch)?,
         Some(name) => runs::rows(name, args, &watch)?,
         None => {
             return Err(Failure::Usage(

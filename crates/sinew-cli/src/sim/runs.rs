@@ -12,12 +12,13 @@ use super::{Rows, failed, in_file, micros, read};
 use crate::args::SimArgs;
 use crate::failure::Failure;
 
-const TITLES: [&str; 13] = [
+const TITLES: [&str; 14] = [
     "workers",
     "victims",
     "time us",
     "speed-up",
     "of bound",
+    "over greedy %",
     "attempts",
     "steals",
     "samples",
@@ -70,7 +71,7 @@ pub(super) fn figure(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let usual = Figure::paper(args.runs);
     let workers = if args.workers.is_empty() { usual.workers.clone() } else { args.workers.clone() };
     let figure = Figure { workers, seed: args.seed, ..usual };
-    let points = figure.compute(|| !watch.has_enough()).map_err(|error| match error {
+    let points = figure.compute(watch.share("sampling")).map_err(|error| match error {
         FigureError::Setup(error) => Failure::usage(error),
         FigureError::Violation(violation) => Failure::Wrong(violation.to_string()),
     })?;
@@ -120,6 +121,8 @@ fn row(setup: &Setup, report: &Report) -> Vec<String> {
         format!("{:.3}", micros(report.time)),
         format!("{:.2}", report.speedup()),
         format!("{of_bound:.3}"),
+        // By so much it misses what greedy scheduling would keep without costs: T∞ + T1/p.
+        format!("{:.1}", 100.0 * report.bounds().excess(report.time as f64).max(0.0)),
         counts.attempts.to_string(),
         counts.steals.to_string(),
         counts.samples.to_string(),

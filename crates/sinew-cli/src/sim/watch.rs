@@ -51,6 +51,16 @@ impl Watch {
         }
     }
 
+    /// Something begins that consists of many runs; what is answered is to be called with the share that is done, and answers whether to go on.
+    pub(super) fn share<'w>(&'w self, what: &'w str) -> impl FnMut(f64) -> bool + 'w {
+        self.progress.done(what);
+        let begin = Instant::now();
+        move |share| {
+            self.progress.now(&format!("{what}{}", left(begin.elapsed().as_secs_f64(), share)));
+            !self.has_enough()
+        }
+    }
+
     /// Something that is no simulation begins.
     pub(super) fn say(&self, what: &str) {
         self.progress.done(what);

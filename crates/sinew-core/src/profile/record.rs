@@ -7,6 +7,11 @@
 //!
 //! - V1: the brackets of a strand match, as both arms of a join always run.
 //! - V2: a thief's strand is kept, and its number is in `mail`, before the thief reports the task as finished.
+//! - V3: what is recorded as work since the thread's last look at its processor time is no more than it was given since: a core that others had is no work.
+//!
+//! # Cost
+//!
+//! Beside that of the profile, one look at the thread's processor time for each strand and each stretch of work of 20 us or more.
 //!
 //! # Not handled
 //!
@@ -15,11 +20,14 @@
 use std::cell::Cell;
 
 use sinew_policy::graph::{Call, Graph, Token};
-use sinew_sync::clock::{ticks, ticks_a_ns};
+use sinew_sync::clock::{TICKS_A_US, thread_cpu_ns, ticks, ticks_a_ns};
 use sinew_sync::lock::Mutex;
 
 /// Marks of one seat's strand after which no new tasks are recorded: 64 MiB.
 const MOST: usize = 1 << 22;
+
+/// Nothing shorter is interrupted, as far as it matters: 20 us.
+const LONG: u64 = 20 * TICKS_A_US;
 
 /// One step of a strand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +60,10 @@ pub(crate) struct Recorder {
     below: Cell<Vec<Strand>>,
     /// The worker's work when the last mark was made.
     at: Cell<u64>,
+    /// What of the work since then was none: the thread waited for a core (V3).
+    waited: Cell<u64>,
+    /// The worker's work, and its thread's processor time, when that was looked at last.
+    look: Cell<(u64, Option<u64>)>,
     /// What the last strand to end has written.
     ended: Cell<Vec<Mark>>,
     mail: Mutex<Vec<(usize, usize)>>,
@@ -67,17 +79,40 @@ impl Recorder {
     /// After so much work of its worker.
     pub(super) fn mark(&self, work: u64, mark: Mark) {
         let mut strand = self.strand.take();
-        let since = work.saturating_sub(self.at.get());
-        if strand.add(since, mark) {
-            self.at.set(work);
+        if strand.add(self.since(work), mark) {
+            self.begin_stretch(work);
         }
         self.strand.set(strand);
+    }
+
+    fn begin_stretch(&self, work: u64) {
+        self.at.set(work);
+        self.waited.set(0);
+    }
+
+    /// What was worked since the last mark.
+    fn since(&self, work: u64) -> u64 {
+        let all = work.saturating_sub(self.at.get());
+        if all >= LONG {
+            self.waited.set(self.waited.get() + self.waited_since_look(work));
+        }
+        all.saturating_sub(self.waited.get())
+    }
+
+    /// By how much the work since the last look is more than the thread's processor time. Clocks differ a little, so a short time is none.
+    fn waited_since_look(&self, work: u64) -> u64 {
+        let now = thread_cpu_ns();
+        let (before, then) = self.look.replace((work, now));
+        let Some(given_ns) = now.zip(then).map(|(now, then)| now.saturating_sub(then)) else { return 0 };
+        let given = (given_ns as f64 * ticks_a_ns()) as u64;
+        let waited = work.saturating_sub(before).saturating_sub(given);
+        if waited < LONG { 0 } else { waited }
     }
 
     /// A strand begins on top of the present one.
     pub(super) fn suspend(&self, work: u64) {
         let mut strand = self.strand.take();
-        strand.catch_up(work.saturating_sub(self.at.get()));
+        strand.catch_up(self.since(work));
         let mut below = self.below.take();
         below.push(strand);
         self.below.set(below);
@@ -98,14 +133,16 @@ impl Recorder {
 
     /// A strand begins.
     pub(super) fn begin(&self, work: u64) {
-        self.at.set(work);
+        self.begin_stretch(work);
+        self.look.set((work, thread_cpu_ns()));
         self.strand.set(Strand { began: ticks(), ..Strand::default() });
     }
 
     /// The strand ends here: when it began, and what it has written.
     pub(super) fn end(&self, work: u64) -> (u64, Vec<Mark>) {
         let mut strand = self.strand.take();
-        strand.catch_up(work.saturating_sub(self.at.replace(work)));
+        strand.catch_up(self.since(work));
+        self.begin_stretch(work);
         (strand.began, strand.marks)
     }
 
@@ -264,6 +301,22 @@ mod tests {
         let tokens = expanded(&marks, &recording.strands.lock(), 1.0);
         let call = Call::new(0, tokens).expect("balanced");
         assert_eq!(Graph::new(vec![call]).to_string(), "sinew graph 1\n0: 5(10|5{1|2}7+1)3\nend 1\n");
+    }
+
+    /// Would miss: time without a core that is taken for work, and work that is not.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_the_thread_was_not_given_is_no_work() {
+        let recorder = Recorder::default();
+        recorder.begin(0);
+        // It has run for far less than a thousand seconds.
+        let thousand_s = 1_000_000_000 * TICKS_A_US;
+        recorder.mark(thousand_s, Mark::Fork);
+        recorder.mark(thousand_s + 50, Mark::Next);
+        let (_, marks) = recorder.end(thousand_s + 50);
+        let work = |mark: &Mark| if let Mark::Work(ticks) = mark { *ticks } else { 0 };
+        assert!(work(&marks[0]) < thousand_s / 10, "{marks:?}");
+        assert_eq!(marks[marks.len() - 2..], [Mark::Work(50), Mark::Next]);
     }
 
     /// Would miss: brackets that do not match once a strand is too long, and work that is lost then.

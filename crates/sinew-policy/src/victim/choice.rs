@@ -151,6 +151,11 @@ impl Victims {
         }
     }
 
+    /// Whether the rule looks at everybody now and then, so that [`View::heaviest`](super::View::heaviest) is of use to it in the largest pools.
+    pub const fn looks_at_all(self) -> bool {
+        matches!(self, Self::MostLoaded { .. } | Self::SortedLoads(_))
+    }
+
     /// Whether the policy asks for [`View::reach`](super::View::reach), so that packages need masters.
     pub const fn has_masters(self) -> bool {
         match self {

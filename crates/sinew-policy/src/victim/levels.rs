@@ -3,7 +3,8 @@
 //! In all but the largest pools the orders are written down. In those a list for each thief would take a square of memory, so a level is kept as the runs of numbers that belong to
 //! it, and walked in steps without a common divisor with its length; where workers are numbered as they sit, a level is two runs.
 
-use super::circle::{WRITTEN, coprime_step, shuffled};
+use super::circle::{WRITTEN, shuffled};
+use super::stride::coprime_step;
 use super::{Neighbours, View, below, is_near};
 
 /// Workers of one level, in an order of the thief's own.

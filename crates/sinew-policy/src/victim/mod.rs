@@ -50,9 +50,11 @@ mod most_loaded;
 mod nearest;
 mod parse;
 mod random;
+mod ranking;
 mod sample;
 mod set;
 mod sorted;
+mod stride;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -70,6 +72,7 @@ pub use random::Random;
 pub use sample::{Sample, Samples, Sampling};
 pub use set::Set;
 pub use sorted::{AfterSuccess, Loads, Scope, SortedLoads};
+pub use stride::Stride;
 pub use weighted::DistanceWeighted;
 
 /// What a policy may know about the pool at the moment of the question.
@@ -117,6 +120,13 @@ pub trait View {
         all
     }
 
+    /// The `most` heaviest of those who offer something, where somebody keeps a list of them; equals in the thief's order. The default, `None`, says that each has to be asked, which is
+    /// what it means in any case: a rule chooses nobody else for being told, and looking at everybody is what the answer stands for and costs. Asked in the largest pools only.
+    fn heaviest(&self, order: &Stride, most: usize) -> Option<Heaviest> {
+        let _ = (order, most);
+        None
+    }
+
     /// How far the thief may go now, under a rule that keeps to packages.
     fn reach(&self) -> Reach {
         Reach::Machine
@@ -144,6 +154,15 @@ pub struct Neighbours {
     pub distance: u8,
     /// Whether they are in the thief's package.
     pub near: bool,
+}
+
+/// Those who offer most.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Heaviest {
+    /// Who they are, the heaviest first. All offer at least one task.
+    pub workers: Vec<usize>,
+    /// Whether others offer something, too.
+    pub more: bool,
 }
 
 /// How far a thief may go whose rule keeps to packages.

@@ -1,6 +1,7 @@
 //! The random walk.
 
 use super::circle::Circle;
+use super::stride::Stride;
 use super::{Outcome, VictimPolicy, View};
 
 /// Walks a private random permutation of the other workers from a random start.
@@ -24,6 +25,11 @@ impl Random {
     /// The other workers, in the order of the walk.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {
         self.circle.members()
+    }
+
+    /// Their order, where it is not written down.
+    pub(super) fn stride(&self) -> Option<Stride> {
+        self.circle.stride()
     }
 
     /// How many they are.

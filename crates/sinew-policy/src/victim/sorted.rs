@@ -1,6 +1,8 @@
 //! Load: a list of workers from the heaviest to the lightest.
 
 use super::circle::Circle;
+use super::ranking::{Ranking, SPARE};
+use super::stride::Stride;
 use super::{Outcome, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
 /// Whose loads a list holds.
@@ -47,7 +49,8 @@ pub struct Loads {
 ///
 /// # Cost
 ///
-/// A refresh reads one line of each worker of the list, and sorts.
+/// A refresh reads one line of each worker of the list, and sorts, unless the [`View`] knows the heaviest. In the largest pools only those that are tried until the next refresh are written
+/// down then.
 #[derive(Debug, Clone)]
 pub struct SortedLoads {
     rule: Loads,
@@ -55,7 +58,9 @@ pub struct SortedLoads {
     others: Circle,
     /// Where in it a refresh begins.
     turn: usize,
-    list: Vec<(usize, usize)>,
+    list: Ranking,
+    /// In the largest pools, the others of the thief's package; empty until they are asked for.
+    near: Vec<usize>,
     /// Whether the list holds only the thief's package.
     confined: bool,
     at: usize,
@@ -74,7 +79,8 @@ impl SortedLoads {
             rule: Loads { refresh: rule.refresh.max(1), ..rule },
             others: Circle::default(),
             turn: 0,
-            list: Vec::new(),
+            list: Ranking::default(),
+            near: Vec::new(),
             confined: false,
             at: 0,
             attempts: 0,
@@ -93,12 +99,35 @@ impl SortedLoads {
 
     fn refresh(&mut self, view: &dyn View, confined: bool) {
         self.turn = (self.turn + self.attempts as usize) % self.others.len().max(1);
-        self.list.clear();
-        let members =
-            self.others.members_from(self.turn).filter(|&worker| !confined || is_near(view, worker));
-        self.list.extend(members.map(|worker| (worker, view.load(worker))));
-        self.list.sort_by_key(|&(_, load)| std::cmp::Reverse(load));
+        match self.others.stride().map(|order| order.begun_at(self.turn)) {
+            Some(order) if confined => self.list_near(view, order),
+            Some(order) => match Ranking::top(view, order, self.wanted()) {
+                Some(list) => self.list = list,
+                None => self.list_all(view, false),
+            },
+            None => self.list_all(view, confined),
+        }
         (self.at, self.attempts, self.confined) = (0, 0, confined);
+    }
+
+    fn list_all(&mut self, view: &dyn View, confined: bool) {
+        let members = self.others.members_from(self.turn);
+        self.list.write(view, members.filter(|&worker| !confined || is_near(view, worker)));
+    }
+
+    /// How many of the list may be tried before the next one.
+    fn wanted(&self) -> usize {
+        if self.whole { usize::MAX } else { self.rule.refresh as usize + SPARE }
+    }
+
+    /// The same for the thief's package, without a look at where everybody sits.
+    fn list_near(&mut self, view: &dyn View, order: Stride) {
+        if self.near.is_empty() {
+            let near = view.neighbours().into_iter().filter(|run| run.near);
+            self.near = near.flat_map(|run| run.first..run.end).collect();
+        }
+        self.near.sort_unstable_by_key(|&worker| order.place(worker));
+        self.list.write(view, self.near.iter().copied());
     }
 
     /// The next one worth trying from where the walk stands, once around at most.
@@ -107,7 +136,7 @@ impl SortedLoads {
             if self.at >= self.list.len() {
                 self.at = 0;
             }
-            let victim = self.list[self.at].0;
+            let victim = self.list.at(self.at, view);
             if is_worth_trying(view, victim) {
                 return Some(victim);
             }
@@ -155,8 +184,7 @@ impl VictimPolicy for SortedLoads {
     fn outcome(&mut self, victim: usize, outcome: Outcome) {
         if outcome != Outcome::Stolen {
             // After a refresh in between there is nothing to move on from.
-            let was_tried = self.list.get(self.at).is_some_and(|&(worker, _)| worker == victim);
-            self.at += usize::from(was_tried);
+            self.at += usize::from(self.list.has(victim, self.at));
         } else if self.rule.after_success == AfterSuccess::Restart {
             self.at = 0;
         }
@@ -169,9 +197,26 @@ impl VictimPolicy for SortedLoads {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Pool, Source, round};
+    use super::super::testing::{LARGE, Pool, Source, round, same_victims};
     use super::*;
     use Outcome::{Lost, Stolen};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// Would miss: a list of the heaviest that leads to another victim than one of everybody, in the machine or in a package.
+        #[test]
+        fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
+            steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),
+            refresh in 1..6_u32,
+            scope in prop_oneof![Just(Scope::Machine), Just(Scope::Package), Just(Scope::StrictlyPackage)],
+            stays in any::<bool>(),
+        ) {
+            let after_success = if stays { AfterSuccess::Stay } else { AfterSuccess::Restart };
+            same_victims(&|| Box::new(SortedLoads::new(rule(refresh, scope, after_success))), &steps)?;
+        }
+    }
 
     fn rule(refresh: u32, scope: Scope, after_success: AfterSuccess) -> Loads {
         Loads { refresh, scope, after_success }

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{Reach, VictimPolicy, Victims, View};
+use super::circle::WRITTEN;
+use super::{Heaviest, Outcome, Reach, Stride, VictimPolicy, Victims, View};
 
 /// A pool at one moment.
 #[derive(Debug, Clone)]
@@ -16,7 +17,12 @@ pub(super) struct Pool {
     pub(super) reach: Reach,
     pub(super) boundary: Option<u32>,
     pub(super) wants_piece: bool,
+    /// Whether it knows the heaviest.
+    pub(super) tells: bool,
 }
+
+/// More workers than have orders that are written down.
+pub(super) const LARGE: usize = WRITTEN + 60;
 
 impl Pool {
     /// Everybody works, nobody has anything to offer, and all share everything.
@@ -30,6 +36,7 @@ impl Pool {
             reach: Reach::Machine,
             boundary: None,
             wants_piece: false,
+            tells: false,
         }
     }
 
@@ -55,7 +62,17 @@ impl Pool {
                     (active, load, depth)
                 },
             );
-            Self { me, active, load, depth, shape: (cache, package), reach, boundary, wants_piece }
+            Self {
+                me,
+                active,
+                load,
+                depth,
+                shape: (cache, package),
+                reach,
+                boundary,
+                wants_piece,
+                tells: false,
+            }
         })
     }
 
@@ -107,6 +124,41 @@ impl View for Pool {
     fn wants_piece(&self) -> bool {
         self.wants_piece
     }
+    fn heaviest(&self, order: &Stride, most: usize) -> Option<Heaviest> {
+        let mut all: Vec<usize> = (0..order.others()).map(|place| order.at(place)).collect();
+        all.retain(|&worker| self.load[worker] > 0);
+        all.sort_by_key(|&worker| std::cmp::Reverse(self.load[worker]));
+        let more = all.len() > most;
+        all.truncate(most);
+        self.tells.then_some(Heaviest { workers: all, more })
+    }
+}
+
+/// Two thieves of a large pool, of which one is told the heaviest and the other looks for itself, try the same victims while loads and reach change: a step sets somebody's load, and
+/// says whether its attempt succeeds.
+pub(super) fn same_victims(
+    policy: &dyn Fn() -> Box<dyn VictimPolicy>,
+    steps: &[(usize, usize, bool)],
+) -> Result<(), TestCaseError> {
+    let mut pool = Pool { shape: (8, 8), ..Pool::of(LARGE, LARGE / 3) };
+    let mut thieves = [policy(), policy()];
+    for (number, &(worker, load, succeeds)) in steps.iter().enumerate() {
+        pool.load[worker] = load;
+        pool.active[worker] = load < 4 || number % 8 > 0;
+        pool.reach = [Reach::Package, Reach::Machine, Reach::Everywhere][load % 3];
+        let outcome = if succeeds { Outcome::Stolen } else { Outcome::Lost };
+        let [found, told] = [false, true].map(|tells| {
+            let pool = Pool { tells, ..pool.clone() };
+            let (thief, mut source) = (&mut thieves[usize::from(tells)], Source::new(number as u64));
+            if number % 7 == 0 {
+                thief.start(&pool, &mut source.numbers());
+            }
+            let victim = thief.next(&pool, &mut source.numbers());
+            victim.inspect(|&victim| thief.outcome(victim, outcome))
+        });
+        prop_assert_eq!(found, told, "step {}", number);
+    }
+    Ok(())
 }
 
 /// Random numbers that repeat.

@@ -18,7 +18,7 @@ pub(super) struct Books {
     /// T1, and T∞, as far as they are known.
     pub(super) work: Time,
     pub(super) span: Time,
-    /// The time that workers must have spent on that work, slow ones included.
+    /// The time that workers must have spent on that work, since some are slow, or in each other's way.
     effort: Time,
     created: u64,
     /// Hashes of the numbers of tasks, added when they are created and taken away when they begin: nothing is left exactly if each began once.
@@ -42,12 +42,17 @@ impl Books {
         self.balance = self.balance.wrapping_sub(mix(id));
     }
 
-    /// A task's own work, how long this worker takes for it, and the end of the longest path through it.
+    /// A task's own work, and the end of the longest path through it.
     #[inline]
-    pub(super) fn worked(&mut self, work: Time, takes: Time, end: Time) {
+    pub(super) fn worked(&mut self, work: Time, end: Time) {
         self.work += work;
-        self.effort += takes;
         self.span = self.span.max(end);
+    }
+
+    /// How long a worker takes for it, or for a part of it.
+    #[inline]
+    pub(super) fn took(&mut self, takes: Time) {
+        self.effort += takes;
     }
 
     pub(super) fn tally(&mut self, depth: u32, took: Time) {

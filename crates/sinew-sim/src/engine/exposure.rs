@@ -20,6 +20,7 @@ impl<W: Workload> Simulation<'_, W> {
         let seat = &mut self.seats[me];
         if !matches!(self.setup.stack, Stack::Split { .. }) {
             seat.tasks.publish_all();
+            self.note_offer(me);
             self.call_sleeper();
             return false;
         }
@@ -28,6 +29,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
         seat.tasks.publish_half();
         (seat.asked, seat.answered) = (None, self.calls);
+        self.note_offer(me);
         self.books.counts.publications += 1;
         self.call_sleeper();
         true
@@ -80,6 +82,7 @@ impl<W: Workload> Simulation<'_, W> {
         let seat = &mut self.seats[victim];
         seat.tasks.publish_all();
         seat.asked = None;
+        self.note_offer(victim);
         self.books.counts.exposures += 1;
         self.draw(me, self.setup.costs.exposure)
     }

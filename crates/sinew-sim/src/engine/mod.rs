@@ -5,7 +5,8 @@
 //!
 //! | room | what lives there |
 //! |---|---|
-//! | `run` | a worker and its own tasks: work, spawn, join, finish |
+//! | `run` | a worker and its own tasks: spawn, join, finish |
+//! | `work` | their work, and how workers slow each other down |
 //! | `steal` | a worker without: search, attempt, park |
 //! | `exposure` | private tasks, and how thieves get to them |
 //! | `wait` | a worker in a join whose task is elsewhere |
@@ -44,12 +45,14 @@ mod steal;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod work;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 
 use sinew_policy::victim::VictimPolicy;
 
+use crate::offers::Offers;
 use crate::places::{Packages, Places};
 use crate::queue::{Queue, Time};
 use crate::random::Duration;
@@ -89,6 +92,10 @@ pub struct Simulation<'w, W: Workload> {
     packages: Packages,
     /// Who sleeps; the last one is called first.
     parked: Vec<u32>,
+    /// Who offers what, where the policy looks at everybody.
+    offers: Option<Offers>,
+    /// How many workers of each package work.
+    busy: Vec<u32>,
     /// Those to come, the next one at the end.
     faults: Vec<Fault>,
     chance: fastrand::Rng,
@@ -152,6 +159,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
             seats: (0..setup.workers).map(|_| Seat::new()).collect(),
             policies: std::iter::repeat_with(policy).take(setup.workers).collect(),
             packages: Packages::new(places.packages()),
+            busy: vec![0; places.packages()],
+            offers: setup.victims.looks_at_all().then(|| Offers::new(setup.workers)),
             places,
             parked: Vec::new(),
             faults,
@@ -276,6 +285,14 @@ impl<'w, W: Workload> Simulation<'w, W> {
         Task { node, id: self.books.created(), path, depth }
     }
 
+    /// What the worker offers may have changed.
+    #[inline]
+    fn note_offer(&mut self, worker: usize) {
+        if let Some(offers) = &mut self.offers {
+            offers.set(worker, self.seats[worker].tasks.load());
+        }
+    }
+
     #[inline]
     fn take(&mut self, worker: usize, task: Task<W::Node>, origin: Option<Origin>) {
         self.books.begun(task.id);
@@ -297,6 +314,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             above: self.above(me),
             boundary: self.setup.boundary,
             stranded: self.seats[me].in_vain >= steal::LONG,
+            offers: self.offers.as_ref(),
             looks: Cell::new((0, 0.0)),
         };
         let chance = &mut self.chance;

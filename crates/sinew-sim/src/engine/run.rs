@@ -40,6 +40,9 @@ impl<W: Workload> Simulation<'_, W> {
     /// The worker goes on with its youngest frame until that takes time, or there is none left.
     #[inline]
     pub(super) fn go_on(&mut self, me: usize) {
+        if self.seats[me].is_crowding && self.works_on(me) {
+            return;
+        }
         loop {
             let Some(frame) = self.seats[me].frames.last() else { return self.run_dry(me) };
             let takes_time = match frame.next() {
@@ -66,29 +69,6 @@ impl<W: Workload> Simulation<'_, W> {
             self.seats[worker].state = State::Runs;
             self.after(worker, 0, Activity::Schedules);
         }
-    }
-
-    fn work(&mut self, me: usize) -> bool {
-        let workload = self.workload;
-        let seat = &mut self.seats[me];
-        let Some(frame) = seat.frames.last_mut() else { return false };
-        let work = workload.work(&frame.task.node);
-        frame.begun = true;
-        frame.children = workload.children(&frame.task.node);
-        frame.joins = frame.children.saturating_sub(1);
-        // Children begin where this work ends.
-        frame.task.path += work;
-        frame.end = frame.task.path;
-        let (end, id) = (frame.task.path, frame.task.id);
-        let takes = crate::costs::times(work, seat.slowness);
-        self.books.worked(work, takes, end);
-        self.trace.add(self.queue.now(), me, Step::Works, id);
-        #[cfg(test)]
-        let takes = self.plant_in_work(takes);
-        if takes > 0 {
-            self.after(me, takes, Activity::Works);
-        }
-        takes > 0
     }
 
     /// Makes the next child of the youngest frame.
@@ -121,6 +101,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     fn join(&mut self, me: usize) -> bool {
         let top = self.seats[me].tasks.pop();
+        self.note_offer(me);
         if let Some(Top::Stolen(thief)) = top {
             return self.wait_for(me, thief);
         }

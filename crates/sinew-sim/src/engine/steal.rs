@@ -149,6 +149,7 @@ impl<W: Workload> Simulation<'_, W> {
         } else {
             None
         };
+        self.note_offer(victim);
         if advised {
             let outcome = match found {
                 Some(_) => Outcome::Stolen,

@@ -87,6 +87,7 @@ fn any_setup(seed: u64) -> Setup {
         wake: any_cost(&mut chance),
         factors: if chance.bool() { vec![0.5, 1.0, 3.0] } else { vec![] },
         refill: if chance.bool() { vec![Duration::ZERO, Duration::ns(500)] } else { vec![] },
+        contention: if chance.u8(..4) == 0 { vec![1.25, 2.5] } else { vec![] },
     };
     if seed.is_multiple_of(5) {
         costs = Costs::ZERO;
@@ -186,6 +187,44 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
         assert!((1_080..=1_080 + late).contains(&(report.time / NS)), "{wait:?}: {}", report.time);
     }
     assert_eq!(report(&Setup::greedy(2), &chains).time, 1_000 * NS);
+}
+
+/// Would miss: neighbours that do not slow each other down, slow down who is alone or in another package, or go on doing so when they are done.
+#[test]
+fn who_works_beside_others_is_slower_by_the_contention() {
+    let setup = |workers| {
+        let costs = Costs { contention: vec![1.5], ..Costs::ZERO };
+        Setup {
+            costs,
+            machine: Some("package:2 core:2".parse().expect("a machine")),
+            ..Setup::greedy(workers)
+        }
+    };
+    let ms = |workers, chains: &Chains| report(&setup(workers), chains).time as f64 / 1e9;
+    let chain = |chains| Chains::new(chains, 1, Duration::ns(10_000_000), 0);
+    assert_eq!(ms(1, &chain(2)), 20.0);
+    assert!((ms(2, &chain(2)) - 15.0).abs() < 0.1);
+    // The third has its package to itself.
+    assert!((ms(3, &chain(3)) - 15.0).abs() < 0.1);
+    // Two beside each other, then one alone.
+    assert!((ms(2, &chain(3)) - 25.0).abs() < 0.1);
+}
+
+/// Would miss: a list of the heaviest by which thieves go elsewhere, or pay something else, than by looking at everybody.
+#[test]
+fn who_is_told_the_heaviest_takes_the_same_steps_as_who_looks_at_everybody() {
+    let machine: Option<sinew_topology::Machine> = Some("package:33 l3:8 core:8".parse().expect("a machine"));
+    let tree = Tree::new(11, Duration::Exponential(20_000 * NS), 3);
+    for name in ["most-loaded:5", "sorted:5,machine,stay", "sorted:5,package,restart"] {
+        let victims = name.parse().expect("a policy");
+        let setup = Setup { victims, machine: machine.clone(), ..Setup::new(2_100) };
+        let [told, looking] = [true, false].map(|told| {
+            let mut run = Simulation::new(setup.clone(), &tree).expect("a setup");
+            run.offers = run.offers.filter(|_| told);
+            run.run_while(|progress| progress.events < 2 << 16).expect("no violation")
+        });
+        assert_eq!(told, looking, "{name}");
+    }
 }
 
 /// Would miss: serial parts that overlap with what follows.

@@ -118,6 +118,7 @@ impl<W: Workload> Simulation<'_, W> {
         let frames = self.seats[me].frames.len() as u64;
         self.seats[me].frames.clear();
         self.seats[me].tasks.abandon();
+        self.note_offer(me);
         self.open -= frames;
         if self.open == 0 {
             self.begin_root(me);

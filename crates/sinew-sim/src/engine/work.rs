@@ -1,0 +1,80 @@
+//! A task's own work.
+//!
+//! What one worker asks of the memory and the caches that it shares with others is not there for them: the more work, the longer each takes. How much is a cost
+//! ([`Costs::contention`](crate::Costs::contention)); where there is one, work is done in slices, each as slow as the number of workers that work in the package when it begins.
+//!
+//! # Invariants
+//!
+//! - W1: a worker is counted as busy in its package from the beginning of a task's work to its end, and at no other time.
+//!
+//! # Cost
+//!
+//! Without contention a comparison; with it an event each [`SLICE`].
+
+use super::Simulation;
+use crate::costs::times;
+use crate::queue::Time;
+use crate::report::Activity;
+use crate::trace::Step;
+use crate::workload::Workload;
+
+/// So long a worker works at most before it looks how many others do: 10 us.
+const SLICE: Time = 10_000_000;
+
+impl<W: Workload> Simulation<'_, W> {
+    /// The youngest frame begins its work. Answers whether that takes time.
+    #[inline]
+    pub(super) fn work(&mut self, me: usize) -> bool {
+        let workload = self.workload;
+        let seat = &mut self.seats[me];
+        let Some(frame) = seat.frames.last_mut() else { return false };
+        let work = workload.work(&frame.task.node);
+        frame.begun = true;
+        frame.children = workload.children(&frame.task.node);
+        frame.joins = frame.children.saturating_sub(1);
+        // Children begin where this work ends.
+        frame.task.path += work;
+        frame.end = frame.task.path;
+        let (end, id) = (frame.task.path, frame.task.id);
+        self.books.worked(work, end);
+        self.trace.add(self.queue.now(), me, Step::Works, id);
+        if !self.setup.costs.contention.is_empty() {
+            return self.begin_to_crowd(me, work);
+        }
+        let takes = times(work, self.seats[me].slowness);
+        self.books.took(takes);
+        #[cfg(test)]
+        let takes = self.plant_in_work(takes);
+        if takes > 0 {
+            self.after(me, takes, Activity::Works);
+        }
+        takes > 0
+    }
+
+    fn begin_to_crowd(&mut self, me: usize, work: Time) -> bool {
+        if work == 0 {
+            return false;
+        }
+        (self.seats[me].is_crowding, self.seats[me].work_left) = (true, work);
+        self.busy[self.places.package(me)] += 1;
+        self.works_on(me)
+    }
+
+    /// The next slice of the work that is under way. Answers whether there was one.
+    #[inline(never)]
+    pub(super) fn works_on(&mut self, me: usize) -> bool {
+        let package = self.places.package(me);
+        let seat = &mut self.seats[me];
+        let slice = seat.work_left.min(SLICE);
+        if slice == 0 {
+            seat.is_crowding = false;
+            self.busy[package] -= 1;
+            return false;
+        }
+        seat.work_left -= slice;
+        let takes = times(times(slice, seat.slowness), self.setup.costs.contention(self.busy[package]));
+        self.books.took(takes);
+        self.after(me, takes, Activity::Works);
+        true
+    }
+}
