@@ -8,7 +8,7 @@
 //! | exposure | a heavy fence while another thread of the program runs |
 //! | wake | from the push of a task to its beginning on another worker that sleeps, less the same where it searches |
 //!
-//! Each is the quarter mark of many, from the shortest on, as what disturbs a measurement makes it longer. How much longer a copy of memory takes beside another one is said in a comment, as it is a matter of the program whether that concerns it. Distances and refills are those that are usual: one machine at hand shows one set of distances only.
+//! Each is the one at a tenth of the way from the shortest of many to the longest, as what disturbs a measurement makes it longer. How much longer a copy of memory takes beside another one is said in a comment, as it is a matter of the program whether that concerns it. Distances and refills are those that are usual: one machine at hand shows one set of distances only.
 
 use std::hint::black_box;
 use std::thread;

@@ -28,10 +28,10 @@ pub(super) fn at_once<T: Send>(call: impl Fn(usize) -> T + Sync) -> [T; 2] {
     })
 }
 
-/// The one at a quarter of the way from the least to the greatest: what disturbs a measurement makes it longer.
+/// The one at a tenth of the way from the least to the greatest: what disturbs a measurement makes it longer.
 pub(super) fn low(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 4).copied().unwrap_or(0.0)
+    values.get(values.len() / 10).copied().unwrap_or(0.0)
 }
 
 /// By what copying memory takes longer while another core does it, too; at least 1.

@@ -8,7 +8,7 @@
 //! | what scheduling costs | [`calibrate`], or a file |
 //! | how much longer work takes beside other work | the application in two pools of one worker at once, each with its own data, against the same alone ([`crowding`]) |
 //!
-//! Of all runs that count the one at a quarter of the way from the shortest to the longest is taken, as what disturbs a run makes it longer. The real thing runs on one worker and on two in turn with these, without being recorded; all of it on threads of pools, since memory comes to a process' first thread by other ways. Recording slows fine tasks down, so the simulated times are longer than the real ones where tasks
+//! Runs whose threads waited for a core do not count, unless nearly all do, which is said. Of all runs that count the one at a quarter of the way from the shortest to the longest is taken, as what disturbs a run makes it longer. The real thing runs on one worker and on two in turn with these, without being recorded; all of it on threads of pools, since memory comes to a process' first thread by other ways. Recording slows fine tasks down, so the simulated times are longer than the real ones where tasks
 //! are small; what is predicted is their ratio.
 
 use std::time::Duration;
@@ -19,10 +19,11 @@ use sinew_apps::{Options, Problem, Size};
 use sinew_sim::workload::Recorded;
 use sinew_sim::{Activity, Costs, Idle, Report, Setup, Simulation, Wait};
 
-use super::crowding::{at_once, low};
+use super::crowding::at_once;
 use super::watch::Watch;
 use super::{Rows, calibrate};
 use crate::args::SimArgs;
+use crate::contention;
 use crate::failure::Failure;
 use crate::measure::seconds;
 
@@ -61,12 +62,20 @@ const BAR: f64 = 0.10;
 /// How long a worker of the runtime spins before it parks, as long as it knows nothing better: 40 us. On two workers a round is one attempt.
 const SPIN_PS: f64 = 40e6;
 
+/// A run whose threads were without a core for a larger share of its time is disturbed.
+const DISTURBED: f64 = 0.02;
+
+/// So many undisturbed runs say what all would.
+const ENOUGH: usize = 3;
+
 /// How often an application is recorded.
 const RECORDINGS: usize = 8;
 
 /// One application on some workers.
 struct Real {
     time: f64,
+    /// For how long its threads had no core, as a share of that; 0 where nobody counts it.
+    waited: f64,
     steals: f64,
     shares: Shares,
 }
@@ -81,6 +90,7 @@ struct Measured {
     two: Real,
     /// By what one worker is slower beside another one.
     crowding: f64,
+    was_disturbed: bool,
 }
 
 pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
@@ -101,6 +111,10 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
         all += 1;
         well += usize::from(error.abs() <= BAR);
     }
+    if rows.rows.iter().any(|row| row[0].ends_with('*')) {
+        rows.remarks
+            .push("* hardly a run had its cores to itself: other programs are measured as well".to_owned());
+    }
     rows.remarks
         .push(format!("{well} of {all} speed-ups on two workers are predicted within {:.0} %", BAR * 100.0));
     Ok(rows)
@@ -111,7 +125,7 @@ fn compare(name: &str, size: &str, costs: &Costs, runs: u64) -> Result<(Vec<Stri
     let size: Size = size.parse().unwrap_or_default();
     let problem = app.prepare(&Options { size, ..Options::default() }).map_err(Failure::usage)?;
     let graph = Recorded::new(&record(&*problem)?);
-    let Measured { one, two, crowding } = measure(&*problem, runs)?;
+    let Measured { one, two, crowding, was_disturbed } = measure(&*problem, runs)?;
     let costs =
         Costs { factors: Vec::new(), refill: Vec::new(), contention: vec![crowding], ..costs.clone() };
     let [sim_one, sim_two] = [simulate(&graph, 1, &costs)?, simulate(&graph, 2, &costs)?];
@@ -119,7 +133,7 @@ fn compare(name: &str, size: &str, costs: &Costs, runs: u64) -> Result<(Vec<Stri
     let error = sim_speed / real_speed - 1.0;
     let picoseconds = |time: u64| seconds(time as f64 / 1e12);
     let mut row = vec![
-        name.to_owned(),
+        format!("{name}{}", if was_disturbed { " *" } else { "" }),
         seconds(one.time),
         picoseconds(sim_one.time),
         seconds(two.time),
@@ -178,19 +192,39 @@ fn record(problem: &dyn Problem) -> Result<Graph, Failure> {
 /// On one worker, on one beside another one, and on two, in turns.
 fn measure(problem: &dyn Problem, runs: u64) -> Result<Measured, Failure> {
     let (lone, two) = ([pool(1, false)?, pool(1, false)?], pool(2, false)?);
-    let (mut ones, mut twos, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ones, mut twos, mut both) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=runs.max(1) as usize {
-        let one = run(problem, &lone[round % 2]);
-        let crowded = at_once(|number| run(problem, &lone[number]).time);
-        let two = run(problem, &two);
+        let one = alone(|| run(problem, &lone[round % 2]));
+        let crowded = alone(|| mean(at_once(|number| run(problem, &lone[number]))));
+        let two = alone(|| run(problem, &two));
         // The first round finds cold caches.
         if round > 0 {
-            ratios.push((crowded[0] + crowded[1]) / 2.0 / one.time.max(f64::MIN_POSITIVE));
             ones.push(one);
+            both.push(crowded);
             twos.push(two);
         }
     }
-    Ok(Measured { one: quiet(ones), two: quiet(twos), crowding: low(ratios).max(1.0) })
+    let was_disturbed = [&ones, &both, &twos].iter().any(|runs| undisturbed(runs) < ENOUGH);
+    let (one, two, both) = (quiet(ones), quiet(twos), quiet(both));
+    let crowding = (both.time / one.time.max(f64::MIN_POSITIVE)).max(1.0);
+    Ok(Measured { one, two, crowding, was_disturbed })
+}
+
+/// With how long this process' threads had no core meanwhile.
+fn alone(run: impl FnOnce() -> Real) -> Real {
+    let before = contention::waited();
+    let run = run();
+    let waited = contention::waited().zip(before).map(|(after, before)| after.saturating_sub(before));
+    Real { waited: waited.unwrap_or_default().as_secs_f64() / run.time.max(f64::MIN_POSITIVE), ..run }
+}
+
+/// The first of both, with their mean time.
+fn mean([first, second]: [Real; 2]) -> Real {
+    Real { time: (first.time + second.time) / 2.0, ..first }
+}
+
+fn undisturbed(runs: &[Real]) -> usize {
+    runs.iter().filter(|run| run.waited <= DISTURBED).count()
 }
 
 fn run(problem: &dyn Problem, pool: &Pool) -> Real {
@@ -201,13 +235,17 @@ fn run(problem: &dyn Problem, pool: &Pool) -> Real {
         [counters.searching_ns, counters.parked_ns + counters.blocked_ns].map(|ns| ns as f64 / all);
     Real {
         time: run.wall.as_secs_f64(),
+        waited: 0.0,
         steals: (counters.stolen + counters.leapfrogged + counters.stolen_waiting) as f64,
         shares: Shares([(1.0 - searches - waits).max(0.0), searches, waits]),
     }
 }
 
-/// The run at a quarter of the way from the shortest to the longest.
+/// Of the undisturbed runs, if there are enough, the one at a quarter of the way from the shortest to the longest.
 fn quiet(mut runs: Vec<Real>) -> Real {
+    if undisturbed(&runs) >= ENOUGH {
+        runs.retain(|run| run.waited <= DISTURBED);
+    }
     runs.sort_by(|a, b| a.time.total_cmp(&b.time));
     let quarter = runs.len() / 4;
     runs.swap_remove(quarter)
