@@ -148,10 +148,13 @@ fn ended_well(agent: i32) -> bool {
     }
 }
 
-/// Stays while a process of the command may need the library.
+/// Stays while a process of the command may need the library. One that is about to become another program has no environment for a moment, so it takes two looks
+/// to be sure that there is none.
 fn linger(job: &Job, mark: &[u8]) {
     let needed = || is_alive(job.pid) || !family::marked(mark).is_empty();
-    while needed() {
+    let mut in_vain = 0;
+    while in_vain < 2 {
+        in_vain = if needed() { 0 } else { in_vain + 1 };
         thread::sleep(LOOK_EVERY);
     }
 }

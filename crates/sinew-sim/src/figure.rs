@@ -177,6 +177,15 @@ impl Figure {
         Ok(points)
     }
 
+    /// Whether every number of workers can be simulated.
+    ///
+    /// # Errors
+    ///
+    /// What [`compute`](Self::compute) would find after some of the work.
+    pub fn check(&self) -> Result<(), SetupError> {
+        self.workers.iter().try_for_each(|&workers| self.setup(workers, self.seed).check())
+    }
+
     /// Time, attempts and steals; `None` if it was stopped.
     fn means(
         &self,

@@ -71,6 +71,8 @@ pub(super) fn figure(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let usual = Figure::paper(args.runs);
     let workers = if args.workers.is_empty() { usual.workers.clone() } else { args.workers.clone() };
     let figure = Figure { workers, seed: args.seed, ..usual };
+    // Said before anything is run.
+    figure.check().map_err(Failure::usage)?;
     let points = figure.compute(watch.share("sampling")).map_err(|error| match error {
         FigureError::Setup(error) => Failure::usage(error),
         FigureError::Violation(violation) => Failure::Wrong(violation.to_string()),

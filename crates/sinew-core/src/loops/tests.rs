@@ -190,7 +190,8 @@ proptest! {
     ) {
         let visits: Vec<AtomicU32> = (0..rows * columns).map(|_| AtomicU32::new(0)).collect();
         let space = || [3..3 + rows, 5..5 + columns];
-        let adaptive = matches!(options.schedule, Schedule::Adaptive { .. });
+        // Left to itself, a loop may come to be adaptive.
+        let adaptive = matches!(options.schedule, Schedule::Adaptive { .. } | Schedule::Auto);
         crate::run(|w| for_each_block(w, space(), grain, &options, |[i, j]| {
             assert!(adaptive || (i.len() <= grain[0].max(1) && j.len() <= grain[1].max(1)));
             for i in i {
