@@ -49,6 +49,11 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
 
 /// Keeps everybody at work who may work in `pool`, while `f` runs.
 fn while_busy<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
+    while_at_work(pool, pool.max_workers(), f)
+}
+
+/// Keeps the guest of `pool` at work on so many tasks, of which others may take some, while `f` runs.
+fn while_at_work<R>(pool: &Pool, tasks: usize, f: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     std::thread::scope(|s| {
         let (begun, begins) = mpsc::channel();
@@ -56,7 +61,7 @@ fn while_busy<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
         s.spawn(move || {
             pool.run(|w| {
                 begun.send(()).unwrap();
-                occupy(w, pool.max_workers(), over);
+                occupy(w, tasks, over);
             });
         });
         begins.recv().unwrap();
@@ -147,8 +152,9 @@ fn everything_runs_on_a_single_core() {
         let machine = Machine::new(2);
         let (pool, other) = (machine.pool(3), machine.pool(3));
         while_busy(&other, || {
-            while_busy(&pool, || {
-                wait_until(|| pool.workers() == 1);
+            wait_until(|| pool.workers() == 1);
+            // One task, the guest's own: who stands in for the guest would be busy for good with another.
+            while_at_work(&pool, 1, || {
                 assert_eq!(pool.install(|w| w.join(|_| 1, |_| 2)), (1, 2));
                 let (sender, receiver) = mpsc::channel();
                 pool.spawn(move |w| w.spawn(move |_| sender.send(3).unwrap()));
