@@ -12,6 +12,9 @@ use std::marker::PhantomData;
 /// clones it. Old versions are dropped by later writes once no transaction sees them, and with the variable; a
 /// value that was replaced may live until then. Values are never dropped while records are locked.
 ///
+/// Values that own further boxes are dropped one inside the other, as everywhere in Rust. A chain of them may have become long when its first is dropped, as somebody
+/// who still saw that one has kept them all: such values need a `Drop` of their own that takes the chain apart step by step.
+///
 /// For values that are `Copy` and not very large, [`TVar`](crate::TVar) is faster.
 ///
 /// ```

@@ -87,6 +87,18 @@ struct Node {
     next: TBox<Option<Arc<Node>>>,
 }
 
+/// Nodes behind a window are kept by the first that somebody still sees. When he is gone, however many they have become, they go one after the other, not one
+/// inside the other.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let take_next = |node: &mut Self| std::mem::replace(&mut node.next, TBox::new(None)).load();
+        let mut next = take_next(self);
+        while let Some(mut node) = next.and_then(|node| Arc::try_unwrap(node).ok()) {
+            next = take_next(&mut node);
+        }
+    }
+}
+
 /// Would miss: nodes freed under a walker, a window that is seen with a gap.
 #[test]
 fn a_window_moves_along_a_linked_list() {
