@@ -2,7 +2,8 @@
 //!
 //! It forks the agent and waits for it. If the agent dies of anything but the end of the command, the command's threads get back the mask that they began
 //! with, and teams their size. It also is whose open files the library, the page and the pipe are: as long as a process of the command may start
-//! another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the last of them has ended, and looks once a second.
+//! another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the last of them has ended: it looks once a
+//! second, and ends after two looks in vain.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write};
