@@ -109,7 +109,7 @@ fn file_name(path: &Path) -> &OsStr {
 fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<Files> {
     let malleable = if plan.lower { layout::MALLEABLE } else { 0 };
     let verbose = if command.verbose { layout::VERBOSE } else { 0 };
-    let page = Page::new(job.cpus.len(), malleable | verbose)?;
+    let page = Page::new(&job.cpus, malleable | verbose)?;
     let (registrations, register) = io::pipe()?;
     let library = plan.preload.then(|| preloaded(command)).transpose()?;
     Ok(Files { page, library, registrations, register })

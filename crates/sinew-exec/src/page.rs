@@ -22,13 +22,16 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// For a command that starts with `cpus` CPUs.
-    pub(crate) fn new(cpus: usize, flags: u32) -> io::Result<Self> {
+    /// For a command that starts with `cpus`.
+    pub(crate) fn new(cpus: &CpuSet, flags: u32) -> io::Result<Self> {
         let file = File::from(memfd_create("sinew-exec-share", MemfdFlags::CLOEXEC)?);
         file.set_len((BYTES + NOTES) as u64)?;
         let page = Self { file };
         page.write(layout::FLAGS, flags)?;
-        page.write(layout::START_CPUS, u32::try_from(cpus).unwrap_or(u32::MAX))?;
+        page.write(layout::START_CPUS, u32::try_from(cpus.len()).unwrap_or(u32::MAX))?;
+        for (number, word) in words(cpus).into_iter().enumerate() {
+            page.write(layout::START_MASK + 4 * number, word)?;
+        }
         page.write(0, MAGIC)?;
         Ok(page)
     }
@@ -98,6 +101,17 @@ impl Page {
     }
 }
 
+/// A mask as the kernel has it, as far as there is room.
+fn words(cpus: &CpuSet) -> [u32; layout::MASK_WORDS] {
+    let mut words = [0; layout::MASK_WORDS];
+    for cpu in cpus.iter() {
+        if let Some(word) = words.get_mut(cpu / 32) {
+            *word |= 1 << (cpu % 32);
+        }
+    }
+    words
+}
+
 impl AsFd for Page {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -112,8 +126,10 @@ mod tests {
     /// Would miss: words at places that the library does not read.
     #[test]
     fn words_and_masks_come_back() {
-        let page = Page::new(8, layout::MALLEABLE).unwrap();
+        let page = Page::new(&"0-6,33".parse().unwrap(), layout::MALLEABLE).unwrap();
         assert_eq!((page.read(0), page.read(layout::START_CPUS), page.pid(3)), (MAGIC, 8, 0));
+        let mask = [0, 1, 2].map(|word| page.read(layout::START_MASK + 4 * word));
+        assert_eq!(mask, [0x7f, 2, 0]);
         page.write(layout::pid_at(3), 77).unwrap();
         page.set_threads(3, 5);
         assert_eq!((page.pids(), page.read(layout::threads_at(3))), (vec![77], 5));

@@ -31,6 +31,22 @@ int main(void) {
 }
 ";
 
+/// Counts processors as GNU's runtime does, and prints how many: twice, from a library of its name and from the program.
+const COUNTING: &str = "#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+int COUNT(void) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    return pthread_getaffinity_np(pthread_self(), sizeof set, &set) ? -1 : CPU_COUNT(&set);
+}
+#ifndef LIBRARY
+int runtime_counts(void);
+int main(void) { return printf(\"%d %d\\n\", runtime_counts(), COUNT()) < 0; }
+#endif
+";
+
 /// Those that are in one program without data per thread.
 const CASES: [&str; 15] = [
     "follow",
@@ -257,6 +273,31 @@ fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     assert_eq!(expected.lines().count(), 4);
     for mode in MODES {
         assert_eq!(flapping(&words(mode), &program, &twice, cpus), expected, "{mode:?}");
+    }
+}
+
+/// Would miss: runtimes of other names.
+#[test]
+fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own() {
+    let Some([first, _]) = two_cpus() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let library = ["-shared", "-fPIC", "-DLIBRARY", "-DCOUNT=runtime_counts"];
+    let Some(library) = build("gcc", folder.path(), COUNTING, "libgomp-copy.so", &library) else {
+        println!("skipped: gcc cannot build libraries here");
+        return;
+    };
+    let where_it_is = format!("-Wl,-rpath,{}", folder.path().display());
+    let flags = ["-DCOUNT=own_count", library.to_str().unwrap(), &where_it_is];
+    let program = build("gcc", folder.path(), COUNTING, "counting", &flags).expect("a program");
+    let all = plain(&program, &[]);
+    let all = all.split(' ').next().unwrap();
+    for mode in MODES {
+        let script = Script::new();
+        let child =
+            script.command(&words(mode), &[program.as_os_str()]).stdout(Stdio::piped()).spawn().unwrap();
+        let _grants = script.writer_from(&format!("{first} 1"));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(text(&output, "counting"), format!("{all} 1\n"), "{mode:?}");
     }
 }
 

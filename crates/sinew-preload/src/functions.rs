@@ -65,6 +65,7 @@ functions! {
     LOOP_MAYBE_RUNTIME = 43, c"GOMP_parallel_loop_maybe_nonmonotonic_runtime";
     PUSH_STRICT = 44, c"__kmpc_push_num_threads_strict";
     DLCLOSE = 45, c"dlclose";
+    AFFINITY = 46, c"pthread_getaffinity_np";
 }
 
 /// How many there are.

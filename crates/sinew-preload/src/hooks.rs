@@ -121,6 +121,17 @@ pub(crate) extern "C" fn num_procs(function: usize, place: usize) -> i32 {
     i32::try_from(counted.max(share::start_cpus())).unwrap_or(i32::MAX)
 }
 
+/// A thread's mask. A runtime that counts the processors as it starts, and sees a mask that is narrow at that moment, would take the machine for smaller than it is for
+/// good: GNU's then waits too shortly for threads on processors that it has been given since, so that they sleep and wake in each region.
+pub(crate) extern "C" fn affinity(thread: usize, bytes: usize, mask: *mut u32, place: usize) -> i32 {
+    let answer = runtime::affinity(thread, bytes, mask);
+    if answer == 0 && runtime::counts_at_start(place) {
+        // SAFETY: the C library has just filled that many bytes of the caller's, in whole machine words.
+        share::widen(unsafe { core::slice::from_raw_parts_mut(mask, bytes / 4) });
+    }
+    answer
+}
+
 /// Whether the caller is in a region of several threads, or would be had it not been lowered.
 pub(crate) extern "C" fn in_parallel(function: usize, place: usize) -> i32 {
     let function = Function(function);

@@ -10,6 +10,7 @@
 //! | 12 | threads that a process may have which is not in a slot yet; 0: any number |
 //! | 64 + 8 i | slot i: the number of its process, 0 while it is free |
 //! | 68 + 8 i | slot i: threads that the process may have; 0: any number |
+//! | 3072 | the mask that the command began with, a bit a processor, as the kernel has them |
 //!
 //! A process takes a slot at its first parallel region, by a compare-and-swap of its number, and tells `sinew exec` by writing the slot's number
 //! to a pipe. From then on it only reads. `sinew exec` alone writes the numbers of threads, and frees the slot when the process has ended.
@@ -30,6 +31,11 @@ pub const JOB_THREADS: usize = 12;
 const SLOTS_FROM: usize = 64;
 /// Number of slots: the processes of one command that have parallel regions at the same time.
 pub const SLOTS: usize = 256;
+
+/// Byte of the mask at the start.
+pub const START_MASK: usize = 3072;
+/// Words of that mask; what lies beyond is not told.
+pub const MASK_WORDS: usize = (BYTES - START_MASK) / 4;
 
 /// Flag: teams may be lowered.
 pub const MALLEABLE: u32 = 1;
@@ -69,7 +75,7 @@ fn decimal(digits: &[u8]) -> Option<u32> {
     })
 }
 
-const _: () = assert!(threads_at(SLOTS - 1) + 4 <= BYTES, "the last slot lies within the page");
+const _: () = assert!(threads_at(SLOTS - 1) + 4 <= START_MASK, "the last slot lies before the mask");
 
 #[cfg(test)]
 mod tests {
@@ -90,6 +96,7 @@ mod tests {
     fn slots_do_not_overlap_the_header_or_each_other() {
         let mut places = vec![0, FLAGS, START_CPUS, JOB_THREADS];
         places.extend((0..SLOTS).flat_map(|slot| [pid_at(slot), threads_at(slot)]));
+        places.extend((0..MASK_WORDS).map(|word| START_MASK + 4 * word));
         assert!(places.windows(2).all(|pair| pair[0] + 4 <= pair[1]), "{places:?}");
     }
 }

@@ -197,6 +197,29 @@ fn search(function: Function, place: usize) -> usize {
     }
 }
 
+/// Whether a call that returns to `place` is a runtime's that counts processors by its thread's mask as it starts. LLVM's asks the kernel by number, and waits by
+/// the clock. It may have no name that others see yet, so it is known by its file's, which copies that packages bring along begin with as well.
+pub(crate) fn counts_at_start(place: usize) -> bool {
+    system::file_name_around(place as *const c_void).is_some_and(|name| name.starts_with(b"libgomp"))
+}
+
+/// What the C library answers of a thread's mask.
+pub(crate) fn affinity(thread: usize, bytes: usize, mask: *mut u32) -> i32 {
+    static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let mut known = KNOWN.load(Relaxed);
+    if known.is_null() {
+        known = system::next_definition(Function::AFFINITY.name());
+        KNOWN.store(known, Relaxed);
+    }
+    if known.is_null() {
+        return system::NOT_THERE;
+    }
+    // SAFETY: the C library's function of this name has this signature: a thread is a word, and what the caller passed is passed on.
+    let call =
+        unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(usize, usize, *mut u32) -> i32>(known) };
+    call(thread, bytes, mask)
+}
+
 /// Something was unloaded: remembered places may be gone.
 pub(crate) fn forget_places() {
     CLOSINGS.fetch_add(1, Relaxed);

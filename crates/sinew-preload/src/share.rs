@@ -66,6 +66,15 @@ fn joined() -> Option<*mut u8> {
     join_cold()
 }
 
+/// Adds the processors that the command could use when it started to a mask of the kernel's form. Neither joins nor takes a slot.
+pub(crate) fn widen(mask: &mut [u32]) {
+    if map_page().is_some() {
+        for (number, part) in mask.iter_mut().take(layout::MASK_WORDS).enumerate() {
+            *part |= word(layout::START_MASK + 4 * number);
+        }
+    }
+}
+
 /// Whether the user wants to know.
 pub(crate) fn is_verbose() -> bool {
     word(layout::FLAGS) & layout::VERBOSE != 0
@@ -136,7 +145,20 @@ fn zero_ended<'a>(text: &[u8], room: &'a mut Path) -> Option<&'a CStr> {
 
 /// Maps the page, takes a slot and tells. `None` if there is no page of ours.
 fn join(own: *mut u8) -> Option<()> {
-    let [keeper, page, pipe] = layout::parse(system::environment(c"SINEW_EXEC")?)?;
+    let [keeper, _, pipe] = map_page()?;
+    let mut room = [0; 48];
+    if word(layout::FLAGS) & layout::MALLEABLE == 0 {
+        notes::object(Objection::NotAllowed);
+    }
+    if let Some(slot) = take_slot(own) {
+        system::tell(file_of(keeper, pipe, &mut room)?, &[u8::try_from(slot).ok()?]);
+    }
+    Some(())
+}
+
+/// Maps the page, unless it is mapped; answers the numbers that led there. `None` if there is no page of ours.
+fn map_page() -> Option<[u32; 3]> {
+    let numbers @ [keeper, page, _] = layout::parse(system::environment(c"SINEW_EXEC")?)?;
     let mut room = [0; 48];
     if PAGE.load(Relaxed).is_null() {
         let mapped = system::map(file_of(keeper, page, &mut room)?, layout::BYTES)?;
@@ -146,13 +168,7 @@ fn join(own: *mut u8) -> Option<()> {
         PAGE.store(null_mut(), Release);
         return None;
     }
-    if word(layout::FLAGS) & layout::MALLEABLE == 0 {
-        notes::object(Objection::NotAllowed);
-    }
-    if let Some(slot) = take_slot(own) {
-        system::tell(file_of(keeper, pipe, &mut room)?, &[u8::try_from(slot).ok()?]);
-    }
-    Some(())
+    Some(numbers)
 }
 
 /// Takes a free slot, whose number of threads is that of processes without one until `sinew exec` has looked. `None` if all are taken.

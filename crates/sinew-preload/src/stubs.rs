@@ -109,6 +109,21 @@ macro_rules! answer {
     };
 }
 
+/// Goes to `$hook`, which answers the caller, with the call's three arguments and the return address.
+#[cfg(target_arch = "x86_64")]
+macro_rules! stand_in {
+    ($hook:path) => {
+        naked_asm!("mov rcx, [rsp]", "jmp {hook}", hook = sym $hook)
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! stand_in {
+    ($hook:path) => {
+        naked_asm!("mov x3, x30", "b {hook}", hook = sym $hook)
+    };
+}
+
 /// Exports names, each with its way in.
 macro_rules! export {
     ($($name:ident => $way:expr;)*) => {$(
@@ -198,5 +213,6 @@ mod exported {
         omp_in_parallel_ => answer!(IN_PARALLEL_F, hooks::in_parallel);
 
         dlclose => first!(DLCLOSE, hooks::dlclose);
+        pthread_getaffinity_np => stand_in!(hooks::affinity);
     }
 }

@@ -25,6 +25,8 @@ const MAP_ANONYMOUS: c_int = 0x20;
 const MADV_WIPEONFORK: c_int = 18;
 /// At most what the kernel maps at the least.
 const PAGE: usize = 4096;
+/// `ENOSYS`, the error of a function that the C library does not have.
+pub(crate) const NOT_THERE: c_int = 38;
 /// A segment of data per thread, in a program header.
 const PT_TLS: u32 = 7;
 const PT_LOAD: u32 = 1;
@@ -123,6 +125,19 @@ pub(crate) fn object_around(address: *const c_void) -> Option<(usize, Handle)> {
         let handle = dlopen(info.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
         (!handle.is_null()).then_some((info.base as usize, Handle(handle)))
     }
+}
+
+/// The name of the file, without its folder, in which `address` lies. Keeps nothing loaded: it is for addresses that are about to be returned to.
+pub(crate) fn file_name_around(address: *const c_void) -> Option<&'static [u8]> {
+    let mut info = DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
+    // SAFETY: as in `object_around`. The name is used before the call that `address` belongs to has ended.
+    let path = unsafe {
+        if dladdr(address, &raw mut info) == 0 || info.file.is_null() {
+            return None;
+        }
+        CStr::from_ptr(info.file).to_bytes()
+    };
+    path.rsplit(|&byte| byte == b'/').next()
 }
 
 /// An address, and whether the object around it has data per thread.
