@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sinew_coord::{CoreSet, Member, Offer, Reason, Row, Table};
+use sinew_coord::{CoreSet, Member, Offer, Reason, Row, Table, Who};
 use sinew_policy::share::Layout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -112,6 +112,14 @@ fn wait_for_rows(member: &Member, is_so: impl Fn(&[Row]) -> bool) {
 }
 
 /// Whoever was killed may be in the table for another moment.
+/// A program that knows nothing of the table, and the member that keeps its row there.
+fn program_with_a_kept_row(table: &Table) -> (Child, Who, Member) {
+    let command = Command::new("sleep").arg("600").spawn().unwrap();
+    let who = Who::of(command.id()).unwrap();
+    let kept = Member::join(table, offer(4).on_behalf_of(who)).unwrap();
+    (command, who, kept)
+}
+
 fn wait_until_alone(member: &Member) {
     wait_for_rows(member, |rows| rows.len() == 1);
 }
@@ -237,9 +245,7 @@ fn a_row_for_another_program_follows_its_stops() {
     let place = Place::new();
     let table = place.table(4);
     let member = Member::join(&table, offer(4)).unwrap();
-    let mut command = Command::new("sleep").arg("600").spawn().unwrap();
-    let who = sinew_coord::Who::of(command.id()).unwrap();
-    let kept = Member::join(&table, offer(4).on_behalf_of(who)).unwrap();
+    let (mut command, _, kept) = program_with_a_kept_row(&table);
     wait_for_threads(&member, 2);
     let signal = |signal: &str| {
         assert!(Command::new("kill").args([signal, &command.id().to_string()]).status().unwrap().success());
@@ -280,12 +286,10 @@ fn a_row_for_another_program_ends_with_it() {
     let place = Place::new();
     let table = place.table(4);
     let member = Member::join(&table, offer(4)).unwrap();
-    let mut command = Command::new("sleep").arg("600").spawn().unwrap();
-    let who = sinew_coord::Who::of(command.id()).unwrap();
-    let kept = Member::join(&table, offer(4).on_behalf_of(who)).unwrap();
+    let (mut command, who, kept) = program_with_a_kept_row(&table);
     wait_for_threads(&member, 2);
     let row = table.read().into_iter().find(|row| row.program == who).unwrap();
-    assert_eq!(row.keeper, Some(sinew_coord::Who::this()));
+    assert_eq!(row.keeper, Some(Who::this()));
     command.kill().unwrap();
     wait_for_threads(&member, 4);
     command.wait().unwrap();
