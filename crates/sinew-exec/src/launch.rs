@@ -107,9 +107,13 @@ fn file_name(path: &Path) -> &OsStr {
 
 /// What the keeper is to hold.
 fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<Files> {
-    let malleable = if plan.lower { layout::MALLEABLE } else { 0 };
-    let verbose = if command.verbose { layout::VERBOSE } else { 0 };
-    let page = Page::new(&job.cpus, malleable | verbose)?;
+    let flags = [
+        (plan.lower, layout::MALLEABLE),
+        (command.verbose, layout::VERBOSE),
+        (plan.sets("GOMP_SPINCOUNT"), layout::SHORT_WAITS),
+    ];
+    let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+    let page = Page::new(&job.cpus, flags)?;
     let (registrations, register) = io::pipe()?;
     let library = plan.preload.then(|| preloaded(command)).transpose()?;
     Ok(Files { page, library, registrations, register })

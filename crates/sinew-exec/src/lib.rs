@@ -19,7 +19,7 @@
 //!
 //! *Safe* (the default): threads are moved, teams are never touched. *Malleable*: the preloaded library lowers the teams of OpenMP's parallel regions to
 //! the share, where nothing speaks against it; `sinew-preload` says what does. The library is loaded in both modes, so that the number of processors
-//! that a program asks for stays what it was at the start.
+//! that a program asks for stays what it was at the start, and that threads of GNU's runtime that share a processor spin for each other a tenth as long.
 //!
 //! # The rooms
 //!

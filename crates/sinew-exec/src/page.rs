@@ -29,15 +29,22 @@ impl Page {
         let page = Self { file };
         page.write(layout::FLAGS, flags)?;
         page.write(layout::START_CPUS, u32::try_from(cpus.len()).unwrap_or(u32::MAX))?;
-        for (number, word) in words(cpus).into_iter().enumerate() {
-            page.write(layout::START_MASK + 4 * number, word)?;
-        }
+        let mask: Vec<u8> = words(cpus).into_iter().flat_map(u32::to_ne_bytes).collect();
+        page.file.write_all_at(&mask, layout::START_MASK as u64)?;
         page.write(0, MAGIC)?;
         Ok(page)
     }
 
     fn write(&self, at: usize, word: u32) -> io::Result<()> {
         self.file.write_all_at(&word.to_ne_bytes(), at as u64)
+    }
+
+    /// All words at once, each as it was at some moment meanwhile.
+    fn look(&self) -> Vec<u32> {
+        let mut bytes = vec![0; BYTES];
+        // A page that cannot be read has nobody on it.
+        let _ = self.file.read_exact_at(&mut bytes, 0);
+        bytes.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect()
     }
 
     fn read(&self, at: usize) -> u32 {
@@ -70,13 +77,17 @@ impl Page {
 
     /// Any number of threads for everybody.
     pub(crate) fn lift_all(&self) {
+        // First: who takes a slot from now on finds no number.
         self.set_job_threads(0);
-        (0..SLOTS).for_each(|slot| self.set_threads(slot, 0));
+        let words = self.look();
+        let limited = (0..SLOTS).filter(|slot| words[layout::threads_at(*slot) / 4] != 0);
+        limited.for_each(|slot| self.set_threads(slot, 0));
     }
 
     /// All processes that have a slot.
     pub(crate) fn pids(&self) -> Vec<u32> {
-        (0..SLOTS).map(|slot| self.pid(slot)).filter(|pid| *pid != 0).collect()
+        let words = self.look();
+        (0..SLOTS).map(|slot| words[layout::pid_at(slot) / 4]).filter(|pid| *pid != 0).collect()
     }
 
     /// Leaves word of the masks that were in force.

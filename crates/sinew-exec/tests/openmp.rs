@@ -7,10 +7,11 @@
 mod common;
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{Script, two_cpus, words};
+use common::{Script, two_cpus, until, words};
 
 const HUNT: &str = include_str!("openmp/hunt.c");
 const PART: &str = include_str!("openmp/part.c");
@@ -46,6 +47,12 @@ int runtime_counts(void);
 int main(void) { return printf(\"%d %d\\n\", runtime_counts(), COUNT()) < 0; }
 #endif
 ";
+
+/// One short region after the other, until it is ended.
+const ENDLESS: &str = "int main(void) { for (;;) {
+#pragma omp parallel
+__asm__ volatile(\"\");
+} }";
 
 /// Those that are in one program without data per thread.
 const CASES: [&str; 15] = [
@@ -298,6 +305,34 @@ fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own(
         let _grants = script.writer_from(&format!("{first} 1"));
         let output = child.wait_with_output().unwrap();
         assert_eq!(text(&output, "counting"), format!("{all} 1\n"), "{mode:?}");
+    }
+}
+
+/// Would miss: a runtime that counts other threads than these.
+#[test]
+fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
+    let Some([first, second]) = two_cpus() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = build("gcc", folder.path(), ENDLESS, "endless", &[]) else {
+        println!("skipped: gcc cannot build OpenMP programs here");
+        return;
+    };
+    let team = std::thread::available_parallelism().unwrap().get();
+    let all = common::mask_of(std::process::id()).unwrap();
+    for (policy, idle) in [(None, 2), (Some("active"), 0)] {
+        let script = Script::new();
+        let mut command = script.command(&[], &[program.as_os_str()]);
+        command.env_remove("OMP_WAIT_POLICY").envs(policy.map(|policy| ("OMP_WAIT_POLICY", policy)));
+        let mut child = command.spawn().unwrap();
+        let mut grants = script.writer_from(&format!("{first} 1"));
+        let has = |threads: usize| until("the threads", || common::masks_of(child.id()).len() == threads);
+        has(team + idle);
+        for (grant, threads) in [(format!("{all} {team}"), team), (format!("{second} 1"), team + idle)] {
+            writeln!(grants, "{grant}").unwrap();
+            has(threads);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
 

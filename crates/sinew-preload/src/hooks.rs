@@ -6,7 +6,7 @@ use crate::functions::Function;
 use crate::notes::{self, CLAUSE, OUTER_IS_ONE};
 use crate::rules::{self, Objection, UNSAID};
 use crate::runtime::{self, Runtime};
-use crate::{share, system};
+use crate::{share, system, waiting};
 
 /// A function of the runtime to go on with, and the number of threads to tell it.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub(crate) extern "C" fn region(function: usize, place: usize, said: u32) -> Onw
     // A program cannot have come here without a runtime: it would not have been started.
     let runtime = runtime::meant(function, place).unwrap_or_else(|| system::stop());
     let threads = team(runtime, said);
+    waiting::adjust(runtime, threads);
     Onward { function: known(runtime, function), threads: threads as usize }
 }
 

@@ -42,6 +42,9 @@ pub const MALLEABLE: u32 = 1;
 /// Flag: tell on standard error why teams are left alone.
 pub const VERBOSE: u32 = 2;
 
+/// Flag: the user has not said how threads are to wait.
+pub const SHORT_WAITS: u32 = 4;
+
 /// `KEEPER PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with a blank between.
 pub const VARIABLE: &str = "SINEW_EXEC";
 

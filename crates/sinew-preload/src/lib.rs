@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 //! The library that `sinew exec` loads into programs nobody rewrote.
 //!
-//! It stands between a program and its OpenMP runtime, GNU's or LLVM's, and does two things. It keeps what the program is told about the
-//! machine as it was when the program started, although its affinity mask is narrowed meanwhile. And where the user allows it
-//! (`--malleable`), it lowers the teams of parallel regions to the program's share of the machine.
+//! It stands between a program and its OpenMP runtime, GNU's or LLVM's, and does three things. It keeps what the program is told about the
+//! machine as it was when the program started, although its affinity mask is narrowed meanwhile. It lets threads that share processors spin more shortly for each
+//! other. And where the user allows it (`--malleable`), it lowers the teams of parallel regions to the program's share of the machine.
 //!
 //! The same source is built twice: by cargo as an ordinary library, for its tests and for what `sinew-exec` needs to know of it; and by
 //! `sinew-exec`'s build script as a shared library of some 20 KB without any dependency, not even a named C library, so that it can be loaded
@@ -23,13 +23,14 @@
 //! | `runtime` | which runtime a caller means |
 //! | `share` | the page, mapped; registering |
 //! | `notes` | what the program has done that forbids lowering, and one flag per thread |
+//! | `waiting` | shorter spinning while a team is larger than its share |
 //! | `system` | the C library's functions |
 //!
 //! # Invariants
 //!
 //! R1: a call reaches the function that it would have reached without this library, with the same arguments, the number of threads aside.\
 //! R2: that number is changed only where [`rules`] says so; whatever is in doubt stays as it is.\
-//! R3: nothing here allocates, locks, waits, prints (unless asked to) or changes `errno` beyond what the C library's own calls do.
+//! R3: nothing here allocates, locks, waits, prints (unless asked to) or changes `errno` beyond what the C library's own calls do; `waiting` alone starts a thread.
 //!
 //! # Not handled
 //!
@@ -55,6 +56,8 @@ mod share;
 mod stubs;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod system;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod waiting;
 
 /// Nothing here panics on purpose; what does must not unwind into C.
 #[cfg(sinew_preloaded)]

@@ -84,6 +84,11 @@ pub const fn nested(said: u32, outer_is_one: bool, active: u32, most: u32) -> u3
     if outer_is_one && active + 1 >= most { 1 } else { said }
 }
 
+/// Whether a region's `team` has to run on fewer processors than it has threads, and is as large as the machine was at the start (`all`).
+pub const fn crowds(team: u32, share: u32, all: u32) -> bool {
+    share != 0 && share < team && team >= all
+}
+
 #[cfg(test)]
 mod tests {
     //! What they would miss: facts that are gathered wrongly; the programs in `sinew-exec/tests` are for that.
@@ -115,6 +120,15 @@ mod tests {
             assert_eq!(seen & objection as u32, 0, "each has a bit of its own");
             seen |= objection as u32;
         }
+    }
+
+    /// Would miss: teams that are larger than the machine by the user's wish, which crowd at any time.
+    #[test]
+    fn a_team_as_large_as_the_machine_crowds_in_a_smaller_share() {
+        assert!(crowds(4, 3, 4) && crowds(5, 1, 4));
+        assert!(!crowds(4, 4, 4) && !crowds(4, 0, 4), "there is room");
+        assert!(!crowds(3, 2, 4), "smaller than the machine");
+        assert!(!crowds(1, 1, 4), "lowered to its share");
     }
 
     /// Would miss: an outer region that is serial for another reason.

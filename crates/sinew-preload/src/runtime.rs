@@ -27,6 +27,7 @@ use crate::functions::{COUNT, Function};
 use crate::notes;
 use crate::rules::Objection;
 use crate::system::{self, Handle};
+use crate::waiting::Idlers;
 
 /// Runtimes in one process that can be told apart; there are two makers.
 const MOST: usize = 8;
@@ -42,6 +43,7 @@ pub(crate) struct Runtime {
     base: AtomicUsize,
     handle: AtomicPtr<c_void>,
     functions: [AtomicPtr<c_void>; COUNT],
+    pub(crate) idlers: Idlers,
 }
 
 static RUNTIMES: [Runtime; MOST] = [const { Runtime::none() }; MOST];
@@ -59,6 +61,7 @@ impl Runtime {
             base: AtomicUsize::new(0),
             handle: AtomicPtr::new(null_mut()),
             functions: [const { AtomicPtr::new(null_mut()) }; COUNT],
+            idlers: Idlers::none(),
         }
     }
 
@@ -96,6 +99,19 @@ impl Runtime {
         // SAFETY: as in `number`; this one takes a level.
         let call = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(i32) -> i32>(found) };
         call(level)
+    }
+
+    /// Lets a team of GNU's runtime call `job`.
+    pub(crate) fn call_in_team(&self, job: extern "C" fn(*mut c_void), threads: u32) {
+        type Job = extern "C" fn(*mut c_void);
+        let found = self.find(Function::PARALLEL);
+        if found.is_null() {
+            return;
+        }
+        // SAFETY: as in `number`; this is the signature that compilers call it with.
+        let call =
+            unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(Job, *mut c_void, u32, u32)>(found) };
+        call(job, null_mut(), threads, 0);
     }
 
     /// Tells LLVM's runtime the size of the next team, as the compiler does for a clause.

@@ -80,6 +80,11 @@ pub(crate) fn is_verbose() -> bool {
     word(layout::FLAGS) & layout::VERBOSE != 0
 }
 
+/// Whether threads may be made to wait more shortly.
+pub(crate) fn may_shorten_waits() -> bool {
+    word(layout::FLAGS) & layout::SHORT_WAITS != 0
+}
+
 /// A word of the page, 0 where there is none.
 fn word(at: usize) -> u32 {
     at_byte(at).map_or(0, |word| word.load(Relaxed))

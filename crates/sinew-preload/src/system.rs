@@ -2,6 +2,11 @@
 //!
 //! They are bound when the library is loaded, to whichever C library the program has.
 
+#[cfg(sinew_preloaded)]
+use core::sync::atomic::AtomicU32;
+#[cfg(not(sinew_preloaded))]
+use std::sync::atomic::AtomicU32;
+
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 
@@ -30,6 +35,20 @@ pub(crate) const NOT_THERE: c_int = 38;
 /// A segment of data per thread, in a program header.
 const PT_TLS: u32 = 7;
 const PT_LOAD: u32 = 1;
+
+#[cfg(target_arch = "x86_64")]
+const SYS_FUTEX: c_long = 202;
+#[cfg(target_arch = "aarch64")]
+const SYS_FUTEX: c_long = 98;
+const FUTEX_WAIT_PRIVATE: c_int = 128;
+const FUTEX_WAKE_PRIVATE: c_int = 129;
+const SIG_SETMASK: c_int = 2;
+
+/// What a thread runs.
+pub(crate) type Body = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// A set of signals.
+type Signals = [u64; 16];
 
 /// What `dladdr` tells.
 #[repr(C)]
@@ -88,6 +107,15 @@ unsafe extern "C" {
     fn pthread_key_create(key: *mut u32, destroy: Option<extern "C" fn(*mut c_void)>) -> c_int;
     fn pthread_getspecific(key: u32) -> *mut c_void;
     fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    fn pthread_create(
+        thread: *mut usize,
+        attributes: *const c_void,
+        body: Body,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn pthread_detach(thread: usize) -> c_int;
+    fn pthread_sigmask(how: c_int, new: *const Signals, old: *mut Signals) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
     fn abort() -> !;
 }
 
@@ -245,4 +273,31 @@ pub(crate) fn thread_value(key: u32) -> usize {
 pub(crate) fn set_thread_value(key: u32, value: usize) {
     // SAFETY: the key was made by `thread_key`; the value is a number, which nobody follows.
     unsafe { pthread_setspecific(key, value as *const c_void) };
+}
+
+/// Starts a thread that nobody waits for and that takes no signals; whether it could be had.
+pub(crate) fn start_quiet_thread(body: Body, argument: *mut c_void) -> bool {
+    let (all, mut before, mut thread) = ([u64::MAX; 16], [0; 16], 0);
+    // SAFETY: the sets have the C library's size, and live until the calls end; the thread inherits the mask, and its number is good until it is detached.
+    unsafe {
+        pthread_sigmask(SIG_SETMASK, &raw const all, &raw mut before);
+        let refused = pthread_create(&raw mut thread, null_mut(), body, argument) != 0;
+        pthread_sigmask(SIG_SETMASK, &raw const before, null_mut());
+        if !refused {
+            pthread_detach(thread);
+        }
+        !refused
+    }
+}
+
+/// Sleeps until `word` is another than `value`, or for no reason.
+pub(crate) fn wait_while(word: &AtomicU32, value: u32) {
+    // SAFETY: the word lives during the call, and the kernel only reads it; no time limit.
+    unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAIT_PRIVATE, value, null_mut::<c_void>()) };
+}
+
+/// Wakes whoever sleeps on `word`.
+pub(crate) fn wake(word: &AtomicU32) {
+    // SAFETY: as in `wait_while`.
+    unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAKE_PRIVATE, i32::MAX) };
 }
