@@ -6,7 +6,8 @@
 //!
 //! # Cost
 //!
-//! A distance: one walk up a path of at most five objects, one binary search in a list of usually fewer than ten.
+//! Without a table of NUMA distances: two words, and a look at where they begin to differ ([`Addresses`]). With one: a walk up a path of at most five
+//! objects, and a binary search in a list of usually fewer than ten.
 
 use std::ops::Range;
 
@@ -56,24 +57,92 @@ struct Rung {
     up: u8,
 }
 
+/// Each PU's way down the tree as one word: a digit for each distance, the farthest first, which counts the groups of PUs that are nearer than that to each other.
+/// PUs that are next to each other in number are next to each other in the tree, so two PUs are as far apart as the first digit in which they differ.
+#[derive(Debug, Clone)]
+struct Addresses {
+    words: Vec<u64>,
+    /// The distance that each bit belongs to.
+    bits: [u8; 64],
+}
+
+impl Addresses {
+    /// `steps`: how far each PU but the first is from the one before it, at most `levels`. `None` if a word has too few bits.
+    fn of(steps: &[u8], levels: u8) -> Option<Self> {
+        let numbers = count(steps, levels);
+        let most = |level: usize| numbers.iter().map(|digits| digits[level]).max().unwrap_or(0);
+        let (mut bits, mut shifts, mut used) = ([0; 64], vec![0; usize::from(levels)], 0);
+        for (level, shift) in shifts.iter_mut().enumerate() {
+            *shift = used;
+            let width = (u32::BITS - most(level).leading_zeros()) as usize;
+            bits.get_mut(used..used + width)?.fill(level as u8 + 1);
+            used += width;
+        }
+        // A digit without bits is 0, and may lie beyond the last one.
+        let digit = |(digit, shift): (&u32, &usize)| u64::from(*digit) << (shift % 64);
+        let word =
+            |digits: &Vec<u32>| digits.iter().zip(&shifts).map(digit).fold(0, |word, digit| word | digit);
+        Some(Self { words: numbers.iter().map(word).collect(), bits })
+    }
+
+    #[inline]
+    fn distance(&self, a: PuId, b: PuId) -> u8 {
+        let differing = self.words[a.index()] ^ self.words[b.index()];
+        // Two PUs never have the same word; of one, nothing differs.
+        differing.checked_ilog2().map_or(0, |bit| self.bits[bit as usize])
+    }
+}
+
+/// The digits of all PUs, the one for the nearest first.
+fn count(steps: &[u8], levels: u8) -> Vec<Vec<u32>> {
+    let mut digits = vec![0; usize::from(levels)];
+    let mut all = vec![digits.clone()];
+    for &step in steps {
+        let (below, above) = digits.split_at_mut(usize::from(step) - 1);
+        below.fill(0);
+        above[0] += 1;
+        all.push(digits.clone());
+    }
+    all
+}
+
 /// The rungs that occur on a machine, nearest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ladder {
     rungs: Vec<Rung>,
     matrix: Option<Matrix>,
+    /// Where there is no table.
+    addresses: Option<Addresses>,
 }
 
 impl Ladder {
     /// Finds the rungs without looking at all pairs of PUs: a pair meets in an object exactly if it comes from different
     /// children of it, and only the nodes of those children matter beyond that.
     pub(crate) fn of(machine: &Machine, matrix: Option<Matrix>) -> Self {
-        let mut ladder = Self { rungs: Vec::new(), matrix };
+        let mut ladder = Self { rungs: Vec::new(), matrix, addresses: None };
         for object in 0..machine.objects.len() {
             ladder.add_meetings(machine, object);
         }
         ladder.rungs.sort_unstable();
         ladder.rungs.dedup();
+        ladder.addresses = ladder.find_addresses(machine);
         ladder
+    }
+
+    fn find_addresses(&self, machine: &Machine) -> Option<Addresses> {
+        if self.matrix.is_some() || machine.pus.is_empty() {
+            return None;
+        }
+        let neighbours = machine.pu_ids().zip(machine.pu_ids().skip(1));
+        let steps: Vec<u8> = neighbours.map(|(a, b)| self.distance(machine, a, b)).collect();
+        Addresses::of(&steps, u8::try_from(self.rungs.len()).ok()?)
+    }
+
+    /// The distance of two different PUs by what they share.
+    fn distance(&self, machine: &Machine, a: PuId, b: PuId) -> u8 {
+        let rung = self.rung(machine, a, b);
+        let below = self.rungs.partition_point(|r| *r < rung);
+        u8::try_from(below + 1).unwrap_or(u8::MAX)
     }
 
     fn add_meetings(&mut self, machine: &Machine, object: usize) {
@@ -148,12 +217,11 @@ impl Machine {
     ///
     /// If a PU comes from a larger machine.
     pub fn distance(&self, a: PuId, b: PuId) -> u8 {
-        if a == b {
-            return 0;
+        match &self.ladder.addresses {
+            Some(addresses) => addresses.distance(a, b),
+            None if a == b => 0,
+            None => self.ladder.distance(self, a, b),
         }
-        let rung = self.ladder.rung(self, a, b);
-        let below = self.ladder.rungs.partition_point(|r| *r < rung);
-        u8::try_from(below + 1).unwrap_or(u8::MAX)
     }
 
     /// The largest distance between two PUs: the number of different ways of being apart. 0 on a machine of one PU.
@@ -221,10 +289,25 @@ mod tests {
             for a in machine.pu_ids() {
                 for b in machine.pu_ids().filter(|b| *b != a) {
                     assert!(machine.ladder.rungs.contains(&machine.ladder.rung(&machine, a, b)));
+                    assert_eq!(
+                        machine.distance(a, b),
+                        machine.ladder.distance(&machine, a, b),
+                        "{description}"
+                    );
                     seen.insert(machine.distance(a, b));
                 }
             }
             assert!(seen.into_iter().eq(1..=machine.distance_levels()), "{description}");
+            assert!(machine.pu_ids().all(|pu| machine.distance(pu, pu) == 0));
         }
+    }
+
+    #[test]
+    fn addresses_that_do_not_fit_into_a_word_are_left_out() {
+        // Distances as if of a tree with a branch of two at each of 70 levels would have.
+        let steps: Vec<u8> = (1..=70).collect();
+        assert!(Addresses::of(&steps, 70).is_none());
+        let all = Addresses::of(&steps[..64], 64).unwrap();
+        assert_eq!((all.words.len(), all.words[64]), (65, 1 << 63));
     }
 }
