@@ -61,38 +61,53 @@ pub(super) struct Fault {
     pub(super) why: String,
 }
 
+/// Rounds after which every seat gets a new process.
+const ROUNDS_A_PROCESS: usize = 3;
+
+/// Who is asked to run programs, by seat.
+trait Seats {
+    fn ask(&mut self, seat: usize, request: Request) -> Result<Sample, String>;
+    /// From now on new processes answer.
+    fn renew(&mut self);
+}
+
+struct Servers([Seat; 3]);
+
+impl Seats for Servers {
+    fn ask(&mut self, seat: usize, request: Request) -> Result<Sample, String> {
+        self.0[seat].0.ask(request)
+    }
+
+    fn renew(&mut self) {
+        self.0.iter_mut().for_each(|seat| seat.0.renew());
+    }
+}
+
 /// Runs all rounds.
-pub(super) fn run(mut seats: [Seat; 3], entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
-    let mut ask = |seat: usize, request: Request| seats[seat].0.ask(request);
-    measure(&mut ask, entries, plan)
+pub(super) fn run(seats: [Seat; 3], entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
+    measure(&mut Servers(seats), entries, plan)
 }
 
 /// The same, with somebody else to ask.
-fn measure(
-    ask: &mut impl FnMut(usize, Request) -> Result<Sample, String>,
-    entries: &[&'static Entry],
-    plan: Plan,
-) -> Vec<Row> {
+fn measure(seats: &mut impl Seats, entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
     let row = |entry| Row { entry, repeats: 0, samples: Default::default(), serial: Vec::new(), fault: None };
     let mut rows: Vec<Row> = entries.iter().map(|entry| row(*entry)).collect();
     for round in 0..plan.rounds {
+        if round > 0 && round.is_multiple_of(ROUNDS_A_PROCESS) {
+            seats.renew();
+        }
         for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.fault.is_none()) {
-            row.fault = visit(ask, row, plan, round + index).err();
+            row.fault = visit(seats, row, plan, round + index).err();
         }
     }
     rows
 }
 
 /// One program in one round.
-fn visit(
-    ask: &mut impl FnMut(usize, Request) -> Result<Sample, String>,
-    row: &mut Row,
-    plan: Plan,
-    turn: usize,
-) -> Result<(), Fault> {
+fn visit(seats: &mut impl Seats, row: &mut Row, plan: Plan, turn: usize) -> Result<(), Fault> {
     let mut ask = |seat: usize, verb, repeats| {
         let request = Request { verb, name: row.entry.name, tiny: plan.tiny, repeats };
-        ask(seat, request).map_err(|why| Fault { seat: NAMES[seat], why })
+        seats.ask(seat, request).map_err(|why| Fault { seat: NAMES[seat], why })
     };
     if row.repeats == 0 {
         row.repeats = repeats(ask(UPSTREAM, "run", 1)?, plan.sample);
@@ -134,6 +149,35 @@ mod tests {
 
     const PLAN: Plan = Plan { tiny: true, rounds: 6, sample: Duration::from_nanos(100) };
 
+    /// Seats that answer by a function.
+    struct Answers<F> {
+        answer: F,
+        renewed: usize,
+    }
+
+    impl<F: FnMut(usize, Request) -> Result<Sample, String>> Seats for Answers<F> {
+        fn ask(&mut self, seat: usize, request: Request) -> Result<Sample, String> {
+            (self.answer)(seat, request)
+        }
+
+        fn renew(&mut self) {
+            self.renewed += 1;
+        }
+    }
+
+    fn answers<F: FnMut(usize, Request) -> Result<Sample, String>>(answer: F) -> Answers<F> {
+        Answers { answer, renewed: 0 }
+    }
+
+    #[test]
+    fn every_three_rounds_the_processes_are_new() {
+        for (rounds, renewed) in [(1, 0), (3, 0), (4, 1), (15, 4)] {
+            let mut seats = answers(|_, _| Ok(sample(30)));
+            measure(&mut seats, &[&catalogue::ALL[0]], Plan { rounds, ..PLAN });
+            assert_eq!(seats.renewed, renewed, "{rounds} rounds");
+        }
+    }
+
     fn sample(wall_ns: u64) -> Sample {
         Sample { wall_ns, cpu_ns: wall_ns, answer: 1 }
     }
@@ -150,11 +194,11 @@ mod tests {
     #[test]
     fn all_seats_repeat_a_program_as_often_as_upstream_needs() {
         let mut asked = Vec::new();
-        let mut ask = |seat, request: Request| {
+        let ask = |seat, request: Request| {
             asked.push((seat, request.repeats));
             Ok(sample(30))
         };
-        let rows = measure(&mut ask, &[&catalogue::ALL[0]], PLAN);
+        let rows = measure(&mut answers(ask), &[&catalogue::ALL[0]], PLAN);
         assert_eq!((asked.len(), asked[0]), (19, (UPSTREAM, 1)));
         assert!(asked[1..].iter().all(|(_, repeats)| *repeats == 3), "{asked:?}");
         assert!(rows[0].samples.iter().all(|samples| samples.len() == 6));
@@ -163,11 +207,11 @@ mod tests {
     #[test]
     fn a_program_that_failed_is_not_asked_for_again_and_the_others_go_on() {
         let [first, second] = [&catalogue::ALL[0], &catalogue::ALL[1]];
-        let mut ask = |seat, request: Request| {
+        let ask = |seat, request: Request| {
             let fails = seat == SINEW && request.name == first.name;
             if fails { Err("hangs".to_owned()) } else { Ok(sample(200)) }
         };
-        let rows = measure(&mut ask, &[first, second], PLAN);
+        let rows = measure(&mut answers(ask), &[first, second], PLAN);
         assert_eq!(rows[0].fault, Some(Fault { seat: "sinew", why: "hangs".to_owned() }));
         assert!(rows[0].samples[UPSTREAM].len() <= 1 && rows[1].samples[SINEW].len() == 6);
     }
@@ -176,11 +220,11 @@ mod tests {
     fn bursts_run_without_rayon_as_well() {
         let burst = catalogue::ALL.iter().find(|entry| entry.kind == Kind::Burst).expect("there are bursts");
         let mut serial = 0;
-        let mut ask = |_, request: Request| {
+        let ask = |_, request: Request| {
             serial += usize::from(request.verb == "serial");
             Ok(sample(200))
         };
-        let rows = measure(&mut ask, &[burst], PLAN);
+        let rows = measure(&mut answers(ask), &[burst], PLAN);
         assert_eq!(rows[0].serial.len(), 6);
         assert_eq!(serial, 6);
     }

@@ -58,6 +58,11 @@ impl Server {
         Ok(Self { build: build.clone(), threads, process: Some(process) })
     }
 
+    /// Ends the process; the next one is started when it is asked for something.
+    pub(super) fn renew(&mut self) {
+        self.process = None;
+    }
+
     /// Has one program run.
     ///
     /// # Errors
