@@ -104,7 +104,7 @@ impl Builder {
     /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
-    /// afterwards beats the environment.
+    /// afterwards beats the environment. The variables count as they were when the process first asked for them.
     pub fn from_env() -> Self {
         Self::new().set_from_env()
     }
@@ -403,7 +403,7 @@ impl Builder {
             })),
             sleepers: Sleepers::new(),
             injector: Injector::new(),
-            last_taker: AtomicUsize::new(0),
+            last_taker: AtomicUsize::new(usize::MAX),
             guest: GuestSeat::new(),
             standby: Parker::new(),
             first_seat: self.first_seat,

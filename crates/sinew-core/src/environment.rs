@@ -1,15 +1,42 @@
 //! The environment variables that describe a pool; the table is at [`Builder::from_env`].
 
 use std::fmt::Display;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use sinew_topology::{Mapping, MappingError, Seating};
 
 use crate::builder::{Builder, Fences, MAX_WORKERS, machine};
 
+/// Those that are read.
+const VARIABLES: [&str; 9] = [
+    "SINEW_THREADS",
+    "SINEW_MAPPING",
+    "SINEW_WAIT",
+    "SINEW_VICTIMS",
+    "SINEW_STACK",
+    "SINEW_FENCES",
+    "SINEW_SPIN_US",
+    "SINEW_COORDINATE",
+    "SINEW_PROFILE",
+];
+
 /// `builder` with what the environment sets.
 pub(crate) fn set_from_env(builder: Builder) -> Builder {
-    apply(builder, |name| std::env::var(name).ok(), |warning| eprintln!("sinew: {warning}"))
+    let texts = texts();
+    if texts.is_empty() {
+        return builder;
+    }
+    let text_of = |name: &str| texts.iter().find(|(key, _)| *key == name).map(|(_, text)| text.clone());
+    apply(builder, text_of, |warning| eprintln!("sinew: {warning}"))
+}
+
+/// The variables that are set, as they were when the process first built a pool by them: nine looks through the environment take as long as the rest of a
+/// pool's description.
+fn texts() -> &'static [(&'static str, String)] {
+    static TEXTS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
+    let text_of = |name| Some((name, std::env::var(name).ok()?));
+    TEXTS.get_or_init(|| VARIABLES.into_iter().filter_map(text_of).collect())
 }
 
 fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(String)) -> Builder {
@@ -88,6 +115,18 @@ mod tests {
             |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         let builder = apply(Builder::new(), read, |warning| warnings.borrow_mut().push(warning));
         (format!("{builder:?}"), warnings.into_inner())
+    }
+
+    /// Would miss: a variable that is not asked for because it is not in the list.
+    #[test]
+    fn the_list_has_every_variable_that_is_read() {
+        let asked = RefCell::new(Vec::new());
+        let ask = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            None
+        };
+        apply(Builder::new(), ask, |_| ());
+        assert_eq!(asked.into_inner(), VARIABLES);
     }
 
     /// Would miss: a variable that is read and not used.

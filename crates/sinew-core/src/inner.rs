@@ -3,7 +3,7 @@
 //! # Shutdown
 //!
 //! 1. Ending the pool sets `ending` and wakes every worker.
-//! 2. A worker that finds nothing to do any more *resigns* and parks; new work wakes it as ever, and takes it back into the count. So tasks that
+//! 2. A worker that finds nothing to do any more *resigns*, waits for a moment whether all do, and parks; new work wakes it as ever, and takes it back into the count. So tasks that
 //!    need each other still find a second worker, and detached tasks are run first, also those that tasks spawn meanwhile.
 //! 3. The last one to resign wakes the others, and all end.
 //! 4. The seats are freed by the last of the pool's handle and its threads.
@@ -19,6 +19,7 @@ use sinew_sync::fence as asymmetric;
 use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
+use sinew_sync::thread::yield_now;
 use sinew_topology::Seating;
 
 use crate::fork;
@@ -35,6 +36,9 @@ use crate::steer::Steering;
 use crate::tls;
 use crate::wait::Wait;
 use crate::worker::Worker;
+
+/// How often a worker that has resigned offers its core to the others, who are about to resign mostly, before it parks.
+const LAST_OFFERS: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
 /// What to do with the payload of a detached task that panicked.
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
@@ -82,7 +86,7 @@ pub(crate) struct Inner {
     pub(crate) first_seat: FirstSeat,
     pub(crate) sleepers: Sleepers,
     pub(crate) injector: Injector,
-    /// The seat that took work from outside last.
+    /// The seat that took work from outside last; none at first.
     pub(crate) last_taker: AtomicUsize,
     pub(crate) guest: GuestSeat,
     pub(crate) limit: Limit,
@@ -255,6 +259,20 @@ impl Inner {
         if self.serving.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.unpark_all();
         }
+    }
+
+    /// [`resign`](Self::resign), and waits for a moment: mostly the others are about to resign, too. Answers whether the pool is over then.
+    pub(crate) fn resign_to_the_last(&self) -> bool {
+        self.resign();
+        // Acquire: as whoever is woken by the last one.
+        let is_over = || self.serving.load(Ordering::Acquire) == 0;
+        (0..LAST_OFFERS).any(|_| {
+            let over = is_over();
+            if !over {
+                yield_now();
+            }
+            over
+        })
     }
 
     /// A worker that had resigned was woken. False if the pool is over.

@@ -44,9 +44,6 @@ fn rest(time: u64) {
     }
 }
 
-/// Looks for which a worker leaves work from outside to the one that took the last piece.
-const MOST_DEFERRED: u32 = 16;
-
 /// The longest silence before an exposure, after many that were cancelled.
 const LONGEST_SILENCE_NS: u64 = 400_000;
 
@@ -222,6 +219,7 @@ impl Worker {
         loop {
             if searching {
                 if self.is_surplus() {
+                    self.bed.put_back();
                     self.resign_search();
                     return Search::Surplus;
                 }
@@ -267,30 +265,36 @@ impl Worker {
         let began = now_ns();
         self.deactivate();
         let resigns = self.pool().is_ending();
-        if resigns {
-            self.pool().resign();
+        if resigns && self.pool().resign_to_the_last() {
+            return None;
         }
         self.counters.parks.add(1);
         self.bed.lie_down(&self.pool().steering);
-        if !(unsure && (self.parker.park_for(DOZE_NS) || self.last_look(Allowed::Any))) {
-            self.parker.park();
+        if !(unsure && self.parker.park_for(DOZE_NS)) {
+            self.bed.put_back();
+            if !(unsure && self.last_look(Allowed::Any)) {
+                self.parker.park();
+            }
         }
         self.bed.get_up(&self.pool().steering);
         if resigns && !self.pool().serve_again() {
             return None;
         }
         self.activate();
-        let parked = now_ns().saturating_sub(began);
+        let parked = now_ns().saturating_sub(began).max(1);
         self.counters.parked_ns.add(parked);
         Some(parked)
     }
 
-    /// A search has been successful: passes the search on, and learns from how long it took.
+    /// A search has been successful: passes the search on, lets the thread run where it could before it slept, and learns from how long it took.
     fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
         self.own.in_vain_since.set(0);
         let alone = self.pool().sleepers.found_work();
         if alone && !planted(Bug::LonelySearcher) && self.pool().rouse() {
             self.counters.wakes.add(1);
+        }
+        if parked_ns > 0 {
+            self.bed.put_back();
         }
         let searched_ns = now_ns().saturating_sub(began).saturating_sub(parked_ns);
         self.counters.searching_ns.add(searched_ns);
@@ -375,29 +379,6 @@ impl Worker {
                 None
             }
         }
-    }
-
-    /// Work from outside. Who took the last piece has the first claim to the next, for a moment, if it is without work as well: a loop that is called again and
-    /// again finds its data where it left them.
-    fn take_injected(&self, allowed: Allowed) -> Option<Queued> {
-        let pool = self.pool();
-        if pool.injector.is_empty() {
-            return None;
-        }
-        // Relaxed, here and below: hints.
-        let last = pool.last_taker.load(Ordering::Relaxed);
-        let deferred = self.own.deferred.get();
-        if last != self.index()
-            && deferred < MOST_DEFERRED
-            && pool.seats[last].searching.load(Ordering::Relaxed)
-        {
-            self.own.deferred.set(deferred + 1);
-            return None;
-        }
-        self.own.deferred.set(0);
-        let queued = pool.injector.pop(allowed.above())?;
-        pool.last_taker.store(self.index(), Ordering::Relaxed);
-        Some(queued)
     }
 
     /// A task that no other worker should run first.

@@ -3,22 +3,27 @@
 //! Some kernels wake a thread on the core of the thread that wakes it, though others are idle; seen on virtual machines. Then the woken
 //! worker takes turns with the one it was to help, for up to a scheduler's slice (4 ms), and a loop that follows a pause runs no faster than
 //! serial code. So a worker that finds itself on its waker's core says so, and from then on wakers in its pool take their own core out of a
-//! sleeper's affinity mask before they wake it. The sleeper puts the mask back as it gets up, before it runs a task: nothing that a task starts
-//! inherits it.
+//! sleeper's affinity mask before they wake it. The sleeper puts the mask back before it runs a task: nothing that a task starts inherits it. One that finds
+//! nothing to do keeps it while it dozes, as it may well be woken from the same core again: where work comes in bursts that are over before anybody can help,
+//! that is every time.
 //!
 //! That is no help where the other cores are busy with other programs: a sleeper that is kept off its waker's core then waits for a core that it does not get,
 //! while its waker's falls idle. So a worker that gets up late says that the machine is *crowded*, and for a while, longer each time, nobody steers. Nor
 //! does a thread that parks directly after: its own core is the one that falls free.
 //!
+//! # Invariants
+//!
+//! - K1: a worker that runs a task, sleeps for longer than a doze, or has left has the mask that it had before.
+//!
 //! # Cost
 //!
 //! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: two system calls of the waker and two of the woken, each about
-//! 1 µs.
+//! 1 µs; nothing more than a look at the mask that is noted, if the last wake-up was in vain and came from the same core.
 //!
 //! # Not handled
 //!
 //! Pools with mappings, which say themselves where workers run, and pools with more workers than cores: they are left alone. A mask that somebody else
-//! changes is respected, unless that happens in the moment between a wake-up's two looks at it.
+//! changes is respected, unless that happens between a wake-up's two looks at it, or gives a dozing worker the very mask that its waker has left it.
 
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
@@ -33,12 +38,46 @@ pub(crate) struct Bed(Mutex<Sleeper>);
 struct Sleeper {
     thread: Option<ThreadRef>,
     asleep: bool,
-    woken_from: Option<usize>,
-    woken_at_ns: Option<u64>,
-    /// Its affinity mask, before a waker changed it.
-    mask: Option<CpuSet>,
-    /// The mask has been changed.
-    steered: bool,
+    /// When it was woken, and from which core.
+    woken: Option<(u64, Option<usize>)>,
+    kept_off: Option<KeptOff>,
+}
+
+/// A worker whose mask a waker has changed.
+#[derive(Debug)]
+struct KeptOff {
+    thread: ThreadRef,
+    cpu: usize,
+    /// Its mask before.
+    mask: CpuSet,
+}
+
+impl KeptOff {
+    fn new(thread: ThreadRef, cpu: usize) -> Option<Self> {
+        let mask = thread.affinity()?;
+        thread.keep_off(cpu, &mask).then_some(Self { thread, cpu, mask })
+    }
+
+    fn let_back(self) {
+        self.thread.let_back(self.cpu, &self.mask);
+    }
+}
+
+impl Sleeper {
+    fn let_back(&mut self) {
+        if let Some(kept_off) = self.kept_off.take() {
+            kept_off.let_back();
+        }
+    }
+
+    /// Sees to it that the worker, if it can be moved, wakes on another core than `cpu`.
+    fn keep_off(&mut self, cpu: usize) {
+        if self.kept_off.as_ref().is_some_and(|kept_off| kept_off.cpu == cpu) {
+            return;
+        }
+        self.let_back();
+        self.kept_off = self.thread.and_then(|thread| KeptOff::new(thread, cpu));
+    }
 }
 
 impl Bed {
@@ -49,7 +88,9 @@ impl Bed {
 
     /// The worker's thread ends.
     pub(crate) fn move_out(&self) {
-        *self.0.lock() = Sleeper::default();
+        let mut sleeper = self.0.lock();
+        sleeper.let_back();
+        *sleeper = Sleeper::default();
     }
 
     /// The worker is about to park.
@@ -57,45 +98,34 @@ impl Bed {
         self.0.lock().asleep = steering.allowed;
     }
 
-    /// The worker has been woken.
+    /// The worker has been woken. It calls [`put_back`](Self::put_back) before it does anything but look for work and doze again (K1).
     pub(crate) fn get_up(&self, steering: &Steering) {
-        let sleeper = {
-            let mut sleeper = self.0.lock();
-            let awake = Sleeper { thread: sleeper.thread, ..Sleeper::default() };
-            std::mem::replace(&mut *sleeper, awake)
-        };
-        if let Some(woken_ns) = sleeper.woken_at_ns {
-            steering.learn(woken_ns, now_ns(), sleeper.steered);
+        let mut sleeper = self.0.lock();
+        sleeper.asleep = false;
+        let Some((woken_ns, from)) = sleeper.woken.take() else { return };
+        steering.learn(woken_ns, now_ns(), sleeper.kept_off.is_some());
+        if sleeper.kept_off.is_none() && from.is_some() && from == current_cpu() {
+            steering.set_needed();
         }
-        match (sleeper.thread, sleeper.mask) {
-            (Some(thread), Some(mask)) if sleeper.steered => {
-                if let Some(cpu) = sleeper.woken_from {
-                    thread.let_back(cpu, &mask);
-                }
-            }
-            _ if sleeper.woken_from.is_some() && sleeper.woken_from == current_cpu() => steering.set_needed(),
-            _ => {}
-        }
+    }
+
+    /// The worker, asleep or not, may run where it could before it was kept off a core.
+    pub(crate) fn put_back(&self) {
+        self.0.lock().let_back();
     }
 
     /// The calling thread is about to wake the worker, if it sleeps.
     fn before_wake(&self, steering: &Steering) {
         let mut sleeper = self.0.lock();
-        if !sleeper.asleep || sleeper.steered {
+        if !sleeper.asleep || sleeper.woken.is_some() {
             return;
         }
-        let now = now_ns();
-        sleeper.woken_at_ns = Some(now);
-        sleeper.woken_from = current_cpu();
-        if steering.is_crowded(now) {
-            return;
-        }
-        let thread = sleeper.thread.filter(|_| steering.is_needed());
-        if let (Some(thread), Some(here)) = (thread, sleeper.woken_from)
-            && let Some(mask) = thread.affinity()
-        {
-            sleeper.steered = thread.keep_off(here, &mask);
-            sleeper.mask = Some(mask);
+        let (now, here) = (now_ns(), current_cpu());
+        sleeper.woken = Some((now, here));
+        match here {
+            _ if steering.is_crowded(now) => sleeper.let_back(),
+            Some(cpu) if steering.is_needed() => sleeper.keep_off(cpu),
+            _ => {}
         }
     }
 }
@@ -172,34 +202,105 @@ mod tests {
 
     use super::*;
 
-    /// Would miss: a mask that is not put back, or is changed for a worker that does not sleep.
-    #[test]
-    fn a_sleeper_is_kept_off_its_wakers_core_until_it_gets_up() {
-        let (before, after) = (Limits::read(), mpsc::channel());
-        if before.affinity().len() < 2 {
+    /// A worker in bed on a thread of its own, which does as it is told and answers how many cores it may use then.
+    struct Worker<'b> {
+        bed: &'b Bed,
+        tell: mpsc::Sender<fn(&Bed, &Steering)>,
+        told: mpsc::Receiver<usize>,
+    }
+
+    impl<'b> Worker<'b> {
+        fn new<'s>(s: &'s std::thread::Scope<'s, 'b>, bed: &'b Bed, steering: &'b Steering) -> Self {
+            let ((tell, orders), (tells, told)) = (mpsc::channel::<fn(&Bed, &Steering)>(), mpsc::channel());
+            s.spawn(move || {
+                bed.move_in();
+                for order in orders {
+                    order(bed, steering);
+                    tells.send(Limits::read().affinity().len()).unwrap();
+                }
+            });
+            Self { bed, tell, told }
+        }
+
+        fn does(&self, order: fn(&Bed, &Steering)) -> usize {
+            self.tell.send(order).unwrap();
+            self.told.recv().unwrap()
+        }
+
+        /// The cores that it may use, seen from outside.
+        fn cores(&self) -> usize {
+            self.bed.0.lock().thread.and_then(ThreadRef::affinity).unwrap().len()
+        }
+    }
+
+    /// Calls `test` with a worker that is asleep, its steering, and the number of cores, if there are two.
+    fn with_sleeper(test: impl FnOnce(&Worker<'_>, &Steering, usize)) {
+        let all = Limits::read().affinity().len();
+        if all < 2 {
             println!("skipped: one CPU");
             return;
         }
         let (bed, steering) = (Bed::default(), Steering::new(true));
         steering.set_needed();
-        let (ready, woken) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
         std::thread::scope(|s| {
-            s.spawn(|| {
-                bed.move_in();
-                bed.lie_down(&steering);
-                ready.wait();
-                woken.wait();
-                let asleep = Limits::read().affinity().len();
-                bed.get_up(&steering);
-                after.0.send((asleep, Limits::read().affinity().len())).unwrap();
-            });
-            ready.wait();
-            steering.before_wake(&bed);
-            woken.wait();
+            let worker = Worker::new(s, &bed, &steering);
+            assert_eq!(worker.does(Bed::lie_down), all);
+            test(&worker, &steering, all);
         });
-        let all = before.affinity().len();
-        assert_eq!(after.1.recv().unwrap(), (all - 1, all));
-        steering.before_wake(&bed);
-        assert!(!bed.0.lock().steered);
+    }
+
+    /// Would miss: a mask that is not put back before a task runs, or is changed for a worker that does not sleep.
+    #[test]
+    fn a_sleeper_is_kept_off_its_wakers_core_until_it_has_work() {
+        with_sleeper(|worker, steering, all| {
+            steering.before_wake(worker.bed);
+            assert_eq!(worker.does(Bed::get_up), all - 1);
+            assert_eq!(worker.does(|bed, _| bed.put_back()), all);
+            steering.before_wake(worker.bed);
+            assert_eq!((worker.cores(), worker.bed.0.lock().woken), (all, None));
+        });
+    }
+
+    /// Would miss: a mask that shrinks with every wake-up in vain, a wake-up from another core that leaves the sleeper on that one, and a mask that outlives a
+    /// long sleep, the thread's last task, or a crowded machine.
+    #[test]
+    fn a_sleeper_that_was_woken_in_vain_stays_off_the_core_until_it_sleeps_for_long() {
+        with_sleeper(|worker, steering, all| {
+            let wake_in_vain = |cpu: usize| {
+                worker.does(|bed, steering| {
+                    bed.get_up(steering);
+                    bed.lie_down(steering);
+                });
+                worker.bed.0.lock().keep_off(cpu);
+                let mask = worker.bed.0.lock().thread.and_then(ThreadRef::affinity).unwrap();
+                assert_eq!((mask.len(), mask.contains(cpu)), (all - 1, false));
+            };
+            let cpus: Vec<usize> = Limits::read().affinity().iter().collect();
+            [0, 0, 1, 0].into_iter().for_each(|at| wake_in_vain(cpus[at]));
+            worker.bed.put_back();
+            assert_eq!(worker.cores(), all);
+            wake_in_vain(cpus[1]);
+            assert_eq!(worker.does(Bed::lie_down), all - 1);
+            steering.crowded_until_ns.store(u64::MAX, Ordering::Relaxed);
+            steering.before_wake(worker.bed);
+            assert_eq!(worker.cores(), all);
+            wake_in_vain(cpus[0]);
+            assert_eq!(worker.does(|bed, _| bed.move_out()), all);
+        });
+    }
+
+    /// Would miss: a mask that somebody has changed meanwhile, and that is overwritten.
+    #[test]
+    fn a_mask_that_somebody_else_has_changed_is_left_alone() {
+        with_sleeper(|worker, steering, _| {
+            steering.before_wake(worker.bed);
+            let kept_off = worker.bed.0.lock().kept_off.as_ref().map(|kept_off| kept_off.cpu).unwrap();
+            let thread = worker.bed.0.lock().thread.unwrap();
+            // Everything but another core than the one it is kept off: that one, in any case.
+            let all = Limits::read().affinity().clone();
+            let other = all.iter().find(|&cpu| cpu != kept_off).unwrap();
+            assert!(thread.keep_off(other, &all));
+            assert_eq!(worker.does(|bed, _| bed.put_back()), all.len() - 1);
+        });
     }
 }

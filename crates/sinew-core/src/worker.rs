@@ -91,8 +91,8 @@ pub(crate) struct Own {
     pub(crate) scraps: Cell<u32>,
     /// Whether it is to take tasks that have waited for long, as the guest's substitute; see `limit`.
     pub(crate) relieves: Cell<bool>,
-    /// How often in a row this worker has left work from outside to another.
-    pub(crate) deferred: Cell<u32>,
+    /// Since when this worker leaves work from outside to another, in ticks; 0 if it does not.
+    pub(crate) defers_since: Cell<u64>,
     /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
     pub(crate) generous: Cell<u32>,
     /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
@@ -141,7 +141,7 @@ impl Worker {
                 waiting_window: Cell::new(SpinWindow::new()),
                 scraps: Cell::new(0),
                 relieves: Cell::new(false),
-                deferred: Cell::new(0),
+                defers_since: Cell::new(0),
                 generous: Cell::new(0),
                 shares_core: Cell::new(false),
                 silence_ns: Cell::new(SILENCE_NS),
