@@ -5,8 +5,7 @@
 //!
 //! # Invariants
 //!
-//! - B1: the frame of [`Pool::broadcast`] is valid until `left` is zero; a part's last access to it is the subtraction, or, for the last one, the
-//!   store that sets the latch.
+//! - B1: the frame of [`Pool::broadcast`] is valid until `left` is zero; a part's last access to it is its count there.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -16,11 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use sinew_sync::atomic::{AtomicUsize, Ordering};
-
 use crate::fork;
 use crate::inner::{FirstSeat, Inner};
-use crate::latch::{Latch, Owner};
+use crate::latch::{Countdown, Owner};
 use crate::pool::Pool;
 use crate::queue::{Header, Queued, TaskRef};
 use crate::spawn::HeapTask;
@@ -82,8 +79,7 @@ struct Shared<'f, F, R> {
     f: &'f F,
     /// By part; each is written by the worker at its seat.
     results: Box<[UnsafeCell<Option<Outcome<R>>>]>,
-    left: AtomicUsize,
-    latch: Latch,
+    left: Countdown,
 }
 
 impl<F, R> Shared<'_, F, R>
@@ -103,10 +99,7 @@ where
             let result = catch_unwind(AssertUnwindSafe(|| f(context)));
             let results = &(*shared).results;
             *results[part].get() = Some(result);
-            // AcqRel: the last one, and with it the waiting thread, sees the results of all.
-            if (*shared).left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                Latch::set(&raw const (*shared).latch, worker);
-            }
+            Countdown::count(&raw const (*shared).left, worker);
         }
     }
 }
@@ -195,8 +188,10 @@ where
         header: Header { run: Shared::<F, R>::run },
         f,
         results: seats.clone().map(|_| UnsafeCell::new(None)).collect(),
-        left: AtomicUsize::new(seats.len()),
-        latch: Latch::new(inside.map_or_else(elsewhere, |worker| Owner::Seat(worker.index()))),
+        left: Countdown::new(
+            seats.len(),
+            inside.map_or_else(elsewhere, |worker| Owner::Seat(worker.index())),
+        ),
     };
     let task = TaskRef(NonNull::from(&shared).cast());
     let depth = inside.map_or(0, |worker| worker.depth() + 1);
@@ -204,8 +199,10 @@ where
         pool.deliver(seat, Queued { task, depth });
     }
     match inside {
-        Some(worker) => tls::with_current(worker, |w| w.wait_for_own(&shared.latch, w.help_for_broadcast())),
-        None => waiter.wait(&shared.latch),
+        Some(worker) => {
+            tls::with_current(worker, |w| w.wait_for_own(shared.left.latch(), w.help_for_broadcast()))
+        }
+        None => waiter.wait(shared.left.latch()),
     }
     let results = shared.results.into_iter().map(UnsafeCell::into_inner);
     results

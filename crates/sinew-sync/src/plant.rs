@@ -55,6 +55,10 @@ pub enum Bug {
     EarlyToken,
     /// A delivered task is not followed by a wake-up.
     SilentDelivery,
+    /// A latch is set with a relaxed store.
+    RelaxedLatch,
+    /// A part of a broadcast counts itself out with a relaxed operation.
+    RelaxedCount,
     /// An owner comes to its seat without leaving itself the note that makes its first push wake.
     QuietStart,
     /// Workers that stand down are not woken when the limit rises.
