@@ -1,5 +1,5 @@
-//! What rayon-core does not have: threads that come and go while a program runs, counters, a shutdown that waits, and a say in what waiting workers
-//! do.
+//! What rayon-core does not have: threads that come and go while a program runs, a say in where they run, whom they steal from and what they do while they
+//! wait, counters, and a shutdown that waits.
 //!
 //! A program that uses it depends on this crate by name, beside rayon.
 //!
@@ -28,7 +28,7 @@
 
 use std::time::Duration;
 
-pub use sinew_core::{Counters, Mapping, Victims, Wait};
+pub use sinew_core::{Counters, Mapping, MappingError, Victims, Wait};
 
 use crate::builder::ThreadPoolBuilder;
 use crate::pool::{ThreadPool, global};
@@ -108,6 +108,28 @@ pub trait ThreadPoolExt {
     /// Changes how thieves choose their victims, from their next search on.
     fn set_victims(&self, victims: Victims);
 
+    /// How thieves choose their victims now.
+    fn victims(&self) -> Victims;
+
+    /// Moves the threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its next task.
+    ///
+    /// ```
+    /// use rayon_core::ext::{Mapping, ThreadPoolExt};
+    ///
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
+    /// pool.set_mapping(&Mapping::Compact)?;
+    /// assert_eq!(pool.mapping(), Mapping::Compact);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the mapping names a processor that this process may not use; everything stays as it was.
+    fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError>;
+
+    /// The mapping that the threads follow.
+    fn mapping(&self) -> Mapping;
+
     /// What the threads have counted: steals, parks, waits.
     fn counters(&self) -> Counters;
 
@@ -132,6 +154,18 @@ impl ThreadPoolExt for ThreadPool {
         self.pool().set_victims(victims);
     }
 
+    fn victims(&self) -> Victims {
+        self.pool().victims()
+    }
+
+    fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
+        self.pool().set_mapping(mapping)
+    }
+
+    fn mapping(&self) -> Mapping {
+        self.pool().mapping()
+    }
+
     fn counters(&self) -> Counters {
         self.pool().counters()
     }
@@ -154,6 +188,15 @@ pub fn active_threads() -> usize {
 /// [`ThreadPoolExt::set_victims`] of the global pool.
 pub fn set_victims(victims: Victims) {
     global().set_victims(victims);
+}
+
+/// [`ThreadPoolExt::set_mapping`] of the global pool.
+///
+/// # Errors
+///
+/// As that.
+pub fn set_mapping(mapping: &Mapping) -> Result<(), MappingError> {
+    global().set_mapping(mapping)
 }
 
 /// [`ThreadPoolExt::counters`] of the global pool.

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Names, signatures, orders, panics and errors are those of rayon-core 1.13, whose documentation holds. What is more is in [`ext`]: the number of
-//! working threads can change while the program runs, and a pool can be told what its waiting workers may run.
+//! working threads can change while the program runs, and so can their places and whom they steal from; and a pool can be told what its waiting workers may run.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -29,14 +29,17 @@
 //! |---|---|
 //! | `RAYON_NUM_THREADS`, else `RAYON_RS_NUM_CPUS` | threads of pools that are not told, as upstream |
 //! | `SINEW_THREADS` | the same, where neither is set |
-//! | `SINEW_WAIT` | what a waiting worker may run: `any` (as upstream, the default), `leapfrog`, `descendants` or `block` |
-//! | `SINEW_MAPPING`, `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US` | see `sinew_core::Builder::from_env` |
+//! | `SINEW_WAIT` | what a waiting worker may run: `any` (as upstream, the default), `leapfrog`, `descendants`, `transitive` or `block` |
+//! | `SINEW_COORDINATE` | `1`: pools share the machine with other programs by agreement |
+//! | `SINEW_MAPPING` | where threads are pinned: `none`, `compact`, `scatter`, or processors such as `0,2,4-7` |
+//! | `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US`, `SINEW_STACK`, `SINEW_PROFILE` | see `sinew_core::Builder::from_env` |
 //!
 //! # Differences
 //!
 //! - Pools whose number of threads nobody set follow affinity, cpuset and quota of the process while it runs: threads beyond them stand down.
 //!   [`current_num_threads`] stays what it was at the start.
 //! - A pool that came into a child process through a fork is built again there when it is first used, with threads of the standard library's.
+//! - It needs Rust 1.95, as all of Sinew; upstream needs 1.80.
 //! - On targets without threads the global pool runs on the thread that needs it first; no other does.
 
 mod builder;

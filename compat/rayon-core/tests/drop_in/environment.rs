@@ -74,6 +74,9 @@ fn a_bad_value_is_one_warning_and_the_default() {
         ("SINEW_VICTIMS", "weakest"),
         ("SINEW_FENCES", "half"),
         ("SINEW_SPIN_US", "-1"),
+        ("SINEW_STACK", "three-field"),
+        ("SINEW_COORDINATE", "2"),
+        ("SINEW_PROFILE", "perhaps"),
         ("SINEW_MAPPING", "123456"),
     ] {
         let output = child(name).env(variable, value).output().unwrap();
@@ -93,11 +96,14 @@ fn every_good_value_is_taken_in_silence() {
         return;
     }
     for (variable, values) in [
-        ("SINEW_WAIT", &["any", "leapfrog", "descendants", "block"][..]),
+        ("SINEW_WAIT", &["any", "leapfrog", "descendants", "transitive", "block"][..]),
         ("SINEW_FENCES", &["auto", "full"]),
         ("SINEW_SPIN_US", &["0", "100"]),
         ("SINEW_MAPPING", &["none", "compact", "scatter"]),
-        ("SINEW_VICTIMS", &["random"]),
+        ("SINEW_VICTIMS", &["random", "nearest", "most-loaded:3"]),
+        ("SINEW_STACK", &["split", "two-field"]),
+        ("SINEW_COORDINATE", &["0"]),
+        ("SINEW_PROFILE", &["0", "1"]),
     ] {
         for value in values {
             let output = alone(name, &[(variable, value), ("RAYON_NUM_THREADS", "2")], || ()).unwrap();

@@ -1,6 +1,6 @@
 //! What rayon-core does not have: a number of threads that changes, counters, a shutdown that waits, more to say to the builder.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use rayon_core::ext::{self, Mapping, ThreadPoolBuilderExt, ThreadPoolExt, Victims, Wait};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use crate::support::{alone, ends, fib, message_of, pool};
+use crate::support::{alone, ends, fib, is_child, message_of, pool};
 
 /// The numbers of the threads at work, after each has seen how many may.
 fn at_work(pool: &ThreadPool) -> Vec<usize> {
@@ -122,6 +122,27 @@ fn a_shutdown_waits_for_everything() {
     });
 }
 
+/// Would miss: a policy or a mapping that is not the pool's that was asked, or one that a pool cannot work under; an impossible mapping that is taken.
+#[test]
+fn victims_and_places_change_while_a_pool_works() {
+    ends(|| {
+        let (pool, other) = (pool(3), pool(3));
+        for victims in [Victims::Nearest, Victims::MostLoaded { every: 2 }, Victims::Random] {
+            for mapping in [Mapping::Compact, Mapping::None, Mapping::Scatter] {
+                pool.set_victims(victims);
+                pool.set_mapping(&mapping).unwrap();
+                assert_eq!((pool.victims(), pool.mapping()), (victims, mapping));
+                assert_eq!(pool.install(|| fib(12)), 144);
+                let all = Barrier::new(3);
+                pool.scope(|s| (0..3).for_each(|_| s.spawn(|_| _ = all.wait())));
+            }
+        }
+        let nowhere = pool.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();
+        assert!(nowhere.to_string().contains("123456"), "{nowhere}");
+        assert_eq!((pool.mapping(), other.mapping()), (Mapping::Scatter, Mapping::None));
+    });
+}
+
 /// Would miss: something that the builder is told and that keeps a pool from working, or a text that does not tell.
 #[test]
 fn more_can_be_said_about_a_pool() {
@@ -152,6 +173,69 @@ mod limits {
     use std::io;
 
     use super::*;
+
+    /// Keeps a pool at work until it is dropped.
+    struct AtWork<'s>(&'s AtomicBool);
+
+    impl Drop for AtWork<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn keep_at_work<'s>(
+        s: &'s thread::Scope<'s, '_>,
+        pool: &'s ThreadPool,
+        over: &'s AtomicBool,
+    ) -> AtWork<'s> {
+        s.spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                assert_eq!(pool.install(|| fib(15)), 610);
+            }
+        });
+        AtWork(over)
+    }
+
+    /// Would miss: a pool that does not share, whether the builder or the variable asks for it; one that keeps less than it could have when the other has ended; a
+    /// size of the pool that changes with its share; and one that shares unasked.
+    #[test]
+    fn pools_that_coordinate_leave_each_other_cores() {
+        let all = thread::available_parallelism().map_or(1, usize::from);
+        if all < 2 {
+            println!("skipped: this process may use one processor only");
+            return;
+        }
+        let name = "ext::limits::pools_that_coordinate_leave_each_other_cores";
+        // Nobody but the child shares by this table.
+        let folder = std::env::temp_dir().join(format!("sinew-drop-in-{}", std::process::id()));
+        let table = folder.to_str().unwrap();
+        alone(name, &[("SINEW_TABLE_DIR", table), ("SINEW_COORDINATE", "1")], move || {
+            ends(move || {
+                let build = || ThreadPoolBuilder::new().num_threads(all);
+                let one = build().build().unwrap();
+                let other = build().coordinate(true).build().unwrap();
+                let apart = build().coordinate(false).build().unwrap();
+                let over = [const { AtomicBool::new(false) }; 2];
+                thread::scope(|s| {
+                    let _one = keep_at_work(s, &one, &over[0]);
+                    let others = keep_at_work(s, &other, &over[1]);
+                    while one.active_threads() == all || other.active_threads() == all {
+                        thread::yield_now();
+                    }
+                    assert_eq!((one.current_num_threads(), apart.active_threads()), (all, all));
+                    drop(others);
+                    // It has nothing to do from now on.
+                    while one.active_threads() < all {
+                        thread::yield_now();
+                    }
+                });
+            });
+        });
+        if !is_child() {
+            // The last pool to leave may have done so.
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
 
     /// The processors that the calling thread may run on.
     fn allowed() -> libc::cpu_set_t {

@@ -148,6 +148,36 @@ fn locks_may_be_held_across_parallel_calls() {
     }
 }
 
+/// Would miss: the same while a thread waits for another pool, whichever way it went there.
+#[test]
+fn a_lock_may_be_held_across_a_call_into_another_pool() {
+    for threads in 1..=4 {
+        ends(move || {
+            let (pool, other, sum) =
+                (of(threads, Wait::Descendants), of(2, Wait::Descendants), Mutex::new(0));
+            for _ in 0..5 {
+                in_many_tasks(&pool, || {
+                    let mut sum = sum.lock().unwrap();
+                    *sum += other.install(parallel);
+                });
+                in_many_tasks(&pool, || {
+                    let (mut sum, there) = (sum.lock().unwrap(), AtomicU64::new(0));
+                    other.in_place_scope(|s| s.spawn(|_| _ = there.fetch_add(parallel(), Ordering::Relaxed)));
+                    *sum += there.into_inner();
+                });
+                in_many_tasks(&pool, || {
+                    let mut sum = sum.lock().unwrap();
+                    *sum += other
+                        .broadcast(|part| if part.index() == 0 { parallel() } else { 0 })
+                        .iter()
+                        .sum::<u64>();
+                });
+            }
+            assert_eq!(sum.into_inner().unwrap(), 5 * 3 * TASKS * RESULT);
+        });
+    }
+}
+
 /// Would miss: the same for programs that nobody can change: a variable that does not reach pools which know nothing of it.
 #[test]
 fn locks_may_be_held_across_parallel_calls_where_the_environment_says_so() {

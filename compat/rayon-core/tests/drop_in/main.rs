@@ -5,6 +5,7 @@
 //! | `handlers` | names, hooks, panics, threads of the user's, types |
 //! | `ext` | what rayon-core does not have |
 //! | `locks` | programs that hold a lock across a parallel call |
+//! | `stress` | random programs of everything there is, with threads that come and go |
 //! | `fork`, `environment` | what needs a process of its own |
 //!
 //! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by [`support::ends`].
@@ -15,4 +16,5 @@ mod ext;
 mod fork;
 mod handlers;
 mod locks;
+mod stress;
 mod support;

@@ -65,7 +65,9 @@ pub(crate) fn child(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env("SINEW_TEST_CHILD", "1");
     command.stdin(Stdio::null());
-    for variable in ["THREADS", "MAPPING", "WAIT", "VICTIMS", "FENCES", "SPIN_US"] {
+    for variable in
+        ["THREADS", "MAPPING", "WAIT", "VICTIMS", "FENCES", "SPIN_US", "STACK", "COORDINATE", "PROFILE"]
+    {
         command.env_remove(format!("SINEW_{variable}"));
     }
     command.env_remove("RAYON_NUM_THREADS").env_remove("RAYON_RS_NUM_CPUS");

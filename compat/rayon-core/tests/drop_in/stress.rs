@@ -1,0 +1,215 @@
+//! Random programs of everything there is, in two pools that call into each other: joins, scopes of every kind, broadcasts, yields, detached tasks and panics, while
+//! another thread changes how many threads may work, where, and whom they steal from.
+//!
+//! What a program comes to is known without running it. `SINEW_STRESS_SECONDS` says for how long (default: one second), `SINEW_STRESS_SEED` repeats one
+//! program; a failure names its seed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use rayon_core::ext::{Mapping, ThreadPoolBuilderExt, ThreadPoolExt, Victims, Wait};
+use rayon_core::{Scope, ThreadPool, ThreadPoolBuilder};
+
+use crate::support::ends;
+
+/// A part of a program, which adds up numbers.
+#[derive(Debug)]
+enum Part {
+    Number(u64),
+    Join(Box<[Part; 2]>),
+    /// Each task of the scope spawns the next one.
+    Scope(Vec<Part>),
+    Fifo(Vec<Part>),
+    /// A scope of the other pool around what stays on this thread.
+    InPlace(Vec<Part>),
+    /// In the other pool.
+    There(Box<Part>),
+    /// The number once for each thread.
+    Everywhere(u64),
+    /// The same as tasks of a scope.
+    Tasks(u64),
+    /// A join whose first arm panics, and whose second one is this.
+    After(Box<Part>),
+    /// A scope in which one task panics, and another one is this.
+    Beside(Box<Part>),
+    Yield,
+}
+
+/// Threads of the two pools.
+const THREADS: [usize; 2] = [5, 8];
+
+impl Part {
+    /// Calls into the other pool only where `both`: pools that call, and broadcast, into each other need workers that run anything while they wait.
+    fn random(rng: &mut Rng, depth: u32, both: bool) -> Self {
+        let Some(depth) = depth.checked_sub(1) else { return Self::Number(rng.u64(..1000)) };
+        let one = |rng: &mut Rng| Box::new(Self::random(rng, depth, both));
+        let some = |rng: &mut Rng| (0..rng.usize(..4)).map(|_| Self::random(rng, depth, both)).collect();
+        match rng.u32(..20) {
+            0..8 => Self::Join(Box::new([*one(rng), *one(rng)])),
+            8 | 9 => Self::Scope(some(rng)),
+            10 | 11 => Self::Fifo(some(rng)),
+            12 if both => Self::InPlace(some(rng)),
+            13 if both => Self::There(one(rng)),
+            14 => Self::Everywhere(rng.u64(..1000)),
+            15 => Self::Tasks(rng.u64(..1000)),
+            16 => Self::After(one(rng)),
+            17 => Self::Beside(one(rng)),
+            18 => Self::Yield,
+            _ => Self::Number(rng.u64(..1000)),
+        }
+    }
+
+    /// What it comes to in the pool number `at`.
+    fn sum(&self, at: usize) -> u64 {
+        let all = |parts: &[Self], at| parts.iter().map(|part| part.sum(at)).sum::<u64>();
+        match self {
+            Self::Number(number) => *number,
+            Self::Join(parts) => all(&**parts, at),
+            Self::Scope(parts) | Self::Fifo(parts) => all(parts, at),
+            Self::InPlace(parts) => all(parts, 1 - at),
+            Self::There(part) => part.sum(1 - at),
+            Self::Everywhere(number) | Self::Tasks(number) => number * THREADS[at] as u64,
+            Self::After(part) | Self::Beside(part) => part.sum(at),
+            Self::Yield => 0,
+        }
+    }
+}
+
+/// Where a program runs.
+struct World {
+    pools: [ThreadPool; 2],
+    sum: AtomicU64,
+}
+
+impl World {
+    fn add(&self, number: u64) {
+        self.sum.fetch_add(number, Ordering::Relaxed);
+    }
+
+    /// Runs `part` on a thread of the pool number `at`.
+    fn run(&self, part: &Part, at: usize) {
+        match part {
+            Part::Number(number) => self.add(*number),
+            Part::Join(parts) => {
+                rayon_core::join(|| self.run(&parts[0], at), || self.run(&parts[1], at));
+            }
+            Part::Scope(parts) => rayon_core::scope(|s| self.chain(s, parts, at)),
+            Part::Fifo(parts) => rayon_core::scope_fifo(|s| {
+                parts.iter().for_each(|part| s.spawn_fifo(move |_| self.run(part, at)));
+            }),
+            Part::InPlace(parts) => self.pools[1 - at].in_place_scope(|s| {
+                parts.iter().for_each(|part| s.spawn(move |_| self.run(part, 1 - at)));
+            }),
+            Part::There(part) => self.pools[1 - at].install(|| self.run(part, 1 - at)),
+            Part::Everywhere(number) => {
+                let parts = rayon_core::broadcast(|context| {
+                    self.add(*number);
+                    context.index()
+                });
+                assert!(parts.into_iter().eq(0..THREADS[at]));
+            }
+            Part::Tasks(number) => rayon_core::scope(|s| s.spawn_broadcast(|_, _| self.add(*number))),
+            Part::After(part) => panics(|| _ = rayon_core::join(fail, || self.run(part, at))),
+            Part::Beside(part) => panics(|| {
+                rayon_core::scope(|s| {
+                    s.spawn(|_| fail());
+                    s.spawn(|_| self.run(part, at));
+                });
+            }),
+            Part::Yield => assert!(rayon_core::yield_now().is_some() && rayon_core::yield_local().is_some()),
+        }
+    }
+
+    fn chain<'s>(&'s self, s: &Scope<'s>, parts: &'s [Part], at: usize) {
+        if let [part, rest @ ..] = parts {
+            s.spawn(move |s| {
+                self.chain(s, rest, at);
+                self.run(part, at);
+            });
+        }
+    }
+
+    /// Runs the program of `seed`, and leaves a task behind.
+    fn check(&self, seed: u64, both: bool, detached: &Arc<AtomicU64>) {
+        let mut rng = Rng::with_seed(seed);
+        let (depth, at) = (rng.u32(3..11), rng.usize(..2));
+        let program = Part::random(&mut rng, depth, both);
+        let before = self.sum.load(Ordering::Relaxed);
+        let left = Arc::clone(detached);
+        self.pools[at]
+            .spawn_fifo(move || rayon_core::spawn(move || _ = left.fetch_add(1, Ordering::Relaxed)));
+        self.pools[at].install(|| self.run(&program, at));
+        assert_eq!(self.sum.load(Ordering::Relaxed) - before, program.sum(at), "seed {seed}");
+    }
+
+    /// Changes the pools until it is over.
+    fn change(&self, over: &AtomicBool) {
+        let mut rng = Rng::new();
+        while !over.load(Ordering::Relaxed) {
+            let pool = &self.pools[rng.usize(..2)];
+            match rng.u32(..8) {
+                0 => pool.set_victims(Victims::MostLoaded { every: 1 + rng.u32(..3) }),
+                1 => pool.set_victims(Victims::Random),
+                2 => pool.set_mapping(if rng.bool() { &Mapping::Compact } else { &Mapping::None }).unwrap(),
+                _ => assert!((1..=8).contains(&pool.set_active_threads(rng.usize(..10)))),
+            }
+            (0..rng.u32(..50)).for_each(|_| thread::yield_now());
+        }
+    }
+}
+
+fn fail() {
+    resume_unwind(Box::new("wanted"));
+}
+
+/// Runs what must panic with what [`fail`] has.
+fn panics(f: impl FnOnce()) {
+    let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"wanted"));
+}
+
+fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Random programs for a share of the time, one after another. Answers how many tasks were stolen.
+fn stress(wait: Wait, share: f64) -> u64 {
+    let build = |threads| ThreadPoolBuilder::new().num_threads(threads).wait(wait).build().unwrap();
+    let world = World { pools: THREADS.map(build), sum: AtomicU64::new(0) };
+    let (over, detached) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
+    let seconds: f64 = variable("SINEW_STRESS_SECONDS").unwrap_or(1.0);
+    let until = Instant::now() + Duration::from_secs_f64(seconds * share);
+    let mut programs = 0;
+    thread::scope(|s| {
+        s.spawn(|| world.change(&over));
+        let all = catch_unwind(AssertUnwindSafe(|| {
+            while Instant::now() < until {
+                let seed = variable("SINEW_STRESS_SEED").unwrap_or_else(|| fastrand::u64(..));
+                let both = wait == Wait::Any;
+                let run = catch_unwind(AssertUnwindSafe(|| world.check(seed, both, &detached)));
+                run.inspect_err(|_| eprintln!("SINEW_STRESS_SEED={seed} repeats it, under {wait}")).unwrap();
+                programs += 1;
+            }
+        }));
+        over.store(true, Ordering::Relaxed);
+        all.unwrap_or_else(|payload| resume_unwind(payload));
+    });
+    let stolen = world.pools.iter().map(|pool| pool.counters().stolen).sum();
+    world.pools.into_iter().for_each(ThreadPoolExt::shutdown);
+    assert_eq!(detached.load(Ordering::Relaxed), programs);
+    stolen
+}
+
+/// Would miss: whatever the other tests did not think of.
+#[test]
+fn random_programs_come_to_what_they_should() {
+    let run = || [Wait::Any, Wait::Leapfrog, Wait::Descendants].map(|wait| stress(wait, 1.0 / 3.0));
+    // Long runs are asked for; the watchdog is for the default.
+    let long = variable("SINEW_STRESS_SECONDS").is_some_and(|seconds: f64| seconds > 60.0);
+    let stolen = if long { run() } else { ends(run) };
+    assert!(stolen.iter().all(|&stolen| stolen > 0), "{stolen:?}");
+}
