@@ -4,7 +4,7 @@
 //!
 //! Both through the same calls.
 
-use super::climber::{self, Climber};
+use super::climber::Climber;
 use super::{Counts, KnobError, Knobs, Method, State, Step, Tuner, epochs};
 use crate::worklist::Settings;
 
@@ -30,35 +30,45 @@ pub struct Autotuner(Machine);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Machine {
-    Published(Tuner),
+    /// With the commits of its epochs.
+    Published(Tuner, u64),
     Throughput(Climber),
 }
 
 impl Autotuner {
-    /// A tuner for a run on `cores` cores (0 count as 1): all of them at first.
+    /// A tuner for runs on `cores` cores (0 count as 1): all of them at first. Each run [begins](Self::begin).
     ///
     /// # Errors
     ///
     /// [`KnobError`] as [`Knobs::check`] gives it.
     pub fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
         Ok(Self(match knobs.method {
-            Method::Published => Machine::Published(Tuner::new(cores, knobs)?),
+            Method::Published => Machine::Published(Tuner::new(cores, knobs)?, u64::MAX),
             Method::Throughput => Machine::Throughput(Climber::new(cores.max(1), knobs.check()?)),
         }))
     }
 
-    /// The commits of an epoch of a run over `units` initial units on `cores` cores; `u64::MAX` where nothing would be gained by tuning.
-    pub fn epoch_length(&self, units: usize, cores: usize) -> u64 {
+    /// The list has been filled with `units` units, to run on `cores` cores (0 count as 1). What was found in runs before stays.
+    pub fn begin(&mut self, units: usize, cores: usize) {
+        self.set_cores(cores);
+        match &mut self.0 {
+            Machine::Published(_, length) => *length = epochs::length(units, cores),
+            Machine::Throughput(tuner) => tuner.begin(units, cores.max(1)),
+        }
+    }
+
+    /// The commits of the epoch that runs; `u64::MAX` where nothing would be gained by tuning, and before a run has begun.
+    pub fn epoch_length(&self) -> u64 {
         match &self.0 {
-            Machine::Published(_) => epochs::length(units, cores),
-            Machine::Throughput(_) => climber::epoch_length(units, cores),
+            Machine::Published(_, length) => *length,
+            Machine::Throughput(tuner) => tuner.epoch_length(),
         }
     }
 
     /// What is being tuned in the epoch that runs.
     pub fn state(&self) -> State {
         match &self.0 {
-            Machine::Published(tuner) => tuner.state(),
+            Machine::Published(tuner, _) => tuner.state(),
             Machine::Throughput(tuner) => tuner.state(),
         }
     }
@@ -66,7 +76,7 @@ impl Autotuner {
     /// The settings for the epoch that runs.
     pub fn settings(&self) -> Settings {
         match &self.0 {
-            Machine::Published(tuner) => tuner.settings(),
+            Machine::Published(tuner, _) => tuner.settings(),
             Machine::Throughput(tuner) => tuner.settings(),
         }
     }
@@ -79,7 +89,7 @@ impl Autotuner {
     /// An epoch is over: decides what it showed, and answers what it was. [`settings`](Self::settings) are those for the next.
     pub fn epoch(&mut self, counts: &Counts) -> Step {
         match &mut self.0 {
-            Machine::Published(tuner) => tuner.epoch(counts),
+            Machine::Published(tuner, _) => tuner.epoch(counts),
             Machine::Throughput(tuner) => tuner.epoch(counts),
         }
     }
@@ -88,7 +98,7 @@ impl Autotuner {
     /// there are enough cores again, they are as many as were found best.
     pub fn set_cores(&mut self, cores: usize) {
         match &mut self.0 {
-            Machine::Published(tuner) => tuner.set_cores(cores),
+            Machine::Published(tuner, _) => tuner.set_cores(cores),
             Machine::Throughput(tuner) => tuner.set_cores(cores.max(1)),
         }
     }
@@ -111,6 +121,19 @@ mod tests {
                 (1, State::Start, false)
             );
             assert!(Autotuner::new(1, Knobs { alpha: -1.0, ..knobs }).is_err());
+        }
+    }
+
+    /// Would miss: a length of another method, or of another run, and epochs before there is a list.
+    #[test]
+    fn epochs_are_as_long_as_the_method_has_them() {
+        for (method, lengths) in [(Method::Published, [500, 1]), (Method::Throughput, [500, u64::MAX])] {
+            let mut tuner = Autotuner::new(2, Knobs { method, ..Knobs::default() }).unwrap();
+            assert_eq!(tuner.epoch_length(), u64::MAX);
+            for (units, length) in [1_000_000, 9].into_iter().zip(lengths) {
+                tuner.begin(units, 2);
+                assert_eq!(tuner.epoch_length(), length);
+            }
         }
     }
 }

@@ -44,6 +44,11 @@ impl Epochs {
         self.length
     }
 
+    /// Epochs have `length` commits (0 count as 1) from now on, the one under way included.
+    pub fn set_length(&mut self, length: u64) {
+        self.length = length.max(1);
+    }
+
     /// Whether an epoch is complete at so many commits in total: what a worker may ask before it adds up the rest.
     #[inline]
     pub fn is_due(&self, commits: u64) -> bool {
@@ -104,6 +109,18 @@ mod tests {
         assert_eq!(length(1_000_000, 3), 333);
         assert_eq!(length(15, 1), 3);
         assert_eq!([length(3, 2), length(0, 4), length(1, 0)], [1, 1, 1]);
+    }
+
+    /// Would miss: a length that holds from the run after only, and commits that are lost with the change.
+    #[test]
+    fn the_length_may_change_between_epochs() {
+        let mut epochs = Epochs::new(10);
+        let at = |commits| Counts { commits, ..Counts::default() };
+        assert_eq!(epochs.poll(&at(12)), Some(at(12)));
+        epochs.set_length(20);
+        assert_eq!((epochs.poll(&at(31)), epochs.poll(&at(32))), (None, Some(at(20))));
+        epochs.set_length(0);
+        assert_eq!(epochs.poll(&at(33)), Some(at(1)));
     }
 
     /// Would miss: the serial time between two runs that is taken for a slow epoch, and the length of the first run kept.

@@ -9,13 +9,15 @@
 //!
 //! let (units, cores) = (1_000_000, 4);
 //! let mut tuner = Autotuner::new(cores, Knobs::default())?;
-//! let mut epochs = Epochs::new(tuner.epoch_length(units, cores));
+//! tuner.begin(units, cores);
+//! let mut epochs = Epochs::new(tuner.epoch_length());
 //! let mut path = Path::new(1_000);
 //! assert_eq!(epochs.length(), 250);
 //! // From time to time, before taking a unit, a worker adds up all counters since the run began:
 //! let totals = Counts { commits: 251, aborts: 2, stalls: 80, elapsed_ns: 125_000 };
 //! if let Some(counts) = epochs.poll(&totals) {
 //!     path.push(&tuner.epoch(&counts));
+//!     epochs.set_length(tuner.epoch_length());
 //! }
 //! assert_eq!(tuner.settings().threads, 4);
 //! # Ok::<(), sinew_policy::tune::KnobError>(())

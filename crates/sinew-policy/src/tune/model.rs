@@ -102,12 +102,14 @@ impl Model {
     /// Runs all units under the tuner.
     fn run(&self, knobs: Knobs, noise: &mut dyn FnMut() -> f64) -> (Autotuner, Path) {
         let mut tuner = Autotuner::new(CORES, knobs).unwrap();
-        let mut epochs = Epochs::new(tuner.epoch_length(UNITS, CORES));
+        tuner.begin(UNITS, CORES);
+        let mut epochs = Epochs::new(tuner.epoch_length());
         let (mut path, mut totals) = (Path::new(1_000), Counts::default());
         while totals.commits < UNITS as u64 {
             totals = totals.plus(&self.counts(&tuner.settings(), epochs.length() as f64, noise));
             let counts = epochs.poll(&totals).expect("so many commits are an epoch");
             path.push(&tuner.epoch(&counts));
+            epochs.set_length(tuner.epoch_length());
         }
         (tuner, path)
     }

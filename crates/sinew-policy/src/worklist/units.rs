@@ -5,16 +5,19 @@
 //! has. Coalescing fights the same contention from the other side: two units a transaction are half as many accesses.
 //!
 //! Source: Góes (see the [room](super)), sections 5.1.1, 5.1.2, 5.1.4 and 6.2.4.
-//! Differences: many units are dealt in blocks (there, one by one); the larger half is stolen, so that a single unit can be; from a long list of its own a worker takes several at once.
+//! Differences: many units are dealt in blocks (there, one by one), and of a long list not all at once: a worker is dealt its next portion when it runs dry. Dealing
+//! millions takes longer than running some of them, and collecting them again when a tuner finds that fewer workers are better takes as long once more.
+//! The larger half is stolen, so that a single unit can be; from a long list of its own a worker takes several at once.
 //!
 //! # Invariants
 //!
 //! - U1: no worker is dealt more than a block more than another, nor a 64th of its share.
 //! - U2: a thief that finds units gets at least one.
+//! - U3: portions come to an end, and the last ones are so small that workers are done at about the same time.
 //!
 //! # Tests
 //!
-//! Property tests for U1 and U2; the sequence of units taken with and without a helper, step by step.
+//! Property tests for U1 to U3; the sequence of units taken with and without a helper, step by step.
 
 use crate::tune::Counts;
 
@@ -43,6 +46,24 @@ pub fn block(units: usize, workers: usize) -> usize {
 /// ```
 pub fn dealt_to(place: usize, block: usize, workers: usize) -> usize {
     place / block.max(1) % workers.max(1)
+}
+
+/// The most units that are dealt all at once.
+pub const AT_ONCE: usize = 4_096;
+
+/// The most units in a portion.
+pub const PORTION: usize = 1_024;
+
+/// How many of the `left` units of a list longer than [`AT_ONCE`] are dealt next, to one of `workers` (0 count as 1) that has run dry: a quarter of its share, up to
+/// [`PORTION`].
+///
+/// ```
+/// use sinew_policy::worklist::units::portion;
+///
+/// assert_eq!([1_000_000, 4_000, 80, 3, 0].map(|left| portion(left, 2)), [1_024, 500, 10, 1, 0]);
+/// ```
+pub fn portion(left: usize, workers: usize) -> usize {
+    (left / workers.max(1) / 4).clamp(1, PORTION).min(left)
 }
 
 /// How many of a victim's `units` units a thief takes: the larger half. Best from the end at which the victim does not work, since units that were
@@ -101,6 +122,19 @@ mod tests {
             (0..units).for_each(|place| shares[dealt_to(place, block, workers)] += 1);
             let (least, most) = (shares.iter().min().copied(), shares.iter().max().copied());
             prop_assert!(most.unwrap_or(0) - least.unwrap_or(0) <= block);
+        }
+
+        /// Would miss: a last unit that is never dealt, one that is dealt twice, and a worker that is dealt most of the end (U3).
+        #[test]
+        fn portions_add_up_and_end_small(units in 0..100_000_usize, workers in 0..40_usize) {
+            let (mut left, mut portions) = (units, 0);
+            while left > 0 {
+                let dealt = portion(left, workers);
+                prop_assert!(dealt >= 1 && dealt <= PORTION.min(left) && dealt <= (left / workers.max(1)).max(1));
+                left -= dealt;
+                portions += 1;
+            }
+            prop_assert!(portions <= units / PORTION + 4 * workers.max(1) * 16, "{portions} portions");
         }
 
         /// Would miss: a last unit that nobody can steal, and a thief that takes more than there is (U2).

@@ -84,16 +84,17 @@ pub(super) struct Course<'c> {
 
 impl<'c> Course<'c> {
     pub(super) fn new(setup: &'c Worklist, mix: &'c Mix) -> Self {
-        let tuner = match setup.tuning {
+        let mut tuner = match setup.tuning {
             // The knobs have been checked.
             Tuning::Auto(knobs) => Autotuner::new(setup.cores, knobs).ok(),
             Tuning::Fixed(_) => None,
         };
+        tuner.iter_mut().for_each(|tuner| tuner.begin(mix.units as usize, setup.cores));
         let settings = match (&tuner, setup.tuning) {
             (None, Tuning::Fixed(settings)) => settings,
             (tuner, _) => tuner.as_ref().map_or(Settings::baseline(setup.cores), Autotuner::settings),
         };
-        let length = tuner.as_ref().map_or(1, |tuner| tuner.epoch_length(mix.units as usize, setup.cores));
+        let length = tuner.as_ref().map_or(1, Autotuner::epoch_length);
         let mut faults = setup.faults.clone();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.at));
         let mut course = Self {
@@ -309,6 +310,7 @@ impl<'c> Course<'c> {
         let Some(tuner) = &mut self.tuner else { return };
         if let Some(counts) = self.epochs.poll(&totals) {
             self.path.push(&tuner.epoch(&counts));
+            self.epochs.set_length(tuner.epoch_length());
             let settings = tuner.settings();
             self.follow(settings);
         }

@@ -3,6 +3,9 @@
 //! Whichever the settings prefer, a worker finds the units of all of them, so settings may change at any time: what is left in a list that is no longer
 //! preferred is taken when the preferred ones are empty. A list is a stack to whoever works on it; a thief takes from the other end.
 //!
+//! Where each worker has its own list, a short list is dealt to them when the run begins. Of a long one they are dealt a portion whenever they run dry: what has not
+//! been dealt lies in the list for all, where it was, so that a run of millions begins at once, and a change of the number of workers moves none of them.
+//!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), sections 3.2.2 and 5.1.1.
 //!
 //! # Invariants
@@ -113,16 +116,20 @@ pub(super) struct Lists<U> {
 }
 
 impl<U> Lists<U> {
-    /// Lists for `seats` workers. If `stealing`, the units are dealt to the first `threads` of them; else they are in the list for all.
+    /// Lists for `seats` workers. If `stealing`, the units are dealt to the first `threads` of them, if they are few; else they are in the list for all.
     pub(super) fn new(units: Vec<Entry<U>>, seats: usize, threads: usize, stealing: bool) -> Self {
-        let (shared, own) = if stealing { (Vec::new(), deal(units, threads)) } else { (units, Vec::new()) };
+        let at_once = stealing && (threads == 1 || units.len() <= units::AT_ONCE);
+        let (shared, own) = if at_once { (Vec::new(), deal(units, threads)) } else { (units, Vec::new()) };
         let list = |units| CachePadded::new(List::new(units));
         let own = own.into_iter().chain(std::iter::repeat_with(Units::new)).take(seats).map(list).collect();
         Self { shared: list(shared.into()), own }
     }
 
-    /// Deals what is left of the list for all to the first `threads` workers.
+    /// Deals what is left of the list for all to the first `threads` workers. If that is much, they take it portion by portion.
     pub(super) fn deal(&self, threads: usize, tally: &Tally) {
+        if self.shared.len() > units::AT_ONCE {
+            return;
+        }
         let left = self.shared.with(tally, std::mem::take);
         for (list, units) in self.own.iter().zip(deal(left.into(), threads.min(self.own.len()))) {
             list.with(tally, |list| append(list, units));
@@ -141,7 +148,12 @@ impl<U> Lists<U> {
         for from in [by, other] {
             let list = self.preferred(from);
             let missing = wanted.saturating_sub(into.len() - before);
-            if missing > 0 && list.len() > 0 {
+            if missing == 0 || list.len() == 0 {
+                continue;
+            }
+            if by.stealing && !from.stealing {
+                self.take_portion(by, missing, into);
+            } else {
                 list.with(by.tally, |units| {
                     let count = if from.stealing { units::batch(missing, units.len()) } else { missing };
                     into.extend((0..count).map_while(|_| units.pop_back()));
@@ -149,6 +161,19 @@ impl<U> Lists<U> {
             }
         }
         into.len() > before
+    }
+
+    /// Takes a portion of what has not been dealt: the units that are `wanted`, and the rest into this worker's own list.
+    #[cold]
+    fn take_portion(&self, by: Access<'_>, wanted: usize, into: &mut Units<U>) {
+        let mut portion = self.shared.with(by.tally, |left| {
+            let count = units::portion(left.len(), self.own.len()).max(wanted);
+            left.split_off(left.len().saturating_sub(count))
+        });
+        into.extend((0..wanted).map_while(|_| portion.pop_back()));
+        if !portion.is_empty() {
+            self.own[by.worker].with(by.tally, |list| append(list, portion));
+        }
     }
 
     /// Takes half of the units of the first other worker that has any, beginning with any of them, into this worker's own list.
@@ -191,7 +216,7 @@ impl<U> Lists<U> {
 
     /// Whether this worker could give some away: more are waiting where it works than it will take next.
     pub(super) fn has_spare(&self, by: Access<'_>) -> bool {
-        self.preferred(by).len() > usize::from(by.stealing)
+        self.preferred(by).len() > usize::from(by.stealing) || self.shared.len() > 0
     }
 
     /// What was left.
@@ -273,6 +298,38 @@ mod tests {
         assert!(!lists.take(by(0, false), 1, &mut hands) && lists.any());
         assert!(!lists.steal(by(1, true), 0), "nobody steals from itself");
         assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
+    }
+
+    /// Would miss: millions that are moved before the first is run, a portion that is not the end of the list, and one that nobody can steal from.
+    #[test]
+    fn a_long_list_is_dealt_in_portions() {
+        let (tally, many) = (Tally::default(), 2 * units::AT_ONCE as u32);
+        let lists = Lists::new(entries(many), 2, 2, true);
+        let by = |worker| Access { worker, stealing: true, tally: &tally };
+        assert!(lists.own.iter().all(|list| list.len() == 0) && lists.has_spare(by(0)));
+        let mut hands = Units::new();
+        assert!(lists.take(by(0), 2, &mut hands));
+        assert_eq!(hands.iter().map(|entry| *entry.unit()).collect::<Vec<_>>(), [many - 1, many - 2]);
+        assert_eq!(
+            (lists.own[0].len(), lists.shared.len()),
+            (units::PORTION - 2, many as usize - units::PORTION)
+        );
+        assert!(lists.take(by(0), 1, &mut hands), "of its own");
+        assert_eq!((*hands[2].unit(), lists.own[0].len()), (many - 3, units::PORTION - 2 - units::BATCH));
+        assert!(lists.steal(by(1), 0));
+        lists.add(by(0), hands.drain(..));
+        let left = lists.own.iter().map(|list| list.len()).sum::<usize>();
+        assert_eq!(left, units::PORTION);
+        lists.deal(2, &tally);
+        assert_eq!(lists.shared.len(), many as usize - units::PORTION, "still long");
+        assert_eq!(numbers(lists), (0..many).collect::<Vec<_>>());
+    }
+
+    /// Would miss: threads that are dealt to although there is one, whose list costs nothing.
+    #[test]
+    fn one_worker_is_dealt_everything() {
+        let lists = Lists::new(entries(2 * units::AT_ONCE as u32), 2, 1, true);
+        assert_eq!((lists.own[0].len(), lists.shared.len()), (2 * units::AT_ONCE, 0));
     }
 
     /// Would miss: a stall that nobody counts, or one counted where nobody was in the way.

@@ -162,8 +162,8 @@ impl Steering {
 
     /// The list has been filled with `units` units, to run on `cores` cores from now on.
     pub(super) fn begin(&mut self, units: usize, cores: usize) {
-        self.tuner.set_cores(cores);
-        self.epochs.refill(self.tuner.epoch_length(units, cores), &self.before);
+        self.tuner.begin(units, cores);
+        self.epochs.refill(self.tuner.epoch_length(), &self.before);
         self.spent_ns = 0;
     }
 
@@ -188,6 +188,7 @@ impl Steering {
         let epoch = self.epochs.poll(&totals)?;
         let before = self.tuner.settings();
         self.path.push(&self.tuner.epoch(&epoch));
+        self.epochs.set_length(self.tuner.epoch_length());
         let after = self.tuner.settings();
         (after != before).then_some(after)
     }

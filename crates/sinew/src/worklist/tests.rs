@@ -90,6 +90,61 @@ proptest! {
     }
 }
 
+/// Would miss: what a unit has written, answered or added in an attempt that another unit of the same transaction gives up; and units that such attempts added. Every
+/// unit gives up twice, after it has done everything else, so each attempt at a pair ends with the first, the second, or neither of them.
+#[test]
+fn a_pair_is_given_up_as_a_whole() {
+    const UNITS: usize = 200;
+    let pool = pool();
+    for (threads, stealing, swap_after) in [(1, true, None), (1, false, Some(1)), (3, true, Some(1))] {
+        let tries: Vec<AtomicUsize> = (0..2 * UNITS).map(|_| AtomicUsize::new(0)).collect();
+        let counts = TArray::new(2 * UNITS, 0_u64);
+        let choice = Settings::baseline(threads).stealing(stealing).coalescing(true).swap_after(swap_after);
+        let mut list: Worklist<usize> = (0..UNITS).collect();
+        list = list.tune(Tuning::Fixed(choice));
+        let report = pool.run(|_| {
+            list.run_fold(
+                |tx, &unit, more| {
+                    counts.modify(tx, unit, |n| n + 1)?;
+                    more.extend((unit < UNITS).then_some(unit + UNITS));
+                    if tries[unit].fetch_add(1, Ordering::Relaxed) < 2 { tx.restart() } else { Ok(unit) }
+                },
+                |seen: &mut Vec<usize>, unit| seen.push(unit),
+            )
+        });
+        let report = report.unwrap();
+        assert_eq!(counts.load_all(), [1; 2 * UNITS], "{choice}");
+        assert!(report.coalesced > 0 && report.aborts == 4 * UNITS as u64, "{report:?}");
+        let mut seen: Vec<usize> = report.locals.into_iter().flatten().collect();
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..2 * UNITS), "{choice}");
+        assert_eq!((report.added, report.commits), (UNITS as u64, 2 * UNITS as u64), "{choice}");
+    }
+}
+
+/// Would miss: a unit of a long list, which is dealt in portions, that is lost or run twice: with workers that come, leave and change between one list and many.
+#[test]
+fn a_long_list_is_run_once_whatever_changes() {
+    const UNITS: usize = 20_000;
+    let pool = pool();
+    for round in 0..4_usize {
+        let counts: Vec<AtomicUsize> = (0..UNITS).map(|_| AtomicUsize::new(0)).collect();
+        let mut list: Worklist<usize> = (0..UNITS).collect();
+        let control = list.control();
+        let report = pool.run(|_| {
+            list.run_plain(|&unit, _| {
+                counts[unit].fetch_add(1, Ordering::Relaxed);
+                if unit % 2_000 == 0 {
+                    let change = round + unit / 2_000;
+                    control.set(Settings::baseline(1 + change % WORKERS).stealing(change % 3 > 0));
+                }
+            })
+        });
+        assert_eq!(report.unwrap().commits, UNITS as u64);
+        assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+    }
+}
+
 /// Would miss: the same once in many runs, by chance: a moment in CI, a minute with `SINEW_DEEP=1`, or `SINEW_STRESS_SECONDS`.
 #[test]
 fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {

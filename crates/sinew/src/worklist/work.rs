@@ -130,16 +130,14 @@ pub(super) trait Run: Sync {
     type Local: Send;
 
     fn init(&self, worker: usize) -> Self::Local;
-    /// Runs the units as one. After a failure nothing has happened, and what is in `values` and `more` is dropped.
-    fn attempt<'u>(
+    /// Runs the units as one, of which the first is there. After a failure nothing has happened, and what is in `values` and `more` is dropped.
+    fn attempt(
         &self,
-        units: impl Iterator<Item = &'u Self::Unit>,
+        units: [Option<&Self::Unit>; 2],
         values: &mut Vec<Self::Value>,
         more: &mut More<Self::Unit>,
         turn: Turn,
-    ) -> Result<(), Failure>
-    where
-        Self::Unit: 'u;
+    ) -> Result<(), Failure>;
     fn fold(&self, local: &mut Self::Local, value: Self::Value);
     fn finish(&self, local: &mut Self::Local);
     /// Runs a unit ahead of its worker, without effect. Answers how many words were read.
@@ -164,22 +162,21 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         self.work.init(worker)
     }
 
-    fn attempt<'u>(
+    #[inline]
+    fn attempt(
         &self,
-        units: impl Iterator<Item = &'u W::Unit>,
+        [mut next, mut after]: [Option<&W::Unit>; 2],
         values: &mut Vec<W::Value>,
         more: &mut More<W::Unit>,
         turn: Turn,
-    ) -> Result<(), Failure>
-    where
-        W::Unit: 'u,
-    {
+    ) -> Result<(), Failure> {
         let how = if turn.favoured { self.how.patience(0) } else { self.how };
         let mut waits = false;
         let attempt = how.attempt(|tx| {
-            for unit in units {
+            while let Some(unit) = next {
                 let value = self.work.process(tx, unit, more);
                 values.push(value.inspect_err(|stop| waits = stop.is_retry())?);
+                next = after.take();
             }
             if let Some(footprint) = self.footprint {
                 footprint.look(turn.seat, tx);
@@ -267,17 +264,14 @@ where
         L::default()
     }
 
-    fn attempt<'u>(
+    fn attempt(
         &self,
-        units: impl Iterator<Item = &'u U>,
+        units: [Option<&U>; 2],
         values: &mut Vec<V>,
         more: &mut More<U>,
         _turn: Turn,
-    ) -> Result<(), Failure>
-    where
-        U: 'u,
-    {
-        values.extend(units.map(|unit| (self.0.process)(unit, more)));
+    ) -> Result<(), Failure> {
+        values.extend(units.into_iter().flatten().map(|unit| (self.0.process)(unit, more)));
         Ok(())
     }
 

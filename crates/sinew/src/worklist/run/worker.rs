@@ -189,12 +189,12 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     fn process(&mut self) {
         let mut count = self.held.len().min(1 + usize::from(self.settings.coalescing));
         self.hand_over(count);
-        while !self.arena.is_over() {
+        loop {
             let favoured = self.failures >= PATIENCE;
-            self.values.clear();
-            self.more.0.clear();
-            let units = self.held.iter().take(count).map(Entry::unit);
+            let Some(first) = self.held.front() else { return };
+            let units = [Some(first), self.held.get(1).filter(|_| count > 1)];
             let turn = Turn { seat: self.seat, favoured };
+            let units = units.map(|entry| entry.map(Entry::unit));
             match self.arena.run.attempt(units, &mut self.values, &mut self.more, turn) {
                 Ok(()) => return self.commit(count, favoured),
                 Err(Failure::Conflict) => self.give_up(),
@@ -202,6 +202,9 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
                     count = 1;
                     self.give_way();
                 }
+            }
+            if self.arena.is_over() {
+                return;
             }
         }
     }
@@ -223,8 +226,12 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     fn commit(&mut self, count: usize, favoured: bool) {
         let tally = self.tally();
         tally.commits.add(count as u64);
-        tally.coalesced.add(u64::from(count > 1));
-        tally.favoured.add(u64::from(favoured));
+        if count > 1 {
+            tally.coalesced.add(1);
+        }
+        if favoured {
+            tally.favoured.add(1);
+        }
         (self.failures, self.retries) = (0, 0);
         (0..count).for_each(|_| drop(self.held.pop_front()));
         if !self.more.0.is_empty() {
@@ -266,6 +273,8 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     }
 
     fn count_failure(&mut self) {
+        self.values.clear();
+        self.more.0.clear();
         self.tally().aborts.add(1);
         self.failures += 1;
         self.retries += 1;
