@@ -95,11 +95,20 @@ impl Descriptor {
             } else if seen & OWNER == self.owner {
                 // By I1 the memory is ours to read where there is no entry.
                 return Ok(self.own_entry(seen, target).map_or_else(load, |at| self.writes[at].bits));
-            } else if self.mode == Mode::Ahead {
-                return self.read_ahead(record, target, load);
+            } else if self.limit == 0 {
+                return self.read_aside(record, target, load);
             } else {
                 self.make_way(record, seen)?;
             }
+        }
+    }
+
+    /// A read in one of the modes that keep to themselves what they write.
+    fn read_aside(&mut self, record: &Record, target: Target, load: impl FnMut() -> Bits) -> TxResult<Bits> {
+        if self.mode == Mode::Ahead {
+            self.read_ahead(record, target, load)
+        } else {
+            self.read_late(record, target, load)
         }
     }
 
@@ -155,12 +164,25 @@ impl Descriptor {
             } else if seen & OWNER == self.owner {
                 self.write_own(seen, target, bits);
                 return Ok(());
-            } else if self.mode == Mode::Ahead {
-                return self.write_ahead(record, target, bits);
+            } else if self.limit == 0 {
+                return self.write_aside(record, target, bits);
             } else {
                 self.make_way(record, seen)?;
             }
         }
+    }
+
+    fn write_aside(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
+        if self.mode == Mode::Ahead {
+            return self.write_ahead(record, target, bits);
+        }
+        self.write_late(record, target, bits);
+        Ok(())
+    }
+
+    /// Where the write set has the value of `target`, if it is not by records that entries are found.
+    pub(crate) fn written_aside(&self, target: Target) -> Option<usize> {
+        self.writes.iter().position(|write| write.target() == target)
     }
 
     /// Writes what is guarded by a record of one's own.
@@ -231,7 +253,7 @@ impl Descriptor {
 }
 
 /// The index in the word of a record of one's own.
-fn head(owned: u64) -> usize {
+pub(crate) fn head(owned: u64) -> usize {
     (owned & INDEX) as usize
 }
 

@@ -36,8 +36,8 @@ pub(crate) type Stopped = dyn Fn() -> bool;
 /// A run ahead, as far as it has got.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// The time of the snapshot, with [`WAITED`].
-    limit: u64,
+    /// The time of the snapshot, with [`WAITED`]; also of a transaction that locks late.
+    pub(crate) limit: u64,
     pub(crate) words_read: u64,
     lifespan: u64,
     /// Words that may still be written.
@@ -85,7 +85,7 @@ impl Descriptor {
 
     /// The time since which versions are seen, for the pin.
     pub(crate) fn pin_time(&self) -> u64 {
-        let limit = if self.mode == Mode::Ahead { self.ahead.limit } else { self.limit };
+        let limit = if matches!(self.mode, Mode::Ahead | Mode::Late) { self.ahead.limit } else { self.limit };
         limit & !WAITED
     }
 
@@ -109,11 +109,6 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Which entry of the write set has the value of `target`.
-    fn written_ahead(&self, target: Target) -> Option<usize> {
-        self.writes.iter().position(|write| write.target() == target)
-    }
-
     /// The bits of one's own entry for `target`, or what `load` finds in memory.
     #[cold]
     pub(crate) fn read_ahead(
@@ -124,7 +119,7 @@ impl Descriptor {
     ) -> TxResult<Bits> {
         self.go_on()?;
         self.ahead.words_read += target.words_of_value() as u64;
-        if let Some(at) = self.written_ahead(target) {
+        if let Some(at) = self.written_aside(target) {
             return Ok(self.writes[at].bits);
         }
         let seen = record.look();
@@ -141,7 +136,7 @@ impl Descriptor {
     }
 
     /// Moves the snapshot to the present, if it can be.
-    fn see_later(&mut self) -> bool {
+    pub(crate) fn see_later(&mut self) -> bool {
         let later = self.later_snapshot();
         self.ahead.limit = later.map_or(self.ahead.limit, |now| now | WAITED);
         later.is_some()
@@ -151,7 +146,7 @@ impl Descriptor {
     #[cold]
     pub(crate) fn write_ahead(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
         self.go_on()?;
-        if let Some(at) = self.written_ahead(target) {
+        if let Some(at) = self.written_aside(target) {
             return self.overwrite_ahead(at, target, bits);
         }
         if record.look() & LOCKED != 0 {

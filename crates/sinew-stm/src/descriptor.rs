@@ -14,8 +14,8 @@
 //!   record's word. Further entries of that record hang on it and come after it.
 //! - I11: a record in the read set that is now locked by this transaction has not changed since it was read: it was not younger than
 //!   the snapshot when it was locked.
-//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no token and no age. So one test at its end
-//!   is enough.
+//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no token and no age, and locks early. So one test at
+//!   its end is enough.
 
 use crate::after::After;
 use crate::ahead::Ahead;
@@ -110,6 +110,17 @@ impl Write {
     pub(crate) fn target(&self) -> Target {
         Target { at: self.at, kind: self.kind }
     }
+
+    /// Leaves the record to the entry at `head`.
+    pub(crate) fn hang_on(&mut self, head: usize) {
+        self.record = std::ptr::null();
+        self.before = head as u64;
+    }
+
+    /// Whether its record is to be locked at the commit only, and is not yet (I15).
+    fn is_unlocked(&self) -> bool {
+        !self.record.is_null() && self.before == 0
+    }
 }
 
 /// The end of a record's entries.
@@ -130,6 +141,8 @@ pub(crate) enum Mode {
     Optimistic,
     /// Reads ahead for another thread: never locks, never commits. See `ahead`.
     Ahead,
+    /// Locks what it writes when it commits. See `late`.
+    Late,
     /// Holds the token because it was given up too often.
     Favoured,
     /// Holds the token because it asked to.
@@ -351,7 +364,7 @@ impl Descriptor {
     /// Commits, or says that it cannot. Then a rollback must follow.
     #[inline(always)]
     pub(crate) fn commit(&mut self) -> bool {
-        if self.special && self.doomed.is_some() {
+        if self.special && !self.ready() {
             return false;
         }
         if !self.writes.is_empty() {
@@ -467,7 +480,7 @@ impl Descriptor {
             // SAFETY: as in `roll_back_to`.
             unsafe { self.after.discard(from_bits(write.bits)) };
         }
-        if self.mode == Mode::Ahead {
+        if self.mode == Mode::Ahead || write.is_unlocked() {
             // Its record was never locked.
         } else if write.record.is_null() {
             self.writes[write.before as usize].next = write.next;
@@ -483,6 +496,9 @@ impl Descriptor {
     #[cold]
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(0, 0);
+        if self.mode == Mode::Late {
+            self.mode = Mode::Optimistic;
+        }
     }
 
     /// Ends what an attempt began beside its sets, committed or not; answers what is left to do outside of it.

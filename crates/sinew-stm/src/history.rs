@@ -176,7 +176,7 @@ pub(crate) fn steps(vars: usize, thread: usize, turn: usize) -> Vec<Step> {
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
     use super::{Attempt, Recorder, check, steps};
-    use crate::{Manager, Transaction};
+    use crate::{Locking, Manager, Transaction};
 
     fn attempt(times: [u64; 2], committed: bool, reads: &[(usize, u64)], writes: &[usize]) -> Attempt {
         let [began, ended] = times;
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(check(&[both, early, late]), Ok(3));
     }
 
-    /// Would miss: snapshots and commits that go wrong on the machine itself, under each manager, and in runs ahead.
+    /// Would miss: snapshots and commits that go wrong on the machine itself, under each manager, with early and late locks beside each other, and in runs ahead.
     #[test]
     fn histories_of_real_threads_are_opaque() {
         let end = std::time::Instant::now() + crate::stress_time();
@@ -226,8 +226,10 @@ mod tests {
                     s.spawn(move || {
                         for turn in 0..30 {
                             let steps = steps(recorder.vars.len(), thread, turn + round);
+                            let late = (thread * round + turn).is_multiple_of(3);
+                            let locking = if late { Locking::Commit } else { Locking::Encounter };
                             recorder.run_ahead(&steps);
-                            recorder.run(how, &steps);
+                            recorder.run(how.locking(locking), &steps);
                         }
                     });
                 }

@@ -1,6 +1,6 @@
 //! Loom models: every interleaving, and every order that the memory model allows, of two small transactions.
 
-use crate::{Ended, Manager, Prefetch, TBox, TVar, Transaction};
+use crate::{Ended, Locking, Manager, Prefetch, TBox, TVar, Transaction};
 use loom::thread;
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
@@ -105,6 +105,39 @@ fn increments() {
 #[test]
 fn loom_no_update_is_lost() {
     loom::model(increments);
+}
+
+/// Would miss: a lock at the commit that does not acquire the value, or that overlooks what has changed since it was read.
+#[test]
+fn loom_no_update_is_lost_under_late_locks() {
+    loom::model(|| {
+        let shared = Arc::new(TVar::new(0_u64));
+        let other = Arc::clone(&shared);
+        let late = || brief().locking(Locking::Commit);
+        let adder = thread::spawn(move || brief().atomically(|tx| other.modify(tx, |n| n + 1)));
+        late().atomically(|tx| shared.modify(tx, |n| n + 1));
+        adder.join().unwrap();
+        assert_eq!(shared.load(), 2, "a lost update");
+    });
+}
+
+/// Would miss: a commit under late locks of which a reader believes half, and a late reader that does.
+#[test]
+fn loom_a_late_commit_is_seen_as_a_whole() {
+    loom::model(|| {
+        let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
+        let other = Arc::clone(&shared);
+        let writer = thread::spawn(move || {
+            let late = brief().locking(Locking::Commit);
+            late.atomically(|tx| other.0.set(tx, 1).and_then(|()| other.1.set(tx, 1)));
+        });
+        brief().locking(Locking::Commit).atomically(|tx| {
+            let pair = (shared.1.get(tx)?, shared.0.get(tx)?);
+            assert_eq!(pair.0, pair.1, "half of a commit");
+            Ok(())
+        });
+        writer.join().unwrap();
+    });
 }
 
 /// A value whose end is a write, so that the model sees who still reads it.

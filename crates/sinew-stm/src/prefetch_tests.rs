@@ -2,7 +2,7 @@
 //!
 //! [`Prefetch::stopped_by`] is asked at each access, so it also counts accesses, and panics at a chosen one.
 
-use crate::record::Record;
+use crate::record::{LOCKED, Record};
 use crate::{
     Ended, Prefetch, Prefetched, TArray, TBox, TGrid, THashMap, THeap, TList, TMap, TQueue, TVar,
     Transaction, Tx, TxResult, atomically, in_transaction, sites,
@@ -160,10 +160,19 @@ impl World {
 
     /// Words of records, and values, as others see them.
     fn picture(&self) -> Vec<u64> {
+        [self.records(), self.values()].concat()
+    }
+
+    fn records(&self) -> Vec<u64> {
         let word = |record: &Record| record.look();
         let mut all = vec![word(self.word.parts().0), word(self.wide.parts().0), word(self.unit.parts().0)];
         all.extend(self.array.records().chain(self.pairs.records()).map(word));
         all.extend([self.boxed.record(), self.list.record()].map(word));
+        all
+    }
+
+    fn values(&self) -> Vec<u64> {
+        let mut all = Vec::new();
         let values = atomically(|tx| {
             let mut values = vec![self.word.get(tx)?, self.boxed.with(tx, |boxed| boxed.0)?];
             values.extend(self.wide.get(tx)?);
@@ -318,6 +327,44 @@ fn a_run_may_end_at_every_access() {
         assert!(ahead.words_read <= u64::from(lifespan) + 2 && ahead.ended != Ended::Through);
     }
     assert_eq!(world.picture(), before);
+}
+
+/// Would miss: a run that goes on with what another commit has changed at whichever moment, that is ended by one without leaving everything as it was, and one
+/// that gives up although nothing that it has seen has changed.
+#[test]
+fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
+    static ALIVE: AtomicUsize = AtomicUsize::new(0);
+    let world = World::new(&ALIVE);
+    let (before, alive) = (world.values(), ALIVE.load(Ordering::Relaxed));
+    // The same values once more: what changes is the version, so the closure's own checks hold.
+    let commit = || {
+        atomically(|tx| {
+            world.word.set(tx, 1)?;
+            world.wide.set(tx, [1; 3])?;
+            (0..6).try_for_each(|i| world.array.set(tx, i, 1))
+        });
+    };
+    let (mut n, mut ends) = (0, Vec::new());
+    loop {
+        let accesses = Cell::new(0);
+        let at_n = || {
+            if accesses.replace(accesses.get() + 1) == n {
+                std::thread::scope(|s| s.spawn(commit).join().expect("no panic"));
+            }
+            false
+        };
+        let ahead = long().stopped_by(&at_n).run(|tx| world.change(tx, 7, &ALIVE));
+        assert!([Ended::Through, Ended::Conflict].contains(&ahead.ended), "{ahead:?} at access {n}");
+        assert_eq!((world.values(), ALIVE.load(Ordering::Relaxed)), (before.clone(), alive), "at access {n}");
+        assert!(world.records().iter().all(|word| word & LOCKED == 0), "at access {n}");
+        if accesses.get() <= n {
+            break;
+        }
+        ends.push(ahead.ended);
+        n += 1;
+    }
+    assert_eq!(ends[0], Ended::Through, "nothing had been seen");
+    assert!(n > 50 && ends.contains(&Ended::Conflict), "{ends:?}");
 }
 
 /// Would miss: a buffer that grows where the same places are written again and again, or that is counted wrongly.

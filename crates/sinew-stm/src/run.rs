@@ -3,6 +3,7 @@
 use crate::contention::Manager;
 use crate::descriptor::{Attempts, Descriptor, Mode};
 use crate::engine::engine;
+use crate::late::Locking;
 use crate::local;
 use crate::sites::{Cause, Counters, Site};
 use crate::tx::{Stop, Tx, TxResult, Why};
@@ -69,6 +70,7 @@ pub struct Transaction {
     site: Site,
     manager: Manager,
     patience: u32,
+    locking: Locking,
 }
 
 impl Default for Transaction {
@@ -79,17 +81,24 @@ impl Default for Transaction {
 }
 
 impl Transaction {
-    /// A transaction of the site that calls this, under [`Manager::Backoff`].
+    /// A transaction of the site that calls this, under [`Manager::Backoff`] and [`Locking::Encounter`].
     #[inline(always)]
     #[track_caller]
     pub fn new() -> Self {
-        Self { site: Location::caller(), manager: Manager::Backoff, patience: PATIENCE }
+        let (manager, locking) = (Manager::Backoff, Locking::Encounter);
+        Self { site: Location::caller(), manager, patience: PATIENCE, locking }
     }
 
     /// What to do about another's lock.
     #[must_use]
     pub fn manager(self, manager: Manager) -> Self {
         Self { manager, ..self }
+    }
+
+    /// When it locks what it writes.
+    #[must_use]
+    pub fn locking(self, locking: Locking) -> Self {
+        Self { locking, ..self }
     }
 
     /// Attempts that are given up before the next one takes the token and cannot be given up (default: 10). `u32::MAX`: never.
@@ -154,13 +163,14 @@ struct Run {
     /// The thread's, while it is ours: it is not while handlers run.
     descriptor: Option<NonNull<Descriptor>>,
     site: Site,
+    locking: Locking,
 }
 
 impl Run {
     /// A run with the descriptor that it has just borrowed. Who calls keeps the pointer at hand, in a register.
     #[inline(always)]
     fn begin(how: &Transaction, mut descriptor: NonNull<Descriptor>) -> Self {
-        let mut run = Self { descriptor: Some(descriptor), site: how.site };
+        let mut run = Self { descriptor: Some(descriptor), site: how.site, locking: how.locking };
         // SAFETY: I12.
         let d = unsafe { descriptor.as_mut() };
         d.count_for(how.site);
@@ -172,6 +182,8 @@ impl Run {
         }
         if how.patience == 0 {
             run.prepare(0);
+        } else if how.locking == Locking::Commit {
+            d.lock_late();
         }
         run
     }
@@ -292,7 +304,7 @@ impl Run {
         let d = self.descriptor();
         assert!(d.mode != Mode::Irrevocable, "retry() after irrevocable(): no other could make the change");
         assert!(
-            !d.reads.is_empty() || !d.writes.is_empty(),
+            !d.reads.is_empty() || !d.writes.is_empty() && d.mode != Mode::Late,
             "retry() before anything was read: no change could end it"
         );
         d.roll_back();
@@ -313,6 +325,7 @@ impl Run {
     /// Gets ready for the next attempt.
     #[cold]
     fn prepare(&mut self, patience: u32) {
+        let locking = self.locking;
         let d = self.descriptor();
         if d.wants_token || d.aborts >= patience {
             engine().gate.take(&engine().clock);
@@ -320,6 +333,9 @@ impl Run {
             d.special = true;
         }
         d.begin();
+        if locking == Locking::Commit {
+            d.lock_late();
+        }
     }
 }
 

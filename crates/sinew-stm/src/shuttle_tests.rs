@@ -5,7 +5,7 @@
 //! `SHUTTLE_RANDOM_SEED` repeats a run. All accesses are sequentially consistent here: weaker orders are the affair of `models`.
 
 use crate::history::{Recorder, steps};
-use crate::{Ended, Manager, TArray, TBox, TVar, Transaction, atomically};
+use crate::{Ended, Locking, Manager, TArray, TBox, TVar, Transaction, atomically};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, MaxSteps, Runner, thread};
 use sinew_sync::plant::{Bug, plant};
@@ -32,8 +32,12 @@ fn hunt(bug: Bug, program: fn()) {
 
 /// Three threads, two transactions each, under `manager`.
 fn opaque_under(manager: Manager, patience: u32) {
+    opaque(Transaction::new().manager(manager).patience(patience));
+}
+
+/// Three threads, two transactions each.
+fn opaque(how: Transaction) {
     let recorder = Recorder::new(3);
-    let how = Transaction::new().manager(manager).patience(patience);
     let threads = (0..3).map(|thread| {
         let recorder = Arc::clone(&recorder);
         thread::spawn(move || (0..2).for_each(|turn| recorder.run(how, &steps(3, thread, turn))))
@@ -64,6 +68,31 @@ fn shuttle_histories_are_opaque_under_backoff() {
 #[test]
 fn shuttle_histories_are_opaque_under_age() {
     explore(|| opaque_under(Manager::Age, 10));
+}
+
+fn late_and_impatient() {
+    opaque(Transaction::new().manager(Manager::Suicide).patience(2).locking(Locking::Commit));
+}
+
+/// Would miss: inconsistent snapshots, lost updates and deadlocks of transactions that lock when they commit.
+#[test]
+fn shuttle_histories_are_opaque_under_late_locks() {
+    explore(late_and_impatient);
+    explore(|| opaque(Transaction::new().manager(Manager::Age).locking(Locking::Commit)));
+}
+
+/// Would miss: a checker that does not look at what is locked at the commit.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_late_lock_of_what_is_younger_than_the_snapshot() {
+    hunt(Bug::BlindLock, late_and_impatient);
+}
+
+/// Would miss: a checker that does not look at commits under late locks.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_late_commit_without_validation() {
+    hunt(Bug::NoCommitValidation, late_and_impatient);
 }
 
 /// One thread that commits, so that it never has to extend, and one that runs ahead.

@@ -194,6 +194,11 @@ impl<'tx, 'env> Tx<'tx, 'env> {
             Mode::Irrevocable => return Ok(()),
             Mode::Ahead => return d.end_ahead(Ended::Through),
             Mode::Favoured => {}
+            Mode::Late => {
+                // What it has written is not locked yet; with the token it will be at once.
+                d.wants_token = true;
+                return d.doom(Cause::Token);
+            }
             Mode::Optimistic => {
                 d.wants_token = true;
                 // A transaction that waited here would keep its locks from the holder.

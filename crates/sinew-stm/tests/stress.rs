@@ -3,7 +3,8 @@
 //! What they would miss: an order of memory that this machine does not show (loom), a schedule that does not come up (shuttle).
 
 use sinew_stm::{
-    Manager, TArray, TBox, THashMap, TList, TMap, TQueue, TVar, Transaction, atomically, in_transaction,
+    Locking, Manager, TArray, TBox, THashMap, TList, TMap, TQueue, TVar, Transaction, atomically,
+    in_transaction,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -41,7 +42,8 @@ fn scramble(thread: u64, turn: u64) -> usize {
     usize::try_from(x >> 33).unwrap_or_default()
 }
 
-/// Would miss: money made or lost, seen by others under way or at the end; under each manager, in variables and in an array.
+/// Would miss: money made or lost, seen by others under way or at the end; under each manager, in variables and in an array, of threads that lock early and of one
+/// that locks late.
 #[test]
 fn transfers_keep_the_sum() {
     for manager in MANAGERS {
@@ -49,6 +51,7 @@ fn transfers_keep_the_sum() {
         let array = TArray::new(16, 100_i64);
         let how = Transaction::new().manager(manager);
         hammer(3, |thread, turn| {
+            let how = if thread == 0 { how.locking(Locking::Commit) } else { how };
             let (from, to) = (scramble(thread, turn) % 16, scramble(turn, thread) % 16);
             if turn % 8 == 0 {
                 let sums = how.atomically(|tx| {
@@ -164,7 +167,7 @@ fn whatever_happens_inside_nothing_is_left_behind() {
     let (sum, texts) = (TVar::new((0_u64, 0_u64)), TBox::new(vec!["text".to_owned()]));
     let commits = AtomicU64::new(0);
     hammer(3, |thread, turn| {
-        let how = Transaction::new();
+        let how = Transaction::new().locking([Locking::Encounter, Locking::Commit][(turn / 4 % 2) as usize]);
         let run = || {
             how.attempt(|tx| {
                 sum.modify(tx, |(a, b)| (a + 1, b + 1))?;

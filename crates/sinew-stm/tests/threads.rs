@@ -1,6 +1,6 @@
 //! What a user relies on with other threads in the way: waiting, irrevocability.
 
-use sinew_stm::{TVar, atomically};
+use sinew_stm::{Locking, TVar, Transaction, atomically};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -45,16 +45,18 @@ fn retry_hands_values_from_thread_to_thread() {
     });
 }
 
-/// Would miss: an irrevocable transaction that runs twice, or others that commit in between.
+/// Would miss: an irrevocable transaction that runs twice, or others that commit in between, whenever it locks.
 #[test]
 fn an_irrevocable_transaction_runs_its_effects_once() {
     let (var, effects) = (TVar::new(0_u64), AtomicUsize::new(0));
     std::thread::scope(|s| {
-        for _ in 0..3 {
-            s.spawn(|| {
+        for locking in [Locking::Encounter, Locking::Encounter, Locking::Commit] {
+            let how = Transaction::new().locking(locking);
+            let (var, effects) = (&var, &effects);
+            s.spawn(move || {
                 for _ in 0..200 {
-                    atomically(|tx| var.modify(tx, |n| n + 1));
-                    atomically(|tx| {
+                    how.atomically(|tx| var.modify(tx, |n| n + 1));
+                    how.atomically(|tx| {
                         let before = var.get(tx)?;
                         tx.irrevocable()?;
                         effects.fetch_add(1, Ordering::Relaxed);

@@ -95,6 +95,8 @@ pub enum Bug {
     UnmarkedSleep,
     /// Transactions: a version is read without a pin.
     NoPin,
+    /// Transactions that lock at their commit: a record is locked without a look whether it is younger than the snapshot.
+    BlindLock,
 }
 
 #[cfg(any(loom, shuttle))]

@@ -40,7 +40,7 @@
 //!
 //! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of
 //! Edinburgh, 2012). Differences: what a unit does to its worker's own state is folded in after its commit, so there is nothing to undo there;
-//! a worker that keeps failing becomes irrevocable after a bounded number of attempts; workers leave while there is nothing to do.
+//! a worker that keeps failing becomes irrevocable after a bounded number of attempts; workers leave while there is nothing to do; long lists are dealt in portions.
 
 mod ahead;
 mod footprint;
@@ -89,6 +89,7 @@ pub struct Worklist<U> {
     pages: Option<Pages>,
     /// Attempts of a worker for a sample of the pages.
     sampled: Option<u64>,
+    how: Option<Transaction>,
 }
 
 /// Why a list cannot be run.
@@ -178,6 +179,7 @@ impl<U> Worklist<U> {
             speculative: false,
             pages: None,
             sampled: None,
+            how: None,
         }
     }
 
@@ -230,6 +232,25 @@ impl<U> Worklist<U> {
     #[must_use]
     pub fn follow(mut self, control: &sinew_core::Control) -> Self {
         self.followed = Some(control.clone());
+        self
+    }
+
+    /// How its transactions are run: under which contention manager, and when they lock. They count for that one's site. Without it they are those of
+    /// [`Transaction::new`] where the list is run. What happens after a conflict is the list's affair, so the patience plays no part.
+    ///
+    /// ```
+    /// use sinew::stm::{Locking, TVar, Transaction};
+    /// use sinew::worklist::Worklist;
+    ///
+    /// let sum = TVar::new(0);
+    /// let late = Transaction::new().locking(Locking::Commit);
+    /// Worklist::from((1..=100).collect::<Vec<u32>>()).transactions(late).run(|tx, n| sum.modify(tx, |sum| sum + n))?;
+    /// assert_eq!((sum.load(), late.counters().commits >= 100), (5_050, true));
+    /// # Ok::<(), sinew::worklist::WorklistError>(())
+    /// ```
+    #[must_use]
+    pub fn transactions(mut self, how: Transaction) -> Self {
+        self.how = Some(how);
         self
     }
 
@@ -354,7 +375,11 @@ impl<U: Send + Sync> Worklist<U> {
     where
         W: Work<'env, Unit = U>,
     {
-        let how = Transaction::new();
+        // Not `unwrap_or_else`: the site is whoever runs the list.
+        let how = match self.how {
+            Some(how) => how,
+            None => Transaction::new(),
+        };
         let footprint = self.sampled.map(|every| {
             let seats = sinew_core::run(|worker| worker.max_workers());
             Footprint::new(every, seats)
