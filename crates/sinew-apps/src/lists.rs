@@ -1,5 +1,6 @@
 //! How applications make their worklists, and run them.
 
+use sinew::stm::Transaction;
 use sinew::worklist::{Report, Tuning, Work, Worklist};
 
 use crate::options::Options;
@@ -25,6 +26,9 @@ impl Lists {
         }
         if let Some(attempts) = self.record.sampled() {
             list = list.sample(attempts);
+        }
+        if let Some(locking) = self.record.locking() {
+            list = list.transactions(Transaction::new().locking(locking));
         }
         match self.record.tuning().or(self.tuning) {
             None => list,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew::stm::{Counters, sites};
+use sinew::stm::{Counters, Locking, sites};
 use sinew::worklist::{Pages, Path, Report, Settings, Touch, Tuning};
 use sinew_sync::lock::Mutex;
 
@@ -20,6 +20,7 @@ struct State {
     tuning: Option<Tuning>,
     pages: Option<Pages>,
     sampled: Option<u64>,
+    locking: Option<Locking>,
 }
 
 /// What all runs of worklists did together.
@@ -81,6 +82,15 @@ impl Record {
     /// Has the lists that are made from now on [sample](sinew::worklist::Worklist::sample) the pages that they touch; `None` ends that.
     pub fn sample(&self, attempts: Option<u64>) {
         self.0.lock().sampled = attempts;
+    }
+
+    /// Has the transactions of the lists that are made from now on lock so; `None` leaves that to the list.
+    pub fn lock(&self, locking: Option<Locking>) {
+        self.0.lock().locking = locking;
+    }
+
+    pub(crate) fn locking(&self) -> Option<Locking> {
+        self.0.lock().locking
     }
 
     pub(crate) fn sampled(&self) -> Option<u64> {

@@ -3,6 +3,7 @@
 //! What this would miss: what only a larger problem shows, or another interleaving; the command's demo runs larger ones.
 
 use sinew::Pool;
+use sinew::stm::Locking;
 use sinew::worklist::{Knobs, Settings, Tuning};
 use sinew_apps::{App, Options, Problem, find};
 
@@ -47,6 +48,23 @@ fn worklists_are_right_under_all_settings() {
             let problem = tiny(find(name).unwrap(), false, Some(Tuning::Fixed(settings)));
             solve(&format!("{name}, {settings:?}"), &*problem, &pool);
         }
+    }
+}
+
+/// Would miss: an application that relies on locks that are taken at its first write, and one that does not hear of the choice.
+#[test]
+fn worklists_are_right_when_they_lock_at_the_commit() {
+    let pool = pool();
+    for app in sinew_apps::all().iter().filter(|app| app.has_worklist()) {
+        let settings = Settings::baseline(4).stealing(true).coalescing(true);
+        let options = Options {
+            size: "tiny".parse().unwrap(),
+            tuning: Some(Tuning::Fixed(settings)),
+            ..Options::default()
+        };
+        options.record.lock(Some(Locking::Commit));
+        solve(app.name, &*prepare(app, &options), &pool);
+        assert!(options.record.take().commits > 0, "{}", app.name);
     }
 }
 

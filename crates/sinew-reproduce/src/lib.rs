@@ -68,7 +68,7 @@ pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
 
 /// All experiments, publication by publication.
-static EXPERIMENTS: [&dyn Experiment; 21] = [
+static EXPERIMENTS: [&dyn Experiment; 23] = [
     &wool::Table1,
     &wool::Speedup,
     &wool::Breakdown,
@@ -79,10 +79,12 @@ static EXPERIMENTS: [&dyn Experiment; 21] = [
     &queues::Figures,
     &openskel::Versions,
     &openskel::Single,
+    &openskel::LateLocks,
     &openskel::Combined,
     &openskel::Thresholds,
     &openskel::TunersPath,
     &openskel::Footprint,
+    &openskel::Places,
     &plastic::Metrics,
     &plastic::Performance,
     &plastic::Switching,

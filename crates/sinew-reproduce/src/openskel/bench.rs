@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use sinew::stm::Locking;
 use sinew::worklist::{Knobs, Tuning, mapping_for};
 use sinew::{Mapping as Seats, Pool};
 use sinew_apps::{Options, Record, Recorded};
@@ -24,6 +25,8 @@ pub(crate) enum Way {
     Tuned { knobs: Knobs, cores: usize },
     /// By hand, on so many workers.
     ByHand(usize),
+    /// As the baseline, on so many workers whose places are left to the system.
+    Floating(usize),
 }
 
 /// The baseline's mapping and pages with these settings.
@@ -49,6 +52,7 @@ impl Way {
             }
             Self::Tuned { cores, .. } => (cores, mapping_for(Machine::host())),
             Self::ByHand(workers) => (workers, Seats::Scatter),
+            Self::Floating(workers) => (workers, Seats::None),
         }
     }
 
@@ -63,6 +67,7 @@ impl Way {
         match *self {
             Self::Fixed { choice, .. } => Some(Tuning::Fixed(choice.settings)),
             Self::Tuned { knobs, .. } => Some(Tuning::AutoWith(knobs)),
+            Self::Floating(workers) => Some(Tuning::Fixed(Settings::baseline(workers))),
             Self::ByHand(_) => None,
         }
     }
@@ -70,6 +75,7 @@ impl Way {
     fn pages(&self) -> Option<Pages> {
         match *self {
             Self::Fixed { choice, .. } => Some(choice.pages),
+            Self::Floating(_) => Some(Pages::FirstTouch),
             Self::Tuned { .. } | Self::ByHand(_) => None,
         }
     }
@@ -144,6 +150,18 @@ impl Bench {
         measured
     }
 
+    /// As [`run`](Self::run), with transactions that lock so.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(crate) fn run_locking(&self, way: &Way, locking: Locking) -> Result<Metrics, Failure> {
+        self.record.lock(Some(locking));
+        let measured = self.run(way);
+        self.record.lock(None);
+        measured
+    }
+
     /// As [`run`](Self::run), with what the worklists have recorded.
     ///
     /// # Errors
@@ -187,6 +205,7 @@ mod tests {
         assert_eq!(seats(Settings::baseline(2).lifespan(10)), 4);
         assert_eq!(seats(Settings::baseline(3).lifespan(10)), 4);
         assert_eq!(seats(Settings::baseline(1).lifespan(10)), 2);
+        assert_eq!(Way::Floating(3).seats(), (3, Seats::None));
         assert_eq!(Way::Tuned { knobs: Knobs::default(), cores: 4 }.seats().0, 4);
     }
 

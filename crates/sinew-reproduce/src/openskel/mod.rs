@@ -6,11 +6,13 @@
 //! | `bench` | an application, prepared once and run in many ways |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
 //! | `single` | Figures 5.3 to 5.6 and 5.8: each optimisation alone |
+//! | `locking` | section 4.1: the same with locks that are taken at the commit |
 //! | `search`, `oracle` | the static oracle, also by itself |
 //! | `combined` | Figures 6.5 and 7.6: the tuner against the oracle and the best single optimisation |
 //! | `thresholds` | Figure 6.6: how much the tuner's thresholds matter |
 //! | `path` | Figure 6.7: what the tuner does |
 //! | `footprint` | Figure 7.1: pages that are touched, over time |
+//! | `places` | Figures 7.4 and 7.5: where threads sit, and where pages lie |
 //!
 //! Averages are those of its equation 4.4: the mean over the applications of the best improvement of each.
 
@@ -18,8 +20,10 @@ mod applications;
 mod bench;
 mod combined;
 mod footprint;
+mod locking;
 mod oracle;
 mod path;
+mod places;
 mod search;
 mod single;
 mod thresholds;
@@ -28,8 +32,10 @@ mod versions;
 pub use applications::search_size;
 pub(crate) use combined::Combined;
 pub(crate) use footprint::Footprint;
+pub(crate) use locking::LateLocks;
 pub use oracle::{Chosen, Compared, Effort, Oracle, Summary, averages};
 pub(crate) use path::TunersPath;
+pub(crate) use places::Places;
 pub(crate) use single::Single;
 pub(crate) use thresholds::Thresholds;
 pub(crate) use versions::Versions;
@@ -51,7 +57,7 @@ mend; and where all workers have a core there is none left for helpers.",
 const OTHER_MACHINE: Caveat = Caveat {
     unless: Need::Nothing,
     words: "The publication's transactions were those of TinySTM in C, with encounter-time locking and suicide, on processors of 2007 to 2010; the applications \
-here are other programs with the same inputs' shapes. Its cross-checks with commit-time locking and with TL2, which it does not show, are not repeated.",
+here are other programs with the same inputs' shapes. Its cross-check with TL2, which it does not show, is not repeated.",
 };
 
 const ONE_NODE: Caveat = Caveat {

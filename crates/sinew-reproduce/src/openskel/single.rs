@@ -35,12 +35,12 @@ static ABOUT: About = About {
 };
 
 const SERIAL: &str = "serial";
-const BASELINE: &str = "baseline";
+pub(super) const BASELINE: &str = "baseline";
 const HELPERS: &str = "helpers";
-const OPTIMISATIONS: [&str; 4] = ["stealing", "coalescing", "swap retry", HELPERS];
+pub(super) const OPTIMISATIONS: [&str; 4] = ["stealing", "coalescing", "swap retry", HELPERS];
 
 /// An optimisation on so many cores; none if it cannot be used there.
-fn settings(optimisation: &str, cores: usize) -> Option<Settings> {
+pub(super) fn settings(optimisation: &str, cores: usize) -> Option<Settings> {
     let all = Settings::baseline(cores);
     match optimisation {
         BASELINE => Some(all),

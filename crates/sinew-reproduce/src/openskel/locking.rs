@@ -1,0 +1,192 @@
+//! Section 4.1: do the optimisations do the same where transactions lock when they commit?
+//!
+//! The baseline and each optimisation alone on all cores, as in `single`, once with locks at the first write, once with locks at the commit. What is compared is the
+//! improvement over the baseline under the same locks, as transactions that lock late are slower here in any case.
+
+use sinew::stm::Locking;
+
+use super::applications::{Application, blocks, names};
+use super::bench::{Bench, Way};
+use super::single::{BASELINE, OPTIMISATIONS, settings};
+use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::failure::Failure;
+use crate::paper::openskel::LOCKING_WORDS;
+use crate::report::{Part, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct LateLocks;
+
+static ABOUT: About = About {
+    name: "openskel-locking",
+    title: "each optimisation of the worklist with locks at the first write and at the commit",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", section 4.1",
+    caveats: &[
+        THREADS_ARE_FEW,
+        Caveat {
+            unless: Need::Nothing,
+            words: "Locks at the commit are there to compare: their accesses look through what was written before, so times under both are no race.",
+        },
+        SHUFFLED,
+        OTHER_MACHINE,
+    ],
+};
+
+const EARLY: &str = "first write";
+const LATE: &str = "commit";
+const LOCKS: [(&str, Locking); 2] = [(EARLY, Locking::Encounter), (LATE, Locking::Commit)];
+
+/// Improvements and losses below this, in per cent, are none.
+const NOTHING: f64 = 5.0;
+
+fn labels(app: &str, optimisation: &str, locks: &str) -> Labels {
+    vec![
+        ("application", app.to_owned()),
+        ("optimisation", optimisation.to_owned()),
+        ("locks", locks.to_owned()),
+    ]
+}
+
+impl Experiment for LateLocks {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let cores = setting.most_workers();
+        Ok(blocks(setting.scale, move |application| cases(application, cores)))
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, applications: names(setting.scale) };
+        vec![Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)]
+    }
+}
+
+fn cases(Application { name, size }: Application, cores: usize) -> Result<Vec<Case>, Failure> {
+    let bench = Bench::listed(name, size, None)?;
+    let mut cases = Vec::new();
+    for optimisation in [BASELINE].into_iter().chain(OPTIMISATIONS) {
+        let Some(settings) = settings(optimisation, cores) else { continue };
+        for (locks, locking) in LOCKS {
+            let (bench, way) = (bench.clone(), Way::settings(settings, cores));
+            cases
+                .push(Case::new(labels(name, optimisation, locks), move || bench.run_locking(&way, locking)));
+        }
+    }
+    Ok(cases)
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+    applications: Vec<String>,
+}
+
+impl View<'_> {
+    fn median(&self, app: &str, optimisation: &str, locks: &str, metric: &str) -> Option<f64> {
+        let which = [("application", app), ("optimisation", optimisation), ("locks", locks)];
+        self.results.median(&which, metric)
+    }
+
+    /// Over the baseline under the same locks, in per cent.
+    fn improvement(&self, app: &str, optimisation: &str, locks: &str) -> Option<f64> {
+        let which = |optimisation| [("application", app), ("optimisation", optimisation), ("locks", locks)];
+        Some((self.results.ratio(&which(BASELINE), &which(optimisation), "wall_s")? - 1.0) * 100.0)
+    }
+
+    fn table(&self) -> Table {
+        let titles = [
+            "application",
+            "optimisation",
+            "first write: seconds",
+            "its aborts / attempts",
+            "over its baseline, %",
+            "commit: seconds",
+            "commit's aborts / attempts",
+            "over commit's baseline, %",
+        ];
+        let title = "Locks at the first write, and locks at the commit";
+        let mut table = Table::new("locking", title, &titles);
+        for app in &self.applications {
+            for optimisation in [BASELINE].into_iter().chain(OPTIMISATIONS) {
+                let under = |locks| {
+                    let improvement = self.improvement(app, optimisation, locks);
+                    [
+                        self.median(app, optimisation, locks, "wall_s").into(),
+                        self.median(app, optimisation, locks, "abort_ratio").into(),
+                        improvement.filter(|_| optimisation != BASELINE).into(),
+                    ]
+                };
+                let named = [app.as_str().into(), optimisation.into()];
+                table.row(
+                    named.into_iter().chain(LOCKS.into_iter().flat_map(|(locks, _)| under(locks))).collect(),
+                );
+            }
+        }
+        table
+    }
+
+    /// Where an optimisation helps under one kind of locks and harms under the other.
+    fn verdict(&self) -> String {
+        let all =
+            self.applications.iter().flat_map(|app| OPTIMISATIONS.map(|optimisation| (app, optimisation)));
+        let both = all.filter_map(|(app, optimisation)| {
+            let of = |locks| self.improvement(app, optimisation, locks);
+            Some((app, optimisation, of(EARLY)?, of(LATE)?))
+        });
+        let (apart, alike): (Vec<_>, Vec<_>) =
+            both.partition(|(_, _, early, late)| early * late < 0.0 && early.abs().min(late.abs()) > NOTHING);
+        match (&apart[..], alike.len()) {
+            ([], 0) => "Nothing has been compared yet.".to_owned(),
+            ([], alike) => format!(
+                "In all {alike} pairs of an application and an optimisation, none helps by more than {NOTHING} % under one kind of locks and harms by as much under the other."
+            ),
+            (some, alike) => {
+                let names: Vec<String> =
+                    some.iter().map(|(app, what, ..)| format!("{what} of {app}")).collect();
+                format!(
+                    "Alike in {alike} pairs; one helps where the other harms, by more than {NOTHING} %: {}.",
+                    names.join(", ")
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(late_stealing_s: f64) -> Vec<Part> {
+        let wall =
+            |optimisation, locks, wall_s| (labels("kmeans", optimisation, locks), vec![("wall_s", wall_s)]);
+        let results = Results::of([
+            wall(BASELINE, EARLY, 2.0),
+            wall("stealing", EARLY, 1.0),
+            wall(BASELINE, LATE, 6.0),
+            wall("stealing", LATE, late_stealing_s),
+        ]);
+        LateLocks.report(&results, &Setting::new(Scale::Quick, 2))
+    }
+
+    /// Would miss: an improvement over the baseline under other locks, and a contradiction that is not named.
+    #[test]
+    fn improvements_are_compared_under_the_same_locks() {
+        let all = parts(5.0);
+        let [Part::Table(table), Part::Words(words), _] = &all[..] else { panic!("{all:?}") };
+        let row = table.shown(&["kmeans", "stealing"]);
+        assert_eq!((row[4].as_str(), row[7].as_str()), ("100", "20.0"));
+        assert!(words.contains("In all 1 pairs"), "{words}");
+        let all = parts(12.0);
+        let Part::Words(words) = &all[1] else { panic!("{all:?}") };
+        assert!(words.contains("stealing of kmeans"), "{words}");
+    }
+}

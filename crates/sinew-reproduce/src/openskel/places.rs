@@ -1,0 +1,210 @@
+//! Figures 7.4 and 7.5: where threads sit, and on which nodes pages lie, with the baseline otherwise.
+//!
+//! Pages have one place on a machine of one node: then only threads are placed.
+
+use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
+use sinew_topology::Machine;
+
+use super::applications::{Application, blocks, names};
+use super::bench::{Bench, Way, plain};
+use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, usual_repeat};
+use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
+use crate::failure::Failure;
+use crate::paper::openskel::PLACES_WORDS;
+use crate::report::{Form, Part, Plot, Series, Table};
+use crate::results::Results;
+use crate::setting::{Scale, Setting};
+use crate::statistics::mean;
+
+/// The experiment.
+#[derive(Debug)]
+pub(crate) struct Places;
+
+static ABOUT: About = About {
+    name: "openskel-places",
+    title: "where the worklist's threads sit and its pages lie: scatter, compact, the system; first touch, cyclic, bound",
+    source: "Luís Fabrício Wanderley Góes, \"Automatic Skeleton-Driven Performance Optimizations for Transactional Memory\", Figures 7.4 and 7.5",
+    caveats: &[
+        Caveat {
+            unless: Need::Packages(2),
+            words: "Scatter and compact are the same places where all cores of a machine have a worker, and nearly so where they share all but the nearest caches.",
+        },
+        ONE_NODE,
+        SHUFFLED,
+        OTHER_MACHINE,
+    ],
+};
+
+const SCATTER: &str = "scatter";
+const COMPACT: &str = "compact";
+const SYSTEM: &str = "the system";
+const CYCLIC: &str = "pages cyclic";
+const BOUND: &str = "pages bound";
+const PLACES: [&str; 5] = [SCATTER, COMPACT, SYSTEM, CYCLIC, BOUND];
+
+/// The baseline at a place, on so many workers; none where pages would have a choice of one node.
+fn way(place: &str, workers: usize, nodes: usize) -> Option<Way> {
+    let baseline = plain(Settings::baseline(workers));
+    let choice = match place {
+        SCATTER => baseline,
+        COMPACT => Choice { mapping: Mapping::Compact, ..baseline },
+        SYSTEM => return Some(Way::Floating(workers)),
+        _ if nodes < 2 => return None,
+        CYCLIC => Choice { pages: Pages::Cyclic, ..baseline },
+        _ => Choice { pages: Pages::BindLocal, ..baseline },
+    };
+    Some(Way::Fixed { choice, cores: workers })
+}
+
+fn labels(app: &str, place: &str, workers: usize) -> Labels {
+    vec![("application", app.to_owned()), ("place", place.to_owned()), ("workers", workers.to_string())]
+}
+
+impl Experiment for Places {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn usual_repeat(&self, scale: Scale) -> usize {
+        usual_repeat(scale)
+    }
+
+    fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
+        let counts = setting.threads.clone();
+        Ok(blocks(setting.scale, move |application| cases(application, &counts)))
+    }
+
+    fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
+        let view = View { results, applications: names(setting.scale), counts: &setting.threads };
+        let plots = view.applications.iter().map(|app| view.plot(app)).filter(|plot| !plot.is_empty());
+        let parts = [Part::Table(view.table()), Part::words(view.verdict()), Part::words(PLACES_WORDS)];
+        parts.into_iter().chain(plots.map(Part::Plot)).collect()
+    }
+}
+
+fn cases(Application { name, size }: Application, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+    let (bench, nodes) = (Bench::listed(name, size, None)?, Machine::host().nodes().len());
+    let mut cases = Vec::new();
+    for &workers in counts {
+        for place in PLACES {
+            let Some(way) = way(place, workers, nodes) else { continue };
+            let bench = bench.clone();
+            cases.push(Case::new(labels(name, place, workers), move || bench.run(&way)));
+        }
+    }
+    Ok(cases)
+}
+
+/// What the report reads.
+struct View<'a> {
+    results: &'a Results,
+    applications: Vec<String>,
+    counts: &'a [usize],
+}
+
+impl View<'_> {
+    fn median(&self, app: &str, place: &str, workers: usize) -> Option<f64> {
+        let workers = workers.to_string();
+        self.results.median(&[("application", app), ("place", place), ("workers", &workers)], "wall_s")
+    }
+
+    /// Over scatter on as many workers, in per cent.
+    fn improvement(&self, app: &str, place: &str, workers: usize) -> Option<f64> {
+        let workers = workers.to_string();
+        let which = |place| [("application", app), ("place", place), ("workers", workers.as_str())];
+        Some((self.results.ratio(&which(SCATTER), &which(place), "wall_s")? - 1.0) * 100.0)
+    }
+
+    fn table(&self) -> Table {
+        let titles = ["application", "place", "workers", "seconds", "over scatter, %"];
+        let mut table = Table::new("places", "Where threads sit and pages lie", &titles);
+        for app in &self.applications {
+            for place in PLACES {
+                for &workers in self.counts {
+                    let Some(seconds) = self.median(app, place, workers) else { continue };
+                    let improvement = self.improvement(app, place, workers).filter(|_| place != SCATTER);
+                    table.row(vec![
+                        app.as_str().into(),
+                        place.into(),
+                        workers.into(),
+                        seconds.into(),
+                        improvement.into(),
+                    ]);
+                }
+            }
+        }
+        table
+    }
+
+    /// The mean over the applications of the best improvement of each.
+    fn verdict(&self) -> String {
+        let best = |app: &String, place: &str| {
+            let all = self.counts.iter().filter_map(|&workers| self.improvement(app, place, workers));
+            all.max_by(f64::total_cmp)
+        };
+        let average = |place: &&str| {
+            let all: Vec<f64> = self.applications.iter().filter_map(|app| best(app, place)).collect();
+            Some(format!("{place}: {:+.1} %", mean(&all)?))
+        };
+        let sentences: Vec<String> = PLACES[1..].iter().filter_map(average).collect();
+        match &sentences[..] {
+            [] => "Nothing has been compared yet.".to_owned(),
+            some => format!(
+                "Over scatter, the average of each application's best number of workers: {}.",
+                some.join("; ")
+            ),
+        }
+    }
+
+    fn plot(&self, app: &str) -> Plot {
+        let counts = self.counts.iter().map(usize::to_string).collect();
+        let title = format!("{app}: time by place");
+        let mut plot = Plot::new(&format!("{app}-places"), title, Form::Bars);
+        plot = plot.axes("workers", "seconds").over(counts);
+        for place in PLACES {
+            let values: Vec<_> =
+                self.counts.iter().map(|&workers| self.median(app, place, workers)).collect();
+            if values.iter().any(Option::is_some) {
+                plot = plot.with(Series::new(place, values));
+            }
+        }
+        plot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a place that is another, and pages that are placed where there is one node.
+    #[test]
+    fn each_place_differs_from_the_baseline_in_one_respect() {
+        let choice = |place| match way(place, 2, 2) {
+            Some(Way::Fixed { choice, .. }) => (choice.mapping, choice.pages),
+            other => panic!("{place}: {other:?}"),
+        };
+        assert_eq!(choice(SCATTER), (Mapping::Scatter, Pages::FirstTouch));
+        assert_eq!(choice(COMPACT), (Mapping::Compact, Pages::FirstTouch));
+        assert_eq!(choice(CYCLIC), (Mapping::Scatter, Pages::Cyclic));
+        assert_eq!(choice(BOUND), (Mapping::Scatter, Pages::BindLocal));
+        assert_eq!(way(SYSTEM, 2, 1), Some(Way::Floating(2)));
+        assert_eq!([CYCLIC, BOUND].map(|place| way(place, 2, 1)), [None, None]);
+    }
+
+    /// Would miss: an improvement turned round, and an average over all numbers of workers instead of the best.
+    #[test]
+    fn places_are_held_against_scatter() {
+        let wall = |place, workers, wall_s| (labels("kmeans", place, workers), vec![("wall_s", wall_s)]);
+        let results = Results::of([
+            wall(SCATTER, 1, 2.0),
+            wall(COMPACT, 1, 2.0),
+            wall(SCATTER, 2, 1.5),
+            wall(COMPACT, 2, 1.25),
+        ]);
+        let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
+        let parts = Places.report(&results, &setting);
+        let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
+        assert_eq!(table.shown(&["kmeans", COMPACT, "2"])[4], "20.0");
+        assert!(words.contains("compact: +20.0 %") && !words.contains("bound"), "{words}");
+    }
+}
