@@ -341,6 +341,8 @@ fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
         atomically(|tx| {
             world.word.set(tx, 1)?;
             world.wide.set(tx, [1; 3])?;
+            // Read in the middle, when the word has been read.
+            world.pairs.set(tx, 0, (1, 1))?;
             (0..6).try_for_each(|i| world.array.set(tx, i, 1))
         });
     };
