@@ -19,18 +19,14 @@
 //!
 //! # Epochs
 //!
-//! An epoch is as long as the published one's, √units / cores commits, where that takes [`TOO_SHORT_NS`]. A shorter one says more about threads that wake up and about
-//! interruptions than about settings: before anything is compared, epochs are doubled until they are long enough, or as long as their list can bear: trying
-//! is to take a small part of a run. When all is decided, only retries are left to follow, and epochs are [`CALM`] times as long.
-//!
-//! A list that is filled again goes on with what was found; the epoch in which a run begins is not compared, as its workers are only coming.
+//! Before anything is compared, epochs are made [long enough](super::length). A list that is filled again goes on with what was found; the epoch in which a run begins
+//! is not compared, as its workers are only coming.
 //!
 //! # Invariants
 //!
 //! - H1: states follow each other in this order; none is visited twice.
 //! - H2: threads are between 1 and the cores; the lifespan is at most the longest.
 //! - H3: settings change in one respect at a time, and only as a duel or its end asks, or the cores.
-//! - H4: the epochs of comparisons are at most four times as long as the published one's, or a 2048th of the list; those after them at most a sixteenth of it.
 //!
 //! # Cost
 //!
@@ -43,66 +39,15 @@
 //!
 //! # Tests
 //!
-//! Each step on made-up throughputs; property tests for H1 to H4 and for an end; `model.rs` next door: convergence on models of contention.
+//! Each step on made-up throughputs; property tests for H1 to H3 and for an end; `model.rs` next door: convergence on models of contention.
 
 use super::duel::{Duel, Side, TO_GAIN, TO_TIE};
-use super::epochs;
+use super::length::Length;
 use super::{Counts, Knobs, State, Step};
 use crate::worklist::{Settings, helpers, swap};
 
 /// Epochs before anything is compared.
 const WARM_UP: u32 = 2;
-/// Commits that an epoch has at least: fewer are chance.
-const SHORTEST_EPOCH: u64 = 32;
-/// Nanoseconds that an epoch takes at least, if its list can bear it.
-const TOO_SHORT_NS: u64 = 100_000;
-/// How much longer epochs are once all is decided.
-const CALM: u64 = 8;
-/// Units of a list below which trying anything would take too large a part of the run.
-const WORTH_TUNING: usize = 1_024;
-
-/// How many commits an epoch has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Length {
-    /// As published, but at least [`SHORTEST_EPOCH`]; without end where the list is too short to try anything.
-    usual: u64,
-    /// How many times as long it is.
-    stretch: u64,
-    /// The initial units of the list.
-    units: u64,
-}
-
-impl Length {
-    const NONE: Self = Self { usual: u64::MAX, stretch: 1, units: 0 };
-
-    /// For a run over `units` initial units on `cores` cores, with the stretch of the run before.
-    fn refilled(self, units: usize, cores: usize) -> Self {
-        let published = epochs::length(units, cores).max(SHORTEST_EPOCH);
-        let usual = if units < WORTH_TUNING { u64::MAX } else { published };
-        Self { usual, units: units as u64, ..self }
-    }
-
-    /// The longest epoch of a comparison.
-    fn longest(self) -> u64 {
-        self.usual.saturating_mul(4).max(self.units / 2_048)
-    }
-
-    fn compared(self) -> u64 {
-        self.usual.saturating_mul(self.stretch).min(self.longest())
-    }
-
-    fn calm(self) -> u64 {
-        self.compared().saturating_mul(CALM).min(self.units / 16).max(self.compared())
-    }
-
-    /// Doubles it after an epoch that took so long, if it should be longer and may be.
-    fn stretch_after(&mut self, elapsed_ns: u64) -> bool {
-        let stretches = elapsed_ns < TOO_SHORT_NS && self.compared() < self.longest();
-        self.stretch = self.stretch.saturating_mul(1 + u64::from(stretches));
-        stretches
-    }
-}
-
 /// The state machine; see the [module](self).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Climber {
@@ -350,43 +295,19 @@ mod tests {
         assert_eq!([3, 64, 1, 8].map(|cores| threads(&mut climber, cores)), [3, 4, 1, 4]);
     }
 
-    /// Would miss: lists of which half is run under settings that are tried, and epochs of a few commits.
-    #[test]
-    fn short_lists_are_left_alone() {
-        let length = |units, cores| {
-            let mut climber = Climber::new(cores, Knobs::default());
-            climber.begin(units, cores);
-            climber.epoch_length()
-        };
-        assert_eq!([length(1_023, 1), length(0, 1)], [u64::MAX; 2]);
-        assert_eq!(length(1_024, 16), 32);
-        assert_eq!(length(1_000_000, 2), 500);
-    }
-
-    /// Would miss: epochs in which a thread can hardly wake up, or that take a good part of the run; and a tuner that goes on looking as often as it has to try.
+    /// Would miss: epochs in which a thread can hardly wake up, and a tuner that goes on looking as often as it has to try.
     #[test]
     fn epochs_of_short_units_are_stretched_and_calm_ones_are_long() {
         let mut climber = Climber::new(2, Knobs::default());
         climber.begin(1_000_000, 2);
         let mut lengths = Vec::new();
         while climber.state() != State::SwapRetry {
-            lengths.push(climber.epoch_length());
-            climber.epoch(&Counts {
-                commits: lengths[lengths.len() - 1],
-                elapsed_ns: 60_000,
-                ..Counts::default()
-            });
+            let commits = climber.epoch_length();
+            lengths.push(commits);
+            climber.epoch(&Counts { commits, elapsed_ns: 60_000, ..Counts::default() });
         }
         assert_eq!(lengths[..6], [500, 1_000, 2_000, 2_000, 2_000, 2_000]);
         assert_eq!(climber.epoch_length(), 16_000);
-        climber.begin(10_000, 2);
-        assert_eq!(climber.epoch_length(), 625);
-        let mut slow = Climber::new(2, Knobs::default());
-        slow.begin(1_000_000, 2);
-        for _ in 0..3 {
-            slow.epoch(&Counts { commits: 500, elapsed_ns: TOO_SHORT_NS, ..Counts::default() });
-        }
-        assert_eq!((slow.epoch_length(), slow.state()), (500, State::Threads));
     }
 
     /// Would miss: a run's first epoch, in which workers are only coming, that is compared with others; and a tuner that begins anew.
@@ -405,21 +326,6 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: epochs that are a good part of their list, or that shrink below the published one's (H4).
-        #[test]
-        fn epochs_are_a_small_part_of_their_list(
-            units in 1_024..10_000_000_usize, cores in 1..64_usize, times in proptest::collection::vec(1..300_000_u64, 0..60),
-        ) {
-            let mut climber = Climber::new(cores, Knobs::default());
-            climber.begin(units, cores);
-            let usual = climber.epoch_length();
-            for elapsed_ns in times {
-                climber.epoch(&Counts { commits: climber.epoch_length(), elapsed_ns, ..Counts::default() });
-                let longest = if climber.state() == State::SwapRetry { units as u64 / 16 } else { units as u64 / 2_048 };
-                prop_assert!((usual..=longest.max(4 * usual)).contains(&climber.epoch_length()));
-            }
-        }
-
         /// Would miss: settings out of range, two changes at once, a state that comes back, and tuning without an end (H1, H2, H3).
         #[test]
         fn any_epochs_lead_to_an_end(

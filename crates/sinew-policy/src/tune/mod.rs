@@ -29,7 +29,7 @@
 //! | [`epochs`] | when an epoch is complete |
 //! | [`knobs`] | the tuner's own thresholds |
 //! | [`tuner`] | the published autotuner of the transactional worklist |
-//! | `climber`, `duel` | one that goes by throughput: which settings are tried, and who wins |
+//! | `climber`, `duel`, `length` | one that goes by throughput: which settings are tried, who wins, and how long it takes |
 //! | [`Autotuner`] | whichever of the two was asked for |
 //! | [`path`] | what it did, as rows for a table or a plot |
 
@@ -43,6 +43,7 @@ mod autotuner;
 mod climber;
 mod confirm;
 mod duel;
+mod length;
 #[cfg(test)]
 mod model;
 

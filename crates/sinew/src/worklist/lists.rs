@@ -105,6 +105,8 @@ impl<U> List<U> {
 pub(super) struct Access<'a> {
     pub(super) worker: usize,
     pub(super) stealing: bool,
+    /// Whether there is no other worker, so that nothing has to be dealt.
+    pub(super) alone: bool,
     pub(super) tally: &'a Tally,
 }
 
@@ -151,11 +153,13 @@ impl<U> Lists<U> {
             if missing == 0 || list.len() == 0 {
                 continue;
             }
-            if by.stealing && !from.stealing {
+            if by.stealing && !from.stealing && !by.alone {
                 self.take_portion(by, missing, into);
             } else {
                 list.with(by.tally, |units| {
-                    let count = if from.stealing { units::batch(missing, units.len()) } else { missing };
+                    // The list for all is for all, unless nobody else is there.
+                    let several = by.stealing || from.stealing;
+                    let count = if several { units::batch(missing, units.len()) } else { missing };
                     into.extend((0..count).map_while(|_| units.pop_back()));
                 });
             }
@@ -271,7 +275,7 @@ mod tests {
         let tally = Tally::default();
         let lists = Lists::new(entries(101), 3, 2, false);
         let mut hands = Units::new();
-        let by = |worker, stealing| Access { worker, stealing, tally: &tally };
+        let by = |worker, stealing| Access { worker, stealing, alone: false, tally: &tally };
         assert!(lists.take(by(0, false), 1, &mut hands));
         assert_eq!(*hands[0].unit(), 100, "a stack");
         lists.deal(2, &tally);
@@ -290,7 +294,7 @@ mod tests {
     fn what_is_left_in_the_other_list_is_taken_as_well() {
         let tally = Tally::default();
         let lists = Lists::new(entries(4), 2, 2, true);
-        let by = |worker, stealing| Access { worker, stealing, tally: &tally };
+        let by = |worker, stealing| Access { worker, stealing, alone: false, tally: &tally };
         lists.add(by(0, false), std::iter::once(Entry::Own(9)));
         let mut hands = Units::new();
         assert!(lists.take(by(0, false), 4, &mut hands));
@@ -303,9 +307,9 @@ mod tests {
     /// Would miss: millions that are moved before the first is run, a portion that is not the end of the list, and one that nobody can steal from.
     #[test]
     fn a_long_list_is_dealt_in_portions() {
-        let (tally, many) = (Tally::default(), 2 * units::AT_ONCE as u32);
-        let lists = Lists::new(entries(many), 2, 2, true);
-        let by = |worker| Access { worker, stealing: true, tally: &tally };
+        let (tally, many) = (Tally::default(), 3 * units::AT_ONCE as u32);
+        let lists = Lists::new(entries(many), 3, 2, true);
+        let by = |worker| Access { worker, stealing: true, alone: false, tally: &tally };
         assert!(lists.own.iter().all(|list| list.len() == 0) && lists.has_spare(by(0)));
         let mut hands = Units::new();
         assert!(lists.take(by(0), 2, &mut hands));
@@ -320,8 +324,12 @@ mod tests {
         lists.add(by(0), hands.drain(..));
         let left = lists.own.iter().map(|list| list.len()).sum::<usize>();
         assert_eq!(left, units::PORTION);
+        let alone = Access { alone: true, ..by(2) };
+        assert!(lists.take(alone, 1, &mut hands));
+        assert_eq!((hands.len(), lists.own[2].len()), (units::BATCH, 0), "nothing is dealt to who is alone");
+        lists.add(by(0), hands.drain(..));
         lists.deal(2, &tally);
-        assert_eq!(lists.shared.len(), many as usize - units::PORTION, "still long");
+        assert_eq!(lists.shared.len(), many as usize - units::PORTION - units::BATCH, "still long");
         assert_eq!(numbers(lists), (0..many).collect::<Vec<_>>());
     }
 

@@ -111,7 +111,8 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     }
 
     fn access(&self) -> Access<'scope> {
-        Access { worker: self.seat, stealing: self.settings.stealing, tally: self.tally() }
+        let Settings { stealing, threads, .. } = self.settings;
+        Access { worker: self.seat, stealing, alone: threads == 1, tally: self.tally() }
     }
 
     /// Takes up settings that have changed.
