@@ -73,6 +73,7 @@ pub struct Builder {
     first_seat: FirstSeat,
     oldest_first: bool,
     follow_limits: Option<bool>,
+    limits_below: Option<PathBuf>,
     coordinate: bool,
     table: Option<PathBuf>,
     profile: bool,
@@ -263,6 +264,13 @@ impl Builder {
         self
     }
 
+    /// The same as `follow_limits(true)`, except that the process's groups and their cpuset and quota are read below `root` instead of `/`: where a container's files are mounted elsewhere,
+    /// and for tests. The affinity mask is the thread's that looks, in any case.
+    pub fn follow_limits_below(mut self, root: impl Into<PathBuf>) -> Self {
+        self.limits_below = Some(root.into());
+        self.follow_limits(true)
+    }
+
     /// Whether the pool shares the machine with other programs that do so, by agreement: it takes part in the table that all programs of this user share (see the
     /// crate `sinew-coord`), lets no more workers work than it is given cores, and keeps its threads on those. Default: no.
     ///
@@ -411,7 +419,12 @@ impl Builder {
             // Programs meet on the machine at hand, unless they are told where else.
             sharing: (self.coordinate && (is_real || self.table.is_some()))
                 .then(|| Arc::new(Sharing::new(self.table, (!is_real).then_some(machine)))),
-            limit: Limit::new(self.follow_limits.unwrap_or(is_real && self.threads.is_none())),
+            limit: Limit::new(
+                self.follow_limits
+                    .unwrap_or(is_real && self.threads.is_none())
+                    .then(|| self.limits_below.unwrap_or_else(|| "/".into())),
+            ),
+            roll: Arc::default(),
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
             steal_delay: u64::from(self.steal_delay),

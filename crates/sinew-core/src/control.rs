@@ -15,6 +15,8 @@
 //! the store of the version before its own release. The counts are statistics.
 
 mod course;
+mod pool;
+mod roll;
 mod watcher;
 
 use std::fmt;
@@ -30,6 +32,9 @@ use sinew_topology::{Mapping, MappingError};
 use crate::lodging::{Pinning, Places};
 
 pub use course::{Course, Working};
+pub use pool::{PoolControl, PoolSnapshot};
+pub use roll::Enrolled;
+pub(crate) use roll::Roll;
 use watcher::Watcher;
 
 /// Lines that workers count their iterations on, so that they do not write to each other's.
@@ -137,8 +142,8 @@ impl Control {
         self.wish(|wishes| wishes.threads = Some(threads));
     }
 
-    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule, and of one that the pool is granted by agreement with other programs: loops
-    /// under a control follow that until this is called.
+    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule, and of one that its pool [was given](PoolControl::set_schedule), or is granted by
+    /// agreement with other programs: loops under a control follow that until this is called.
     ///
     /// # Panics
     ///
@@ -186,7 +191,8 @@ impl Control {
         self.wish(|wishes| wishes.pinning = Some(pinning));
     }
 
-    /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they were done. There is no way back.
+    /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they were done. There is no way back; to end what runs and nothing else, a pool has
+    /// [`PoolControl::cancel`].
     pub fn cancel(&self) {
         let _wishes = self.state.wishes.lock();
         // Relaxed: C1, and the module's orderings.
@@ -339,13 +345,13 @@ impl fmt::Debug for Control {
     }
 }
 
-/// A loop that was [cancelled](Control::cancel) before it was done.
+/// A loop that was cancelled before it was done, by its [control](Control::cancel) or its [pool's](PoolControl::cancel).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cancelled;
 
 impl fmt::Display for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("cancelled by its control before it was done")
+        f.write_str("cancelled before it was done, by its control or its pool's")
     }
 }
 
@@ -354,7 +360,7 @@ impl std::error::Error for Cancelled {}
 /// Why a loop that can fail has ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stopped<E> {
-    /// Its control was [cancelled](Control::cancel).
+    /// Its [control](Control::cancel) was cancelled, or what its [pool](PoolControl::cancel) runs.
     Cancelled,
     /// The first error that was met.
     Failed(E),

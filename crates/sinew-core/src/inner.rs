@@ -22,6 +22,8 @@ use sinew_sync::plant::{Bug, planted};
 use sinew_sync::thread::yield_now;
 use sinew_topology::Seating;
 
+use crate::control::Roll;
+use crate::counters::Counters;
 use crate::fork;
 use crate::guest::GuestSeat;
 use crate::limit::Limit;
@@ -90,6 +92,8 @@ pub(crate) struct Inner {
     pub(crate) last_taker: AtomicUsize,
     pub(crate) guest: GuestSeat,
     pub(crate) limit: Limit,
+    /// What is under way and can be cancelled.
+    pub(crate) roll: Arc<Roll>,
     /// What other programs leave to the pool, if it asks.
     pub(crate) sharing: Option<Arc<Sharing>>,
     pub(crate) wait: Wait,
@@ -167,6 +171,19 @@ impl Inner {
     /// Whether this process is a child that came by the pool through a fork.
     pub(crate) fn is_of_another_process(&self) -> bool {
         self.generation != fork::current()
+    }
+
+    /// How many seats have somebody awake at them; a hint.
+    pub(crate) fn awake(&self) -> usize {
+        // Relaxed: a hint.
+        self.seats.iter().filter(|seat| seat.active.load(Ordering::Relaxed)).count()
+    }
+
+    /// The counters of all seats, summed.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        self.seats.iter().for_each(|seat| sum += seat.counters.read());
+        sum
     }
 
     /// Whether the workers are to end when they find nothing more to do.

@@ -14,7 +14,8 @@
 //! | `serially` | code whose joins, scopes and loops stay on one thread |
 //! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
-//! | `control` | the handle by which loops are changed while they run |
+//! | `control` | the handles by which loops, and whole pools, are changed while they run |
+//! | `limit`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
 //! | [`stream`] | items that go through stages, several at a time |
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
@@ -44,6 +45,7 @@ mod names;
 pub mod open;
 mod patience;
 mod pool;
+mod preset;
 mod profile;
 mod queue;
 mod remap;
@@ -71,7 +73,9 @@ mod yielding;
 
 pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
-pub use control::{Cancelled, Control, Course, Snapshot, Stopped, Working};
+pub use control::{
+    Cancelled, Control, Course, Enrolled, PoolControl, PoolSnapshot, Snapshot, Stopped, Working,
+};
 pub use counters::Counters;
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;

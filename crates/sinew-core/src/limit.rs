@@ -1,4 +1,4 @@
-//! How many of a pool's workers may work, and by which schedule if others ask for one: words that can change at any time.
+//! How many of a pool's workers may work: a number that can change at any time.
 //!
 //! Seats with a number at or above the limit are *surplus*. Their threads stand down between two tasks: they leave what they have in their queues to
 //! the others, park, and come back when the limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps its
@@ -21,14 +21,16 @@
 //! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its process reads them at most ten times a second,
 //! by a worker that has nothing else to do, or that works on a loop with a control.
 
-use sinew_policy::chunk::Schedule;
+use std::path::PathBuf;
+
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
+use sinew_topology::Limits;
 
-use crate::builder::machine;
 use crate::inner::Inner;
+use crate::preset::Preset;
 use crate::queue::{Queued, Taken};
 use crate::worker::Worker;
 
@@ -42,29 +44,41 @@ const LOOK_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Limit {
     workers: AtomicUsize,
-    /// What was set, and what other programs leave: the lesser counts. The lock makes them, `workers` and `asked` one.
+    /// The least of them counts. The lock makes them, `workers` and `asked` one.
     parts: Mutex<Parts>,
-    /// The number that both allow, which may be less than the pool needs to serve callers: loops keep to it.
+    /// The number that all of them allow, which may be less than the pool needs to serve callers: loops keep to it.
     asked: AtomicUsize,
-    /// The schedule that was granted with the share, packed; 0 for none.
-    granted: AtomicU64,
-    follows: bool,
+    /// What loops look at beside it.
+    pub(crate) schedule: Preset,
+    /// Where the limits of the process are read, if they are followed.
+    follows: Option<PathBuf>,
     next_look_ns: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Parts {
+    /// What was set.
     set: usize,
+    /// What affinity, cpuset and quota feed.
+    fed: usize,
+    /// What other programs leave.
     share: usize,
 }
 
+impl Parts {
+    /// What the program wants and may have, apart from other programs.
+    fn own(&self) -> usize {
+        self.set.min(self.fed)
+    }
+}
+
 impl Limit {
-    /// No limit; `follows` if affinity, cpuset and quota set it from time to time.
-    pub(crate) fn new(follows: bool) -> Self {
-        let parts = Mutex::new(Parts { set: usize::MAX, share: usize::MAX });
+    /// No limit. It follows affinity, and the cpuset and quota found below `follows`, if that is given.
+    pub(crate) fn new(follows: Option<PathBuf>) -> Self {
+        let parts = Mutex::new(Parts { set: usize::MAX, fed: usize::MAX, share: usize::MAX });
         let [workers, asked] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
-        let [granted, next_look_ns] = [0; 2].map(AtomicU64::new);
-        Self { workers, parts, asked, granted, follows, next_look_ns }
+        let (schedule, next_look_ns) = (Preset::default(), AtomicU64::new(0));
+        Self { workers, parts, asked, schedule, follows, next_look_ns }
     }
 
     /// How many may take part in a loop. At least 1.
@@ -74,35 +88,9 @@ impl Limit {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// The schedule that was granted, if any, as a word: another one means another schedule.
-    #[inline]
-    pub(crate) fn granted(&self) -> u64 {
-        // Relaxed: nothing is published by it.
-        self.granted.load(Ordering::Relaxed)
-    }
-
-    /// By which schedule loops that leave it open are to be run, if somebody has asked for one.
-    #[inline]
-    pub(crate) fn schedule(&self) -> Option<Schedule> {
-        match self.granted() {
-            0 => None,
-            word => Schedule::from_code(word as u8, (word >> u8::BITS) as usize),
-        }
-    }
-
-    /// Loops are to be run by this schedule, or by whichever they have. A number that is too large for the word is as good as the largest that is not.
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn grant(&self, schedule: Option<Schedule>) {
-        let most = u64::MAX >> u8::BITS;
-        let word = schedule
-            .map(Schedule::code)
-            .map_or(0, |(code, number)| u64::from(code) | (number as u64).min(most) << u8::BITS);
-        self.granted.store(word, Ordering::Relaxed);
-    }
-
     /// Whether affinity, cpuset and quota set the limit.
     pub(crate) fn follows(&self) -> bool {
-        self.follows
+        self.follows.is_some()
     }
 
     pub(crate) fn get(&self) -> usize {
@@ -112,7 +100,7 @@ impl Limit {
 
     /// Whether it is time to look at the limits of the process; true for one caller.
     fn is_time_to_look(&self) -> bool {
-        if !self.follows || cfg!(any(loom, shuttle)) {
+        if !self.follows() || cfg!(any(loom, shuttle)) {
             return false;
         }
         let (now, next) = (now_ns(), self.next_look_ns.load(Ordering::Relaxed));
@@ -142,10 +130,10 @@ impl Inner {
         let mut parts = self.limit.parts.lock();
         change(&mut parts);
         // Relaxed: see `asked`.
-        self.limit.asked.store(parts.set.min(parts.share).max(1), Ordering::Relaxed);
+        self.limit.asked.store(parts.own().min(parts.share).max(1), Ordering::Relaxed);
         let fewest = (self.threaded_seats().start + 1).min(self.seats.len());
         let fewest_of_share = if self.takes_guests() { 1 } else { fewest };
-        let workers = parts.set.max(fewest).min(parts.share.max(fewest_of_share)).min(self.seats.len());
+        let workers = parts.own().max(fewest).min(parts.share.max(fewest_of_share)).min(self.seats.len());
         // AcqRel: M8.
         let before = self.limit.workers.swap(workers, Ordering::AcqRel);
         if self.is_of_another_process() || planted(Bug::SilentRaise) {
@@ -182,11 +170,11 @@ impl Inner {
         self.seats.iter().any(|seat| !seat.deque.is_empty())
     }
 
-    /// Reads what the process may use, now and then, and takes it as the limit.
+    /// Reads what the process may use, now and then, and lets no more workers work than that feeds.
     pub(crate) fn follow_limits(&self) {
-        if self.limit.is_time_to_look() {
-            let (_, limits) = machine();
-            self.set_limit(limits.effective_threads());
+        if let Some(root) = self.limit.follows.as_ref().filter(|_| self.limit.is_time_to_look()) {
+            let fed = Limits::read_below(root).effective_threads();
+            self.change_limit(|parts| parts.fed = fed);
         }
     }
 }
@@ -311,7 +299,7 @@ mod models {
     fn check(change: fn(&World)) {
         loom::model(move || {
             let world =
-                Arc::new(World { limit: Limit::new(false), inbox: Injector::new(), parker: Parker::new() });
+                Arc::new(World { limit: Limit::new(None), inbox: Injector::new(), parker: Parker::new() });
             world.limit.workers.store(1, Ordering::Relaxed);
             let theirs = Arc::clone(&world);
             let worker = loom::thread::spawn(move || theirs.stand_down());

@@ -7,7 +7,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sinew_sync::atomic::Ordering;
 use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
 
@@ -237,17 +236,12 @@ impl Pool {
 
     /// How many seats have somebody awake at them now; a hint.
     pub fn active_workers(&self) -> usize {
-        // Relaxed: a hint.
-        self.inner.seats.iter().filter(|seat| seat.active.load(Ordering::Relaxed)).count()
+        self.inner.awake()
     }
 
     /// The counters of all seats, summed. While tasks run, the sum is of slightly different moments.
     pub fn counters(&self) -> Counters {
-        let mut sum = Counters::default();
-        for seat in self.inner.seats.iter() {
-            sum += seat.counters.read();
-        }
-        sum
+        self.inner.counters()
     }
 
     /// Bytes a worker takes beside its thread's stack.

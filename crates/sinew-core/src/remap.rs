@@ -162,6 +162,24 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// As [`Pool::set_mapping`].
+    pub(crate) fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
+        let (machine, limits) = machine();
+        let seating = Seating::new(machine, limits.allowed(), mapping, self.seats.len())?;
+        if self.pins {
+            self.berths.set(mapping.clone(), &seating);
+            self.call_to_move();
+        }
+        Ok(())
+    }
+
+    /// The mapping that the threads follow.
+    pub(crate) fn mapping(&self) -> Mapping {
+        self.berths.now.lock().0.clone()
+    }
+}
+
 impl Pool {
     /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its next task or at the next safe point of a loop. From any
     /// thread, at any time. Guests, and pools on a described machine, are left where they are.
@@ -180,18 +198,11 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
-        let inner = &self.inner;
-        let (machine, limits) = machine();
-        let seating = Seating::new(machine, limits.allowed(), mapping, inner.seats.len())?;
-        if inner.pins {
-            inner.berths.set(mapping.clone(), &seating);
-            inner.call_to_move();
-        }
-        Ok(())
+        self.inner.set_mapping(mapping)
     }
 
     /// The mapping that the threads follow.
     pub fn mapping(&self) -> Mapping {
-        self.inner.berths.now.lock().0.clone()
+        self.inner.mapping()
     }
 }

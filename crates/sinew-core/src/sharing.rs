@@ -2,7 +2,7 @@
 //!
 //! A thread of its own, the *governor*, takes the row in the background, and then sleeps unless there are neighbours. What the pool is given comes from the member's listener, which sets the
 //! pool's limit and pins: so parked workers are given cores, and workers follow at their next task or safe point. With neighbours the governor looks at the pool every 10 ms, to
-//! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`Options::open`). A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
+//! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`preset`). A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
 //!
 //! # Invariants
 //!
@@ -200,7 +200,7 @@ mod imp {
                 home.store(*word, Ordering::Relaxed);
             }
             sharing.confined.store(confined, Ordering::Relaxed);
-            self.limit.grant(share.schedule);
+            self.limit.schedule.grant(share.schedule);
             let cores: CpuSet = share.cores.iter().collect();
             // First the pins, so that workers that are called come to the right place.
             self.keep_to(confined.then_some(&cores));

@@ -34,9 +34,14 @@ impl Limits {
     ///
     /// One system call and the reading of about ten small files, some 100 µs: something for now and then, not for each task.
     pub fn read() -> Self {
+        Self::read_below("/")
+    }
+
+    /// The same for a process whose `/proc/self` and control groups are found below `root`. The affinity mask is the calling thread's.
+    pub fn read_below(root: impl AsRef<Path>) -> Self {
         if cfg!(target_os = "linux") {
             let affinity = pin::affinity().unwrap_or_else(|_| Machine::host().cpus());
-            Self::from_cgroups("/", affinity)
+            Self::from_cgroups(root, affinity)
         } else {
             Self::new(CpuSet::first(host_parallelism()), None, None)
         }

@@ -47,7 +47,7 @@ impl<'m, I: Items> Over<'m, I> {
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the control was cancelled before the skeleton was done, and [`Stopped`] where its function may fail as well. Each participant ends with
+/// [`Cancelled`] if the control was cancelled before the skeleton was done, or what the pool runs ([`PoolControl::cancel`](crate::PoolControl::cancel)), and [`Stopped`] where its function may fail as well. Each participant ends with
 /// the slice of work that it is at. Results that exist by then are dropped.
 ///
 /// # Panics

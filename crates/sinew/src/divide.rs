@@ -111,13 +111,15 @@ where
     S: Fn(P) -> Step<P, R> + Sync,
     C: Fn(R, R) -> R + Sync,
 {
-    let under = Under { course: Course::begin(control, u64::from(WHOLE))?, step, combine };
-    let solution = crate::run(|w| {
-        let _working = under.course.work();
-        under.solve(w, problem, WHOLE)
-    });
-    under.course.end();
-    solution
+    crate::run(|w| {
+        let course = Course::begin(control, u64::from(WHOLE))?;
+        let under = Under { course, step: &step, combine: &combine };
+        let working = under.course.work();
+        let solution = under.solve(w, problem, WHOLE);
+        drop(working);
+        under.course.end();
+        solution
+    })
 }
 
 /// How to solve problems, and until when.

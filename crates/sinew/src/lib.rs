@@ -56,7 +56,7 @@
 //! # Where it runs
 //!
 //! Everything runs in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool, otherwise one for the whole
-//! program that is built when it is first needed. The thread that calls takes part.
+//! program that is built when it is first needed ([`global_pool`]). The thread that calls takes part. [`Pool::control`] changes a pool while it works.
 //!
 //! # The rooms
 //!
@@ -101,8 +101,9 @@ pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Doma
 pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Course, Pool, Profile, Scope, ScopeBuilder, Share,
-    Snapshot, StackKind, Stopped, Victims, Wait, Worker, Working, join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Control, Counters, Course, Pool, PoolControl, PoolSnapshot, Profile,
+    Scope, ScopeBuilder, Share, Snapshot, StackKind, Stopped, Victims, Wait, Worker, Working, global_pool,
+    join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;

@@ -4,7 +4,7 @@ use crate::controlled::Controlled;
 use crate::over::{Over, certain};
 use sinew_core::data::Items;
 use sinew_core::loops::{self, LoopMetrics, Meter, Options};
-use sinew_core::{Cancelled, Control, Worker};
+use sinew_core::{Cancelled, Worker};
 
 impl<'m, I: Items> Over<'m, I> {
     /// Measures what each thread does: how long it takes part, works, waits, and how many tasks it does. Comes last before the skeleton is named, which then
@@ -125,16 +125,15 @@ impl<I: Items> ControlledMetered<'_, I> {
 }
 
 impl<I: Items> Over<'_, I> {
-    /// Runs a loop under its control, or one that nobody uses, and answers what its threads did as well.
+    /// Runs a loop, and answers what its threads did as well.
     fn measure<R: Send>(
         self,
         run: impl FnOnce(&Worker, I, &Options<'_>) -> Result<R, Cancelled> + Send,
     ) -> Result<(R, LoopMetrics), Cancelled> {
         let Self { items, options, .. } = self;
         crate::run(|w| {
-            let (meter, own) = (Meter::new(w.max_workers()), Control::new());
-            let control = options.control.unwrap_or(&own);
-            let options = Options { meter: Some(&meter), control: Some(control), ..options };
+            let meter = Meter::new(w.max_workers());
+            let options = Options { meter: Some(&meter), ..options };
             let answer = run(w, items, &options)?;
             Ok((answer, meter.read()))
         })

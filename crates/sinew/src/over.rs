@@ -57,8 +57,8 @@ impl<I> Over<'static, I> {
 impl<'m, I: Items> Over<'m, I> {
     /// How the items are handed out; [`Schedule::Stealing`] by default.
     ///
-    /// It holds, whatever a pool that shares the machine with others is granted (see `Builder::coordinate`); where none is named, as with [`Schedule::Auto`], a granted schedule is followed
-    /// from the next loop on, and with a [`control`](Over::control) at once.
+    /// It holds, whatever the pool was given for its loops ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other programs (`Builder::coordinate`). Where
+    /// none is named, as with [`Schedule::Auto`], that is followed from the next loop on, and with a [`control`](Over::control) at once.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Every skeleton that is no plain loop while its control is used by another thread as fast as that can, and while it is cancelled and panics: each item
+//! Every skeleton, most of them no plain loops, while its control and its pool's are used by another thread as fast as that can, and while it is cancelled and panics: each item
 //! exactly once, nothing leaked, nobody left behind.
 //!
 //! `SINEW_STRESS_SECONDS` says for how long this goes on (default: a second); `SINEW_DEEP` makes it go on until there were a million changes.
@@ -9,10 +9,10 @@ use counted::Counted;
 use fastrand::Rng;
 use sinew::prelude::*;
 use sinew::stm::TVar;
-use sinew::{Step, divide_and_conquer_under};
+use sinew::{Step, Victims, divide_and_conquer_under};
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// More workers than most machines here have processors, so that some are late.
@@ -30,6 +30,9 @@ const SCHEDULES: [Schedule; 8] = [
     Schedule::Adaptive { grain: 1 },
     Schedule::Auto,
 ];
+
+/// Two for each time that the pool has cancelled what it ran; odd while it is at it.
+static CANCELLATIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// What happens to a skeleton at one of its items.
 #[derive(Clone, Copy)]
@@ -220,23 +223,43 @@ fn nested(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
     .collect()
 }
 
+/// A loop that nobody can cancel.
+fn free(fate: Fate<'_>, n: usize) -> Result<(), Cancelled> {
+    let (alive, visits) = (AtomicUsize::new(0), Visits::new(n));
+    let fate = Fate { at: fate.at.filter(|_| fate.panics), ..fate };
+    let made = over(0..n).map(|item| {
+        fate.meet(item);
+        visits.visit(item);
+        Counted::new(&alive, item)
+    });
+    assert!(made.iter().map(|counted| counted.1).eq(0..n));
+    visits.assert_all();
+    drop(made);
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+    Ok(())
+}
+
 /// One skeleton of a random kind, which may be cancelled or panic.
 fn any_skeleton(control: &Control, random: &mut Rng) {
     let n = random.usize(..600);
-    let fate = Fate::draw(control, n, random);
+    let (fate, before) = (Fate::draw(control, n, random), CANCELLATIONS.load(Ordering::SeqCst));
     let result = catch_unwind(AssertUnwindSafe(|| {
-        POOL.run(|_| match random.u32(..7) {
+        POOL.run(|_| match random.u32(..8) {
             0 | 1 => streams(fate, n, random),
             2 => stencils(fate, n, random),
             3 => sorts(fate, n, random),
             4 => problems(fate, n),
             5 => units(fate, n, random),
+            6 => free(fate, n),
             _ => nested(fate, n, random),
         })
     }));
     match result {
         Ok(Ok(())) => {}
-        Ok(Err(Cancelled)) => assert!(control.is_cancelled()),
+        Ok(Err(Cancelled)) => {
+            let by_pool = before % 2 == 1 || CANCELLATIONS.load(Ordering::SeqCst) != before;
+            assert!(control.is_cancelled() || by_pool);
+        }
         Err(payload) => match payload.downcast_ref::<usize>() {
             Some(item) => assert_eq!(Some(*item), fate.at),
             None => std::panic::resume_unwind(payload),
@@ -244,24 +267,47 @@ fn any_skeleton(control: &Control, random: &mut Rng) {
     }
 }
 
-/// Uses `control` as fast as it can while `work` runs.
-fn under_fire(seed: u64, control: &Control, work: impl FnOnce()) {
+/// A change by the control, or, less often, by the pool's. Answers whether it was by the pool's. Mappings, which take 100 µs, are rare, and so is what ends the skeletons.
+fn change(control: &Control, random: &mut Rng) -> bool {
+    let (threads, schedule) = (1 + random.usize(..WORKERS + 2), SCHEDULES[random.usize(..SCHEDULES.len())]);
+    let which = random.u32(..512);
+    match which {
+        0..192 => control.set_threads(threads),
+        192..384 => control.set_schedule(schedule),
+        384..448 => {
+            POOL.control().set_threads(threads);
+        }
+        448..500 => POOL.control().set_schedule(random.bool().then_some(schedule)),
+        500..510 => {
+            POOL.control().set_victims([Victims::Random, Victims::MostLoaded { every: 2 }][threads % 2])
+        }
+        510 => {
+            CANCELLATIONS.fetch_add(1, Ordering::SeqCst);
+            POOL.control().cancel();
+            CANCELLATIONS.fetch_add(1, Ordering::SeqCst);
+        }
+        _ => POOL.control().set_mapping([&Mapping::None, &Mapping::Compact][threads % 2]).unwrap(),
+    }
+    which >= 384
+}
+
+/// Uses `control`, and the pool's, as fast as it can while `work` runs. Answers how often it has used the pool's.
+fn under_fire(seed: u64, control: &Control, work: impl FnOnce()) -> u64 {
     let over = AtomicBool::new(false);
     std::thread::scope(|s| {
-        s.spawn(|| {
-            let mut random = Rng::with_seed(seed);
+        let changer = s.spawn(|| {
+            let (mut random, mut by_pool) = (Rng::with_seed(seed), 0);
             while !over.load(Ordering::Relaxed) {
-                match random.bool() {
-                    true => control.set_threads(1 + random.usize(..WORKERS + 2)),
-                    false => control.set_schedule(SCHEDULES[random.usize(..SCHEDULES.len())]),
-                }
+                by_pool += u64::from(change(control, &mut random));
                 (0..random.u32(..200)).for_each(|_| std::hint::spin_loop());
             }
+            by_pool
         });
         let ended = catch_unwind(AssertUnwindSafe(work));
         over.store(true, Ordering::Relaxed);
         ended.unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-    });
+        changer.join().unwrap()
+    })
 }
 
 /// Would miss: a change between any two steps of a participant, under which an item is lost or repeated, or the skeleton does not end.
@@ -274,16 +320,16 @@ fn skeletons_are_exact_while_another_thread_changes_them() {
     let (mut random, mut changes, mut told) = (Rng::with_seed(6), 0, 0);
     while Instant::now() < end || changes < wanted {
         let control = Control::new();
-        let (calls, seed) = (std::sync::Arc::new(AtomicUsize::new(0)), random.u64(..));
+        let (calls, seed) = (Arc::new(AtomicUsize::new(0)), random.u64(..));
         if random.bool() {
             let calls = calls.clone();
             control.on_progress(Duration::ZERO, move |_| {
                 calls.fetch_add(1, Ordering::Relaxed);
             });
         }
-        under_fire(seed, &control, || (0..10).for_each(|_| any_skeleton(&control, &mut random)));
+        changes += under_fire(seed, &control, || (0..10).for_each(|_| any_skeleton(&control, &mut random)));
         let now = control.snapshot();
-        assert_eq!((now.loops, now.working), (0, 0), "{now:?}");
+        assert_eq!((now.loops, now.working, POOL.control().snapshot().under_way), (0, 0, 0), "{now:?}");
         changes += now.changes;
         told += calls.load(Ordering::Relaxed);
     }

@@ -66,7 +66,7 @@ fn a_cancelled_control_ends_every_skeleton() {
         sinew::over3(0..2, 0..2, 0..2).control(&control).for_each(|_| panic!("called after the end")),
         Err(Cancelled)
     );
-    assert_eq!(Cancelled.to_string(), "cancelled by its control before it was done");
+    assert_eq!(Cancelled.to_string(), "cancelled before it was done, by its control or its pool's");
     assert_eq!(over(&mut [3, 1, 2]).control(&control).sort(), Err(Cancelled));
     assert_eq!(
         sinew::divide_and_conquer_under(

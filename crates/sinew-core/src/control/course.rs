@@ -2,7 +2,7 @@
 
 use sinew_sync::atomic::Ordering;
 
-use super::{Cancelled, Control};
+use super::{Cancelled, Control, Enrolled};
 use crate::Worker;
 
 /// A skeleton under way that follows a [`Control`] and is no loop: what is to be done, what is done, and what is wished. For whoever writes skeletons.
@@ -25,10 +25,11 @@ use crate::Worker;
 #[derive(Debug)]
 pub struct Course<'c> {
     control: &'c Control,
+    enrolled: Enrolled,
 }
 
 impl<'c> Course<'c> {
-    /// A skeleton with so many items begins; there may be more later.
+    /// A skeleton with so many items begins, in the pool whose worker the calling thread is; there may be more later.
     ///
     /// # Errors
     ///
@@ -38,7 +39,7 @@ impl<'c> Course<'c> {
             return Err(Cancelled);
         }
         control.state.loops.fetch_add(1, Ordering::Relaxed);
-        let course = Self { control };
+        let course = Self { control, enrolled: Enrolled::here() };
         course.expect(items);
         Ok(course)
     }
@@ -69,10 +70,10 @@ impl<'c> Course<'c> {
         self.control.tell(self.control.version());
     }
 
-    /// Whether the skeleton is to end.
+    /// Whether the skeleton is to end: its control was cancelled, or its pool has [cancelled](crate::PoolControl::cancel) what it runs.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.control.is_cancelled()
+        self.control.is_cancelled() || self.enrolled.is_cancelled()
     }
 
     /// A number that changes with every wish. Not 0.

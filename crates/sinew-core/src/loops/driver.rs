@@ -33,8 +33,8 @@ use std::ops::{ControlFlow, Range};
 pub struct Options<'m> {
     /// How its iterations are handed out.
     pub schedule: Schedule,
-    /// Whether a schedule that the pool was granted, by the agreement under which programs share the machine, takes the place of that one. For loops over items: a chunk of a grant
-    /// counts items.
+    /// Whether a schedule that the pool [was given](crate::PoolControl::set_schedule), or was granted by the agreement under which programs share the machine, takes the place of that
+    /// one. For loops over items: its chunks count items.
     pub open: bool,
     /// At most so many workers take part (0 counts as 1).
     pub threads: usize,
@@ -44,7 +44,7 @@ pub struct Options<'m> {
     pub control: Option<&'m Control>,
     /// Where the loop is called, for the schedule that makes use of it.
     pub site: Option<Site>,
-    /// Where to note what each thread does. Only loops with a control are measured.
+    /// Where to note what each thread does. A loop that is measured runs as those with a control do; without one, nobody changes or cancels it.
     pub meter: Option<&'m Meter>,
 }
 
@@ -92,7 +92,7 @@ impl Options<'_> {
 ///
 /// # Errors
 ///
-/// If the loop has a control that was cancelled before all was done.
+/// If the loop has a control that was cancelled before all was done, or the pool has cancelled what it runs.
 ///
 /// # Panics
 ///
@@ -109,15 +109,15 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
-    if let Some(control) = options.control {
+    if options.control.is_some() || options.meter.is_some() {
         let session = |chunks: &mut Chunks<'_>| take_part(chunks, &enter, &piece);
-        return controlled::run(w, n, options, control, &session);
+        return controlled::run(w, n, options, &session);
     }
-    let granted;
-    let options = match w.pool().limit.schedule() {
+    let preset;
+    let options = match w.pool().limit.schedule.get() {
         Some(schedule) if options.open => {
-            granted = Options { schedule, ..*options };
-            &granted
+            preset = Options { schedule, ..*options };
+            &preset
         }
         _ => options,
     };
@@ -125,7 +125,7 @@ where
     Ok(())
 }
 
-/// What one participant does in a loop with a control.
+/// What one participant does in a loop that may be changed or is measured.
 fn take_part<L, E, P>(chunks: &mut Chunks<'_>, enter: &E, piece: &P)
 where
     E: Fn() -> L,

@@ -25,12 +25,20 @@ impl<'c> Phases<'c> {
     }
 
     /// A loop of so many iterations begins, which counts them itself.
-    pub(super) fn next(&mut self, iterations: u64) {
+    ///
+    /// # Errors
+    ///
+    /// If the skeleton was cancelled: a loop that begins after its pool has cancelled knows nothing of that.
+    pub(super) fn next(&mut self, iterations: u64) -> Result<(), Cancelled> {
+        if self.course.as_ref().is_some_and(Course::is_cancelled) {
+            return Err(Cancelled);
+        }
         let iterations = iterations.min(self.left);
         self.left -= iterations;
         if let Some(course) = &self.course {
             course.expect_less(iterations);
         }
+        Ok(())
     }
 
     /// No other loop begins; if that is because all is `done`, none is expected any more.

@@ -64,7 +64,7 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     let size = len.div_ceil(blocks).max(1);
     let blocks = len.div_ceil(size);
     Phases::run(options, 2 * blocks as u64, |phases| {
-        phases.next(blocks as u64);
+        phases.next(blocks as u64)?;
         let begins = begins(w, &items, size, blocks, options, init, &take, &op)?;
         let output = Output::new(len);
         let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
@@ -79,7 +79,7 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
             }
             ControlFlow::Continue(())
         };
-        phases.next(blocks as u64);
+        phases.next(blocks as u64)?;
         drive(w, blocks, options, || output.writer(), piece)?;
         Ok(complete(output))
     })

@@ -85,12 +85,17 @@ impl Stealing {
         stealing
     }
 
-    fn set(&self, victims: Victims) {
+    pub(crate) fn set(&self, victims: Victims) {
         let mut choice = self.choice.lock();
         *choice = victims;
         self.prepare(victims);
         // Release: pairs with the load in `start_policy`, though the lock alone would do.
         self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// What was chosen last.
+    pub(crate) fn choice(&self) -> Victims {
+        *self.choice.lock()
     }
 
     fn prepare(&self, victims: Victims) {
@@ -136,7 +141,7 @@ impl Pool {
 
     /// How thieves choose their victims now.
     pub fn victims(&self) -> Victims {
-        *self.inner.stealing.choice.lock()
+        self.inner.stealing.choice()
     }
 
     /// The greatest depth of tasks that may leave their package under [`Victims::Cats`], once that has been learned: with the first call from outside that

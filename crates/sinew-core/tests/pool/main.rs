@@ -17,6 +17,8 @@
 //! | `victims` | every victim policy, changed meanwhile, across packages |
 //! | `mapping` | threads that are pinned anew |
 //! | `workers` | a number of workers that changes |
+//! | `limits` | quotas and masks that change |
+//! | `control` | the handle to a pool: its schedule, and what runs cancelled |
 //! | `sharing` | pools that share a machine with others |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
@@ -28,6 +30,7 @@
 
 mod broadcast;
 mod closing;
+mod control;
 mod enter;
 mod environment;
 #[cfg(unix)]
@@ -36,6 +39,7 @@ mod fork;
 mod idle;
 mod join;
 mod lifecycle;
+mod limits;
 mod locality;
 mod mapping;
 mod open;

@@ -19,7 +19,7 @@ fn mask() -> Option<String> {
 }
 
 /// Two processors that this process may use, if there are as many.
-fn two_cpus() -> Option<[usize; 2]> {
+pub(crate) fn two_cpus() -> Option<[usize; 2]> {
     let pool = full_pool(2);
     pool.set_mapping(&Mapping::Compact).ok()?;
     let masks = masks(&pool)?;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use sinew_coord::{Coordinator, Policy, Script, Table};
-use sinew_core::loops::{Options, for_each};
+use sinew_core::loops::Options;
 use sinew_core::{Builder, Control, Pool, Worker};
 use sinew_policy::chunk::Schedule;
 
-use crate::support::ends;
+use crate::support::{chunks, ends};
 
 /// A table on a machine of so many cores.
 struct Machine {
@@ -230,40 +230,31 @@ fn tree(w: &Worker, depth: u32) -> usize {
     }
 }
 
-/// A loop of so many items, open to what is granted, and how many chunks it was claimed in.
-fn chunks(pool: &Pool, items: usize, options: &Options<'_>, body: impl Fn(usize) + Sync) -> u64 {
-    let before = pool.counters().chunks;
-    let done = AtomicUsize::new(0);
-    let ended = pool.run(|w| {
-        for_each(w, 0..items, options, |item| {
-            body(item);
-            done.fetch_add(1, Ordering::Relaxed);
-        })
+/// Calls `test` with a pool, the table that it has joined, and a coordinator's script that has its loops handed out one by one.
+fn with_a_grant(test: impl FnOnce(&Pool, &Table, Script) + Send + 'static) {
+    ends(|| {
+        if is_supported() {
+            let machine = Machine::new(2);
+            let pool = machine.pool(2);
+            let table = Table::open(&machine.place()).unwrap();
+            let script = format!("at 0 {} schedule dynamic:1", table.read()[0].name);
+            test(&pool, &table, script.parse().unwrap());
+        }
     });
-    assert_eq!((ended, done.into_inner()), (Ok(()), items));
-    pool.counters().chunks - before
 }
 
 /// Would miss: loops that do not follow a schedule that is granted, those that must not, and a grant that outlives the coordinator who asked for it.
 #[test]
 fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
-    ends(|| {
-        if !is_supported() {
-            return;
-        }
-        let machine = Machine::new(2);
-        let pool = machine.pool(2);
-        let table = Table::open(&machine.place()).unwrap();
-        let name = table.read()[0].name;
-        let single: Script = format!("at 0 {name} schedule dynamic:1").parse().unwrap();
+    with_a_grant(|pool, table, single| {
         let (open, fixed) = (Options { open: true, ..Options::default() }, Options::default());
         let (control, wishing) = (Control::new(), Control::new());
         wishing.set_schedule(Schedule::Static);
         let under = |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
-        let count = |options: &Options<'_>| chunks(&pool, 700, options, |_| ());
+        let count = |options: &Options<'_>| chunks(pool, 700, options, |_| ());
         assert!(count(&open) < 700 && count(&under(&control)) < 700);
 
-        let mut coordinator = Coordinator::start(&table, Policy::Script, single).unwrap();
+        let mut coordinator = Coordinator::start(table, Policy::Script, single).unwrap();
         wait_until(|| {
             coordinator.step().unwrap();
             count(&open) == 700
@@ -280,22 +271,14 @@ fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
 /// Would miss: a loop under a control that follows a grant only when it begins.
 #[test]
 fn a_controlled_loop_follows_a_grant_while_it_runs() {
-    ends(|| {
-        if !is_supported() {
-            return;
-        }
-        let machine = Machine::new(2);
-        let pool = machine.pool(2);
-        let table = Table::open(&machine.place()).unwrap();
-        let name = table.read()[0].name;
+    with_a_grant(|pool, table, single| {
         let control = Control::new();
         let options =
             Options { control: Some(&control), schedule: Schedule::Static, open: true, ..Options::default() };
         // What the program is told of, its pool has a moment later: the loop goes on until it must have seen it.
         let asked = |item: usize| {
             if item == 0 {
-                let script = format!("at 0 {name} schedule dynamic:1").parse().unwrap();
-                let mut coordinator = Coordinator::start(&table, Policy::Script, script).unwrap();
+                let mut coordinator = Coordinator::start(table, Policy::Script, single.clone()).unwrap();
                 wait_until(|| {
                     coordinator.step().unwrap();
                     pool.share().is_some_and(|share| share.schedule.is_some())
@@ -305,8 +288,8 @@ fn a_controlled_loop_follows_a_grant_while_it_runs() {
             }
         };
         wait_until(|| {
-            let claimed = chunks(&pool, 100_000, &options, asked);
-            let mut coordinator = Coordinator::start(&table, Policy::Equal, Script::default()).unwrap();
+            let claimed = chunks(pool, 100_000, &options, asked);
+            let mut coordinator = Coordinator::start(table, Policy::Equal, Script::default()).unwrap();
             coordinator.step().unwrap();
             drop(coordinator);
             wait_until(|| pool.share().is_some_and(|share| share.schedule.is_none()));

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::time::Duration;
 
+use sinew_core::loops::{Options, for_each};
 use sinew_core::{Builder, Fences, Pool, StackKind, Wait};
 
 /// How long anything may take before it counts as hanging. Generous: the machine may be busy with other tests.
@@ -77,6 +78,20 @@ pub(crate) fn ends<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static)
             std::process::abort();
         }
     }
+}
+
+/// A loop of so many items, and how many chunks it was claimed in.
+pub(crate) fn chunks(pool: &Pool, items: usize, options: &Options<'_>, body: impl Fn(usize) + Sync) -> u64 {
+    let before = pool.counters().chunks;
+    let done = AtomicUsize::new(0);
+    let ended = pool.run(|w| {
+        for_each(w, 0..items, options, |item| {
+            body(item);
+            done.fetch_add(1, Ordering::Relaxed);
+        })
+    });
+    assert_eq!((ended, done.into_inner()), (Ok(()), items));
+    pool.counters().chunks - before
 }
 
 /// Counts one.

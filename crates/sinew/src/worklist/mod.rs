@@ -218,6 +218,8 @@ impl<U> Worklist<U> {
     /// with its unit: [`Report::cancelled`] says so, and the units that have not run are in the list. A [`Snapshot`](sinew_core::Snapshot) counts the units,
     /// those that were added included. Its schedule plays no part.
     ///
+    /// Runs of any list are cancelled in the same way by [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
+    ///
     /// ```
     /// use sinew::Control;
     /// use sinew::worklist::Worklist;

@@ -5,7 +5,7 @@ mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use sinew_core::{Course, Scope};
+use sinew_core::{Course, Enrolled, Scope};
 use sinew_policy::tune::Counts;
 use sinew_policy::worklist::{Pages, Settings};
 use sinew_sync::CachePadded;
@@ -31,6 +31,8 @@ pub(super) struct Arena<'r, R: Run> {
     control: &'r Control,
     /// The run as a control sees it that may cancel it and limit its workers.
     course: Option<Course<'r>>,
+    /// What ends it together with all that the pool runs, where there is no such control.
+    enrolled: Option<Enrolled>,
     steering: Option<&'r Mutex<Steering>>,
     speculative: bool,
     pages: Option<Pages>,
@@ -71,12 +73,14 @@ impl<'r, R: Run> Arena<'r, R> {
             // Cancelled before it has begun.
             team.stop();
         }
+        let enrolled = course.is_none().then(Enrolled::here);
         let lists = Lists::new(units, seats, threads, settings.stealing);
         if let Some(steering) = steering {
             steering.lock().set_off(now_ns());
         }
         Self {
             course,
+            enrolled,
             run,
             lists,
             team,
@@ -143,7 +147,9 @@ impl<'r, R: Run> Arena<'r, R> {
     /// Whether workers are to leave: somebody has panicked, or the run is cancelled.
     #[inline]
     fn is_over(&self) -> bool {
-        if self.course.as_ref().is_some_and(Course::is_cancelled) {
+        if self.course.as_ref().is_some_and(Course::is_cancelled)
+            || self.enrolled.as_ref().is_some_and(Enrolled::is_cancelled)
+        {
             self.team.stop();
         }
         self.team.is_stopped()

@@ -2,10 +2,10 @@
 
 use super::super::ending::Ending;
 use super::plan::{Epoch, Plan, Stay, Terms};
-use crate::Control;
 use crate::control::{Wishes, is_cancelled};
 use crate::limit::Limit;
 use crate::lodging::Pinning;
+use crate::{Control, Enrolled};
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
@@ -20,7 +20,9 @@ pub(super) struct Shared<'c> {
     pub(super) limit: &'c Limit,
     /// What the loop itself has for wishes that there are not.
     pub(super) own: Terms,
-    /// Whether a schedule that the pool was granted takes the place of the loop's own.
+    /// What ends it together with all that the pool runs.
+    pub(super) enrolled: Enrolled,
+    /// Whether a schedule that the pool has for such loops takes the place of the loop's own.
     pub(super) open: bool,
     /// The schedule of those who leave the choice.
     pub(super) auto: Schedule,
@@ -30,14 +32,19 @@ pub(super) struct Shared<'c> {
 }
 
 impl Shared<'_> {
+    /// Whether the loop is to end, by its control's version or by its pool.
+    pub(super) fn is_cancelled(&self, version: u64) -> bool {
+        is_cancelled(version) || self.enrolled.is_cancelled()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.ending.is_near() || self.plan.lock().is_over()
     }
 
     /// What is in force by these wishes when the pool leaves so many workers to loops.
     fn terms(&self, wishes: &Wishes, limit: usize) -> Terms {
-        let granted = self.limit.schedule().filter(|_| self.open);
-        self.own.granted(granted).wished(self.workers.min(limit), wishes).resolved(self.auto)
+        let preset = self.limit.schedule.get().filter(|_| self.open);
+        self.own.preset(preset).wished(self.workers.min(limit), wishes).resolved(self.auto)
     }
 }
 
@@ -55,8 +62,8 @@ pub(super) struct Claims<'c> {
     seen: u64,
     /// The pool's limit that is followed.
     limit: usize,
-    /// The schedule granted to the pool that is followed, as a word.
-    granted: u64,
+    /// The schedule of the pool that is followed, as a word.
+    preset: u64,
     /// Where the control has its threads, if it says so.
     pinning: Option<Arc<Pinning>>,
     epoch: Arc<Epoch>,
@@ -82,9 +89,9 @@ impl<'c> Claims<'c> {
     ) -> Option<Self> {
         let came_ns = now_ns();
         let mut plan = shared.plan.lock();
-        let (limit, granted) = (shared.limit.asked(), shared.limit.granted());
+        let (limit, preset) = (shared.limit.asked(), shared.limit.schedule.word());
         let (version, wishes) = shared.control.wishes();
-        if is_cancelled(version) {
+        if shared.is_cancelled(version) {
             shared.ending.stop();
         }
         let terms = shared.terms(&wishes, limit);
@@ -106,7 +113,7 @@ impl<'c> Claims<'c> {
             seat,
             seen: version,
             limit,
-            granted,
+            preset,
             pinning: wishes.pinning,
             epoch,
             claimed: 0..0,
@@ -135,13 +142,14 @@ impl<'c> Claims<'c> {
         Some((range, !self.claimed.is_empty()))
     }
 
-    /// Whether something is wished, or the pool's limit or granted schedule is, that is not followed yet.
+    /// Whether something is wished, or the pool's limit or schedule is, that is not followed yet; or the pool has cancelled.
     #[inline]
     fn is_behind(&self) -> bool {
-        let limit = self.shared.limit;
-        self.shared.control.version() != self.seen
+        let Shared { control, limit, enrolled, .. } = self.shared;
+        control.version() != self.seen
             || limit.asked() != self.limit
-            || limit.granted() != self.granted
+            || limit.schedule.word() != self.preset
+            || enrolled.is_cancelled()
     }
 
     /// The version of the wishes that are followed.
@@ -256,11 +264,11 @@ impl<'c> Claims<'c> {
     /// Brings the plan and this participant to what is wished now. False if it has to leave.
     fn agree(&mut self, plan: &mut Plan) -> bool {
         let limit = self.shared.limit.asked();
-        self.granted = self.shared.limit.granted();
+        self.preset = self.shared.limit.schedule.word();
         let (version, wishes) = self.shared.control.wishes();
         let was_lowered = limit < std::mem::replace(&mut self.limit, limit);
         self.seen = version;
-        if is_cancelled(version) {
+        if self.shared.is_cancelled(version) {
             self.stop();
             return false;
         }

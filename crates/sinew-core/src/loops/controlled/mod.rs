@@ -4,7 +4,8 @@
 //! asks for one slice of work after the other and looks at the version of the control's wishes in between; who finds it changed brings the loop's
 //! [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and puts another in its place. When the number of threads falls,
 //! those with the highest ranks leave; when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping moves each participant's thread
-//! before its next slice (`lodging`). A schedule that the pool was granted counts where none is wished and the loop is open to it. The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity: while all workers are
+//! before its next slice (`lodging`). A schedule that the pool was given or granted counts where none is wished and the loop is open to it. When the pool cancels what it runs, the
+//! loop ends as if its control had. The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity: while all workers are
 //! in the loop, nobody else would.
 //!
 //! # Invariants
@@ -40,7 +41,7 @@ use super::driver::Options;
 use super::ending::Ending;
 use super::meter::Meter;
 use crate::source::LoopMemory;
-use crate::{Cancelled, Control, Scope, Worker};
+use crate::{Cancelled, Control, Enrolled, Scope, Worker};
 use claims::Shared;
 use plan::{Plan, Terms};
 use sinew_policy::chunk::Schedule;
@@ -64,7 +65,7 @@ pub(super) struct Controlled<'r> {
 ///
 /// # Errors
 ///
-/// If the control was cancelled before the last iteration was done.
+/// If the control was cancelled before the last iteration was done, or the pool has cancelled what it runs.
 ///
 /// # Panics
 ///
@@ -73,17 +74,25 @@ pub(super) fn run(
     w: &Worker,
     n: usize,
     options: &Options<'_>,
-    control: &Control,
     session: Session<'_>,
 ) -> Result<(), Cancelled> {
     if n == 0 {
         return Ok(());
     }
+    // A loop that is only measured can be neither changed nor cancelled.
+    let nobodys;
+    let (control, enrolled) = match options.control {
+        Some(control) => (control, Enrolled::here()),
+        None => {
+            nobodys = Control::new();
+            (&nobodys, Enrolled::default())
+        }
+    };
     if control.is_cancelled() {
         return Err(Cancelled);
     }
     let running = Running::begin(control, n);
-    let run = Controlled::new(w, n, options, control, session);
+    let run = Controlled::new(w, n, options, (control, enrolled), session);
     while !run.shared.is_over() {
         w.scope(|s| run.take_part(w, s));
     }
@@ -98,22 +107,23 @@ impl<'r> Controlled<'r> {
         w: &'r Worker,
         n: usize,
         options: &Options<'r>,
-        control: &'r Control,
+        (control, enrolled): (&'r Control, Enrolled),
         session: Session<'r>,
     ) -> Self {
         let workers = w.max_workers();
         let own = Terms { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = &w.pool().limit;
         let open = options.open;
-        let granted = own.granted(limit.schedule().filter(|_| open));
-        let terms = granted.wished(workers.min(limit.asked()), &control.wishes().1);
+        let preset = own.preset(limit.schedule.get().filter(|_| open));
+        let terms = preset.wished(workers.min(limit.asked()), &control.wishes().1);
         let leaves_the_choice = terms.schedule == Schedule::Auto;
         let trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
         let auto = trial.as_ref().map_or_else(|| auto::best(options, n, terms.threads), Trial::schedule);
         let terms = terms.resolved(auto);
         let first = terms.seat(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
-        let shared = Shared { control, limit, own, open, auto, workers, plan, ending: Ending::default() };
+        let ending = Ending::default();
+        let shared = Shared { control, limit, own, enrolled, open, auto, workers, plan, ending };
         Self { shared, session, done: AtomicUsize::new(0), trial, meter: options.meter }
     }
 
@@ -156,6 +166,7 @@ impl<'r> Controlled<'r> {
     /// Nobody takes part any more.
     fn end(self, n: usize, memory: Option<&LoopMemory>) -> Result<(), Cancelled> {
         let done = self.done.load(Ordering::Relaxed);
+        let cancelled = done < n && self.shared.is_cancelled(self.shared.control.version());
         if let Some(trial) = self.trial {
             trial.end(done == n && self.shared.plan.lock().is_unchanged());
         }
@@ -163,7 +174,7 @@ impl<'r> Controlled<'r> {
             self.shared.plan.into_inner().teach(memory, done == n);
         }
         self.shared.ending.rethrow();
-        if done < n && self.shared.control.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+        if cancelled { Err(Cancelled) } else { Ok(()) }
     }
 }
 

@@ -5,8 +5,8 @@
 use super::super::ending::Ending;
 use super::claims::{Claims, Shared};
 use super::plan::{Plan, Terms};
-use crate::Control;
 use crate::limit::Limit;
+use crate::{Control, Enrolled};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
@@ -21,7 +21,7 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     let own = Terms { threads: WORKERS, schedule };
     let plan = Mutex::new(Plan::new(n, WORKERS, own, 0, None));
     let held: &'static Control = Box::leak(Box::new(control.clone()));
-    let limit = Box::leak(Box::new(Limit::new(false)));
+    let limit = Box::leak(Box::new(Limit::new(None)));
     (
         Arc::new(Shared {
             control: held,
@@ -32,6 +32,7 @@ fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
             workers: WORKERS,
             plan,
             ending: Ending::default(),
+            enrolled: Enrolled::default(),
         }),
         control,
     )

@@ -49,8 +49,8 @@ impl Terms {
         Self { threads, schedule: wishes.schedule.unwrap_or(self.schedule) }
     }
 
-    /// The same with the schedule that the pool was granted, if any.
-    pub(super) fn granted(self, schedule: Option<Schedule>) -> Self {
+    /// The same with the schedule that the pool has for such loops, if any.
+    pub(super) fn preset(self, schedule: Option<Schedule>) -> Self {
         Self { schedule: schedule.unwrap_or(self.schedule), ..self }
     }
 

@@ -1,7 +1,8 @@
 //! Controlled loops on a whole pool under random schedules (shuttle), changed by a thread outside and by their own bodies; planted bugs.
 
+use crate::data::{Around, IntoItems};
 use crate::loops::schedules::{SCHEDULES, explore_with};
-use crate::loops::{Options, for_each, map};
+use crate::loops::{Edge, Kind, Options, Sweeps, for_each, map, scan, sweeps};
 use crate::{Cancelled, Control, Mapping, Worker};
 use shuttle::thread::{self, JoinHandle};
 use sinew_policy::chunk::Schedule;
@@ -9,6 +10,7 @@ use sinew_sync::atomic::{AtomicU32, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Threads that make a change each. They are started from the loop's bodies: outside of it they would be done before it has begun.
 #[derive(Default)]
@@ -103,6 +105,30 @@ fn shuttle_cancelled_loops_and_panics_end() {
     });
 }
 
+/// Would miss: a pool that ends what it runs for some participants only, whose loop then says that it was done; and one that ends what comes later.
+#[test]
+fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
+    explore_with(&SCHEDULES, |w, options| {
+        let (control, canceller) = (Control::new(), Changers::default());
+        let (options, roll) = (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
+        let text = |index: usize| {
+            if index == 1 {
+                let theirs = Arc::clone(&roll);
+                canceller.run(move || theirs.cancel());
+            }
+            index.to_string()
+        };
+        match map(w, 0..6_usize, &options, text) {
+            Ok(strings) => assert_eq!(strings.concat(), "012345"),
+            Err(Cancelled) => assert!(!control.is_cancelled()),
+        }
+        canceller.join();
+        assert_eq!(map(w, 0..3_usize, &options, |index| index), Ok(vec![0, 1, 2]));
+        assert_eq!(roll.under_way(), 0);
+        assert_at_rest(&control);
+    });
+}
+
 /// Would miss: loops of one control that wait for each other.
 #[test]
 fn shuttle_nested_loops_follow_one_control() {
@@ -121,6 +147,43 @@ fn shuttle_nested_loops_follow_one_control() {
         });
         changers.join();
         assert_eq!((ended, sum.load(Ordering::Relaxed)), (Ok(()), 36));
+        assert_at_rest(&control);
+    });
+}
+
+/// Would miss: a sweep that is left half done, and a prefix that is lost, when a change or a cancellation comes between two loops of one skeleton.
+#[test]
+fn shuttle_skeletons_of_several_loops_are_whole_whatever_comes() {
+    explore_with(&[Schedule::Stealing, Schedule::Dynamic { chunk: 1 }], |w, options| {
+        let (control, changers, calls) = (Control::new(), Changers::default(), AtomicU32::new(0));
+        let (options, roll) = (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
+        let change = || match calls.fetch_add(1, Ordering::Relaxed) {
+            number @ (1 | 4 | 11) => changers.start(&control, number as usize),
+            7 | 15 => {
+                let roll = Arc::clone(&roll);
+                changers.run(move || roll.cancel());
+            }
+            _ => {}
+        };
+        let mut grid = vec![0_u32; 8];
+        let plan = Sweeps { shape: [4, 2], edges: &[Edge::Periodic, Edge::Constant(9)], sweeps: 2 };
+        let step = |around: Around<'_, u32, 2, 1>| {
+            change();
+            around[[0, 0]].max(around[[1, 0]]) + 1
+        };
+        let swept = sweeps(w, &mut grid, &plan, &options, step, |_, _| false);
+        assert!(grid.iter().all(|&cell| cell == grid[0]) && (swept.is_err() || grid[0] == 2), "{grid:?}");
+        let add = |a: u32, b: u32| {
+            change();
+            a + b
+        };
+        let ones = [1_u32; 6];
+        match scan(w, (&ones[..]).into_items(), &options, (Kind::Inclusive, Some(3)), 0, |&one| one, add) {
+            Ok(sums) => assert_eq!(sums, [1, 2, 3, 4, 5, 6]),
+            Err(Cancelled) => assert!(!control.is_cancelled()),
+        }
+        changers.join();
+        assert_eq!(roll.under_way(), 0);
         assert_at_rest(&control);
     });
 }

@@ -78,7 +78,7 @@ where
         let mut done = 0;
         while done < sweeps {
             let (now, next) = pair.both();
-            phases.next(tiles);
+            phases.next(tiles)?;
             let field = Field { cells: now, shape, edges };
             for_each(w, TilesMut::new(next, columns(shape), tile), options, |mut tile| {
                 field.tile::<R>(&mut tile, &f);

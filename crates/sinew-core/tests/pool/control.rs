@@ -1,0 +1,248 @@
+//! A whole pool changed by its control, and what it runs cancelled.
+//!
+//! What these would miss: which threads work and where they run; `workers` and `mapping` show that. Changes as fast as they can be made: the crate `sinew`'s `tests/changes.rs`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use sinew_core::loops::{Options, for_each};
+use sinew_core::{Cancelled, Control, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially};
+use sinew_policy::chunk::Schedule;
+
+use crate::support::{chunks, ends, full_pool, payload_of, pool};
+
+/// A loop that only a cancellation ends, which calls `first` with its first item.
+fn endless(w: &Worker, control: &Control, first: impl Fn() + Sync) -> Result<(), Cancelled> {
+    let options = Options { control: Some(control), ..Options::default() };
+    for_each(w, 0..usize::MAX, &options, |item| {
+        if item == 0 {
+            first();
+        }
+    })
+}
+
+/// A loop that ends by itself.
+fn short(w: &Worker, control: &Control) -> Result<(), Cancelled> {
+    let (done, options) = (AtomicUsize::new(0), Options { control: Some(control), ..Options::default() });
+    let ended = for_each(w, 0..100_usize, &options, |_| {
+        done.fetch_add(1, Ordering::Relaxed);
+    });
+    assert!(ended.is_err() || done.into_inner() == 100);
+    ended
+}
+
+/// Would miss: a participant that does not see it, a control that is cancelled for good, and what begins later and is ended as well.
+#[test]
+fn what_runs_is_cancelled_and_what_comes_later_runs() {
+    ends(|| {
+        for pool in [pool(1), pool(3), full_pool(1), full_pool(3)] {
+            let (control, handle) = (Control::new(), pool.control());
+            for round in 0..20 {
+                let (begun, begins) = mpsc::channel();
+                let by_itself = round % 2 == 0;
+                thread::scope(|s| {
+                    let handle = &handle;
+                    s.spawn(move || {
+                        begins.recv().unwrap();
+                        handle.cancel();
+                    });
+                    let first = || {
+                        if by_itself {
+                            handle.cancel();
+                        }
+                        begun.send(()).unwrap();
+                    };
+                    assert_eq!(pool.install(|w| endless(w, &control, first)), Err(Cancelled));
+                });
+                assert_eq!(pool.run(|w| short(w, &control)), Ok(()));
+            }
+            let now = control.snapshot();
+            assert!(!now.cancelled && now.loops == 0 && now.working == 0, "{now:?}");
+            assert_eq!(handle.snapshot().under_way, 0);
+        }
+    });
+}
+
+/// Would miss: results of which some are missing though nobody says so.
+#[test]
+fn loops_without_a_control_and_tasks_run_on() {
+    ends(|| {
+        let pool = pool(3);
+        let (handle, done) = (pool.control(), AtomicUsize::new(0));
+        let work = |item: usize| {
+            if item == 10 {
+                handle.cancel();
+            }
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        pool.run(|w| {
+            assert_eq!(for_each(w, 0..5_000_usize, &Options::default(), work), Ok(()));
+            w.scope(|s| (0..50).for_each(|item| s.spawn(move |_| work(item))));
+            w.join(|_| work(10), |_| work(11));
+        });
+        assert_eq!(done.load(Ordering::Relaxed), 5_052);
+    });
+}
+
+/// Would miss: a pool that ends what another one runs, and a loop around that goes on because the one within has ended.
+#[test]
+fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
+    ends(|| {
+        let (here, there) = (pool(2), pool(2));
+        let (outer, inner, handle) = (Control::new(), Control::new(), here.control());
+        let within = || {
+            // What an item under way begins later runs.
+            handle.cancel();
+            assert_eq!(sinew_core::run(|w| short(w, &inner)), Ok(()));
+            assert_eq!(there.run(|w| short(w, &inner)), Ok(()));
+        };
+        assert_eq!(here.run(|w| endless(w, &outer, within)), Err(Cancelled));
+        let within =
+            || assert_eq!(there.run(|w| endless(w, &inner, || there.control().cancel())), Err(Cancelled));
+        let elsewhere = || {
+            within();
+            handle.cancel();
+        };
+        assert_eq!(here.run(|w| endless(w, &outer, elsewhere)), Err(Cancelled));
+    });
+}
+
+/// Would miss: a loop that is in no pool because its thread works serially.
+#[test]
+fn serial_loops_belong_to_the_pool_around() {
+    ends(|| {
+        let pool = pool(2);
+        let (control, handle) = (Control::new(), pool.control());
+        let ended = pool.run(|_| serially(|| sinew_core::run(|w| endless(w, &control, || handle.cancel()))));
+        assert_eq!(ended, Err(Cancelled));
+    });
+}
+
+/// Would miss: somebody on the roll who is not struck off, and one who is on none and is ended.
+#[test]
+fn who_has_ended_is_under_way_no_more() {
+    let pool = pool(2);
+    let handle = pool.control();
+    let outside = Enrolled::here();
+    pool.run(|_| {
+        let [first, second] = [(); 2].map(|()| Enrolled::here());
+        assert_eq!(handle.snapshot().under_way, 2);
+        drop(first);
+        handle.cancel();
+        assert!(second.is_cancelled() && !outside.is_cancelled());
+    });
+    assert_eq!(handle.snapshot().under_way, 0);
+    let panicked = payload_of(|| {
+        pool.run(|w| endless(w, &Control::new(), || std::panic::resume_unwind(Box::new("enough"))))
+    });
+    assert_eq!(panicked.downcast_ref(), Some(&"enough"));
+    assert_eq!(handle.snapshot().under_way, 0);
+}
+
+/// Would miss: loops that do not take up the pool's schedule, those that must not, and one that stays when it was taken back.
+#[test]
+fn loops_that_leave_their_schedule_open_have_the_pools() {
+    ends(|| {
+        let pool = pool(2);
+        let (handle, control, wishing) = (pool.control(), Control::new(), Control::new());
+        wishing.set_schedule(Schedule::Static);
+        let fixed = Options::default();
+        let open = Options { open: true, ..fixed };
+        let under = |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
+        let singly = |options: &Options<'_>| chunks(&pool, 700, options, |_| ()) == 700;
+        for _ in 0..3 {
+            assert!(![open, fixed, under(&control)].iter().any(singly));
+            handle.set_schedule(Schedule::Dynamic { chunk: 1 });
+            assert!([open, under(&control)].iter().all(singly));
+            assert!(![fixed, under(&wishing)].iter().any(singly));
+            handle.set_schedule(None);
+        }
+    });
+}
+
+/// Would miss: a loop under a control that takes the pool's schedule up only when it begins.
+#[test]
+fn a_controlled_loop_takes_the_pools_schedule_up_while_it_runs() {
+    ends(|| {
+        let pool = pool(2);
+        let (handle, control) = (pool.control(), Control::new());
+        let options =
+            Options { control: Some(&control), schedule: Schedule::Static, open: true, ..Options::default() };
+        let change = |item: usize| {
+            if item == 0 {
+                handle.set_schedule(Schedule::Dynamic { chunk: 1 });
+            }
+        };
+        let claimed = chunks(&pool, 100_000, &options, change);
+        assert!(claimed > 1_000, "{claimed} claims");
+    });
+}
+
+/// Would miss: a wish that goes nowhere, and a handle that speaks of another state than the pool.
+#[test]
+fn the_handle_and_the_pool_say_the_same() {
+    let pool = full_pool(4);
+    let handle = pool.control();
+    let theirs = handle.clone();
+    thread::spawn(move || {
+        assert_eq!((theirs.set_threads(2), theirs.set_threads(99), theirs.set_threads(3)), (2, 4, 3));
+        theirs.set_victims(Victims::MostLoaded { every: 5 });
+        theirs.set_schedule(Schedule::Auto);
+        theirs.set_mapping(&Mapping::Compact).unwrap();
+    })
+    .join()
+    .unwrap();
+    let now = handle.snapshot();
+    assert_eq!((now.threads, now.max_threads, now.under_way), (3, 4, 0));
+    assert_eq!((now.victims, now.schedule), (Victims::MostLoaded { every: 5 }, Some(Schedule::Auto)));
+    assert_eq!((pool.workers(), pool.victims(), pool.mapping()), (3, now.victims, now.mapping));
+    assert!(now.awake <= 4 && format!("{handle:?}").contains("threads: 3"));
+}
+
+/// Would miss: a value that is taken or that the message does not name, and one that changes something on the way.
+#[test]
+fn what_is_impossible_is_refused_by_name() {
+    let pool = pool(2);
+    let handle = pool.control();
+    let before = handle.snapshot();
+    let refused = |what: &str, set: &dyn Fn(&PoolControl)| {
+        let payload = payload_of(|| set(&handle));
+        let text = payload.downcast_ref::<String>().cloned();
+        let text = text.unwrap_or_else(|| (*payload.downcast_ref::<&str>().unwrap()).to_owned());
+        assert!(text.contains(what), "{text}");
+    };
+    refused("a pool with 0 threads", &|handle| {
+        handle.set_threads(0);
+    });
+    refused("`dynamic:0`", &|handle| handle.set_schedule(Schedule::Dynamic { chunk: 0 }));
+    let error = handle.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();
+    assert!(error.to_string().contains("CPU 123456"), "{error}");
+    let now = handle.snapshot();
+    assert_eq!((now.threads, now.mapping, now.schedule), (before.threads, before.mapping, before.schedule));
+}
+
+/// Would miss: a handle that keeps the threads, or touches what is gone.
+#[test]
+fn a_handle_may_outlive_its_pool() {
+    ends(|| {
+        let pool = full_pool(2);
+        let handle = pool.control();
+        pool.shutdown();
+        handle.set_threads(1);
+        handle.set_schedule(Schedule::Static);
+        handle.set_mapping(&Mapping::Compact).unwrap();
+        handle.cancel();
+        assert_eq!(handle.snapshot().max_threads, 2);
+    });
+}
+
+/// Would miss: a pool of its own that nobody has a handle to.
+#[test]
+fn the_global_pool_has_a_control_as_well() {
+    ends(|| {
+        let (control, handle) = (Control::new(), sinew_core::global_pool().control());
+        assert_eq!(sinew_core::run(|w| endless(w, &control, || handle.cancel())), Err(Cancelled));
+        assert_eq!(Pool::new().unwrap().run(|w| short(w, &control)), Ok(()));
+    });
+}

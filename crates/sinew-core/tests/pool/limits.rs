@@ -1,0 +1,141 @@
+//! Pools that follow what the process may use: quotas of containers that are faked in files, and the affinity mask, changed while the pool works.
+//!
+//! What these would miss: which files a container has (`sinew-topology`'s `tests/limits.rs`), and whether the kernel enforces them (`cargo xtask numa-guest`).
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sinew_core::loops::{Options, for_each};
+use sinew_core::{Cancelled, Control, Pool};
+use sinew_policy::chunk::Schedule;
+use sinew_topology::ThreadRef;
+use tempfile::TempDir;
+
+use crate::mapping::two_cpus;
+use crate::support::ends;
+
+/// The files of a container.
+struct Container(TempDir);
+
+impl Container {
+    /// One that feeds so many threads.
+    fn feeding(threads: usize) -> Self {
+        let container = Self(tempfile::tempdir().unwrap());
+        let mount = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        container.write("proc/self/cgroup", "0::/\n");
+        container.write("proc/self/mountinfo", mount);
+        container.feed(threads);
+        container
+    }
+
+    /// From now on so many, or as many as there are processors.
+    fn feed(&self, threads: usize) {
+        let quota = if threads == usize::MAX { "max".into() } else { (100_000 * threads - 1).to_string() };
+        self.write("sys/fs/cgroup/cpu.max", &format!("{quota} 100000\n"));
+    }
+
+    /// Whoever reads meanwhile finds the old text or the new one.
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let new = path.with_extension("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, path).unwrap();
+    }
+
+    /// A pool in it.
+    fn pool(&self, threads: usize) -> Pool {
+        Pool::builder().threads(threads).guest_seat(false).follow_limits_below(self.0.path()).build().unwrap()
+    }
+}
+
+/// Gives the pool something to do until its number of workers is this one: idle workers look at the limits now and then.
+fn until_workers(pool: &Pool, workers: usize) {
+    while pool.workers() != workers {
+        pool.install(|w| w.join(|_| (), |_| ()));
+    }
+}
+
+/// Would miss: a quota that is read once, or is not followed both ways, and one that whoever sets a number of workers does away with.
+#[test]
+fn a_pool_follows_the_quota_of_its_container() {
+    if two_cpus().is_none() {
+        return;
+    }
+    ends(|| {
+        let container = Container::feeding(1);
+        let pool = container.pool(2);
+        for _ in 0..2 {
+            until_workers(&pool, 1);
+            container.feed(usize::MAX);
+            until_workers(&pool, 2);
+            container.feed(1);
+        }
+        until_workers(&pool, 1);
+        // The lesser of both counts, whichever was heard of last.
+        assert_eq!(pool.set_workers(2), 1);
+        container.feed(2);
+        until_workers(&pool, 2);
+        assert_eq!((pool.control().set_threads(1), pool.set_workers(9)), (1, 2));
+    });
+}
+
+/// Would miss: a quota that nobody looks at while all workers are in a loop.
+#[test]
+fn a_controlled_loop_follows_the_quota_of_its_container() {
+    if two_cpus().is_none() {
+        return;
+    }
+    ends(|| {
+        let container = Container::feeding(2);
+        let (pool, control) = (container.pool(2), Control::new());
+        let options = Options {
+            schedule: Schedule::Dynamic { chunk: 1 },
+            control: Some(&control),
+            ..Options::default()
+        };
+        // Both at work, one, both again, and so on.
+        let (rounds, stage) = (6, AtomicUsize::new(0));
+        let ended = pool.install(|w| {
+            for_each(w, 0..usize::MAX, &options, |_| {
+                let now = stage.load(Ordering::SeqCst);
+                let wanted = 2 - now % 2;
+                if now == rounds {
+                    control.cancel();
+                } else if pool.workers() == wanted && control.snapshot().working == wanted {
+                    let order = Ordering::SeqCst;
+                    if stage.compare_exchange(now, now + 1, order, order).is_ok() {
+                        container.feed(3 - wanted);
+                    }
+                }
+            })
+        });
+        assert_eq!(ended, Err(Cancelled));
+    });
+}
+
+/// Would miss: processors that are lost or won while nobody looks.
+#[test]
+fn a_pool_follows_the_affinity_mask_of_its_threads() {
+    let Some([kept, _]) = two_cpus() else { return };
+    ends(move || {
+        let container = Container::feeding(2);
+        let pool = container.pool(2);
+        until_workers(&pool, 2);
+        let masks = pool.broadcast(|_| {
+            let (me, mut steps) = (ThreadRef::current().unwrap(), Vec::new());
+            while let Some(mask) = me.affinity().filter(|mask| mask.len() > 1) {
+                let lost = mask.iter().find(|&cpu| cpu != kept).unwrap();
+                assert!(me.keep_off(lost, &mask));
+                steps.push((lost, mask));
+            }
+            (me, steps)
+        });
+        until_workers(&pool, 1);
+        for (thread, steps) in masks {
+            steps.iter().rev().for_each(|(cpu, mask)| thread.let_back(*cpu, mask));
+        }
+        until_workers(&pool, 2);
+    });
+}
