@@ -54,8 +54,8 @@ where
 ///
 /// # Cost
 ///
-/// A second grid, and one loop a sweep. In the middle of the grid the function's loads are those of a loop written by hand; for the elements near an edge that
-/// is not [kept](Edge::Keep) what is around them is copied first: a few elements for each row, and some rows for each row at an edge.
+/// A second grid, and one loop a sweep. Except near both ends of a row the function's loads are those of a loop written by hand; there it goes by other strides, or, if it reaches
+/// farther than a step, finds a copy of some elements. For each dimension but the last that has a [constant](Edge::Constant) beyond its edges there are some rows of it.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run`"]
 pub struct Stencil<'g, T, const N: usize, const R: usize> {

@@ -8,6 +8,7 @@
 //! | `items` | [`Items`]: slices, mutable slices and ranges, by piece |
 //! | `adapt` | chunks, zips and numbering of them |
 //! | `tiles` | the tiles of a grid that lies row by row in a slice |
+//! | `edge`, `around`, `band` | what stencils find around an element, beyond the edges of a grid as well |
 //! | `rows` | three-dimensional arrays in tiles of whole rows |
 //! | `output` | a vector that is filled in any order and drops exactly what was filled |
 //! | `prefetch`, `stream` | loads ahead of time, stores past the caches |
@@ -16,6 +17,8 @@
 
 mod adapt;
 mod around;
+mod band;
+mod edge;
 mod items;
 mod merge;
 mod output;
@@ -28,7 +31,8 @@ mod wide;
 
 pub use adapt::{Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
 pub use around::Around;
-pub(crate) use around::{Block, Extent, Way, strides};
+pub(crate) use band::{Band, Field, Scratch, middle};
+pub use edge::Edge;
 pub use items::{Index, IntoItems, Items, ReadItems, SliceMut};
 pub(crate) use output::{Output, Writer};
 pub use prefetch::{Intent, prefetch};

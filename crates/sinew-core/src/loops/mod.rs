@@ -26,6 +26,7 @@ mod split;
 mod sweep;
 mod visit;
 
+pub use crate::data::Edge;
 pub use auto::Site;
 pub use blocks::{fold_blocks, for_each_block};
 pub use collect::{map, map_blocks, try_map};
@@ -33,7 +34,7 @@ pub use driver::Options;
 pub use fold::fold;
 pub use meter::{LoopMetrics, Meter, ThreadMetrics};
 pub use scan::{Kind, scan};
-pub use sweep::{Edge, Sweeps, sweeps};
+pub use sweep::{Sweeps, sweeps};
 pub(crate) use visit::FirstError;
 pub use visit::{for_each, try_for_each};
 

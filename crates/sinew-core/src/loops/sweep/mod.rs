@@ -1,10 +1,9 @@
 //! Stencils: each element of a grid becomes a function of what lies around it, again and again.
 //!
-//! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut where the reach of the function would leave the grid, into blocks
-//! from whose elements the same strides lead to what is around them. In the middle these are the strides of the grid. At an edge of a ring, or one beyond which the
-//! nearest element is repeated, a function that reaches one step far finds what it wants by another stride that way. For other elements near an edge, which are
-//! few, all that is in reach is gathered, as the rules of the [edges](Edge) say, into a small grid of their own. So the function finds the same kind of memory
-//! everywhere and never asks whether it is near an edge.
+//! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut into bands of rows that are alike, and for each band there is a table of the rows around: some may
+//! lie at the opposite side of the grid, or be the nearest again, and rows of a constant stand for what is beyond an [edge](Edge) that has one. So rows are never copied, and most elements are
+//! visited by the loop that one would write by hand. Near the ends of a row, steps along it go by another stride, or find a constant; a function that reaches farther than a
+//! step finds a copy of what is near that end.
 //!
 //! # Invariants
 //!
@@ -14,21 +13,19 @@
 //!
 //! # Cost
 //!
-//! One loop a sweep. A second grid, which is filled once. Where strides do not lead beyond an edge (constants, and functions that reach farther than a step), for
-//! each row `3R (2R + 1)^(N - 2)` elements at both its ends, and for a row at an edge `(2R + 1)^(N - 1)` rows, are copied once more.
+//! One loop a sweep. A second grid, which is filled once. A table for each band. For each dimension but the last with a constant beyond its edges some rows of it, as many as a tile has. For a
+//! function that reaches farther than a step, a few elements are copied at both ends of each row.
 
-mod edge;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+mod tile;
 
-pub use edge::Edge;
-use edge::Field;
-
-use super::driver::Options;
+use super::driver::{Options, drive};
+use super::map;
 use super::phases::Phases;
-use super::{for_each, map};
-use crate::data::{Around, IntoItems, TilesMut};
+use crate::data::{Around, Edge, Field, IntoItems, Items, Scratch, TilesMut};
 use crate::{Cancelled, Worker};
+use std::ops::ControlFlow;
 
 /// A tile has about so many elements: enough to be worth a claim, and few enough for the nearest cache.
 const TILE: usize = 4096;
@@ -70,25 +67,40 @@ where
     T: Copy + Send + Sync,
 {
     let &Sweeps { shape, edges, sweeps } = plan;
-    let tile = tile(w, shape);
+    let tile = tile_of(w, shape);
     let tiles = tiles(shape, tile) as u64;
     Phases::run(options, tiles.saturating_mul(sweeps as u64), |phases| {
-        let again = map(w, (&*grid).into_items(), &Options::default(), |cell| *cell)?;
+        let alike = Options { threads: options.threads, ..Options::default() };
+        let again = map(w, (&*grid).into_items(), &alike, |cell| *cell)?;
+        let constants = &constants(edges, tile[0] * columns(shape) + 2 * R);
         let mut pair = Pair { ours: again, theirs: grid, in_ours: sweeps % 2 == 1 };
         let mut done = 0;
         while done < sweeps {
             let (now, next) = pair.both();
             phases.next(tiles)?;
-            let field = Field { cells: now, shape, edges };
-            for_each(w, TilesMut::new(next, columns(shape), tile), options, |mut tile| {
-                field.tile::<R>(&mut tile, &f);
-            })?;
+            let field = Field { cells: now, shape, edges, constants };
+            let tiles = TilesMut::new(next, columns(shape), tile);
+            let piece = |scratch: &mut Scratch<T>, range| {
+                // SAFETY: ranges lie below the length and are disjoint (D1 of the driver); nobody else asks for tiles.
+                let tiles = unsafe { tiles.piece(range) };
+                tiles.for_each(|mut tile| tile::sweep(&field, &mut tile, scratch, &f));
+                ControlFlow::Continue(())
+            };
+            drive(w, tiles.length(), options, Scratch::default, piece)?;
             (pair.in_ours, done) = (!pair.in_ours, done + 1);
             if until(done, pair.both().0) {
                 break;
             }
         }
         Ok(done)
+    })
+}
+
+/// So many elements for what is beyond the edges of each dimension but the last, if that is a constant.
+fn constants<T: Copy, const N: usize>(edges: &[Edge<T>; N], length: usize) -> [Vec<T>; N] {
+    std::array::from_fn(|side| match edges[side] {
+        Edge::Constant(value) if side + 1 < N => vec![value; length],
+        _ => Vec::new(),
     })
 }
 
@@ -101,7 +113,7 @@ fn rows<const N: usize>(shape: [usize; N]) -> usize {
 }
 
 /// Rows and columns of a tile: so that there are some for each worker, and each is worth its while.
-fn tile<const N: usize>(w: &Worker, shape: [usize; N]) -> [usize; 2] {
+fn tile_of<const N: usize>(w: &Worker, shape: [usize; N]) -> [usize; 2] {
     let (rows, columns, wanted) = (rows(shape), columns(shape), TILES * w.max_workers());
     if rows >= wanted {
         [(rows / wanted).min(TILE / columns).max(1), columns.min(2 * TILE)]

@@ -1,6 +1,6 @@
 //! Stencils against the same, index by index.
 
-use super::{Edge, Sweeps, sweeps, tile};
+use super::{Edge, Sweeps, sweeps, tile_of};
 use crate::data::Around;
 use crate::loops::Options;
 use proptest::prelude::*;
@@ -131,12 +131,12 @@ fn a_panic_leaves_the_state_after_whole_sweeps() {
 #[test]
 fn tiles_suit_the_grid() {
     crate::Pool::builder().threads(2).build().unwrap().run(|w| {
-        assert_eq!(tile(w, [1_000_000]), [1, 8_192]);
-        assert_eq!(tile(w, [1_000]), [1, 64]);
-        assert_eq!(tile(w, [1]), [1, 64]);
-        assert_eq!(tile(w, [1_024, 1_024]), [4, 1_024]);
-        assert_eq!(tile(w, [64, 64]), [4, 64]);
-        assert_eq!(tile(w, [2, 100_000]), [1, 8_192]);
-        assert_eq!(tile(w, [100, 100, 100]), [40, 100]);
+        assert_eq!(tile_of(w, [1_000_000]), [1, 8_192]);
+        assert_eq!(tile_of(w, [1_000]), [1, 64]);
+        assert_eq!(tile_of(w, [1]), [1, 64]);
+        assert_eq!(tile_of(w, [1_024, 1_024]), [4, 1_024]);
+        assert_eq!(tile_of(w, [64, 64]), [4, 64]);
+        assert_eq!(tile_of(w, [2, 100_000]), [1, 8_192]);
+        assert_eq!(tile_of(w, [100, 100, 100]), [40, 100]);
     });
 }
