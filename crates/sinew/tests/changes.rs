@@ -279,7 +279,7 @@ fn change(control: &Control, random: &mut Rng) -> bool {
         }
         448..500 => POOL.control().set_schedule(random.bool().then_some(schedule)),
         500..510 => {
-            POOL.control().set_victims([Victims::Random, Victims::MostLoaded { every: 2 }][threads % 2])
+            POOL.control().set_victims([Victims::Random, Victims::MostLoaded { every: 2 }][threads % 2]);
         }
         510 => {
             CANCELLATIONS.fetch_add(1, Ordering::SeqCst);
