@@ -50,7 +50,7 @@ impl Cats {
 impl VictimPolicy for Cats {
     fn start(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
         self.near.draw(view, random, |worker| is_near(view, worker));
-        self.far.draw(view, random, |worker| !is_near(view, worker));
+        self.far.draw_most(view, random, |worker| !is_near(view, worker));
         self.near.begin(random);
         self.far.begin(random);
     }
@@ -60,7 +60,7 @@ impl VictimPolicy for Cats {
             return Some(victim);
         }
         while let Some(victim) = self.far.next(view) {
-            if self.allows(view, victim) {
+            if !is_near(view, victim) && self.allows(view, victim) {
                 return Some(victim);
             }
         }
@@ -79,6 +79,7 @@ impl VictimPolicy for Cats {
 
 #[cfg(test)]
 mod tests {
+    use super::super::circle::WRITTEN;
     use super::super::testing::{Pool, Source, round};
     use super::*;
     use proptest::prelude::*;
@@ -98,6 +99,18 @@ mod tests {
             assert_eq!(boundary(&tallies, 1_000_000, packages), least);
             assert_eq!(boundary(&[], 1, packages), least);
         }
+    }
+
+    /// Would miss: a list of everybody in each thief of a large pool, which for 65,536 takes all the memory there is; and workers of the own package tried twice.
+    #[test]
+    fn in_a_large_pool_everybody_is_tried_once_and_nobody_is_written_down() {
+        let pool = Pool { shape: (8, 8), ..Pool::of(WRITTEN + 10, 7) };
+        let (mut policy, mut source) = (Cats::new(), Source::new(1));
+        policy.start(&pool, &mut source.numbers());
+        let mut victims = round(&mut policy, &pool, &mut source);
+        victims.sort_unstable();
+        assert!(victims.into_iter().eq((0..WRITTEN + 10).filter(|&worker| worker != pool.me)));
+        assert!(policy.far.stride().is_some());
     }
 
     proptest! {

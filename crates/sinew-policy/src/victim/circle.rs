@@ -82,6 +82,20 @@ impl Circle {
         true
     }
 
+    /// As [`draw`](Self::draw) where most of the others belong; in the largest pools all of them are drawn, and the caller passes over those that do not belong.
+    pub(super) fn draw_most(
+        &mut self,
+        view: &dyn View,
+        random: &mut dyn FnMut() -> u64,
+        belongs: impl Fn(usize) -> bool,
+    ) {
+        if view.workers() <= WRITTEN {
+            self.draw(view, random, belongs);
+        } else {
+            self.draw_all(view, random);
+        }
+    }
+
     /// Begins a turn at a random place.
     pub(super) fn begin(&mut self, random: &mut dyn FnMut() -> u64) {
         self.left = self.order.len();
