@@ -12,7 +12,7 @@ use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::LOCKING_WORDS;
-use crate::report::{Part, Table};
+use crate::report::{Form, Part, Plot, Series, Table};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
@@ -66,7 +66,9 @@ impl Experiment for LateLocks {
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let view = View { results, applications: names(setting.scale) };
-        vec![Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)]
+        let plots = view.applications.iter().map(|app| view.plot(app)).filter(|plot| !plot.is_empty());
+        let parts = [Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)];
+        parts.into_iter().chain(plots.map(Part::Plot)).collect()
     }
 }
 
@@ -134,6 +136,21 @@ impl View<'_> {
         table
     }
 
+    fn plot(&self, app: &str) -> Plot {
+        let names = OPTIMISATIONS.map(str::to_owned).to_vec();
+        let title = format!("{app}: over the baseline under the same locks");
+        let mut plot = Plot::new(&format!("{app}-locking"), title, Form::Bars);
+        plot = plot.axes("optimisation", "improvement, %").over(names);
+        for (locks, _) in LOCKS {
+            let values: Vec<_> =
+                OPTIMISATIONS.map(|optimisation| self.improvement(app, optimisation, locks)).into();
+            if values.iter().any(Option::is_some) {
+                plot = plot.with(Series::new(locks, values));
+            }
+        }
+        plot
+    }
+
     /// Where an optimisation helps under one kind of locks and harms under the other.
     fn verdict(&self) -> String {
         let all =
@@ -181,7 +198,7 @@ mod tests {
     #[test]
     fn improvements_are_compared_under_the_same_locks() {
         let all = parts(5.0);
-        let [Part::Table(table), Part::Words(words), _] = &all[..] else { panic!("{all:?}") };
+        let [Part::Table(table), Part::Words(words), _, Part::Plot(_)] = &all[..] else { panic!("{all:?}") };
         let row = table.shown(&["kmeans", "stealing"]);
         assert_eq!((row[4].as_str(), row[7].as_str()), ("100", "20.0"));
         assert!(words.contains("In all 1 pairs"), "{words}");
