@@ -109,7 +109,8 @@ impl Worker {
         match job {
             Job::Stolen { claim, victim } => {
                 let task_depth = claim.depth();
-                self.stack.set_depth(task_depth);
+                // As `run_task`: one who yields, or waits and runs anything, may have taken a task from farther out than the one that it interrupts.
+                self.stack.set_depth(depth.max(task_depth));
                 let began = ticks();
                 if self.own.tasks_are_long.get() {
                     self.pool().seats[victim].stack.ask();
