@@ -78,7 +78,7 @@ impl<I: Items> Metered<'_, I> {
     }
 }
 
-/// A skeleton in the making that follows a [`Control`] and whose threads are measured; see [`Over::metrics`].
+/// A skeleton in the making that follows a [`Control`](crate::Control) and whose threads are measured; see [`Over::metrics`].
 ///
 /// # Errors
 ///
