@@ -91,7 +91,8 @@ proptest! {
 }
 
 /// Would miss: what a unit has written, answered or added in an attempt that another unit of the same transaction gives up; and units that such attempts added. Every
-/// unit gives up twice, after it has done everything else, so each attempt at a pair ends with the first, the second, or neither of them.
+/// unit gives up twice, after it has done everything else, so each attempt at a pair ends with the first, the second, or neither of them. Several workers' units may
+/// conflict besides: neighbouring counts share a lock.
 #[test]
 fn a_pair_is_given_up_as_a_whole() {
     const UNITS: usize = 200;
@@ -114,7 +115,9 @@ fn a_pair_is_given_up_as_a_whole() {
         });
         let report = report.unwrap();
         assert_eq!(counts.load_all(), [1; 2 * UNITS], "{choice}");
-        assert!(report.coalesced > 0 && report.aborts == 4 * UNITS as u64, "{report:?}");
+        let (aborts, given_up) = (report.aborts, 4 * UNITS as u64);
+        assert!(aborts == given_up || threads > 1 && aborts > given_up, "{report:?}");
+        assert!(report.coalesced > 0, "{report:?}");
         let mut seen: Vec<usize> = report.locals.into_iter().flatten().collect();
         seen.sort_unstable();
         assert!(seen.into_iter().eq(0..2 * UNITS), "{choice}");
