@@ -42,10 +42,7 @@ struct Setup {
     folder: tempfile::TempDir,
     program: PathBuf,
     loops: u32,
-    rounds: usize,
     cores: f64,
-    /// Seconds that one program takes on one thread.
-    serial: f64,
 }
 
 /// Measures, or says what this machine lacks.
@@ -54,18 +51,15 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     if cores < 2 {
         return Err("one core is nothing to share".to_owned());
     }
-    let (loops, rounds) = if matches!(scale, Scale::Tiny) { (300, 1) } else { (12_000, 3) };
+    let (loops, rounds) = if matches!(scale, Scale::Tiny) { (300, 1) } else { (12_000, 5) };
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let program = compile(folder.path())?;
-    let mut setup = Setup { folder, program, loops, rounds, cores: cores as f64, serial: 0.0 };
-    setup.serial = setup.median(|setup| setup.alone(Mode::Plain, Some("1")))?;
-    let mut lines = lone(&setup)?;
-    for programs in [2, 3, 4] {
-        for staggered in [false, true] {
-            lines.extend(together(&setup, programs, staggered)?);
-        }
+    let setup = Setup { folder, program, loops, cores: cores as f64 };
+    let mut cases = Case::all();
+    for round in 0..rounds {
+        setup.round(&mut cases, round)?;
     }
-    Ok(lines)
+    Ok(cases.iter().map(Case::line).collect())
 }
 
 fn compile(folder: &Path) -> Result<PathBuf, String> {
@@ -77,56 +71,47 @@ fn compile(folder: &Path) -> Result<PathBuf, String> {
     if output.status.success() { Ok(program) } else { Err("c++ cannot build OpenMP programs".to_owned()) }
 }
 
-/// One program with nobody beside it, as parts of its plain time.
-fn lone(setup: &Setup) -> Result<Vec<Line>, String> {
-    let plain = setup.median(|setup| setup.alone(Mode::Plain, None))?;
-    MODES
-        .iter()
-        .skip(1)
-        .map(|&mode| {
-            let time = setup.median(|setup| setup.alone(mode, None))?;
-            let line = Line::single(
-                format!("1 program, {}", mode.name()),
-                "time / plain",
-                time / plain,
-                Unit::Number,
-            );
-            Ok(line.at_most("time / plain", 1.03, "a lone program takes at most 1.03 times its plain time"))
-        })
-        .collect()
+/// Some programs, started so and in this way, and what came out in each round: the total time and the worst program's, as parts of the ideal; of a lone
+/// program, of its plain time.
+struct Case {
+    programs: usize,
+    staggered: bool,
+    mode: Mode,
+    ratios: Vec<(f64, f64)>,
 }
 
-fn together(setup: &Setup, programs: usize, staggered: bool) -> Result<Vec<Line>, String> {
-    let gap = if staggered { setup.serial / setup.cores / 2.0 } else { 0.0 };
-    let starts: Vec<f64> = (0..programs).map(|index| index as f64 * gap).collect();
-    let ideal = ideal_ends(&starts, setup.serial, setup.cores);
-    let how = if staggered { "one after the other" } else { "together" };
-    MODES
-        .iter()
-        .map(|&mode| {
-            // What takes many times the ideal is not measured more than once.
-            let rounds = if mode == Mode::Plain { 1 } else { setup.rounds };
-            let results: Result<Vec<(f64, f64)>, String> =
-                (0..rounds).map(|_| setup.ratios(mode, &starts, &ideal)).collect();
-            let results = results?;
-            let (total, worst) = (
-                middle(results.iter().map(|result| result.0)),
-                middle(results.iter().map(|result| result.1)),
+impl Case {
+    fn all() -> Vec<Self> {
+        let case = |programs, staggered, mode| Self { programs, staggered, mode, ratios: Vec::new() };
+        let lone = MODES.iter().skip(1).map(|&mode| case(1, false, mode));
+        let several = [(2, false), (2, true), (3, false), (3, true), (4, false), (4, true)];
+        let beside = several
+            .into_iter()
+            .flat_map(|(programs, staggered)| MODES.iter().map(move |&mode| case(programs, staggered, mode)));
+        lone.chain(beside).collect()
+    }
+
+    fn line(&self) -> Line {
+        let total = middle(self.ratios.iter().map(|ratios| ratios.0));
+        if self.programs == 1 {
+            let line =
+                Line::single(format!("1 program, {}", self.mode.name()), "time / plain", total, Unit::Number);
+            return line.at_most(
+                "time / plain",
+                1.03,
+                "a lone program takes at most 1.03 times its plain time",
             );
-            let mut line = Line::single(
-                format!("{programs} programs {how}, {}", mode.name()),
-                "total / ideal",
-                total,
-                Unit::Number,
-            );
-            line.figures.push(("worst / fair", worst));
-            Ok(match mode {
-                Mode::Plain => line,
-                Mode::Safe => line.at_most("total / ideal", 1.3, "at most 1.3 times the ideal"),
-                Mode::Malleable => line.at_most("total / ideal", 1.05, "at most 1.05 times the ideal"),
-            })
-        })
-        .collect()
+        }
+        let how = if self.staggered { "one after the other" } else { "together" };
+        let name = format!("{} programs {how}, {}", self.programs, self.mode.name());
+        let mut line = Line::single(name, "total / ideal", total, Unit::Number);
+        line.figures.push(("worst / fair", middle(self.ratios.iter().map(|ratios| ratios.1))));
+        match self.mode {
+            Mode::Plain => line,
+            Mode::Safe => line.at_most("total / ideal", 1.3, "at most 1.3 times the ideal"),
+            Mode::Malleable => line.at_most("total / ideal", 1.05, "at most 1.05 times the ideal"),
+        }
+    }
 }
 
 /// When each of some programs ends that start at `starts`, need `work` core-seconds each, and have equal parts of `cores` while they are there.
@@ -194,9 +179,29 @@ impl Setup {
         }
     }
 
-    fn median(&self, sample: impl Fn(&Self) -> Result<f64, String>) -> Result<f64, String> {
-        let samples: Result<Vec<f64>, String> = (0..self.rounds).map(|_| sample(self)).collect();
-        Ok(middle(samples?))
+    /// One run of every case. What it is compared with is measured in the same round: the machine is not equally quick all the time.
+    fn round(&self, cases: &mut [Case], round: usize) -> Result<(), String> {
+        let serial = self.alone(Mode::Plain, Some("1"))?;
+        let plain = self.alone(Mode::Plain, None)?;
+        for case in cases {
+            // What takes many times the ideal is not measured more than once.
+            if case.mode == Mode::Plain && round > 0 {
+                continue;
+            }
+            case.ratios.push(if case.programs == 1 {
+                let ratio = self.alone(case.mode, None)? / plain;
+                (ratio, ratio)
+            } else {
+                self.together(case, serial)?
+            });
+        }
+        Ok(())
+    }
+
+    fn together(&self, case: &Case, serial: f64) -> Result<(f64, f64), String> {
+        let gap = if case.staggered { serial / self.cores / 2.0 } else { 0.0 };
+        let starts: Vec<f64> = (0..case.programs).map(|index| index as f64 * gap).collect();
+        self.ratios(case.mode, &starts, &ideal_ends(&starts, serial, self.cores))
     }
 
     /// Total and worst of one run, as parts of the ideal. At the limit, the limit.

@@ -11,6 +11,10 @@ use std::process::Command;
 const PROGRAM: &str = "rayon-programs";
 const CORE: &str = "rayon-core";
 
+/// How both are compiled. Where a loop of a few instructions begins within a line decides up to 1.8 times its time (striking out multiples took 2.7 or 4.7 ms),
+/// and is settled by how much code comes before it, which differs between the two. So every loop begins at a line.
+const ALIGNED_LOOPS: &str = "-C llvm-args=-align-loops=64";
+
 /// Whose rayon-core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Core {
@@ -67,6 +71,8 @@ fn target() -> Result<PathBuf, String> {
 
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    command.env("RUSTFLAGS", format!("{flags} {ALIGNED_LOOPS}").trim_start());
     // `cargo run` describes this package in the environment; a build script that looked there would be misled.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR") {

@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// A table for each number of threads: times of one run, Sinew's divided by upstream's round by round, and the same for
 /// upstream against itself, which is the noise. Processor time is that of the whole process, until its pool is at rest.
-/// Bars are printed as met or missed, for information; the exit status is 1 only after a program that failed.
+/// Both are compiled with loops that begin at cache lines. Bars are printed as met or missed, for information; the exit status is 1 only after a program that failed.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Programs to run, separated by commas (default: all).
