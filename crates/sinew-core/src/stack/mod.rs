@@ -58,6 +58,7 @@
 mod bounds;
 #[cfg(all(test, loom))]
 mod models;
+mod pages;
 #[cfg(all(test, loom))]
 mod parts;
 mod slot;

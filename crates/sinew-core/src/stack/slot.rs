@@ -15,6 +15,8 @@ use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{self, Bug};
 
+use super::pages::Blank;
+
 /// The state is the upper half of one word, the depth the lower, so that a push sets both in one store.
 const DONE: u64 = 1 << 32;
 const WAITED: u64 = 2 << 32;
@@ -37,12 +39,17 @@ pub(crate) struct Slot {
     state_and_depth: AtomicU64,
 }
 
-impl Slot {
+// SAFETY: the pointers in it are the claimed task's own affair.
+unsafe impl Send for Slot {}
+// SAFETY: an atomic at zero, and a task that is not initialised.
+unsafe impl Blank for Slot {
     #[cfg(any(loom, shuttle))]
-    pub(crate) fn new() -> Self {
+    fn blank() -> Self {
         Self { task: Cell::new(MaybeUninit::uninit()), state_and_depth: AtomicU64::new(0) }
     }
+}
 
+impl Slot {
     /// Fills the slot.
     ///
     /// # Safety

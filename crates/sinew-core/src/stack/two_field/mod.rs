@@ -37,7 +37,7 @@
 //!
 //! # Tests
 //!
-//! `models` runs an owner and one or two thieves under loom, and plants bugs that it must catch.
+//! `models` runs an owner and one or two thieves under loom, and plants bugs that it must catch; below, where its memory comes from.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -49,6 +49,7 @@ use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{self, Bug, planted};
 
+use super::pages::{Blank, Pages};
 use super::{CAPACITY, Popped, Task};
 
 const NOT_STOLEN: u64 = 0;
@@ -72,8 +73,10 @@ unsafe impl Sync for Descriptor {}
 // SAFETY: the pointers in it are the claimed task's own affair.
 unsafe impl Send for Descriptor {}
 
-impl Descriptor {
-    fn new() -> Self {
+// SAFETY: atomics at zero, which say that there is no task and that none was stolen, and a task that is not initialised.
+unsafe impl Blank for Descriptor {
+    #[cfg(any(loom, shuttle))]
+    fn blank() -> Self {
         Self {
             state: AtomicBool::new(false),
             alarm: AtomicU64::new(NOT_STOLEN),
@@ -81,7 +84,9 @@ impl Descriptor {
             task: Cell::new(MaybeUninit::uninit()),
         }
     }
+}
 
+impl Descriptor {
     /// Test-and-set: whether there was a task, which is the caller's now.
     fn take(&self) -> bool {
         // Acquire: T1.
@@ -154,7 +159,7 @@ pub(crate) struct TwoField {
     top: CachePadded<AtomicUsize>,
     /// The next descriptor to steal; see F3.
     bottom: CachePadded<AtomicUsize>,
-    descriptors: Box<[Descriptor]>,
+    descriptors: Pages<Descriptor>,
 }
 
 impl TwoField {
@@ -162,7 +167,7 @@ impl TwoField {
         Self {
             top: CachePadded::new(AtomicUsize::new(0)),
             bottom: CachePadded::new(AtomicUsize::new(0)),
-            descriptors: (0..CAPACITY).map(|_| Descriptor::new()).collect(),
+            descriptors: Pages::new(CAPACITY as usize),
         }
     }
 
@@ -301,5 +306,41 @@ impl TwoField {
         let at = self.bottom.load(Ordering::Relaxed);
         let oldest = self.descriptors.get(at)?;
         oldest.state.load(Ordering::Acquire).then(|| oldest.depth())
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
+mod tests {
+    use sinew_topology::where_is;
+
+    use super::*;
+
+    unsafe fn never(_: *const (), _: *const ()) {
+        unreachable!("nobody runs it")
+    }
+
+    /// Would miss: descriptors written by whoever builds the pool, which then lie on that thread's node.
+    #[test]
+    fn pages_of_a_stack_are_there_once_its_owner_has_touched_them() {
+        if !tells_pages() {
+            println!("skipped: this kernel does not say which pages there are");
+            return;
+        }
+        let stack = TwoField::new();
+        let touched = || where_is(&stack.descriptors).unwrap().iter().flatten().count();
+        assert_eq!(touched(), 0);
+        let task = Task { run: never, data: std::ptr::null() };
+        // SAFETY: this is the owner of an empty stack.
+        unsafe { stack.push(task, 1) };
+        assert_eq!(touched(), 1);
+    }
+
+    /// Whether the kernel tells pages that are there from others.
+    fn tells_pages() -> bool {
+        let fresh = Pages::<Descriptor>::new(1);
+        let there = || where_is(&fresh).is_ok_and(|nodes| nodes[0].is_some());
+        let before = there();
+        fresh[0].alarm.store(NOT_STOLEN, Ordering::Relaxed);
+        !before && there()
     }
 }
