@@ -117,7 +117,8 @@ impl PlacedOptions {
     ///
     /// # Errors
     ///
-    /// As [`Memory::new`].
+    /// As [`Memory::new`], before any value is asked for. With [`Placement::BindLocal`] it is the workers that bind their blocks: any of them may be refused, while the
+    /// caller's own node does not matter.
     ///
     /// # Panics
     ///
@@ -127,22 +128,39 @@ impl PlacedOptions {
         T: Copy + Send + Sync,
         F: Fn(usize) -> T + Sync,
     {
+        self.fill_with(len, block, value, Memory::place)
+    }
+
+    /// The same, where `place` places pages.
+    fn fill_with<T, F, P>(
+        self,
+        len: usize,
+        block: usize,
+        value: F,
+        place: P,
+    ) -> Result<Placed<T>, PlacementError>
+    where
+        T: Copy + Send + Sync,
+        F: Fn(usize) -> T + Sync,
+        P: Fn(&Memory, Range<usize>, Placement) -> Result<(), PlacementError> + Sync,
+    {
         assert!(block > 0, "blocks of 0 values never fill an array: use at least 1");
         let bytes = len.checked_mul(size_of::<T>()).filter(|_| align_of::<T>() <= Memory::page_bytes());
         // Local binding is each worker's affair.
-        let of_all =
-            if self.placement == Placement::BindLocal { Placement::FirstTouch } else { self.placement };
-        self.placement.check()?;
+        let is_local = self.placement == Placement::BindLocal;
+        let of_all = if is_local { Placement::FirstTouch } else { self.placement };
         let memory = Memory::new(bytes.unwrap_or(usize::MAX), of_all)?;
         let memory = if self.large_pages { memory.with_large_pages() } else { memory };
-        let mut owners = vec![0; len.div_ceil(block)];
-        let failure = Mutex::new(None);
-        let filling = Filling { options: &self, memory: &memory, len, block, failure: &failure };
-        filling.run(&mut owners, &value);
-        match failure.lock().take() {
-            Some(error) => Err(error),
-            None => Ok(Placed { memory, len, block, owners, domains: self.domains, values: PhantomData }),
+        let filling = Filling { options: &self, memory: &memory, len, block };
+        let mut owners = filling.dealt();
+        if is_local {
+            filling.bind::<T>(&mut owners, place)?;
+            // A block belongs to where it was bound, whoever fills it.
+            filling.fill(&mut owners.clone(), &value);
+        } else {
+            filling.fill(&mut owners, &value);
         }
+        Ok(Placed { memory, len, block, owners, domains: self.domains, values: PhantomData })
     }
 }
 
@@ -152,23 +170,24 @@ struct Filling<'a> {
     memory: &'a Memory,
     len: usize,
     block: usize,
-    failure: &'a Mutex<Option<PlacementError>>,
 }
 
 impl Filling<'_> {
-    fn run<T, F>(&self, owners: &mut [usize], value: &F)
-    where
-        T: Copy + Send + Sync,
-        F: Fn(usize) -> T + Sync,
-    {
-        let domains = &self.options.domains;
-        let blocks = owners.len();
-        DomainScopeBuilder::new(domains).order(Order::Strict).run(|s| {
+    /// The domain that each block is dealt to.
+    fn dealt(&self) -> Vec<usize> {
+        let (blocks, domains) = (self.len.div_ceil(self.block), self.options.domains.len());
+        (0..blocks).map(|block| self.options.deal.domain(block, blocks, domains)).collect()
+    }
+
+    /// Calls `each` with every block, by a worker of its owner, who is another one afterwards where that has no thread.
+    fn for_each_block(&self, owners: &mut [usize], each: impl Fn(usize) + Sync) {
+        let each = &each;
+        DomainScopeBuilder::new(&self.options.domains).order(Order::Strict).run(|s| {
             for (block, owner) in owners.iter_mut().enumerate() {
-                let domain = self.options.deal.domain(block, blocks, domains.len());
+                let domain = *owner;
                 s.spawn_into(domain, move |worker| {
                     *owner = self.owner(domain, worker);
-                    self.fill(block, value);
+                    each(block);
                 });
             }
         });
@@ -180,20 +199,40 @@ impl Filling<'_> {
         if domains.seats_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
     }
 
-    fn fill<T: Copy>(&self, block: usize, value: &impl Fn(usize) -> T) {
-        let range = block * self.block..(block + 1).saturating_mul(self.block).min(self.len);
-        if self.options.placement == Placement::BindLocal {
+    /// Binds each block to the node of its owner, before anything is filled: so that a refusal comes first, wherever the caller runs.
+    fn bind<T>(
+        &self,
+        owners: &mut [usize],
+        place: impl Fn(&Memory, Range<usize>, Placement) -> Result<(), PlacementError> + Sync,
+    ) -> Result<(), PlacementError> {
+        let refusal = Mutex::new(None);
+        self.for_each_block(owners, |block| {
+            let range = self.range(block);
             let bytes = range.start * size_of::<T>()..range.end * size_of::<T>();
-            if let Err(error) = self.memory.place(bytes, Placement::BindLocal) {
-                *self.failure.lock() = Some(error);
+            if let Err(error) = place(self.memory, bytes, Placement::BindLocal) {
+                *refusal.lock() = Some(error);
             }
-        }
-        let start = self.memory.start().cast::<T>();
-        for i in range {
-            let value = value(i);
-            // SAFETY: the memory has room for `len` values, aligned as pages are; the place is this block's, and so this task's alone (P2).
-            unsafe { start.add(i).write(value) };
-        }
+        });
+        refusal.lock().take().map_or(Ok(()), Err)
+    }
+
+    fn fill<T, F>(&self, owners: &mut [usize], value: &F)
+    where
+        T: Copy + Send + Sync,
+        F: Fn(usize) -> T + Sync,
+    {
+        self.for_each_block(owners, |block| {
+            let start = self.memory.start().cast::<T>();
+            for i in self.range(block) {
+                let value = value(i);
+                // SAFETY: the memory has room for `len` values, aligned as pages are; the place is this block's, and so this task's alone (P2).
+                unsafe { start.add(i).write(value) };
+            }
+        });
+    }
+
+    fn range(&self, block: usize) -> Range<usize> {
+        block * self.block..(block + 1).saturating_mul(self.block).min(self.len)
     }
 }
 
@@ -293,7 +332,48 @@ impl<T> fmt::Debug for Placed<T> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use std::io;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::domains::DomainKind;
     use super::*;
+    use crate::pool::Pool;
+
+    /// Would miss: values that are computed, of the refused block or of others, though a worker's node has no memory; a refusal that does not name the placement.
+    #[test]
+    fn a_worker_is_refused_before_any_value_is_computed() {
+        let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+        let domains = Domains::new(&pool, DomainKind::Parts(2)).unwrap();
+        let options = Placed::options(&domains).placement(Placement::BindLocal);
+        let refuse = |_: &Memory, bytes: Range<usize>, placement| match bytes.start {
+            0 => Ok(()),
+            _ => Err(PlacementError::Refused { placement, source: io::ErrorKind::OutOfMemory.into() }),
+        };
+        let computed = AtomicUsize::new(0);
+        let value = |i: usize| computed.fetch_add(i, Ordering::SeqCst);
+        let error = pool.install(|_| options.fill_with(1000, 500, value, refuse)).unwrap_err().to_string();
+        assert!(error.contains("`bind-local`"), "{error}");
+        assert_eq!(computed.into_inner(), 0);
+    }
+
+    /// Would miss: blocks that are not bound, or bound by somebody else than their domain's workers, such as the caller.
+    #[test]
+    fn blocks_are_bound_by_their_own_domains_workers() {
+        let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
+        let domains = Domains::new(&pool, DomainKind::Parts(2)).unwrap();
+        let options = Placed::options(&domains).deal(Deal::Cyclic).placement(Placement::BindLocal);
+        let bound = Mutex::new(Vec::new());
+        let place = |_: &Memory, bytes: Range<usize>, _| {
+            bound.lock().push((bytes.start / 100, crate::tls::current().map(|w| domains.of(w))));
+            Ok(())
+        };
+        let array = pool.install(|_| options.fill_with(400, 100, |i| i as u8, place)).unwrap();
+        let mut bound = bound.lock().clone();
+        bound.sort_unstable();
+        assert_eq!(bound, [0, 1, 2, 3].map(|block| (block, Some(block % 2))));
+        assert!((0..4).all(|block| array.domain_of(block) == block % 2));
+        assert!(array.iter().zip(0..).all(|(value, i)| *value == i as u8));
+    }
 
     /// Would miss: a tie that depends on the order of the pages.
     #[test]
