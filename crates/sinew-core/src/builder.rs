@@ -158,8 +158,9 @@ impl Builder {
         self
     }
 
-    /// How long a victim policy may keep a worker from work in sight, before that worker takes any task. Default: 200 µs. With a longer time rules hold
-    /// more strictly, and tasks may wait for as long: for experiments.
+    /// How long a victim policy may keep a worker from work in sight, before that worker takes any task, whether or not it ever parks. Default: 200 µs. The time
+    /// begins when the worker has searched in vain for a spin window, or for 50 to 400 µs, if the window is longer. With a longer time rules hold more strictly, and
+    /// tasks may wait for as long: for experiments.
     pub fn withhold(mut self, time: Duration) -> Self {
         self.withhold = Some(time);
         self

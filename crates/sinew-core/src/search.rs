@@ -324,10 +324,20 @@ impl Worker {
                 Silence::Empty if patience.is_over() || self.pool().is_ending() || self.is_surplus() => {
                     return (None, patience.lost_core);
                 }
-                Silence::Lasts | Silence::Empty => {}
+                Silence::Empty => self.goes_on_searching(Allowed::Any),
+                Silence::Lasts => {}
             }
         }
     }
+    /// A silence has passed with nothing that the worker may take, and its window is not over, which may have no end (V1).
+    #[cold]
+    pub(crate) fn goes_on_searching(&self, allowed: Allowed) {
+        match self.sees_work(allowed) {
+            true => self.search_was_in_vain(),
+            false => self.own.in_vain_since.set(0),
+        }
+    }
+
 
     /// How long to spin for new work, by what was learned of idle times.
     fn window_ns(&self) -> u64 {

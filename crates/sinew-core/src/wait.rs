@@ -297,7 +297,8 @@ impl Worker {
                     self.lie_down_for(awaited, allowed);
                     return Some(patience.lost_core);
                 }
-                Silence::Lasts | Silence::Empty => {}
+                Silence::Empty => self.goes_on_searching(allowed),
+                Silence::Lasts => {}
             }
         }
     }

@@ -12,8 +12,9 @@
 //!
 //! # Invariants
 //!
-//! - V1: a worker that has searched in vain for [`WITHHELD_NS`], with work in sight, takes any task. So a rule that keeps workers from tasks delays
-//!   these, and never strands them, unless an experiment has [asked for it](crate::Builder::withhold).
+//! - V1: a worker that has searched in vain for [`WITHHELD_NS`], with work in sight, takes any task, whether or not it ever parks. The time begins when the
+//!   worker has found nothing for a spin window, or for a silence, if that is shorter. So a rule that keeps workers from tasks delays these, and never strands
+//!   them, unless an experiment has [asked for it](crate::Builder::withhold).
 //!
 //! # Cost
 //!

@@ -110,16 +110,18 @@ fn the_policy_can_change_at_any_time() {
     });
 }
 
+/// So many tasks of one join each that all have to run at the same time.
+fn meet_in(w: &Worker, tasks: usize, all: &Barrier) {
+    if tasks == 1 {
+        meet(all);
+    } else {
+        w.join(|w| meet_in(w, tasks / 2, all), |w| meet_in(w, tasks - tasks / 2, all));
+    }
+}
+
 /// Would miss: work stranded in a package whose only worker is blocked, under a rule that keeps everybody else out (V1).
 #[test]
 fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
-    fn meet_in(w: &Worker, tasks: usize, all: &Barrier) {
-        if tasks == 1 {
-            meet(all);
-        } else {
-            w.join(|w| meet_in(w, tasks / 2, all), |w| meet_in(w, tasks - tasks / 2, all));
-        }
-    }
     ends(|| {
         for victims in all() {
             let pool = pool_on("package:4 core:1", victims);
@@ -129,6 +131,24 @@ fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
             }
             // Each of the three others has come from another package.
             assert!(pool.counters().left_package >= 6, "{victims}: {:?}", pool.counters());
+        }
+    });
+}
+
+/// Would miss: work stranded for ever where V1 is looked at only when a spin window is over, and no window ever is.
+#[test]
+fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {
+    ends(|| {
+        for machine in ["package:4 core:1", "package:2 l3:1 core:2"] {
+            for victims in all() {
+                let builder = Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
+                let pool = builder.guest_seat(false).victims(victims).never_park(true).build().unwrap();
+                for _ in 0..3 {
+                    let all = Barrier::new(4);
+                    pool.install(|w| meet_in(w, 4, &all));
+                }
+                assert_eq!(pool.counters().parks, 0, "{machine}, {victims}");
+            }
         }
     });
 }
