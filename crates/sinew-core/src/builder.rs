@@ -145,7 +145,8 @@ impl Builder {
         self
     }
 
-    /// Cycles that a thief does nothing between a successful steal and the stolen task, for experiments about the cost of steals. Default: 0.
+    /// Cycles that a thief does nothing between a successful steal and the stolen task, which may be one of a join, of a scope or a detached one: for experiments about
+    /// the cost of steals. Default: 0.
     pub fn steal_delay(mut self, cycles: u32) -> Self {
         self.steal_delay = cycles;
         self
@@ -280,12 +281,12 @@ impl Builder {
     ///
     /// It does so in the background: until it has been told of neighbours, and whenever there are none, everything is as without. Only on Linux.
     ///
-    /// # Cost
     /// Several pools of one process share in the same way, as if they were programs: each that coordinates has a row of its own, and they get equal parts of the cores, by
     /// weight, of which none keeps more than it has work for. In proportion to demand only where a coordinator has chosen that rule (`sinew coordinator --policy proportional`). Pools that do not coordinate,
     /// and all on other systems, share nothing: each has all its threads, which start with it and sleep while it has no work, and the kernel divides the cores among
     /// those that run.
     ///
+    /// # Cost
     ///
     /// Three threads that sleep; with neighbours, a look at the pool every 10 ms while it has work.
     pub fn coordinate(mut self, coordinate: bool) -> Self {

@@ -3,6 +3,7 @@
 //! Only cold paths count: a join that nobody steals leaves no trace. Each seat's counters lie on lines of their own and have one
 //! writer, so counting costs an addition in the owner's cache.
 
+use std::array;
 use std::ops::AddAssign;
 
 use sinew_sync::counter::Counter;
@@ -13,6 +14,7 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub(crate) struct SeatCounters {
             $(pub(crate) $name: Counter,)*
+            pub(crate) by_distance: ByDistance,
         }
 
         /// A reading of the counters: of one worker, or summed over a pool.
@@ -20,27 +22,42 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)*
+            /// Attempts to steal by how far away the victim sat, as a level of the machine; see [`Counters::by_distance`].
+            pub attempts_at: [u64; Counters::DISTANCES],
+            /// Those of them that got a task.
+            pub steals_at: [u64; Counters::DISTANCES],
         }
 
         impl SeatCounters {
             pub(crate) fn read(&self) -> Counters {
-                Counters { $($name: self.$name.get(),)* }
+                let ByDistance { attempts, steals } = &self.by_distance;
+                Counters {
+                    $($name: self.$name.get(),)*
+                    attempts_at: array::from_fn(|distance| attempts[distance].get()),
+                    steals_at: array::from_fn(|distance| steals[distance].get()),
+                }
             }
         }
 
         impl AddAssign for Counters {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)*
+                self.attempts_at = by_distance(self.attempts_at, other.attempts_at, u64::wrapping_add);
+                self.steals_at = by_distance(self.steals_at, other.steals_at, u64::wrapping_add);
             }
         }
 
         impl Counters {
             /// What was counted since `earlier`, a reading of the same pool.
             pub fn since(self, earlier: Self) -> Self {
-                Self { $($name: self.$name.wrapping_sub(earlier.$name),)* }
+                Self {
+                    $($name: self.$name.wrapping_sub(earlier.$name),)*
+                    attempts_at: by_distance(self.attempts_at, earlier.attempts_at, u64::wrapping_sub),
+                    steals_at: by_distance(self.steals_at, earlier.steals_at, u64::wrapping_sub),
+                }
             }
 
-            /// Names and values, in the order of the documentation.
+            /// Names and values of those that are one number, in the order of the documentation.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name),)*].into_iter()
             }
@@ -91,4 +108,59 @@ counters! {
     parked_ns,
     /// Nanoseconds spent blocked in joins, without a task to run meanwhile.
     blocked_ns,
+}
+
+/// Attempts to steal by the distance of the victim.
+#[derive(Debug, Default)]
+pub(crate) struct ByDistance {
+    attempts: [Counter; Counters::DISTANCES],
+    steals: [Counter; Counters::DISTANCES],
+}
+
+impl ByDistance {
+    /// One attempt.
+    #[inline]
+    pub(crate) fn attempted(&self, distance: u8, succeeded: bool) {
+        let at = usize::from(distance).min(Counters::DISTANCES - 1);
+        self.attempts[at].add(1);
+        if succeeded {
+            self.steals[at].add(1);
+        }
+    }
+}
+
+type Distances = [u64; Counters::DISTANCES];
+
+fn by_distance(a: Distances, b: Distances, combine: impl Fn(u64, u64) -> u64) -> Distances {
+    array::from_fn(|distance| combine(a[distance], b[distance]))
+}
+
+/// What came of attempts at victims that are equally far away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StealsAt {
+    /// How far: 0 is the same processing unit, 1 the nearest kind of neighbour that the machine has, and so on, as `sinew topo` shows them. In a pool without a
+    /// mapping all others are at 1.
+    pub distance: usize,
+    /// All attempts.
+    pub attempts: u64,
+    /// Those that got a task.
+    pub steals: u64,
+}
+
+impl Counters {
+    /// How many distances are told apart; the last one stands for all that are farther, too.
+    pub const DISTANCES: usize = 8;
+
+    /// Attempts to steal, of searching and of waiting workers, for each distance at which there were any.
+    pub fn by_distance(&self) -> impl Iterator<Item = StealsAt> {
+        let counted = self.attempts_at.into_iter().zip(self.steals_at).enumerate();
+        let at = |(distance, (attempts, steals))| StealsAt { distance, attempts, steals };
+        counted.map(at).filter(|at| at.attempts > 0)
+    }
+
+    /// Tasks that ran elsewhere than where they were made: stolen by searching workers and by waiting ones.
+    pub fn steals(&self) -> u64 {
+        self.stolen + self.leapfrogged + self.stolen_waiting
+    }
 }

@@ -76,7 +76,7 @@ pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
 pub use control::{
     Cancelled, Control, Course, Enrolled, PoolControl, PoolSnapshot, Snapshot, Stopped, Working,
 };
-pub use counters::Counters;
+pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};
 pub use pool::Pool;
 pub use profile::{

@@ -116,7 +116,6 @@ impl Worker {
                     self.pool().seats[victim].stack.ask();
                     self.be_generous();
                 }
-                rest(self.pool().steal_delay);
                 let interrupted = self.begin_stolen(victim);
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
                 unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
@@ -329,6 +328,7 @@ impl Worker {
             }
         }
     }
+
     /// A silence has passed with nothing that the worker may take, and its window is not over, which may have no end (V1).
     #[cold]
     pub(crate) fn goes_on_searching(&self, allowed: Allowed) {
@@ -337,7 +337,6 @@ impl Worker {
             false => self.own.in_vain_since.set(0),
         }
     }
-
 
     /// How long to spin for new work, by what was learned of idle times.
     fn window_ns(&self) -> u64 {
@@ -414,10 +413,8 @@ impl Worker {
         }
         // SAFETY: this is the owner.
         unsafe { self.stack.publish() };
-        match self.stack.steal(self.index(), None) {
-            Steal::Task(claim) => Some(Job::Stolen { claim, victim: self.index() }),
-            Steal::Empty | Steal::Lost | Steal::BackedOut => None,
-        }
+        let claim = self.claimed(self.stack.steal(self.index(), None)).ok()?;
+        Some(Job::Stolen { claim, victim: self.index() })
     }
 
     #[cold]
@@ -433,19 +430,42 @@ impl Worker {
 
     /// Tries to take one task from `victim`: of its stack, else of its queue.
     pub(crate) fn try_victim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
-        self.attempt(|| self.claim(victim, allowed, ask))
+        self.steal_from(victim, || self.claim(victim, allowed, ask))
+    }
+
+    /// One attempt to steal from `victim`. After a success the thief loses the time that the pool was built with.
+    pub(crate) fn steal_from<T, E>(
+        &self,
+        victim: usize,
+        attempt: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let result = self.attempt(attempt);
+        let distance = self.pool().distance(self.index(), victim);
+        self.counters.by_distance.attempted(distance, result.is_ok());
+        if result.is_ok() {
+            rest(self.pool().steal_delay);
+        }
+        result
+    }
+
+    /// The claim, or what else came of an attempt at a stack. Counts claims that had to be given back.
+    pub(crate) fn claimed<'p>(&self, steal: Steal<'p>) -> Result<Claim<'p>, Outcome> {
+        match steal {
+            Steal::Task(claim) => Ok(claim),
+            Steal::Empty => Err(Outcome::Empty),
+            Steal::Lost => Err(Outcome::Lost),
+            Steal::BackedOut => {
+                self.counters.backed_out.add(1);
+                Err(Outcome::Lost)
+            }
+        }
     }
 
     fn claim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
         let seat = &self.pool().seats[victim];
-        let lost = match seat.stack.steal(self.index(), allowed.above()) {
-            Steal::Task(claim) => return Ok(Job::Stolen { claim, victim }),
-            Steal::Lost => true,
-            Steal::BackedOut => {
-                self.counters.backed_out.add(1);
-                true
-            }
-            Steal::Empty => false,
+        let outcome = match self.claimed(seat.stack.steal(self.index(), allowed.above())) {
+            Ok(claim) => return Ok(Job::Stolen { claim, victim }),
+            Err(outcome) => outcome,
         };
         if !seat.deque.is_empty()
             && let Taken::Task(queued) = seat.deque.steal(allowed.above())
@@ -456,11 +476,8 @@ impl Worker {
             seat.stack.ask();
         }
         // Relaxed: a hint.
-        Err(match lost {
-            true => Outcome::Lost,
-            false if seat.searching.load(Ordering::Relaxed) => Outcome::Thief,
-            false => Outcome::Empty,
-        })
+        let is_thief = outcome == Outcome::Empty && seat.searching.load(Ordering::Relaxed);
+        Err(if is_thief { Outcome::Thief } else { outcome })
     }
 
     /// Looks at the owners that have been silent for long enough, and exposes tasks of one.

@@ -21,7 +21,7 @@ use crate::patience::{Patience, micros};
 use crate::profile::Activity;
 use crate::queue::ScopeTasks;
 use crate::search::{Allowed, DOZE_NS, Job, Look, Silence};
-use crate::stack::{At, Descriptor, Slot, Steal};
+use crate::stack::{At, Descriptor, Slot};
 use crate::worker::Worker;
 
 /// What a worker does while it waits in a join, or at the end of a scope, for tasks that others run.
@@ -340,11 +340,8 @@ impl Worker {
         let thief = awaited.thief().filter(|&thief| thief != self.index())?;
         let seat = &self.pool().seats[thief];
         let unfinished = || planted(Bug::LateLook) || !awaited.is_done();
-        let claim = || match seat.stack.steal_while(self.index(), None, unfinished) {
-            Steal::Task(claim) => Ok(claim),
-            Steal::Empty | Steal::Lost | Steal::BackedOut => Err(()),
-        };
-        if let Ok(claim) = self.attempt(claim) {
+        let claim = || self.claimed(seat.stack.steal_while(self.index(), None, unfinished));
+        if let Ok(claim) = self.steal_from(thief, claim) {
             self.counters.leapfrogged.add(1);
             return Some(Job::Stolen { claim, victim: thief });
         }
@@ -426,5 +423,50 @@ impl Worker {
                 self.park_for(awaited);
             }
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::pool::Pool;
+    use crate::stack::{StackKind, Task};
+
+    unsafe fn never(_: *const (), _: *const ()) {
+        unreachable!("a claim that was given back is run")
+    }
+
+    /// Done, though the thief has a task.
+    struct Over {
+        thief: usize,
+    }
+
+    impl Awaited for Over {
+        fn is_done(&self) -> bool {
+            true
+        }
+
+        fn thief(&self) -> Option<usize> {
+            Some(self.thief)
+        }
+    }
+
+    /// Would miss: claims given back by workers that wait for parts of a task, which are not counted.
+    #[test]
+    fn a_worker_that_finds_its_task_done_backs_out_and_counts_it() {
+        let builder = Pool::builder().threads(2).stack(StackKind::TwoField).wait(Wait::Descendants);
+        // Nobody comes to the second seat, so it is this thread's to push there.
+        let pool = builder.build_with(|_| Ok(())).unwrap();
+        let stack = pool.inner.seats[1].stack.two_field().unwrap();
+        // SAFETY: this thread is the only owner, and the stack is empty.
+        let at = unsafe { stack.push(Task { run: never, data: std::ptr::null() }, 1) };
+        pool.run(|w| assert!(w.take_part(&Over { thief: 1 }, false).is_none()));
+        let counters = pool.counters();
+        assert_eq!((counters.backed_out, counters.steals()), (1, 0));
+        let (attempts, steals): (u64, u64) =
+            (counters.attempts_at.iter().sum(), counters.steals_at.iter().sum());
+        assert_eq!((attempts, steals), (1, 0));
+        // SAFETY: as above; the task is the newest.
+        assert!(unsafe { stack.pop(at) }.is_some());
     }
 }

@@ -102,8 +102,8 @@ pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
     BuildError, Builder, Cancelled, Control, Counters, Course, Pool, PoolControl, PoolSnapshot, Profile,
-    Scope, ScopeBuilder, Share, Snapshot, StackKind, Stopped, Victims, Wait, Worker, Working, global_pool,
-    join, run, scope, serially, spawn, victims,
+    Scope, ScopeBuilder, Share, Snapshot, StackKind, StealsAt, Stopped, Victims, Wait, Worker, Working,
+    global_pool, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;

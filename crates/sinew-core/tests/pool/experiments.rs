@@ -3,9 +3,10 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sinew_core::{Builder, Pool, StackKind, Wait, Worker};
+use sinew_core::{Builder, Pool, StackKind, Wait, Worker, scope};
+use sinew_sync::clock::ticks;
 
-use crate::support::{add, ends};
+use crate::support::{add, ends, meet};
 
 /// Joins from the root to a leaf, `depth` of them, and two leaves at the end of each.
 fn tree(w: &Worker, depth: u32, leaves: &AtomicUsize) {
@@ -81,6 +82,34 @@ fn transitive_leapfrogging_helps_the_thief_of_the_thief() {
             pool.run(chain);
         }
         assert!(pool.counters().leapfrogged >= 20);
+    });
+}
+
+/// Would miss: a delay that only join tasks have, or none; and one that is not between the steal and the task. A busy machine only makes it longer.
+#[test]
+fn stolen_tasks_begin_late_whichever_queue_they_are_from() {
+    const DELAY: u32 = 10_000_000;
+    fn from_a_stack(w: &Worker, both: &Barrier) {
+        w.join(|_| meet(both), |_| meet(both));
+    }
+    fn from_a_queue(_: &Worker, both: &Barrier) {
+        scope(|s| {
+            s.spawn(|_| meet(both));
+            meet(both);
+        });
+    }
+    ends(|| {
+        let both = Barrier::new(2);
+        let pool = Pool::builder().threads(2).guest_seat(false).steal_delay(DELAY).build().unwrap();
+        for meet_stolen in [from_a_stack, from_a_queue] {
+            // The other one must be a thief's.
+            let took = pool.install(|w| {
+                let began = ticks();
+                meet_stolen(w, &both);
+                ticks().saturating_sub(began)
+            });
+            assert!(took >= u64::from(DELAY), "{took} cycles");
+        }
     });
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use sinew_core::victims::{AfterSuccess, Loads, Scope};
-use sinew_core::{Mapping, Pool, Victims, Wait, Worker, scope};
+use sinew_core::{Counters, Mapping, Pool, Victims, Wait, Worker, scope};
 
 use crate::support::{add, ends, meet};
 
@@ -237,6 +237,26 @@ fn in_one_package_nobody_leaves_it() {
         pool.install(|w| steal_some(w, 20));
         let counters = pool.counters();
         assert!(counters.left_package == 0 && counters.stolen >= 20, "{counters:?}");
+    });
+}
+
+/// Would miss: steals that are counted at another distance than the victim's, or not at all; successes that are no attempts.
+#[test]
+fn attempts_to_steal_are_counted_by_distance() {
+    ends(|| {
+        let pool = pool_on("package:2 l3:1 core:2", Victims::Random);
+        for (thief, owner, distance) in [(1, 0, 1), (2, 3, 1), (2, 0, 2), (1, 3, 2)] {
+            let before = pool.counters();
+            assert_eq!(taken_by(&pool, thief, owner), OFFERED);
+            let counted = pool.counters().since(before);
+            let mut steals = [0; Counters::DISTANCES];
+            steals[distance] = OFFERED as u64;
+            assert_eq!(counted.steals_at, steals, "by {thief} from {owner}");
+            assert_eq!(counted.steals(), OFFERED as u64);
+            let all: u64 = counted.by_distance().map(|at| at.attempts).sum();
+            assert!(counted.by_distance().all(|at| at.steals <= at.attempts && at.distance <= 2));
+            assert!(all >= counted.steals() + counted.failed_steals, "{counted:?}");
+        }
     });
 }
 
