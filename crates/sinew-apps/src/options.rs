@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use sinew::Schedule;
+use sinew::locality::PlacementError;
 use sinew::worklist::Tuning;
 
 use crate::record::Record;
@@ -71,6 +72,8 @@ pub enum Error {
         /// What may be asked for.
         sizes: &'static str,
     },
+    /// The pages cannot lie where they are to.
+    Placement(PlacementError),
     /// The input does not fit into memory.
     Memory {
         /// The application's name.
@@ -118,6 +121,7 @@ impl fmt::Display for Error {
             Self::Size { app, given, sizes } => {
                 write!(f, "{app} has no size `{given}`: choose tiny, small, full or {sizes}")
             }
+            Self::Placement(error) => error.fmt(f),
             Self::Memory { app, bytes } => {
                 write!(f, "{app} finds no room for {bytes} bytes: choose a smaller size")
             }
@@ -148,6 +152,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Folder { source, .. } | Self::File { source, .. } => Some(source),
+            Self::Placement(error) => Some(error),
             _ => None,
         }
     }

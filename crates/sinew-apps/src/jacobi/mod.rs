@@ -5,10 +5,12 @@
 //!
 //! | file | what lives there |
 //! |---|---|
+//! | `choice` | what the user may choose about a run |
 //! | `kernel` | one row, with ordinary stores and past the caches; the field that is only scaled |
 //! | `lattice` | the cube, its blocks, and one sweep in every form |
 //! | `temporal` | several time steps while the data is in a cache |
 
+mod choice;
 mod kernel;
 mod lattice;
 mod temporal;
@@ -16,8 +18,8 @@ mod temporal;
 use std::fmt;
 use std::mem;
 
-use sinew::locality::{Deal, Order};
-use sinew::{DomainKind, Domains, Worker};
+use sinew::locality::Deal;
+use sinew::{DomainKind, Domains, Placement, Pool, Worker};
 
 pub use kernel::Stores;
 pub use lattice::{Form, Lattice, Plan};
@@ -26,10 +28,12 @@ pub use temporal::{Fronts, Strips};
 use crate::app::App;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
+use choice::Choice;
 use kernel::Wave;
 use lattice::sweep;
 
-const SIZES: &str = "a side of 3 to 1200 sites";
+const SIZES: &str = "a side of 3 to 1200 sites, and after it, with commas, tasks, queues, nearest or strict (instead of --schedule, which makes loops), \
+layers or rows first, and first-touch, first-touch-cyclic, bind:NODE, bind-local, cyclic or one-node";
 
 const NUMBERS: Numbers =
     Numbers { app: "jacobi", sizes: SIZES, tiny: 24, small: 120, full: 600, range: 3..=1200 };
@@ -39,7 +43,7 @@ pub(crate) const APP: App = App {
     about: "a six-point stencil on a cube: a task a block, a queue a locality domain",
     sizes: SIZES,
     demo: "small",
-    loops: false,
+    loops: true,
     reads_files: false,
     prepare,
 };
@@ -54,39 +58,71 @@ const PARTS: usize = 4;
 const TOLERANCE: f64 = 1e-13;
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
-    let side = NUMBERS.pick(&options.size)? as usize;
+    let choice = Choice::new(options)?;
+    let side = choice.side;
+    // What cannot be placed is refused here, but for what only workers know.
+    if let Some((placement, _)) = choice.placing.filter(|(placement, _)| *placement != Placement::BindLocal) {
+        placement.check().map_err(Error::Placement)?;
+    }
     // Two fields at a time, and the answers of both versions.
     let bytes = 4 * side.pow(3) * size_of::<f64>();
     let mut probe: Vec<u8> = Vec::new();
     if probe.try_reserve_exact(bytes).is_err() {
         return Err(Error::Memory { app: APP.name, bytes: bytes as u64 });
     }
-    Ok(problem(Jacobi { plan: Plan::published(side) }))
+    let plan = Plan { order: choice.order, ..Plan::published(side) };
+    Ok(problem(Jacobi { plan, form: choice.form, placing: choice.placing }))
 }
 
 struct Jacobi {
     plan: Plan,
+    form: Form,
+    placing: Option<(Placement, Deal)>,
+}
+
+/// The two fields that take turns.
+enum Fields {
+    Plain([Vec<f64>; 2]),
+    Placed(Lattice),
 }
 
 /// The cube after all sweeps.
-#[derive(Debug, PartialEq)]
-struct Cube(Vec<f64>);
+#[derive(Debug)]
+enum Cube {
+    Plain(Vec<f64>),
+    Placed(Lattice),
+}
+
+impl Cube {
+    fn sites(&self) -> &[f64] {
+        match self {
+            Self::Plain(sites) => sites,
+            Self::Placed(lattice) => lattice.sites(),
+        }
+    }
+}
+
+impl PartialEq for Cube {
+    fn eq(&self, other: &Self) -> bool {
+        self.sites() == other.sites()
+    }
+}
 
 impl fmt::Display for Cube {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.9} at most", self.0.iter().copied().fold(0.0, f64::max))
+        write!(f, "{:.9} at most", self.sites().iter().copied().fold(0.0, f64::max))
     }
 }
 
 impl Jacobi {
-    fn run(&self, [mut now, mut next]: [Vec<f64>; 2], form: Form, domains: &Domains) -> Cube {
+    fn run(&self, [mut now, mut next]: [Vec<f64>; 2], domains: &Domains) -> Cube {
         let slabs = self.plan.side.div_ceil(self.plan.block.1);
         let owners = |slab| Deal::Static.domain(slab, slabs, domains.len());
         for _ in 0..STEPS {
-            sweep(&self.plan, form, domains, owners, &now, &mut next);
+            sweep(&self.plan, self.form, domains, owners, &now, &mut next);
             mem::swap(&mut now, &mut next);
         }
-        Cube(now)
+        Cube::Plain(now)
     }
 }
 
@@ -98,34 +134,49 @@ fn domains(worker: &Worker) -> Domains {
 }
 
 impl Solve for Jacobi {
-    type Input = [Vec<f64>; 2];
+    type Input = Fields;
     type Answer = Cube;
 
     fn size(&self) -> String {
         let (side, (rows, layers)) = (self.plan.side, self.plan.block);
-        format!("{side} x {side} x {side}, blocks of {side} x {rows} x {layers}, {STEPS} sweeps")
+        let placed = self.placing.map(|(placement, _)| format!(", pages by {placement}")).unwrap_or_default();
+        format!("{side} x {side} x {side}, blocks of {side} x {rows} x {layers}, {STEPS} sweeps{placed}")
     }
 
-    fn input(&self) -> [Vec<f64>; 2] {
+    fn input(&self) -> Fields {
         let wave = Wave::new(self.plan.side);
         let field: Vec<f64> = (0..self.plan.side.pow(3)).map(|at| wave.site(at)).collect();
-        [field.clone(), field]
+        Fields::Plain([field.clone(), field])
     }
 
-    fn serial(&self, [mut now, mut next]: [Vec<f64>; 2]) -> Cube {
+    fn place(&self, fields: Fields, pool: &Pool) -> Fields {
+        let Some((placement, deal)) = self.placing else { return fields };
+        let make = |worker: &Worker| Lattice::new(self.plan.clone(), &domains(worker), deal, placement);
+        Fields::Placed(pool.run(make).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    fn serial(&self, fields: Fields) -> Cube {
+        let Fields::Plain([mut now, mut next]) = fields else { unreachable!("only `place` makes others") };
         for _ in 0..STEPS {
             lattice::sweep_serial(&self.plan, &now, &mut next);
             mem::swap(&mut now, &mut next);
         }
-        Cube(now)
+        Cube::Plain(now)
     }
 
-    fn parallel(&self, worker: &Worker, fields: [Vec<f64>; 2]) -> Cube {
-        self.run(fields, Form::Tasks(Order::Ring), &domains(worker))
+    fn parallel(&self, worker: &Worker, fields: Fields) -> Cube {
+        match fields {
+            Fields::Plain(fields) => self.run(fields, &domains(worker)),
+            Fields::Placed(mut lattice) => {
+                lattice.run(self.form, STEPS);
+                Cube::Placed(lattice)
+            }
+        }
     }
 
     /// The stencil scales the field it begins with, and changes nothing else about it.
-    fn check(&self, Cube(sites): &Cube) -> Result<(), Wrong> {
+    fn check(&self, cube: &Cube) -> Result<(), Wrong> {
+        let sites = cube.sites();
         Wrong::unless(sites.len() == self.plan.side.pow(3), || "the cube has another size".to_owned())?;
         let error = Wave::new(self.plan.side).error(sites, STEPS);
         Wrong::unless(error <= TOLERANCE, || format!("a site is wrong by {error:e} of the largest"))
@@ -135,7 +186,8 @@ impl Solve for Jacobi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sinew::{Placement, Pool, Schedule, TileOrder};
+    use sinew::locality::Order;
+    use sinew::{Schedule, TileOrder};
 
     const FORMS: [Form; 7] = [
         Form::Serial,
@@ -172,6 +224,62 @@ mod tests {
                 });
                 let right = right.get_or_insert_with(|| sites.clone());
                 assert!(sites == *right, "{form:?}, {stores:?}, {block:?}, {order:?}");
+            }
+        }
+    }
+
+    /// Where the pages of a field can lie, and who touches them first.
+    fn placements() -> Vec<(Placement, Deal)> {
+        let nodes = ["bind:0", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
+        let touched = [Deal::Static, Deal::Cyclic].map(|deal| (Placement::FirstTouch, deal));
+        touched.into_iter().chain(nodes.map(|placement| (placement, Deal::Static))).collect()
+    }
+
+    /// Would miss: a placement under which a block is left out, is swept by the wrong queue's order, or lies outside the field.
+    #[test]
+    fn every_placement_gives_right_answers_in_every_form() {
+        let pool = Pool::builder().threads(3).build().unwrap();
+        let domains = Domains::new(&pool, DomainKind::Parts(4)).unwrap();
+        // Blocks of several pages, the last of which is shorter.
+        let plan = Plan { block: (7, 3), ..Plan::published(40) };
+        for (placement, deal) in placements() {
+            let lattice = pool.run(|_| Lattice::new(plan.clone(), &domains, deal, placement));
+            let mut lattice = match lattice {
+                Ok(lattice) => lattice,
+                Err(error) => {
+                    println!("skipped: {error}");
+                    continue;
+                }
+            };
+            for form in FORMS {
+                pool.run(|_| lattice.run(form, 2));
+                assert!(lattice.error() < TOLERANCE, "{form:?}, {deal:?}, {placement}");
+            }
+        }
+    }
+
+    /// Would miss: a choice that loses the field on its way to the workers, or that the answer does not come from.
+    #[test]
+    fn chosen_runs_have_the_same_answer() {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        for words in ["", ",tasks,rows", ",strict,first-touch-cyclic", ",one-node", ",nearest,cyclic"] {
+            for schedule in
+                [None, Some(Schedule::Static)].into_iter().take(1 + usize::from(words == ",one-node"))
+            {
+                let size = format!("24{words}").parse().unwrap();
+                let problem = match prepare(&Options { size, schedule, ..Options::default() }) {
+                    Ok(problem) => problem,
+                    Err(error @ Error::Placement(_)) => {
+                        println!("skipped: {error}");
+                        continue;
+                    }
+                    Err(error) => panic!("{words}: {error}"),
+                };
+                let answer = problem.parallel(&pool).answer;
+                problem.check(&answer).unwrap_or_else(|wrong| panic!("{words}: {wrong}"));
+                problem
+                    .agree(&problem.serial().answer, &answer)
+                    .unwrap_or_else(|wrong| panic!("{words}: {wrong}"));
             }
         }
     }

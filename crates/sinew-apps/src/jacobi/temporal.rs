@@ -210,7 +210,7 @@ impl Run<'_> {
 mod tests {
     use super::super::{Form, Plan};
     use super::*;
-    use sinew::{DomainKind, Pool};
+    use sinew::{DomainKind, Mapping, Pool};
 
     /// The plain form, serially.
     fn plain(side: usize, steps: usize) -> Vec<f64> {
@@ -252,7 +252,8 @@ mod tests {
     /// Would miss: a second run that does not go on where the first has ended.
     #[test]
     fn runs_go_on_from_each_other() {
-        let pool = Pool::builder().threads(2).build().unwrap();
+        // Where there are several caches, the pool has to know which of them its workers share.
+        let pool = Pool::builder().threads(2).mapping(Mapping::Compact).build().unwrap();
         let domains = Domains::new(&pool, DomainKind::Cache).unwrap();
         let mut strips = Strips::new(Fronts { side: 12, rows: 4, depth: 3 });
         pool.run(|_| [2, 5, 1].into_iter().for_each(|steps| strips.run(&domains, steps)));
