@@ -38,11 +38,12 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
             lines.extend(compare(&pool, &mut lattice, scale.pick(3, 2))?);
         }
     }
-    lines.extend(fronts(&pool, scale)?);
+    drop(pool);
+    lines.extend(fronts(&sinew::pinned_pool(threads)?, scale)?);
     Ok(lines)
 }
 
-/// Several time steps at once, by depth.
+/// Several time steps at once, by depth. Strips belong to caches, so that the pool has to know on which each worker runs.
 fn fronts(pool: &Pool, scale: Scale) -> Result<Vec<Line>, String> {
     let domains = Domains::new(pool, DomainKind::Cache).map_err(|error| error.to_string())?;
     let side: usize = scale.pick(600, 24);

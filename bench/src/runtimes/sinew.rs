@@ -2,7 +2,7 @@
 
 use crate::problem::{Case, Form, Runtime};
 
-pub(crate) use sinew::{Control, LoopMemory, Pool, Schedule, Worker, over};
+pub(crate) use sinew::{Control, LoopMemory, Mapping, Pool, Schedule, Worker, over};
 
 /// A form that runs on a pool of ours.
 pub(crate) fn form(name: &'static str, program: fn(&mut Pool, &Case) -> u64) -> Form {
@@ -11,4 +11,9 @@ pub(crate) fn form(name: &'static str, program: fn(&mut Pool, &Case) -> u64) -> 
 
 pub(crate) fn pool(threads: usize) -> Result<Pool, String> {
     Pool::builder().threads(threads).build().map_err(|error| error.to_string())
+}
+
+/// The same, with its threads pinned.
+pub(crate) fn pinned_pool(threads: usize) -> Result<Pool, String> {
+    Pool::builder().threads(threads).mapping(Mapping::Compact).build().map_err(|error| error.to_string())
 }
