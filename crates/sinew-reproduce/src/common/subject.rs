@@ -74,13 +74,17 @@ impl Subject {
 impl Measured {
     /// Tasks that ran elsewhere than where they were made.
     pub(crate) fn steals(&self) -> f64 {
-        let Counters { stolen, leapfrogged, stolen_waiting, .. } = self.counters;
-        (stolen + leapfrogged + stolen_waiting) as f64
+        self.counters.steals() as f64
     }
 
     /// Pieces of loops that were claimed at once.
     pub(crate) fn chunks(&self) -> f64 {
         self.counters.chunks as f64
+    }
+
+    /// Claims that were given back, as a share of the steals.
+    pub(crate) fn back_outs(&self) -> f64 {
+        self.counters.backed_out as f64 / self.counters.steals().max(1) as f64
     }
 
     /// Attempts that brought nothing.

@@ -61,5 +61,6 @@ fn timed(subject: &Subject, conditions: &Conditions) -> Result<Metrics, Failure>
         ("wall_s", measured.wall_s),
         ("steals", measured.steals()),
         ("failed_steals", measured.failed_steals()),
+        ("back_outs_a_steal", measured.back_outs()),
     ])
 }
