@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sinew::worklist::Tuning;
-use sinew::{Schedule, ScheduleError, Victims, Wait};
+use sinew::{Mapping, Schedule, ScheduleError, StackKind, Victims, Wait};
 use sinew_apps::Size;
 use sinew_reproduce::Scale;
 
@@ -60,13 +60,19 @@ pub(crate) struct PoolArgs {
     /// Number of workers [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// What a worker does while a task it joins is elsewhere: leapfrog or block
+    /// Where workers are pinned: none, compact, scatter, or a list of processors such as 0,2,4-7 [default: none]
+    #[arg(long, value_name = "MAPPING")]
+    pub(crate) mapping: Option<Mapping>,
+    /// What a worker does while a task it joins is elsewhere: leapfrog, any, descendants, transitive or block
     #[arg(long, value_name = "POLICY")]
     pub(crate) wait: Option<Wait>,
     /// Whom thieves try: random, set:12,4, sample:sqrt, sample-set:sqrt,12,4, nearest, nearest-random:4, most-loaded:5, sorted:5,machine,stay, distance,
     /// cats:200 or dealt
     #[arg(long, value_name = "POLICY")]
     pub(crate) victims: Option<Victims>,
+    /// Which task stacks workers have: split or two-field, which is for experiments [default: split]
+    #[arg(long, value_name = "STACK")]
+    pub(crate) stack: Option<StackKind>,
 }
 
 /// Arguments of `demo`.

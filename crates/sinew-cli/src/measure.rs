@@ -139,8 +139,7 @@ impl Measurement {
 
     /// Tasks that ran elsewhere than where they were made, a run.
     pub(crate) fn steals(&self) -> u64 {
-        let Counters { stolen, leapfrogged, stolen_waiting, .. } = self.counters;
-        self.a_run(stolen + leapfrogged + stolen_waiting)
+        self.a_run(self.counters.steals())
     }
 
     /// Chunks of loops, a run.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sinew::profile::{Call, Graph};
-use sinew::{Builder, Pool};
+use sinew::{Builder, Mapping, Pool, StealsAt};
 use sinew_apps::{App, Options, Record, Size};
 
 use crate::args::{PoolArgs, RunArgs};
@@ -81,6 +81,12 @@ struct Kept {
 
 /// The same, with what it keeps.
 fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
+    let pool = described(args, kept).build().map_err(Failure::usage)?;
+    warn_of_useless_victims(&pool);
+    Ok(pool)
+}
+
+fn described(args: &PoolArgs, kept: &Kept) -> Builder {
     let mut builder = Builder::from_env();
     if kept.timeline {
         builder = builder.timeline(true);
@@ -100,7 +106,22 @@ fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
     if let Some(victims) = args.victims {
         builder = builder.victims(victims);
     }
-    builder.build().map_err(Failure::usage)
+    if let Some(mapping) = &args.mapping {
+        builder = builder.mapping(mapping.clone());
+    }
+    if let Some(stack) = args.stack {
+        builder = builder.stack(stack);
+    }
+    builder
+}
+
+fn warn_of_useless_victims(pool: &Pool) {
+    if pool.victims().looks_at_places() && pool.mapping() == Mapping::None {
+        output::note(&format!(
+            "sinew: note: without --mapping all workers are equally far apart, in one package, which is all that {} has to go by",
+            pool.victims()
+        ));
+    }
 }
 
 /// What a pool has recorded of the last run: an application calls the workers together before and after it.
@@ -127,7 +148,7 @@ fn warn_of_useless_options(app: &App, args: &RunArgs) {
 fn text(app: &App, size: &str, result: &Measurement) -> String {
     let Shares { working, searching, parked } = result.shares();
     let [working, searching, parked] = [working, searching, parked].map(percent);
-    let lines = [
+    let mut lines = vec![
         format!("{} ({size}), workers: {}, runs: {}", app.name, result.workers, result.parallel.len()),
         format!("  serial    {}", seconds(result.serial_s())),
         format!("  parallel  {}", seconds(result.parallel_s())),
@@ -136,6 +157,7 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
         format!("  time      {working} working, {searching} searching, {parked} parked"),
         format!("  answer    {} ({})", result.answer, if result.verdict.is_ok() { "right" } else { "WRONG" }),
     ];
+    lines.splice(5..5, details_of_steals(result));
     let remark = contention::remark(waiting_share(slice::from_ref(result)));
     let mut text: String = lines.into_iter().map(|line| line + "\n").collect();
     text += &worklist::text(&result.worklists, result.transactions, result.parallel.len(), result.workers);
@@ -144,6 +166,35 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
         text += &profile::text(measured, result.parallel.len(), result.serial_s(), result.parallel_s());
     }
     text
+}
+
+/// How far away the victims were, where that varies, and how often a claim had to be given back, where any had.
+fn details_of_steals(result: &Measurement) -> Vec<String> {
+    let (counters, mut lines) = (&result.counters, Vec::new());
+    if counters.by_distance().count() > 1 {
+        let at = |at: StealsAt| format!("{}: {} of {}", at.distance, at.steals, at.attempts);
+        let levels: Vec<String> = counters.by_distance().map(at).collect();
+        lines.push(format!("  distances {} attempts in all runs", levels.join(", ")));
+    }
+    if counters.backed_out > 0 {
+        let share = counters.backed_out as f64 / counters.steals().max(1) as f64;
+        lines.push(format!("  back-outs {} of the number of steals", percent(share)));
+    }
+    lines
+}
+
+/// Steals from victims that are equally far away.
+#[derive(Serialize)]
+struct AtDistance {
+    distance: usize,
+    attempts: u64,
+    steals: u64,
+}
+
+impl From<StealsAt> for AtDistance {
+    fn from(StealsAt { distance, attempts, steals, .. }: StealsAt) -> Self {
+        Self { distance, attempts, steals }
+    }
 }
 
 /// What `--json` prints. Times are in seconds, counters of all runs together.
@@ -160,6 +211,7 @@ struct Report<'a> {
     shares: Shares,
     waited_for_cores_s: Option<f64>,
     counters: serde_json::Map<String, serde_json::Value>,
+    steals_by_distance: Vec<AtDistance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<profile::Report>,
     #[serde(flatten)]
@@ -181,6 +233,7 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
         shares: result.shares(),
         waited_for_cores_s: result.waited.map(|waited| waited.as_secs_f64()),
         counters: result.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect(),
+        steals_by_distance: result.counters.by_distance().map(AtDistance::from).collect(),
         profile: result.profile.as_ref().map(|measured| profile::json(measured, result.parallel.len())),
         transactions: worklist::json(&result.worklists, result.transactions),
         answer: &result.answer,
@@ -188,4 +241,29 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
     };
     let json = serde_json::to_string_pretty(&report).map_err(|error| Failure::Output(error.into()))?;
     Ok(json + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use sinew::{StackKind, Victims, Wait};
+
+    use super::*;
+
+    /// Would miss: an option that is read and does not reach the pool.
+    #[test]
+    fn every_option_reaches_the_pool() {
+        let args = PoolArgs {
+            threads: Some(3),
+            mapping: Some(Mapping::Compact),
+            wait: Some(Wait::Block),
+            victims: Some(Victims::Nearest),
+            stack: Some(StackKind::TwoField),
+        };
+        let builder = format!("{:?}", described(&args, &Kept::default()));
+        for part in
+            ["threads: Some(3)", "mapping: Compact", "wait: Block", "victims: Nearest", "stack: TwoField"]
+        {
+            assert!(builder.contains(part), "{part} is not in {builder}");
+        }
+    }
 }

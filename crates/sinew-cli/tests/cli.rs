@@ -21,6 +21,7 @@ fn sinew(words: &[&str]) -> Command {
         "SINEW_MAPPING",
         "SINEW_WAIT",
         "SINEW_VICTIMS",
+        "SINEW_STACK",
         "SINEW_FENCES",
         "SINEW_SPIN_US",
         "SINEW_PROFILE",
@@ -82,7 +83,7 @@ fn the_demo_shows_every_application_and_says_that_all_answers_are_right() {
 
 #[test]
 fn every_application_runs_under_every_wait_policy() {
-    for wait in ["leapfrog", "block"] {
+    for wait in ["leapfrog", "any", "descendants", "transitive", "block"] {
         for name in apps() {
             let words = ["run", name, "--size", "tiny", "--threads", "3", "--wait", wait];
             // Others that read anything read a file in a format of their own.
@@ -112,6 +113,39 @@ fn uts_runs_under_every_victim_policy() {
         let report = good(&["run", "uts", "--size", "tiny", "--threads", "3", "--victims", victims]);
         assert!(report.contains("(right)"), "{victims}: {report}");
     }
+}
+
+/// Would miss: a pool that cannot be built so.
+#[test]
+fn fib_runs_under_every_mapping_and_on_every_stack() {
+    for mapping in ["none", "compact", "scatter"] {
+        for stack in ["split", "two-field"] {
+            let words = ["run", "fib", "--size", "tiny", "--threads", "2", "--mapping", mapping];
+            let report = good(&[&words[..], &["--stack", stack]].concat());
+            assert!(report.contains("(right)"), "{mapping}, {stack}: {report}");
+        }
+    }
+}
+
+/// Would miss: a rule for packages on a pool that knows of none, passed over in silence; a warning where there is nothing to warn of.
+#[test]
+fn a_rule_for_packages_without_a_mapping_is_noted() {
+    let run = |victims: &str, mapping: &str| {
+        let words = ["run", "fib", "--size", "tiny", "--victims", victims, "--mapping", mapping];
+        let output = sinew(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let notes = text(&output.stderr);
+        notes.lines().filter(|line| line.starts_with("sinew: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for victims in ["nearest", "sorted:5,strict,stay", "cats:200", "dealt", "distance"] {
+        let notes = run(victims, "none");
+        assert!(
+            notes.len() == 1 && notes[0].contains("--mapping") && notes[0].contains(victims),
+            "{notes:?}"
+        );
+        assert_eq!(run(victims, "compact"), [""; 0]);
+    }
+    assert_eq!([run("random", "none"), run("sorted:5,machine,stay", "none")].concat(), [""; 0]);
 }
 
 #[test]
@@ -147,6 +181,8 @@ fn json_holds_what_was_measured() {
         let times = report[times].as_array().unwrap();
         assert!(times.len() == 3 && times.iter().all(|time| time.as_f64().unwrap() > 0.0));
     }
+    let levels = report["steals_by_distance"].as_array().unwrap();
+    assert!(levels.iter().all(|at| at["steals"].as_u64() <= at["attempts"].as_u64()), "{report}");
     assert!(report["counters"]["stolen"].is_u64() && report["shares"]["working"].is_f64());
 }
 
@@ -235,6 +271,12 @@ fn a_policy_that_does_not_parse_is_refused() {
     }
     let message = bad(&["run", "fib", "--wait", "sleep"]);
     assert!(message.contains("sleep") && message.contains("leapfrog"), "{message}");
+    let message = bad(&["run", "fib", "--mapping", "everywhere"]);
+    assert!(message.contains("everywhere") && message.contains("scatter, compact, none"), "{message}");
+    let message = bad(&["run", "fib", "--mapping", "123456"]);
+    assert!(message.contains("123456"), "{message}");
+    let message = bad(&["run", "fib", "--stack", "three-field"]);
+    assert!(message.contains("three-field") && message.contains("two-field"), "{message}");
     let message = bad(&["run", "fib", "--victims", "weakest"]);
     assert!(message.contains("weakest") && message.contains("most-loaded"), "{message}");
 }

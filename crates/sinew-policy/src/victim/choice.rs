@@ -156,6 +156,16 @@ impl Victims {
         matches!(self, Self::MostLoaded { .. } | Self::SortedLoads(_))
     }
 
+    /// Whether the rule goes by where workers sit: by their distances or their packages.
+    pub const fn looks_at_places(self) -> bool {
+        match self {
+            Self::Nearest | Self::NearestOrRandom { .. } | Self::DistanceWeighted => true,
+            Self::Cats { .. } | Self::Dealt => true,
+            Self::SortedLoads(rule) => !matches!(rule.scope, Scope::Machine),
+            _ => false,
+        }
+    }
+
     /// Whether the policy asks for [`View::reach`](super::View::reach), so that packages need masters.
     pub const fn has_masters(self) -> bool {
         match self {
