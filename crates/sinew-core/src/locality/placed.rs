@@ -333,7 +333,8 @@ impl<T> fmt::Debug for Placed<T> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::io;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use sinew_sync::atomic::{AtomicUsize, Ordering};
 
     use super::super::domains::DomainKind;
     use super::*;
