@@ -399,10 +399,7 @@ impl Worker {
     /// A part of a broadcast. A worker that waits runs any: what it waits for may wait for that, also through another pool. Only the policies for
     /// programs that hold locks ask for deeper ones.
     pub(crate) fn pop_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
-        let above = match self.pool().wait {
-            Wait::Any | Wait::Leapfrog | Wait::Transitive => None,
-            Wait::Descendants | Wait::Block => allowed.above(),
-        };
+        let above = if self.pool().wait.is_careful() { allowed.above() } else { None };
         self.inbox.pop(above).map(Job::Delivered)
     }
 

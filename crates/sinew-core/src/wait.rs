@@ -27,7 +27,8 @@ use crate::worker::Worker;
 /// What a worker does while it waits in a join, or at the end of a scope, for tasks that others run.
 ///
 /// A task that is run meanwhile runs on the stack of the one that waits. If the waiting one holds a lock that the other wants, neither ever goes on:
-/// programs that hold locks across joins, scopes or loops need [`Descendants`](Self::Descendants) or [`Block`](Self::Block).
+/// programs that hold locks across joins, scopes or loops need [`Descendants`](Self::Descendants) or [`Block`](Self::Block), and must not take them in a broadcast:
+/// a deeper part of one is run in any wait, whosever it is, as nobody else can run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Wait {
@@ -41,12 +42,17 @@ pub enum Wait {
     Descendants,
     /// Help the thief, and where it waits in turn, the thief of what it waits for, and so on; then park. For experiments.
     Transitive,
-    /// Run nothing but the own scope's tasks and deeper parts of broadcasts, and park. Pools that broadcast into each other need another policy.
+    /// Run nothing but the own scope's tasks and deeper parts of broadcasts, and park. A worker that waits for another pool runs anything.
     Block,
 }
 
 impl Wait {
     const ALL: [Self; 5] = [Self::Leapfrog, Self::Any, Self::Descendants, Self::Transitive, Self::Block];
+
+    /// Whether programs may count on it that hold locks while they wait in joins and scopes.
+    pub(crate) const fn is_careful(self) -> bool {
+        matches!(self, Self::Descendants | Self::Block)
+    }
 
     const fn name(self) -> &'static str {
         match self {

@@ -18,7 +18,16 @@ fn of(threads: usize, wait: Wait) -> ThreadPool {
     ThreadPoolBuilder::new().num_threads(threads).wait(wait).build().unwrap()
 }
 
-/// Calls `f` in many tasks of each kind: arms of a recursion, of a scope, of an in-order scope, and of a scope that others hold open.
+/// Calls `f` within so many joins.
+fn at_depth(depth: u32, f: &(impl Fn() + Sync)) {
+    match depth {
+        0 => f(),
+        _ => _ = rayon_core::join(|| at_depth(depth - 1, f), || ()),
+    }
+}
+
+/// Calls `f` in many tasks of each kind: arms of a recursion, of a scope, of an in-order scope, of a scope that others hold open, and of one in which some lie
+/// deeper than anything that the others wait for.
 fn in_many_tasks(pool: &ThreadPool, f: impl Fn() + Sync) {
     fn halves(tasks: u64, f: &(impl Fn() + Sync)) {
         match tasks {
@@ -34,10 +43,14 @@ fn in_many_tasks(pool: &ThreadPool, f: impl Fn() + Sync) {
             });
         }
     }
-    pool.install(|| halves(TASKS / 4, &f));
-    pool.scope(|s| (0..TASKS / 4).for_each(|_| s.spawn(|_| f())));
-    pool.scope_fifo(|s| (0..TASKS / 4).for_each(|_| s.spawn_fifo(|_| f())));
-    pool.in_place_scope(|s| chain(s, TASKS / 4, &f));
+    pool.install(|| halves(TASKS / 5, &f));
+    pool.scope(|s| (0..TASKS / 5).for_each(|_| s.spawn(|_| f())));
+    pool.scope_fifo(|s| (0..TASKS / 5).for_each(|_| s.spawn_fifo(|_| f())));
+    pool.in_place_scope(|s| chain(s, TASKS / 5, &f));
+    pool.in_place_scope(|s| {
+        let spawn = || (0..TASKS / 10).for_each(|_| s.spawn(|_| f()));
+        pool.install(|| rayon_core::join(spawn, || at_depth(100, &spawn)));
+    });
 }
 
 /// Something parallel, that takes no lock: joins, and a scope whose tasks spawn.
@@ -204,10 +217,24 @@ thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has one thread hold a "lock" across a join whose other arm, on the other thread, has spawned a task that takes it, too. Answers how often that task
-/// came to a thread that held it already: where a lock would hang. Nothing is left to chance: the arm ends only when the task has been run, or
-/// when the thread that waits has gone to sleep.
-fn reentries(pool: &ThreadPool) -> usize {
+/// How a thread waits for what another one does: the first closure stays, the second one goes.
+type Across = fn(&(dyn Fn() + Sync), &(dyn Fn() + Sync));
+
+fn join(here: &(dyn Fn() + Sync), there: &(dyn Fn() + Sync)) {
+    rayon_core::join(here, there);
+}
+
+fn scope(here: &(dyn Fn() + Sync), there: &(dyn Fn() + Sync)) {
+    rayon_core::scope(|s| {
+        s.spawn(|_| there());
+        here();
+    });
+}
+
+/// Has one thread hold a "lock" `across` a wait for the other thread, which has spawned a task that takes it, too, and that lies deeper than the wait. Answers how
+/// often that task came to a thread that held it already: where a lock would hang. Nothing is left to chance: the other thread's part ends only when the task has
+/// been run, or when the thread that waits has gone to sleep.
+fn reentries(pool: &ThreadPool, across: Across) -> usize {
     assert_eq!(pool.current_num_threads(), 2);
     let (begun, reentries, ran) = (Barrier::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
     let locked = || {
@@ -220,20 +247,18 @@ fn reentries(pool: &ThreadPool) -> usize {
     };
     let locked = &locked;
     pool.in_place_scope(|s| {
+        let there = || {
+            at_depth(5, &|| s.spawn(move |_| locked()));
+            // Nobody but this closure and the other one's thread is here, and that one is awake.
+            let parks = pool.counters().parks;
+            begun.wait();
+            while ran.load(Ordering::SeqCst) == 0 && pool.counters().parks == parks {
+                thread::yield_now();
+            }
+        };
         pool.install(|| {
             HOLDS.set(true);
-            rayon_core::join(
-                || begun.wait(),
-                || {
-                    s.spawn(move |_| locked());
-                    // Nobody but this arm and the other one's thread is here, and that one is awake.
-                    let parks = pool.counters().parks;
-                    begun.wait();
-                    while ran.load(Ordering::SeqCst) == 0 && pool.counters().parks == parks {
-                        thread::yield_now();
-                    }
-                },
-            );
+            across(&|| _ = begun.wait(), &there);
             HOLDS.set(false);
         });
     });
@@ -250,7 +275,7 @@ fn a_thread_that_waits_takes_its_lock_again_under_the_policies_that_let_it() {
         {
             let pool = of(2, wait);
             for _ in 0..20 {
-                assert_eq!(reentries(&pool), expected, "{wait}");
+                assert_eq!([join, scope].map(|across| reentries(&pool, across)), [expected; 2], "{wait}");
             }
         }
     });
@@ -262,10 +287,11 @@ fn the_environment_sets_the_policy_unless_the_builder_does() {
     let name = "locks::the_environment_sets_the_policy_unless_the_builder_does";
     let counted = || {
         let build = || ThreadPoolBuilder::new().num_threads(2);
-        let set = [Wait::Any, Wait::Descendants].map(|wait| reentries(&build().wait(wait).build().unwrap()));
+        let set =
+            [Wait::Any, Wait::Descendants].map(|wait| reentries(&build().wait(wait).build().unwrap(), join));
         assert_eq!(set, [1, 0]);
         let expected = std::env::var("EXPECTED").unwrap().parse();
-        assert_eq!(Ok(reentries(&build().build().unwrap())), expected);
+        assert_eq!(Ok(reentries(&build().build().unwrap(), join)), expected);
     };
     if is_child() {
         return ends(counted);

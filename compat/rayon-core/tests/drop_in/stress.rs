@@ -207,7 +207,8 @@ fn stress(wait: Wait, share: f64) -> u64 {
 /// Would miss: whatever the other tests did not think of.
 #[test]
 fn random_programs_come_to_what_they_should() {
-    let run = || [Wait::Any, Wait::Leapfrog, Wait::Descendants].map(|wait| stress(wait, 1.0 / 3.0));
+    let waits = [Wait::Any, Wait::Leapfrog, Wait::Descendants, Wait::Block];
+    let run = move || waits.map(|wait| stress(wait, 1.0 / 4.0));
     // Long runs are asked for; the watchdog is for the default.
     let long = variable("SINEW_STRESS_SECONDS").is_some_and(|seconds: f64| seconds > 60.0);
     let stolen = if long { run() } else { ends(run) };

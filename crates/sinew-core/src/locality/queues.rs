@@ -38,7 +38,6 @@ use super::domains::Domains;
 use crate::inner::Inner;
 use crate::queue::{Header, Queued, TaskRef};
 use crate::spawn::HeapTask;
-use crate::wait::Wait;
 use crate::worker::Worker;
 
 /// What a worker does when there is nothing for its own domain.
@@ -50,7 +49,7 @@ pub enum Order {
     /// Serves the others by distance, the nearest first.
     Nearest,
     /// Serves none: every task runs on a worker of its domain. Balance gives way to locality. Domains without a thread, as those of guests only, are
-    /// everybody's; so are all in pools with [`Wait::Descendants`](crate::Wait::Descendants).
+    /// everybody's; so are all in pools with [`Wait::Descendants`](crate::Wait::Descendants) or [`Wait::Block`](crate::Wait::Block).
     Strict,
     /// There is one queue for all, and domains make no difference: for comparison.
     Together,
@@ -168,7 +167,7 @@ impl Queues {
     pub(super) fn new(domains: &Domains, order: Order, pool: &Inner) -> Arc<Self> {
         let count = if order == Order::Together { 1 } else { domains.len() };
         // A worker that may hold a lock while it waits must not be called for a stranger's task.
-        let strict = order == Order::Strict && pool.wait != Wait::Descendants;
+        let strict = order == Order::Strict && !pool.wait.is_careful();
         Arc::new(Self {
             header: Header { run: if strict { Self::run_strict } else { Self::run } },
             domains: domains.clone(),

@@ -21,7 +21,7 @@ use crate::queue::{Queued, ScopeTasks, TaskRef};
 use crate::search::Job;
 use crate::spawn::{HeapTask, discard};
 use crate::tls;
-use crate::wait::{Awaited, Wait};
+use crate::wait::Awaited;
 use crate::waiter::{Waiter, wait_elsewhere};
 use crate::worker::Worker;
 
@@ -58,7 +58,7 @@ impl ScopeState {
             depth: inside.map_or(0, Worker::depth),
             pending: CachePadded::new(AtomicU64::new(body.into())),
             panic: Mutex::new(None),
-            tasks: (pool.wait == Wait::Descendants).then(|| ScopeTasks::new(oldest_first)),
+            tasks: pool.wait.is_careful().then(|| ScopeTasks::new(oldest_first)),
             paths: pool.profiling.as_ref().map(|_| Box::default()),
         }
     }

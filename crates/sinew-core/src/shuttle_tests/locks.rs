@@ -56,8 +56,8 @@ fn shuttle_a_lock_may_be_held_across_a_join() {
     explore(|| locks_across_joins(Wait::Block, 0));
 }
 
-fn careful_scopes() {
-    let (pool, lock) = (pool(3, Wait::Descendants), Mutex::new(0));
+fn careful_scopes(wait: Wait) {
+    let (pool, lock) = (pool(3, wait), Mutex::new(0));
     pool.scope(|outer| {
         for _ in 0..3 {
             outer.spawn(|_| {
@@ -79,7 +79,8 @@ fn careful_scopes() {
 /// Would miss: the same at the end of a scope, and tasks of the scope that nobody else may run while their owner sleeps.
 #[test]
 fn shuttle_a_lock_may_be_held_across_a_scope() {
-    explore(careful_scopes);
+    explore(|| careful_scopes(Wait::Descendants));
+    explore(|| careful_scopes(Wait::Block));
 }
 
 /// Would miss: models that no policy fails, so that the tests above pass for nothing.
