@@ -31,6 +31,7 @@ pub(crate) struct Recipe {
     pub(crate) spin: Option<Duration>,
     pub(crate) follow_limits: Option<bool>,
     pub(crate) coordinate: Option<bool>,
+    pub(crate) profile: Option<bool>,
 }
 
 impl Recipe {
@@ -60,9 +61,11 @@ impl Recipe {
         if self.use_current_thread {
             builder = builder.use_current_thread();
         }
-        if let Some(threads) = self.threads() {
-            builder = builder.threads(threads.min(max_num_threads()));
-        }
+        let builder = match self.threads() {
+            None => builder,
+            Some(0) => builder.default_threads(),
+            Some(threads) => builder.threads(threads.min(max_num_threads())),
+        };
         self.tuned(self.hooked(builder))
     }
 
@@ -73,7 +76,8 @@ impl Recipe {
         let builder = set(builder, self.victims, Builder::victims);
         let builder = set(builder, self.spin, Builder::spin);
         let builder = set(builder, self.follow_limits, Builder::follow_limits);
-        set(builder, self.coordinate, Builder::coordinate)
+        let builder = set(builder, self.coordinate, Builder::coordinate);
+        set(builder, self.profile, Builder::profile)
     }
 
     fn hooked(&self, builder: Builder) -> Builder {
@@ -85,17 +89,11 @@ impl Recipe {
         })
     }
 
-    /// The number of threads, where somebody has set it.
+    /// The number of threads, where the builder or upstream's variables say one; 0: the machine's.
     fn threads(&self) -> Option<usize> {
-        if self.num_threads > 0 {
-            return Some(self.num_threads);
-        }
-        // A value that is zero or no number stands for the machine's, and keeps the older variable from being looked at.
-        match number_in("RAYON_NUM_THREADS") {
-            Some(0) => None,
-            Some(threads) => Some(threads),
-            None => number_in("RAYON_RS_NUM_CPUS").filter(|&threads| threads > 0),
-        }
+        // Upstream passes over a value that is no number, and goes by a zero.
+        let told = (self.num_threads > 0).then_some(self.num_threads);
+        told.or_else(|| number_in("RAYON_NUM_THREADS")).or_else(|| number_in("RAYON_RS_NUM_CPUS"))
     }
 }
 

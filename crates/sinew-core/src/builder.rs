@@ -121,6 +121,12 @@ impl Builder {
         self
     }
 
+    /// The default number of workers, whatever was set before, as by [`set_from_env`](Self::set_from_env).
+    pub fn default_threads(mut self) -> Self {
+        self.threads = None;
+        self
+    }
+
     /// Where the workers' threads are pinned. Default: nowhere. Guests are never pinned.
     pub fn mapping(mut self, mapping: Mapping) -> Self {
         self.mapping = mapping;

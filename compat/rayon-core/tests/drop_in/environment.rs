@@ -40,7 +40,7 @@ fn the_number_of_threads_comes_from_the_first_variable_that_says_one() {
     );
 }
 
-/// Would miss: a number of 0 that is refused, or not taken for a word of its own.
+/// Would miss: a number of 0 that is refused, or not taken for a word of its own, so that a lesser variable counts.
 #[test]
 fn zero_and_no_number_stand_for_the_machines() {
     threads_are(
@@ -50,6 +50,8 @@ fn zero_and_no_number_stand_for_the_machines() {
             &[],
             &[("RAYON_NUM_THREADS", "0")],
             &[("RAYON_NUM_THREADS", "0"), ("RAYON_RS_NUM_CPUS", "1000")],
+            &[("RAYON_NUM_THREADS", "0"), ("SINEW_THREADS", "77")],
+            &[("RAYON_NUM_THREADS", "many"), ("RAYON_RS_NUM_CPUS", "0"), ("SINEW_THREADS", "77")],
             &[("RAYON_NUM_THREADS", "many")],
             &[("RAYON_NUM_THREADS", "")],
             &[("RAYON_RS_NUM_CPUS", "0")],
