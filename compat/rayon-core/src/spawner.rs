@@ -1,7 +1,9 @@
 //! Who starts the threads of a pool: the standard library, or a handler of the user's.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 use std::thread;
 
 use sinew_core::SeatThread;
@@ -11,11 +13,13 @@ pub struct ThreadBuilder {
     seat: SeatThread,
     name: Option<String>,
     stack_size: Option<usize>,
+    /// As upstream's, it goes to its thread and is not shared.
+    not_shared: PhantomData<Cell<()>>,
 }
 
 impl ThreadBuilder {
     pub(crate) fn new(seat: SeatThread, name: Option<String>, stack_size: Option<usize>) -> Self {
-        Self { seat, name, stack_size }
+        Self { seat, name, stack_size, not_shared: PhantomData }
     }
 
     /// The number of the thread in its pool.

@@ -337,6 +337,7 @@ fn types_may_be_sent_and_shared_as_upstreams() {
     both::<ThreadPoolBuildError>();
     both::<Yield>();
     send::<ThreadBuilder>();
+    is_not!(ThreadBuilder: Sync);
     is_not!(FnContext: Send);
     is_not!(FnContext: Sync);
     is_not!(BroadcastContext<'_>: Send);
