@@ -1,12 +1,13 @@
 //! What rayon-core does not have: threads that come and go while a program runs, a say in where they run, whom they steal from and what they do while they
-//! wait, counters, and a shutdown that waits.
+//! wait, counters, profiles, and a shutdown that waits.
 //!
 //! A program that uses it depends on this crate by name, beside rayon.
 //!
 //! # Locks across parallel calls
 //!
 //! A thread that waits for its part of a parallel call runs other tasks meanwhile, as upstream's do. If it holds a lock that such a task takes, the
-//! thread waits for itself. Under [`Wait::Descendants`] a waiting thread runs only parts of what it waits for:
+//! thread waits for itself. Under [`Wait::Descendants`] a waiting thread runs only parts of what it waits for, and its parts of broadcasts that lie deeper, be they
+//! a stranger's: nobody else can run them. So a lock may be held across a parallel call where no broadcast takes it.
 //!
 //! ```
 //! use rayon_core::ext::{ThreadPoolBuilderExt, Wait};
@@ -28,7 +29,7 @@
 
 use std::time::Duration;
 
-pub use sinew_core::{Counters, Mapping, MappingError, Victims, Wait};
+pub use sinew_core::{Counters, Mapping, MappingError, Profile, Victims, Wait};
 
 use crate::builder::ThreadPoolBuilder;
 use crate::pool::{ThreadPool, global};
@@ -52,6 +53,9 @@ pub trait ThreadPoolBuilderExt {
 
     /// Whether the pool shares the machine with other programs by agreement: it works with as many threads as it is given cores. Default: `SINEW_COORDINATE`, else not.
     fn coordinate(self, coordinate: bool) -> Self;
+
+    /// Whether the pool measures where its threads' time goes; see [`ThreadPoolExt::profile`]. Default: `SINEW_PROFILE`, else not. Costs some 100 ns a task.
+    fn profile(self, profile: bool) -> Self;
 }
 
 impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
@@ -82,6 +86,11 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
 
     fn coordinate(mut self, coordinate: bool) -> Self {
         self.recipe.coordinate = Some(coordinate);
+        self
+    }
+
+    fn profile(mut self, profile: bool) -> Self {
+        self.recipe.profile = Some(profile);
         self
     }
 }
@@ -133,6 +142,18 @@ pub trait ThreadPoolExt {
     /// What the threads have counted: steals, parks, waits.
     fn counters(&self) -> Counters;
 
+    /// Where the threads' time went so far, and how parallel the program is; `None` if the pool was not built to [`profile`](ThreadPoolBuilderExt::profile).
+    ///
+    /// ```
+    /// use rayon_core::ext::{ThreadPoolBuilderExt, ThreadPoolExt};
+    ///
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).profile(true).build()?;
+    /// pool.join(|| (), || ());
+    /// assert_eq!(pool.profile().unwrap().tasks().spawned, 1);
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    fn profile(&self) -> Option<Profile>;
+
     /// Ends the pool when there is nothing more to do, and waits until every thread has left it, exit handlers included.
     ///
     /// # Panics
@@ -170,6 +191,10 @@ impl ThreadPoolExt for ThreadPool {
         self.pool().counters()
     }
 
+    fn profile(&self) -> Option<Profile> {
+        self.pool().profile()
+    }
+
     fn shutdown(self) {
         Self::shutdown(self);
     }
@@ -202,4 +227,9 @@ pub fn set_mapping(mapping: &Mapping) -> Result<(), MappingError> {
 /// [`ThreadPoolExt::counters`] of the global pool.
 pub fn counters() -> Counters {
     global().counters()
+}
+
+/// [`ThreadPoolExt::profile`] of the global pool.
+pub fn profile() -> Option<Profile> {
+    global().profile()
 }

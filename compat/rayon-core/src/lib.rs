@@ -27,12 +27,13 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `RAYON_NUM_THREADS`, else `RAYON_RS_NUM_CPUS` | threads of pools that are not told, as upstream |
-//! | `SINEW_THREADS` | the same, where neither is set |
+//! | `RAYON_NUM_THREADS`, else `RAYON_RS_NUM_CPUS` | threads of pools that are not told, as upstream: the first that is a number counts, and 0 is the machine's |
+//! | `SINEW_THREADS` | the same, where neither is a number |
 //! | `SINEW_WAIT` | what a waiting worker may run: `any` (as upstream, the default), `leapfrog`, `descendants`, `transitive` or `block` |
 //! | `SINEW_COORDINATE` | `1`: pools share the machine with other programs by agreement |
 //! | `SINEW_MAPPING` | where threads are pinned: `none`, `compact`, `scatter`, or processors such as `0,2,4-7` |
-//! | `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US`, `SINEW_STACK`, `SINEW_PROFILE` | see `sinew_core::Builder::from_env` |
+//! | `SINEW_PROFILE` | `1`: pools measure where their time goes; [`ext::profile`] and [`ThreadPoolExt::profile`](ext::ThreadPoolExt::profile) tell |
+//! | `SINEW_VICTIMS`, `SINEW_FENCES`, `SINEW_SPIN_US`, `SINEW_STACK` | see `sinew_core::Builder::from_env` |
 //!
 //! # Differences
 //!

@@ -91,6 +91,30 @@ fn counters_are_those_of_the_pool() {
     });
 }
 
+/// Would miss: a profile of another pool's work, one that nobody asked for, and one that the environment asks for and nobody can read.
+#[test]
+fn profiles_are_those_of_pools_that_were_told_to() {
+    let spawned = |pool: &ThreadPool| {
+        pool.join(|| (), || ());
+        pool.profile().map(|profile| profile.tasks().spawned)
+    };
+    let build = || ThreadPoolBuilder::new().num_threads(2);
+    let counted = move || {
+        let told = |profile| spawned(&build().profile(profile).build().unwrap());
+        assert_eq!((told(true), told(false)), (Some(1), None));
+        let expected = (std::env::var("EXPECTED").as_deref() == Ok("1")).then_some(1);
+        assert_eq!(spawned(&build().build().unwrap()), expected);
+        assert_eq!(rayon_core::join(|| 1, || 2), (1, 2));
+        assert_eq!(ext::profile().map(|profile| profile.tasks().spawned), expected);
+    };
+    if is_child() {
+        return ends(counted);
+    }
+    let name = "ext::profiles_are_those_of_pools_that_were_told_to";
+    alone(name, &[("SINEW_PROFILE", "1"), ("EXPECTED", "1")], || ());
+    alone(name, &[("EXPECTED", "0")], || ());
+}
+
 /// Would miss: a shutdown that returns before a task has run or an exit handler has returned; and one that waits for its caller.
 #[test]
 fn a_shutdown_waits_for_everything() {
