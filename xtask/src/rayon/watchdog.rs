@@ -1,7 +1,8 @@
 //! Running a command that may hang.
 //!
-//! The command gets a process group of its own, so that what it started ends with it. The price: an interrupt from
-//! the keyboard reaches this program only, and the group then runs on until it ends by itself.
+//! The command gets a process group of its own, so that what it started ends with it. An interrupt from the keyboard then reaches this program only, so
+//! the group begins with a *reaper*: a shell that waits for the end of a pipe which this program holds, and then kills the group. However this program ends, the
+//! kernel closes the pipe.
 
 use std::fs::File;
 use std::path::Path;
@@ -69,8 +70,8 @@ fn create(path: &Path) -> Result<File, String> {
 /// The command cannot be started or waited for.
 pub(super) fn run(command: &mut Command, outputs: Outputs, limit: Duration) -> Result<Ending, String> {
     command.stdin(Stdio::null()).stdout(outputs.out).stderr(outputs.err);
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(command, 0);
+    let group = Group::new()?;
+    group.take_in(command);
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
     let start = Instant::now();
@@ -80,28 +81,76 @@ pub(super) fn run(command: &mut Command, outputs: Outputs, limit: Duration) -> R
             return Ok(Ending::Exited(status));
         }
         if start.elapsed() >= limit {
-            kill(&mut child);
+            group.kill(&mut child);
             return Ok(Ending::Killed);
         }
         std::thread::sleep(PERIOD);
     }
 }
 
-/// Ends the child and, where there are process groups, everything that it started.
-fn kill(child: &mut Child) {
-    if cfg!(unix) {
-        let mut group = Command::new("kill");
-        // What cannot be killed has ended already; the wait below tells.
-        let _ = group.args(["-KILL", "--", &format!("-{}", child.id())]).stderr(Stdio::null()).status();
-    }
-    let _ = child.kill();
-    let _ = child.wait();
+/// A process group that ends with this program, where there are process groups.
+struct Group {
+    reaper: Option<Child>,
 }
+
+impl Group {
+    /// # Errors
+    ///
+    /// There is no shell.
+    fn new() -> Result<Self, String> {
+        if !cfg!(unix) {
+            return Ok(Self { reaper: None });
+        }
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read end; kill -s KILL 0"]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        put_into(&mut shell, 0);
+        let reaper = shell.spawn().map_err(|error| format!("cannot start sh: {error}"))?;
+        Ok(Self { reaper: Some(reaper) })
+    }
+
+    /// Lets `command` start in the group.
+    fn take_in(&self, command: &mut Command) {
+        if let Some(reaper) = &self.reaper {
+            put_into(command, reaper.id());
+        }
+    }
+
+    /// Ends the child and everything that it started.
+    fn kill(&self, child: &mut Child) {
+        if let Some(reaper) = &self.reaper {
+            let mut group = Command::new("kill");
+            // What cannot be killed has ended already; the wait below tells.
+            let _ = group.args(["-KILL", "--", &format!("-{}", reaper.id())]).stderr(Stdio::null()).status();
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The pipe is open still, so the reaper has killed nobody.
+        if let Some(reaper) = &mut self.reaper {
+            let _ = reaper.kill();
+            let _ = reaper.wait();
+        }
+    }
+}
+
+#[cfg(unix)]
+fn put_into(command: &mut Command, group: u32) {
+    std::os::unix::process::CommandExt::process_group(command, group.cast_signed());
+}
+
+#[cfg(not(unix))]
+fn put_into(_: &mut Command, _: u32) {}
 
 #[cfg(all(test, unix))]
 mod tests {
     //! What they would miss: a child that leaves its group.
     use super::*;
+    use std::io::{BufRead, BufReader, Read};
 
     fn shell(script: &str, limit: Duration) -> (Ending, String) {
         let log =
@@ -127,5 +176,37 @@ mod tests {
         let (ending, text) = shell("echo before; sleep 600 & wait; echo after", Duration::from_millis(200));
         assert_eq!((ending, text.as_str()), (Ending::Killed, "before\n"));
         assert!(start.elapsed() < Duration::from_secs(300));
+    }
+
+    /// Would miss: a command that runs on when this program is interrupted, or killed.
+    #[test]
+    fn a_command_ends_with_the_program_that_watches_it() {
+        let name = "rayon::watchdog::tests::a_command_ends_with_the_program_that_watches_it";
+        if let Some(fifo) = std::env::var_os("XTASK_TEST_FIFO") {
+            // Both hold the pipe open until they end, and one that lives on says so.
+            let script =
+                format!("exec 3>'{}'; echo begun >&3; (sleep 600; echo over >&3) & wait", fifo.display());
+            let outputs = Outputs::together(Path::new("/dev/null")).expect("nothing can be written");
+            let _ = run(Command::new("sh").args(["-c", &script]), outputs, Duration::from_secs(600));
+            return;
+        }
+        for signal in ["-TERM", "-KILL"] {
+            let fifo = std::env::temp_dir().join(format!("xtask-watchdog-{}{signal}", std::process::id()));
+            let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts");
+            assert!(made.success());
+            let mut watching = Command::new(std::env::current_exe().expect("this program has a path"));
+            watching.args([name, "--exact"]).env("XTASK_TEST_FIFO", &fifo).stdout(Stdio::null());
+            let mut watching = watching.spawn().expect("this program starts");
+            let mut held = BufReader::new(File::open(&fifo).expect("the command opens its end"));
+            let mut line = String::new();
+            held.read_line(&mut line).expect("the command writes");
+            assert_eq!(line, "begun\n");
+            let sent = Command::new("kill").args([signal, &watching.id().to_string()]).status();
+            assert!(sent.expect("kill starts").success());
+            watching.wait().expect("it ends");
+            let rest = held.read_to_end(&mut Vec::new()).expect("the pipe ends with the last of its holders");
+            assert_eq!(rest, 0);
+            std::fs::remove_file(&fifo).expect("the pipe can be removed");
+        }
     }
 }
