@@ -46,14 +46,17 @@ pub(crate) fn shuttle(depth: Depth) -> Result<(), String> {
     })
 }
 
-/// Runs every test of the workspace with `seconds` for each stress test.
+/// Runs every test of the workspace and of the drop-in with `seconds` for each stress test.
 ///
 /// # Errors
 ///
 /// A test failed or does not build.
 pub(crate) fn stress(seconds: u32) -> Result<(), String> {
-    let mut cargo = command::cargo(&["test", "--release", "--workspace"]);
-    command::run(cargo.env("SINEW_STRESS_SECONDS", seconds.to_string()))
+    let workspace = command::cargo(&["test", "--release", "--workspace"]);
+    for mut cargo in [workspace, command::nested(command::DROP_IN, &["test", "--release"])] {
+        command::run(cargo.env("SINEW_STRESS_SECONDS", seconds.to_string()))?;
+    }
+    Ok(())
 }
 
 /// The folder of the fuzzer's targets, a workspace of its own.

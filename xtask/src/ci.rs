@@ -4,7 +4,6 @@
 //! `skipped: reason`.
 
 use crate::{checkers, command, numa, rayon, tidy};
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -98,17 +97,17 @@ fn doc() -> Result<Outcome, String> {
 }
 
 /// Workspaces of their own, below the root: what stands in for a published package, and what is measured with either.
-const NESTED: [&str; 2] = ["compat/rayon-core", "bench/rayon"];
+const NESTED: [&str; 2] = [command::DROP_IN, "bench/rayon"];
 
 /// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace.
 fn compat() -> Result<Outcome, String> {
-    for place in NESTED.map(Path::new) {
-        pass(nested(place, &["fmt", "--", "--check"]))?;
-        pass(nested(place, &["clippy", "--all-targets", "--", "--deny", "warnings"]))?;
+    for place in NESTED {
+        pass(command::nested(place, &["fmt", "--", "--check"]))?;
+        pass(command::nested(place, &["clippy", "--all-targets", "--", "--deny", "warnings"]))?;
         // The programs that are measured check their answers themselves, whenever they run.
-        if place.starts_with("compat") {
-            pass(nested(place, &["test"]))?;
-            let mut doc = nested(place, &["doc", "--no-deps"]);
+        if place == command::DROP_IN {
+            pass(command::nested(place, &["test"]))?;
+            let mut doc = command::nested(place, &["doc", "--no-deps"]);
             doc.env("RUSTDOCFLAGS", "--deny warnings");
             pass(doc)?;
         }
@@ -118,24 +117,21 @@ fn compat() -> Result<Outcome, String> {
 
 /// The fuzzer's targets are kept such that they build; without the fuzzer itself, which is C++.
 fn fuzz() -> Result<Outcome, String> {
-    let place = Path::new(checkers::FUZZ);
-    pass(nested(place, &["fmt", "--", "--check"]))?;
-    pass(nested(place, &["clippy", "--all-targets", "--no-default-features", "--", "--deny", "warnings"]))
+    let place = checkers::FUZZ;
+    pass(command::nested(place, &["fmt", "--", "--check"]))?;
+    pass(command::nested(
+        place,
+        &["clippy", "--all-targets", "--no-default-features", "--", "--deny", "warnings"],
+    ))
 }
 
-/// Cargo for the workspace in `place`, which shares no build outputs with the one above it.
-fn nested(place: &Path, arguments: &[&str]) -> Command {
-    let mut cargo = command::cargo(arguments);
-    cargo.current_dir(command::root().join(place)).env("CARGO_TARGET_DIR", command::output_folder("compat"));
-    cargo
-}
-
-/// Type-checks the workspace for another kind of machine.
+/// Type-checks the workspace and the drop-in for another kind of machine.
 fn check_for(target: &str) -> Result<Outcome, String> {
     if !installed_targets().iter().any(|installed| installed == target) {
         return Ok(Skipped(format!("target {target} is not installed (rustup target add {target})")));
     }
-    pass(command::cargo(&["check", "--workspace", "--target", target]))
+    pass(command::cargo(&["check", "--workspace", "--target", target]))?;
+    pass(command::nested(command::DROP_IN, &["check", "--target", target]))
 }
 
 /// What `rustup` lists; nothing where there is no `rustup`.

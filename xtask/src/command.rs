@@ -23,6 +23,28 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The workspace of the drop-in for rayon-core, apart from the one above it.
+pub(crate) const DROP_IN: &str = "compat/rayon-core";
+
+/// Cargo for the workspace in `place`, which shares no build outputs with the one above it.
+pub(crate) fn nested(place: &str, arguments: &[&str]) -> Command {
+    let mut nested = cargo(arguments);
+    nested.current_dir(root().join(place)).env("CARGO_TARGET_DIR", output_folder("compat"));
+    nested
+}
+
+/// Takes all settings of thread pools away from what `command` starts: a check that depends on who started it checks nothing.
+pub(crate) fn without_settings(command: &mut Command) {
+    remove_settings(command, std::env::vars_os().map(|(name, _)| name));
+}
+
+fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
+    let settings = names.filter(|name| {
+        name.to_str().is_some_and(|name| ["SINEW_", "RAYON_"].iter().any(|owner| name.starts_with(owner)))
+    });
+    settings.for_each(|name| _ = command.env_remove(name));
+}
+
 /// Lets a build with another `--cfg` have a target folder of its own, so that neither throws the other's work away.
 pub(crate) fn target_dir(suffix: &str) -> OsString {
     let mut folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target").into());
@@ -79,4 +101,28 @@ fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: a setting by another name.
+    use super::*;
+
+    #[test]
+    fn a_command_without_settings_inherits_none_and_keeps_what_it_was_given() {
+        let names =
+            ["SINEW_WAIT", "SINEW_THREADS", "RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS", "PATH", "RAYONS"];
+        let mut command = Command::new("true");
+        remove_settings(&mut command, names.into_iter().map(OsString::from));
+        command.env("RAYON_NUM_THREADS", "3");
+        let set =
+            command.get_envs().map(|(name, value)| (name.to_str(), value.and_then(|value| value.to_str())));
+        let expected = [
+            ("RAYON_NUM_THREADS", Some("3")),
+            ("RAYON_RS_NUM_CPUS", None),
+            ("SINEW_THREADS", None),
+            ("SINEW_WAIT", None),
+        ];
+        assert!(set.eq(expected.map(|(name, value)| (Some(name), value))));
+    }
 }

@@ -109,18 +109,14 @@ fn folder() -> PathBuf {
 
 /// The package that stands in for rayon-core.
 fn drop_in() -> PathBuf {
-    command::root().join("compat").join("rayon-core")
+    command::root().join(command::DROP_IN)
 }
 
-/// Cargo, to be started in `folder`, with the artefacts of all packages in one place.
-///
-/// Variables that size a thread pool are taken away: a check that depends on who started it checks nothing.
+/// Cargo, to be started in `folder`, with the artefacts of all packages in one place, and without settings of thread pools.
 fn cargo_in(folder: &Path, target: &Path) -> Command {
     let mut cargo = command::cargo(&[]);
     cargo.current_dir(folder).env("CARGO_TARGET_DIR", target).env("CARGO_TERM_COLOR", "never");
-    for pool in ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"] {
-        cargo.env_remove(pool);
-    }
+    command::without_settings(&mut cargo);
     // Where a test failed stands in its message; the way there through libtest is of no use.
     cargo.env("RUST_BACKTRACE", "0");
     cargo

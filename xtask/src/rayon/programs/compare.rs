@@ -6,6 +6,7 @@
 use super::super::files;
 use super::super::watchdog::{self, Ending, Outputs};
 use super::table::{Order, Program, REPEATS, Run, THREADS};
+use crate::command;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -63,6 +64,7 @@ fn answer(binary: &Path, run: &Run, threads: usize, inputs: &Tree, work: &Path) 
     let (out, err) = (work.join("out.txt"), work.join("err.txt"));
     let mut command = Command::new(binary);
     command.args(run.arguments).current_dir(&folder);
+    command::without_settings(&mut command);
     command.env("RAYON_NUM_THREADS", threads.to_string()).env("LC_ALL", "C").env("NO_COLOR", "1");
     let ending = watchdog::run(&mut command, Outputs::apart(&out, &err)?, LIMIT)?;
     let printed = std::fs::read(&out).map_err(|error| format!("cannot read {}: {error}", out.display()))?;
