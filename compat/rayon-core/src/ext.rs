@@ -164,7 +164,7 @@ pub trait ThreadPoolExt {
 
 impl ThreadPoolExt for ThreadPool {
     fn set_active_threads(&self, threads: usize) -> usize {
-        self.pool().set_workers(threads)
+        self.pool().set_workers(threads.max(1))
     }
 
     fn active_threads(&self) -> usize {

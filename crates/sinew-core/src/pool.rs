@@ -170,12 +170,18 @@ impl Pool {
     /// Lets at most `workers` of the workers work; the others stand down when they are done with their task, and come back when the number rises.
     /// From any thread, at any time. Answers the number that is in force: one thread at least goes on, and there are no more than seats.
     ///
+    /// # Panics
+    ///
+    /// If `workers` is 0.
+    ///
     /// ```
     /// let pool = sinew_core::Pool::builder().threads(4).build()?;
     /// assert_eq!((pool.set_workers(2), pool.set_workers(99), pool.max_workers()), (2, 4, 4));
     /// # Ok::<(), sinew_core::BuildError>(())
     /// ```
+    #[track_caller]
     pub fn set_workers(&self, workers: usize) -> usize {
+        assert!(workers > 0, "a pool with 0 workers does nothing: use at least 1");
         self.inner.set_limit(workers)
     }
 

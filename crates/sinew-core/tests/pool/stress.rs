@@ -229,7 +229,7 @@ fn change_workers(pools: &[Pool; 2], over: &AtomicBool) {
     let mut rng = Rng::new();
     while !over.load(Ordering::Relaxed) {
         let pool = &pools[rng.usize(..2)];
-        pool.set_workers(rng.usize(..=pool.max_workers()));
+        pool.set_workers(rng.usize(1..=pool.max_workers()));
         (0..rng.u32(..50)).for_each(|_| std::thread::yield_now());
     }
 }
