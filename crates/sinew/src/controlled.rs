@@ -37,8 +37,6 @@ impl<'m, I: Items> Over<'m, I> {
     {
         let mut over: Over<'c, I> = self;
         over.options.control = Some(control);
-        // Whoever gives it a control lets others change it.
-        over.options.open = true;
         Controlled { over }
     }
 }

@@ -100,6 +100,31 @@ fn skeletons_of_several_loops_end_between_two_of_them() {
     }
 }
 
+/// Would miss: a schedule that a loop names and that its pool's takes the place of, because it has a control; and one that names none and keeps its own.
+#[test]
+fn a_schedule_that_a_loop_names_goes_before_its_pools() {
+    let pool = Pool::builder().threads(2).build().unwrap();
+    let (control, n) = (Control::new(), 700);
+    pool.control().set_schedule(Schedule::Dynamic { chunk: 1 });
+    let claims = |schedule: Option<Schedule>| {
+        let before = pool.counters().chunks;
+        pool.run(|_| {
+            let items = match schedule {
+                Some(schedule) => over(0..n).schedule(schedule),
+                None => over(0..n),
+            };
+            items.control(&control).for_each(drop)
+        })
+        .unwrap();
+        pool.counters().chunks - before
+    };
+    assert_eq!(claims(None), n);
+    assert_eq!(claims(Some(Schedule::Auto)), n);
+    assert!(claims(Some(Schedule::Static)) < n / 10);
+    control.set_schedule(Schedule::Dynamic { chunk: 1 });
+    assert_eq!(claims(Some(Schedule::Static)), n);
+}
+
 /// Would miss: a loop that is ended because it is measured, though it answers results alone.
 #[test]
 fn measured_loops_without_a_control_run_on() {
