@@ -148,6 +148,18 @@ fn loom_static_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Static);
 }
 
+/// Would miss: a chunk claimed while the count is taken to its end, of which the remainder begins too early or too late.
+#[test]
+fn loom_dynamic_can_be_closed_at_any_moment() {
+    closed_meanwhile(Schedule::Dynamic { chunk: 1 });
+}
+
+/// Would miss: the same for chunks that are claimed by a compare-and-swap.
+#[test]
+fn loom_tapered_can_be_closed_at_any_moment() {
+    closed_meanwhile(Schedule::Tapered { min: 1 });
+}
+
 fn two_thieves_with_one_number() {
     loom::model(|| {
         let source = Arc::new(Source::new(Schedule::Stealing, 8, 2, 0));

@@ -2,7 +2,7 @@
 
 use super::{Exit, Options, Parallel, Serial, Stages, Through, run};
 use crate::loops::schedules::explore_with;
-use crate::{Cancelled, Control, Worker};
+use crate::{Cancelled, Control, Mapping, Worker};
 use shuttle::thread;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -74,7 +74,10 @@ fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
         let options = Options { bound: Some(3), threads: 3, control: Some(&control) };
         let changer = |number: usize| {
             let control = control.clone();
-            thread::spawn(move || control.set_threads(1 + number % 3))
+            thread::spawn(move || match number {
+                1 => control.set_mapping(&Mapping::Explicit(vec![2, 0, 1])).unwrap(),
+                _ => control.set_threads(1 + number % 3),
+            })
         };
         let (ended, first, last) = carry(w, 6, &options, |number| {
             let _detached = changer(number);
@@ -82,6 +85,7 @@ fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
         assert_eq!((ended, first, last), (Ok(()), (0..6).collect(), (0..6).collect()));
         let now = control.snapshot();
         assert_eq!((now.total, now.done, now.working, now.loops), (6, 6, 0, 0));
+        assert!(control.places().all_free());
     });
 }
 

@@ -85,6 +85,14 @@ fn loom_a_source_is_replaced_under_its_claimers() {
     changed_meanwhile(3, Schedule::Stealing, |control| control.set_schedule(Schedule::Dynamic { chunk: 1 }));
 }
 
+/// Would miss: the same for chunks of which a participant has claimed more than it has run.
+#[test]
+fn loom_chunks_are_given_back_when_their_source_is_replaced() {
+    changed_meanwhile(4, Schedule::Dynamic { chunk: 2 }, |control| {
+        control.set_schedule(Schedule::Dynamic { chunk: 1 })
+    });
+}
+
 /// Would miss: the same for shares, of which a participant leaves some behind.
 #[test]
 fn loom_a_participant_that_is_too_many_leaves_its_share_to_the_other() {

@@ -2,8 +2,8 @@
 
 use crate::data::{Around, IntoItems};
 use crate::loops::schedules::{SCHEDULES, explore_with};
-use crate::loops::{Edge, Kind, Options, Sweeps, for_each, map, scan, sweeps};
-use crate::{Cancelled, Control, Mapping, Worker};
+use crate::loops::{Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map};
+use crate::{Cancelled, Control, Mapping, Stopped, Worker};
 use shuttle::thread::{self, JoinHandle};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
@@ -125,6 +125,35 @@ fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
         canceller.join();
         assert_eq!(map(w, 0..3_usize, &options, |index| index), Ok(vec![0, 1, 2]));
         assert_eq!(roll.under_way(), 0);
+        assert_at_rest(&control);
+    });
+}
+
+/// Would miss: partial results that are lost or combined out of order when the source under them is replaced, and an error that a change swallows.
+#[test]
+fn shuttle_folds_blocks_and_errors_come_out_while_the_loop_is_changed() {
+    explore_with(&SCHEDULES, |w, options| {
+        let (control, changers) = (Control::new(), Changers::default());
+        let options = Options { control: Some(&control), ..*options };
+        let push = |list: Vec<usize>, item: usize| {
+            if item % 2 == 1 {
+                changers.start(&control, item / 2);
+            }
+            [list, vec![item]].concat()
+        };
+        let list = fold(w, 0..6_usize, &options, Vec::new, push, |a, b| [a, b].concat());
+        assert_eq!(list, Ok((0..6).collect()));
+        let area = |sum, [rows, columns]: [std::ops::Range<usize>; 2]| {
+            changers.start(&control, rows.start + columns.start);
+            sum + rows.len() * columns.len()
+        };
+        assert_eq!(fold_blocks(w, [0..2, 0..4], [1, 2], &options, || 0, area, |a, b| a + b), Ok(8));
+        let failing = |item: usize| {
+            changers.start(&control, item);
+            if item == 2 { Err(item) } else { Ok(item.to_string()) }
+        };
+        assert_eq!(try_map(w, 0..4_usize, &options, failing), Err(Stopped::Failed(2)));
+        changers.join();
         assert_at_rest(&control);
     });
 }

@@ -353,22 +353,30 @@ fn any_loop(w: &Worker, control: &Control, random: &mut fastrand::Rng) {
     let (n, options) = (random.usize(..4_000), with(random.usize(..SCHEDULES.len()), control));
     let alive = AtomicUsize::new(0);
     let end_at = (random.u32(..4) == 0).then(|| random.usize(..4_000));
-    let (panics, nests) = (random.bool(), random.u32(..4) == 0);
+    let (panics, nests, kind) = (random.bool(), random.u32(..4) == 0, random.u32(..6));
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let body = |item| {
+        let meet = |item| {
             if end_at == Some(item) {
                 if panics {
                     std::panic::resume_unwind(Box::new(item));
                 }
                 control.cancel();
             }
+        };
+        let body = |item| {
+            meet(item);
             let inner =
                 if nests && item % 64 == 0 { loop_within(&options, &alive, item % 300) } else { Vec::new() };
             (Counted::new(&alive, item), inner)
         };
-        map(w, 0..n, &options, body).map(|made| {
-            assert!(made.iter().map(|(counted, _)| counted.1).eq(0..n));
-        })
+        match kind {
+            0 => folded(w, n, &options, &alive, &meet),
+            1 => summed(w, n, &options, &meet),
+            2 => in_blocks(w, n, &options, &meet),
+            _ => map(w, 0..n, &options, body).map(|made| {
+                assert!(made.iter().map(|(counted, _)| counted.1).eq(0..n));
+            }),
+        }
     }));
     match result {
         Ok(Ok(())) => {}
@@ -376,6 +384,60 @@ fn any_loop(w: &Worker, control: &Control, random: &mut fastrand::Rng) {
         Err(payload) => assert_eq!(payload.downcast_ref::<usize>().copied(), end_at),
     }
     assert_eq!(alive.load(Ordering::Relaxed), 0, "elements leaked, or were dropped twice");
+}
+
+/// Lists of the items, put together in order.
+fn folded(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    alive: &AtomicUsize,
+    meet: &(dyn Fn(usize) + Sync),
+) -> Result<(), Cancelled> {
+    let push = |mut list: Vec<_>, item| {
+        meet(item);
+        list.push(Counted::new(alive, item));
+        list
+    };
+    let join = |mut list: Vec<_>, mut next: Vec<_>| {
+        list.append(&mut next);
+        list
+    };
+    fold(w, 0..n, options, Vec::new, push, join).map(|list| {
+        assert!(list.iter().map(|counted| counted.1).eq(0..n));
+    })
+}
+
+/// The prefixes of as many ones.
+fn summed(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    meet: &(dyn Fn(usize) + Sync),
+) -> Result<(), Cancelled> {
+    let (ones, met) = (vec![1_usize; n], AtomicUsize::new(0));
+    let add = |a: usize, b: usize| {
+        // Relaxed: any sum may be the one that ends it.
+        meet(met.fetch_add(1, Ordering::Relaxed));
+        a + b
+    };
+    scan(w, (&ones).into_items(), options, (Kind::Inclusive, None), 0, |&one| one, add).map(|sums| {
+        assert!(sums.into_iter().eq(1..=n));
+    })
+}
+
+/// The area of blocks, each of which counts for its first row.
+fn in_blocks(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    meet: &(dyn Fn(usize) + Sync),
+) -> Result<(), Cancelled> {
+    let area = |sum, [rows, columns]: [std::ops::Range<usize>; 2]| {
+        meet(rows.start);
+        sum + rows.len() * columns.len()
+    };
+    fold_blocks(w, [0..n, 0..9], [7, 4], options, || 0, area, |a, b| a + b).map(|sum| assert_eq!(sum, 9 * n))
 }
 
 /// A loop over `n` items inside another one, under the same control.
