@@ -46,14 +46,18 @@ pub(crate) fn shuttle(depth: Depth) -> Result<(), String> {
     })
 }
 
-/// Runs every test of the workspace and of the drop-in with `seconds` for each stress test.
+/// Runs every test of the workspace and of the drop-in with `seconds` for each stress test; what has a `deep` run, such as a million changes of loops and skeletons, does
+/// that as well.
 ///
 /// # Errors
 ///
 /// A test failed or does not build.
-pub(crate) fn stress(seconds: u32) -> Result<(), String> {
+pub(crate) fn stress(seconds: u32, deep: bool) -> Result<(), String> {
     let workspace = command::cargo(&["test", "--release", "--workspace"]);
     for mut cargo in [workspace, command::nested(command::DROP_IN, &["test", "--release"])] {
+        if deep {
+            cargo.env("SINEW_DEEP", "1");
+        }
         command::run(cargo.env("SINEW_STRESS_SECONDS", seconds.to_string()))?;
     }
     Ok(())

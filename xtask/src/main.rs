@@ -48,6 +48,9 @@ enum Chore {
         /// Seconds that each stress test may take.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
+        /// Go further: at least a million changes of loops and skeletons under way, the larger trees, more kills. Takes an hour.
+        #[arg(long)]
+        deep: bool,
     },
     /// Let a fuzzer make up images of the table by which programs share a machine.
     Fuzz {
@@ -73,7 +76,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&command::root()),
         Chore::Loom(depth) => checkers::loom(depth),
         Chore::Shuttle(depth) => checkers::shuttle(depth),
-        Chore::Stress { seconds } => checkers::stress(seconds),
+        Chore::Stress { seconds, deep } => checkers::stress(seconds, deep),
         Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
         Chore::NumaGuest(options) => numa::run(&options),
