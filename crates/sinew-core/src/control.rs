@@ -15,6 +15,7 @@
 //! the store of the version before its own release. The counts are statistics.
 
 mod course;
+mod crew;
 mod pool;
 mod roll;
 mod watcher;
@@ -32,6 +33,8 @@ use sinew_topology::{Mapping, MappingError};
 use crate::lodging::{Pinning, Places};
 
 pub use course::{Course, Working};
+pub use crew::Participant;
+pub(crate) use crew::Stay;
 pub use pool::{PoolControl, PoolSnapshot};
 pub use roll::Enrolled;
 pub(crate) use roll::Roll;
@@ -131,7 +134,8 @@ impl Control {
 
     /// At most `threads` workers take part in each loop, in place of the loop's own number. More than the pool has are as many as it has.
     ///
-    /// When the number falls, those that came last leave first. When it rises, others are called.
+    /// When the number falls, those that came last leave first. When it rises, others are called. Skeletons that are made of joins (sorting, divide and conquer) go down to the number as
+    /// the parts end that somebody has taken.
     ///
     /// # Panics
     ///
@@ -143,7 +147,7 @@ impl Control {
     }
 
     /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule, and of one that its pool [was given](PoolControl::set_schedule), or is granted by
-    /// agreement with other programs: loops under a control follow that until this is called.
+    /// agreement with other programs: loops under a control that name none follow that until this is called.
     ///
     /// # Panics
     ///
@@ -160,7 +164,7 @@ impl Control {
     ///
     /// The participant of rank *i* goes to the *i*-th processor of the mapping; where several loops run at once, to the first that no other thread of them has. A
     /// thread that is done with the loop goes back to where the pool has it, or the loop around. Guests, such as a caller from outside, stay where they
-    /// are.
+    /// are. In skeletons that are no loops each thread that comes goes to the first processor that no other has.
     ///
     /// # Errors
     ///

@@ -31,6 +31,7 @@ mod counters;
 pub mod data;
 mod environment;
 mod fork;
+mod glance;
 mod global;
 mod guest;
 mod inject;
@@ -74,7 +75,7 @@ mod yielding;
 pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
 pub use control::{
-    Cancelled, Control, Course, Enrolled, PoolControl, PoolSnapshot, Snapshot, Stopped, Working,
+    Cancelled, Control, Course, Enrolled, Participant, PoolControl, PoolSnapshot, Snapshot, Stopped, Working,
 };
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};

@@ -19,7 +19,7 @@
 //! # Cost
 //!
 //! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its process reads them at most ten times a second,
-//! by a worker that has nothing else to do, or that works on a loop with a control.
+//! by a worker that has nothing else to do, or between two pieces of a loop or skeleton ([`glance`](crate::glance)).
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub(crate) struct Limit {
     workers: AtomicUsize,
     /// The least of them counts. The lock makes them, `workers` and `asked` one.
     parts: Mutex<Parts>,
-    /// The number that all of them allow, which may be less than the pool needs to serve callers: loops keep to it.
+    /// The number that all of them allow, which may be less than the pool needs to serve callers: loops and skeletons keep to it.
     asked: AtomicUsize,
     /// What loops look at beside it.
     pub(crate) schedule: Preset,
@@ -186,10 +186,10 @@ impl Worker {
         self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
     }
 
-    /// How many of the pool's workers may work.
+    /// How many workers may take part in one loop or skeleton. At least 1.
     #[inline]
-    pub(crate) fn limit(&self) -> usize {
-        self.pool().limit.get()
+    pub(crate) fn asked(&self) -> usize {
+        self.pool().limit.asked()
     }
 
     /// Whether this is the guest's substitute (L3): it can be surplus only where the limit is 1.

@@ -1,7 +1,8 @@
 //! Where a thread is pinned while it works on a loop whose control says so.
 //!
 //! Each thread that works under a control has a *place* there: the number of its rank in the loop, or, if another loop's participant has that one, the lowest
-//! that is free. The mapping of the control says which processor belongs to which place. In a loop within a loop of the same control a thread keeps its place. So
+//! that is free. (Skeletons that are no loops have no ranks: their threads take the lowest, see `control::crew`.) The mapping of the control says which processor belongs to which place. In a
+//! loop within a loop of the same control a thread keeps its place. So
 //! the threads of one loop take the first processors of the mapping, and two threads never share a place, however loops are nested. When the participant
 //! leaves, its thread goes back to where the loop around, or the pool, has it.
 //!
@@ -158,49 +159,63 @@ impl<'c, L: Lodger> Guided<'c, L> {
 
     /// Moves the thread to where `pinning` has it, if it says anything new.
     pub(crate) fn follow(&mut self, pinning: Option<&Arc<Pinning>>) {
-        if let Some(pinning) = pinning.filter(|_| self.w.can_be_pinned()) {
-            self.lodge(pinning);
-            self.w.settle();
-        }
-    }
-
-    fn lodge(&mut self, pinning: &Arc<Pinning>) {
-        let mut lodgings = self.w.lodgings();
-        let control = self.control.identity();
-        if self.is_lodged {
-            // B1: the loops inside are over.
-            lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
-            return;
-        }
-        let around = lodgings.iter().find(|lodging| lodging.control == control);
-        let (place, owns_place) = match around {
-            Some(lodging) => (lodging.place, planted(Bug::InnerPlace)),
-            None => (self.control.places().take(self.rank), true),
-        };
-        lodgings.push(Lodging { control, place, owns_place, pinning: Arc::clone(pinning) });
-        self.is_lodged = true;
+        self.is_lodged = follow(self.w, self.control, self.rank, self.is_lodged, pinning);
     }
 }
 
 impl<L: Lodger> Drop for Guided<'_, L> {
     fn drop(&mut self) {
-        if !self.is_lodged {
-            return;
+        if self.is_lodged {
+            leave(self.w, self.control);
         }
-        let Some(left) = self.w.lodgings().pop() else { return };
-        let give_back = || {
-            if left.owns_place {
-                self.control.places().give_back(left.place);
-            }
-        };
-        if planted(Bug::EarlyPlace) {
-            give_back();
-            return self.w.settle();
-        }
-        self.w.settle();
-        // The thread is gone from there: the place may be another's (B2).
-        give_back();
     }
+}
+
+/// Moves the thread to where `pinning` has it, if it says anything. Answers whether the innermost lodging of the worker is then the participant's, as it was before if `is_lodged`.
+pub(crate) fn follow<L: Lodger>(
+    w: &L,
+    control: &Control,
+    rank: usize,
+    is_lodged: bool,
+    pinning: Option<&Arc<Pinning>>,
+) -> bool {
+    let Some(pinning) = pinning.filter(|_| w.can_be_pinned()) else { return is_lodged };
+    lodge(w, control, rank, is_lodged, pinning);
+    w.settle();
+    true
+}
+
+fn lodge<L: Lodger>(w: &L, control: &Control, rank: usize, is_lodged: bool, pinning: &Arc<Pinning>) {
+    let mut lodgings = w.lodgings();
+    if is_lodged {
+        // B1: the loops inside are over.
+        lodgings.last_mut().expect("a lodging of its own").pinning = Arc::clone(pinning);
+        return;
+    }
+    let identity = control.identity();
+    let around = lodgings.iter().find(|lodging| lodging.control == identity);
+    let (place, owns_place) = match around {
+        Some(lodging) => (lodging.place, planted(Bug::InnerPlace)),
+        None => (control.places().take(rank), true),
+    };
+    lodgings.push(Lodging { control: identity, place, owns_place, pinning: Arc::clone(pinning) });
+}
+
+/// Gives up the innermost lodging of the worker, which is the participant's.
+pub(crate) fn leave<L: Lodger>(w: &L, control: &Control) {
+    let Some(left) = w.lodgings().pop() else { return };
+    let give_back = || {
+        if left.owns_place {
+            control.places().give_back(left.place);
+        }
+    };
+    if planted(Bug::EarlyPlace) {
+        give_back();
+        return w.settle();
+    }
+    w.settle();
+    // The thread is gone from there: the place may be another's (B2).
+    give_back();
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -19,7 +19,9 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::parker::Parker;
 
+use crate::control::Stay;
 use crate::counters::{Counters, SeatCounters};
+use crate::glance::Glances;
 use crate::inner::Inner;
 use crate::profile::Books;
 use crate::queue::{Deque, Fifo, Injector};
@@ -83,6 +85,10 @@ pub(crate) struct Own {
     pub(crate) in_vain_since: Cell<u64>,
     /// Where its thread is pinned.
     pub(crate) berth: RefCell<Berth>,
+    /// Which skeleton it takes part in, the innermost.
+    pub(crate) stay: Cell<Stay>,
+    /// When it looks at the limits of the process.
+    pub(crate) glances: Glances,
     pub(crate) random: RefCell<fastrand::Rng>,
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
@@ -136,6 +142,8 @@ impl Worker {
                 has_masters: Cell::new(victims.has_masters()),
                 in_vain_since: Cell::new(0),
                 berth: RefCell::default(),
+                stay: Cell::default(),
+                glances: Glances::default(),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),

@@ -68,7 +68,7 @@ const WHOLE: u32 = 1 << 20;
 /// [`divide_and_conquer`] that ends early when `control` is cancelled, and says how far it is.
 ///
 /// How large a part is nobody knows before it is solved. So a [`Snapshot`](crate::Snapshot) counts the problem as 2^20 items, of which each split gives both
-/// parts half. The number of threads plays no part: joins keep nobody away.
+/// parts half. The number of threads and the mapping are looked at between two steps: no more workers than wished take up parts. One that is too many goes on with the part that it has.
 ///
 /// # Errors
 ///
@@ -114,9 +114,9 @@ where
     crate::run(|w| {
         let course = Course::begin(control, u64::from(WHOLE))?;
         let under = Under { course, step: &step, combine: &combine };
-        let working = under.course.work();
+        let participant = under.course.take_part(w);
         let solution = under.solve(w, problem, WHOLE);
-        drop(working);
+        drop(participant);
         under.course.end();
         solution
     })
@@ -150,8 +150,8 @@ impl<S, C> Under<'_, S, C> {
             }
             Step::Split(left, right) => {
                 let half = items / 2;
-                let (left, right) =
-                    w.join(|w| self.solve(w, left, half), |w| self.solve(w, right, items - half));
+                let solve_left = |w: &Worker| self.solve(w, left, half);
+                let (left, right) = self.course.join(w, solve_left, |w| self.solve(w, right, items - half));
                 Ok((self.combine)(left?, right?))
             }
         }

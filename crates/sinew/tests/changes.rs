@@ -273,7 +273,10 @@ fn change(control: &Control, random: &mut Rng) -> bool {
     let which = random.u32(..512);
     match which {
         0..192 => control.set_threads(threads),
-        192..384 => control.set_schedule(schedule),
+        192..383 => control.set_schedule(schedule),
+        383 => {
+            control.set_mapping([&Mapping::Compact, &Mapping::None, &Mapping::Scatter][threads % 3]).unwrap()
+        }
         384..448 => {
             POOL.control().set_threads(threads);
         }

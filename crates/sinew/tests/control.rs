@@ -142,6 +142,75 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
     watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
 }
 
+/// Would miss: a sort that reads the number of threads once: here nobody may help until its control says so in the middle of it, and then it waits for help.
+#[test]
+fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
+    let pool = Pool::builder().threads(2).build().unwrap();
+    let xs: Vec<u64> = (0..400_000).map(|x| x * 7_919 % 400_009).collect();
+    // How many comparisons there are, of which the call answers what to do at each.
+    let sort = |control: &Control, at: &(dyn Fn(usize, bool) + Sync)| {
+        let (mut xs, compared) = (xs.clone(), AtomicUsize::new(0));
+        pool.run(|_| {
+            let here = thread::current().id();
+            let ended = over(&mut xs).control(control).sort_by(|a, b| {
+                at(compared.fetch_add(1, Ordering::AcqRel), thread::current().id() == here);
+                a.cmp(b)
+            });
+            assert_eq!(ended, Ok(()));
+        });
+        assert!(xs.is_sorted());
+        compared.into_inner()
+    };
+    let control = Control::new();
+    control.set_threads(1);
+    let all = sort(&control, &|_, is_here| assert!(is_here, "somebody came uncalled"));
+    let helped = AtomicBool::new(false);
+    sort(&control, &|number, is_here| {
+        if !is_here {
+            helped.store(true, Ordering::Release);
+        } else if number == all / 20 {
+            control.set_threads(2);
+        } else if number > all * 6 / 10 {
+            // In the third quarter. The fourth was offered by then.
+            wait(|| helped.load(Ordering::Acquire));
+        }
+    });
+    assert!(helped.into_inner());
+}
+
+/// Would miss: problems that are solved by more threads than their control wishes, and by no more when it wishes them.
+#[test]
+fn problems_are_solved_by_as_many_threads_as_wished() {
+    let pool = Pool::builder().threads(2).build().unwrap();
+    let control = Control::new();
+    control.set_threads(1);
+    let (solved, helped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let sum = pool.run(|_| {
+        let here = thread::current().id();
+        let step = |range: std::ops::Range<usize>| {
+            if range.len() > 1 {
+                let middle = range.start + range.len() / 2;
+                return sinew::Step::Split(range.start..middle, middle..range.end);
+            }
+            if thread::current().id() != here {
+                assert!(solved.load(Ordering::Acquire) > 1_000, "somebody came uncalled");
+                helped.store(true, Ordering::Release);
+            } else {
+                match solved.fetch_add(1, Ordering::AcqRel) {
+                    1_000 => control.set_threads(2),
+                    // In the second half, which was not begun when the number rose.
+                    4_500 => wait(|| helped.load(Ordering::Acquire)),
+                    _ => {}
+                }
+            }
+            sinew::Step::Solved(range.start)
+        };
+        sinew::divide_and_conquer_under(&control, 0..8_192, step, |a, b| a + b)
+    });
+    assert_eq!(sum, Ok(8_192 * 8_191 / 2));
+    assert!(helped.into_inner());
+}
+
 /// Two threads of which the first does nine items while the other does one.
 struct Uneven {
     began: Instant,

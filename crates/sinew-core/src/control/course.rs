@@ -2,6 +2,7 @@
 
 use sinew_sync::atomic::Ordering;
 
+use super::crew::Crew;
 use super::{Cancelled, Control, Enrolled};
 use crate::Worker;
 
@@ -24,8 +25,9 @@ use crate::Worker;
 /// ```
 #[derive(Debug)]
 pub struct Course<'c> {
-    control: &'c Control,
+    pub(super) control: &'c Control,
     enrolled: Enrolled,
+    pub(super) crew: Crew,
 }
 
 impl<'c> Course<'c> {
@@ -39,7 +41,7 @@ impl<'c> Course<'c> {
             return Err(Cancelled);
         }
         control.state.loops.fetch_add(1, Ordering::Relaxed);
-        let course = Self { control, enrolled: Enrolled::here() };
+        let course = Self { control, enrolled: Enrolled::here(), crew: Crew::default() };
         course.expect(items);
         Ok(course)
     }
@@ -83,14 +85,17 @@ impl<'c> Course<'c> {
         self.control.version() | 1 << 63
     }
 
-    /// The number of threads wished, if any, for somebody who works under it from now on.
+    /// The number of threads wished, if any, for somebody who works under it from now on. A mapping that is wished as well counts as followed only
+    /// with [`follow`](Self::follow).
     pub fn threads(&self) -> Option<usize> {
         let (version, wishes) = self.control.wishes();
-        self.control.state.followed.fetch_max(version, Ordering::Relaxed);
+        if wishes.pinning.is_none() {
+            self.control.is_followed(version);
+        }
         wishes.threads
     }
 
-    /// Somebody works, until the answer is dropped.
+    /// Somebody works, until the answer is dropped, and is placed nowhere; see [`take_part`](Self::take_part).
     pub fn work(&self) -> Working<'c> {
         self.control.begin_work();
         Working { control: self.control }

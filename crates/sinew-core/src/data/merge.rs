@@ -116,7 +116,8 @@ pub(super) unsafe fn merge<T: Send, C, G: Guide>(
     let ((low_left, high_left), (low_right, high_right)) = (left.split(at_left), right.split(at_right));
     // SAFETY: the lower halves fill the room up to there, the upper halves the rest, so the rooms do not overlap.
     let (low, high) = unsafe { (Room::new(room.start), Room::new(room.start.add(at_left + at_right))) };
-    w.join(
+    guide.join(
+        w,
         // SAFETY: each room is as large as its two halves.
         |w| unsafe { merge(w, low_left, low_right, low, compare, guide) },
         // SAFETY: the same.

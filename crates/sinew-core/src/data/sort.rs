@@ -69,8 +69,7 @@ where
 ///
 /// # Cost
 ///
-/// As [`sort_by`], and some merges more, because parts are shorter. The control's number of threads is asked once: joins keep nobody away, but one thread
-/// is one.
+/// As [`sort_by`], and some merges more, because parts are shorter. The control's number of threads and mapping are followed between two parts ([`Course::join`]).
 pub fn sort_by_under<T: Send, C>(
     w: &Worker,
     slice: &mut [T],
@@ -81,32 +80,30 @@ pub fn sort_by_under<T: Send, C>(
 where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    let course = Course::begin(control, steps(slice.len(), PROMPT))?;
-    let threads = course.threads().unwrap_or(threads);
-    let mut sort = |w: &Worker| {
-        let _working = course.work();
-        if size_of::<T>() == 0 {
-            slice.sort_by(&compare);
-            course.done(w, slice.len());
-        } else {
-            sort_in_parts(w, slice, PROMPT, &compare, &course);
-        }
-    };
-    if threads == 1 {
-        crate::serially(|| crate::run(|w| sort(w)));
+    let course = Course::begin(control, steps(slice.len(), PROMPT))?.with_threads(threads);
+    let participant = course.take_part(w);
+    if size_of::<T>() == 0 {
+        slice.sort_by(&compare);
+        course.done(w, slice.len());
     } else {
-        sort(w);
+        sort_in_parts(w, slice, PROMPT, &compare, &course);
     }
+    drop(participant);
     // What is over may have been sorted just so, but nobody can tell.
     let cancelled = course.is_cancelled();
     course.end();
     if cancelled { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Who says when all is over, and is told what is done.
+/// Who says when all is over and who takes part, and is told what is done.
 pub(super) trait Guide: Sync {
     fn is_over(&self) -> bool;
     fn done(&self, w: &Worker, elements: usize);
+    /// Runs both, on two workers if another one comes.
+    fn join<A, B>(&self, w: &Worker, a: A, b: B)
+    where
+        A: for<'w> FnOnce(&'w Worker),
+        B: for<'w> FnOnce(&'w Worker) + Send;
 }
 
 /// Nobody.
@@ -120,6 +117,15 @@ impl Guide for Unguided {
 
     #[inline(always)]
     fn done(&self, _: &Worker, _: usize) {}
+
+    #[inline(always)]
+    fn join<A, B>(&self, w: &Worker, a: A, b: B)
+    where
+        A: for<'w> FnOnce(&'w Worker),
+        B: for<'w> FnOnce(&'w Worker) + Send,
+    {
+        w.join(a, b);
+    }
 }
 
 impl Guide for Course<'_> {
@@ -129,6 +135,14 @@ impl Guide for Course<'_> {
 
     fn done(&self, w: &Worker, elements: usize) {
         Course::done(self, w, elements);
+    }
+
+    fn join<A, B>(&self, w: &Worker, a: A, b: B)
+    where
+        A: for<'w> FnOnce(&'w Worker),
+        B: for<'w> FnOnce(&'w Worker) + Send,
+    {
+        Course::join(self, w, a, b);
     }
 }
 
@@ -231,7 +245,8 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
     let from = to.other();
     let mut halves = Halves { low, high, from, low_done: false, high_done: false };
     let (low_done, high_done) = (&mut halves.low_done, &mut halves.high_done);
-    w.join(
+    guide.join(
+        w,
         |w| {
             // SAFETY: the halves are disjoint parts of a part that is ours, with their elements in the slice.
             unsafe { sort_part(w, low, from, alone, compare, guide) };

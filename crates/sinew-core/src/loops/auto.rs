@@ -89,7 +89,7 @@ impl Trial {
         }
     }
 
-    /// What to go on with when the caller has done so many iterations alone.
+    /// What to go on with when the caller has done so many iterations alone; where nobody begins alone, what to begin with, for 0.
     pub(super) fn after(&mut self, alone: usize) -> Schedule {
         self.alone = alone;
         match self.choice {
@@ -258,5 +258,43 @@ mod tests {
         assert_eq!(tuner(&options, 2), (Tuner::new(2), false));
         control.set_schedule(Schedule::Auto);
         pool.run(|w| settle(w, &options));
+    }
+
+    fn spin(ns: u64) {
+        let began = now_ns();
+        while now_ns() - began < ns {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Would miss: slices under a control that nobody times, so that equal shares are tried although the items of the first half take all the time.
+    #[test]
+    fn controlled_loops_are_looked_at() {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        let control = Control::new();
+        let options = Options { control: Some(&control), ..leaving_the_choice(Location::caller()) };
+        pool.run(|w| for_each(w, 0..ITEMS, &options, |item| spin(if item < ITEMS / 2 { 10_000 } else { 0 })))
+            .unwrap();
+        assert_eq!(tuner(&options, 2).0.choice(), Choice::Run(Schedule::Stealing));
+    }
+
+    /// Would miss: short loops under a control that are handed out in another way than in equal shares, which are claimed in as many slices whoever comes.
+    #[test]
+    fn short_controlled_loops_get_equal_shares() {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        let control = Control::new();
+        let auto = Options { control: Some(&control), ..leaving_the_choice(Location::caller()) };
+        let claims = |options: &Options<'_>| {
+            let before = pool.counters().chunks;
+            pool.run(|w| for_each(w, 0..ITEMS, options, |_| ())).unwrap();
+            pool.counters().chunks - before
+        };
+        let is_short = || tuner(&auto, 2).0.choice() == Choice::Short;
+        // On a busy machine a run may take long.
+        assert!((0..20 * PROBES).any(|_| claims(&auto) > 0 && is_short()));
+        let [shares, halves] =
+            [Schedule::Static, Schedule::Stealing].map(|schedule| claims(&Options { schedule, ..auto }));
+        assert_eq!(claims(&auto), shares);
+        assert_ne!(halves, shares, "nothing tells the schedules apart");
     }
 }

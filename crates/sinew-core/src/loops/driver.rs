@@ -10,10 +10,12 @@
 //!   [chunk sources](crate::source)).
 //! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is an arm of a join.
 //! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
+//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more are there than may be: those on surplus workers, and where the caller is on one, or has the
+//!   guest's seat of a pool that is to have one thread, as many more. The caller stays, and offers again when it is left alone and others may come.
 //!
 //! # Cost
 //!
-//! One join, and no allocation, for the loop; a claim, two loads and a counter a chunk.
+//! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
 
 use super::auto::{Site, Trial, Watch};
 use super::controlled::{self, Chunks};
@@ -24,7 +26,7 @@ use crate::source::{LoopMemory, Source};
 use crate::{Cancelled, Control, Worker};
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::split::Splitter;
-use sinew_sync::atomic::spin_loop;
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use std::ops::{ControlFlow, Range};
 
@@ -173,7 +175,8 @@ where
             let piece =
                 |local: &mut L, range: Range<usize>| piece(local, range.start + done..range.end + done);
             let (ending, trial) = (Ending::default(), trial.as_ref());
-            ran = Loop { source, ending, enter, piece, trial }.run(w, participants - 1, options.memory);
+            let crew = Crew::new(w.index());
+            ran = Loop { source, ending, crew, enter, piece, trial }.run(w, participants - 1, options.memory);
         }
         if let Some(trial) = trial {
             trial.end(ran);
@@ -246,6 +249,7 @@ where
 struct Loop<'t, E, P> {
     source: Source,
     ending: Ending,
+    crew: Crew,
     enter: E,
     piece: P,
     /// Who is to be told of the chunks.
@@ -262,8 +266,14 @@ where
     fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
         // Once is enough as long as nobody leaves early; what a leaving participant has left is done here.
         while !self.is_over() {
-            let workers = w.limit();
-            w.join(|w| self.work(w, Part::Caller { workers }), |w| self.assist(w, helpers));
+            self.crew.offered();
+            let assist = |w: &Worker, is_helper| {
+                // The caller has left its part to offer again, or all is done.
+                if is_helper {
+                    self.assist(w, helpers);
+                }
+            };
+            w.join_context(|w| self.work(w, Part::Caller), assist);
         }
         let ran = !self.ending.is_near();
         if let Some(memory) = memory {
@@ -276,7 +286,7 @@ where
     /// The first of `helpers`: offers the tasks for the others and works.
     fn assist(&self, w: &Worker, helpers: usize) {
         let others = helpers - 1;
-        if self.is_over() {
+        if self.is_over() || self.crew.does_without(w) {
         } else if others == 0 {
             self.work(w, Part::Helper);
         } else if others == 1 {
@@ -303,6 +313,7 @@ where
     fn claim_all(&self, w: &Worker, part: Part) {
         let seat = w.index();
         let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else { return };
+        self.crew.comes(part);
         let mut local = (self.enter)();
         let mut effort = Effort::new(self.source.is_timed());
         let mut pieces = w.pieces();
@@ -319,7 +330,8 @@ where
                 Watch::ran(watch, start, length);
             }
             w.safe_point();
-            if self.ending.is_near() || part.is_over(w) {
+            w.glance();
+            if self.ending.is_near() || self.crew.lets_go(w, part) {
                 break;
             }
             match self.source.claim(seat).or_else(|| self.steal_cold(seat, &effort)) {
@@ -331,6 +343,7 @@ where
             self.source.measured(seat, effort.items, now_ns() - effort.since_ns);
         }
         self.source.leave(seat);
+        self.crew.goes(part);
     }
 
     /// A range of another participant's, unless its owner is as good as done with it.
@@ -348,22 +361,88 @@ where
 }
 
 /// Who takes part in a loop, and so for how long.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The loop's caller, who stays to the end; but if more may work than when it last offered parts, it offers again.
-    Caller { workers: usize },
-    /// Somebody who came to help, and goes when there are more workers than may work.
+    /// The loop's caller, who stays to the end; but alone, it offers again if others may work.
+    Caller,
+    /// Somebody who came to help, and goes when there are more than may work.
     Helper,
 }
 
-impl Part {
+/// Who is there, and whether that is too many (D4).
+///
+/// All accesses are `Relaxed`: they say when to look again, and nothing is published by them.
+#[derive(Debug)]
+struct Crew {
+    /// The seat of the loop's caller.
+    caller: usize,
+    /// Participants, the caller included.
+    there: AtomicUsize,
+    /// Whether a helper has left, or not come, because there were too many.
+    is_short: AtomicBool,
+}
+
+impl Crew {
+    #[inline]
+    fn new(caller: usize) -> Self {
+        Self { caller, there: AtomicUsize::new(1), is_short: AtomicBool::new(false) }
+    }
+
+    /// Parts are offered to all who may come.
+    #[inline]
+    fn offered(&self) {
+        self.is_short.store(false, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn comes(&self, part: Part) {
+        if part == Part::Helper {
+            self.there.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn goes(&self, part: Part) {
+        if part == Part::Helper {
+            self.there.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the participant should leave between two chunks. What it has not begun others take.
     #[inline]
-    fn is_over(self, w: &Worker) -> bool {
-        match self {
-            Self::Caller { workers } => w.limit() > workers,
-            Self::Helper => w.is_surplus(),
+    fn lets_go(&self, w: &Worker, part: Part) -> bool {
+        match part {
+            Part::Caller => self.is_short.load(Ordering::Relaxed) && self.may_offer_cold(w),
+            Part::Helper => !self.is_entitled(w) && self.is_too_many_cold(w, 0),
         }
+    }
+
+    /// Whether somebody who is about to help should not.
+    fn does_without(&self, w: &Worker) -> bool {
+        !self.is_entitled(w) && self.is_too_many_cold(w, 1)
+    }
+
+    /// Whether a helper is within the limit by its seat, whoever else is there. If the caller is not, it takes the place of one who would be.
+    #[inline]
+    fn is_entitled(&self, w: &Worker) -> bool {
+        let asked = w.asked();
+        w.index() < asked - usize::from(self.caller >= asked)
+    }
+
+    /// Whether there are too many, with so many who are not counted yet.
+    #[inline(never)]
+    fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
+        let is_too_many = w.is_surplus() || self.there.load(Ordering::Relaxed) + coming > w.asked();
+        if is_too_many {
+            self.is_short.store(true, Ordering::Relaxed);
+        }
+        is_too_many
+    }
+
+    /// Whether the caller is alone and others may come. While somebody is there it would wait for them before it offers.
+    #[cold]
+    fn may_offer_cold(&self, w: &Worker) -> bool {
+        w.asked() > 1 && self.there.load(Ordering::Relaxed) == 1
     }
 }
 

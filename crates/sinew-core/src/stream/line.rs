@@ -136,13 +136,18 @@ where
     /// Carries items as long as there are some. A panic ends the stream.
     fn carry(&self) {
         self.line.ending.guard(|| {
-            let _working = self.line.course.as_ref().map(Course::work);
+            let course = self.line.course.as_ref();
+            let _participant = course.map(|course| course.take_part(self.w));
             while let Some(step) = self.next() {
                 match step {
                     Step::Item(number, item) => self.line.end.push(self, number, item),
                     Step::Turn(stage) => stage.run(self),
                 }
                 self.w.safe_point();
+                self.w.glance();
+                if let Some(course) = course {
+                    course.follow(self.w);
+                }
             }
         });
     }
@@ -178,7 +183,7 @@ where
 
     /// How many carriers there may be now: as many as are wished, and as the pool's limit allows.
     fn most(&self, state: &State<'_, I>) -> usize {
-        state.wished.min(self.w.pool().limit.get()).max(1)
+        state.wished.min(self.w.asked())
     }
 
     /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone, and nobody asks it any more.

@@ -2,11 +2,12 @@
 //!
 //! What these would miss: which threads work and where they run; `workers` and `mapping` show that. Changes as fast as they can be made: the crate `sinew`'s `tests/changes.rs`.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Barrier, mpsc};
+use std::thread::{self, ThreadId};
 
-use sinew_core::loops::{Options, for_each};
+use sinew_core::loops::{Options, for_each, try_for_each};
+use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
 use sinew_core::{Cancelled, Control, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially};
 use sinew_policy::chunk::Schedule;
 
@@ -150,12 +151,13 @@ fn loops_that_leave_their_schedule_open_have_the_pools() {
         let fixed = Options::default();
         let open = Options { open: true, ..fixed };
         let under = |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
+        let closed = Options { open: false, ..under(&control) };
         let singly = |options: &Options<'_>| chunks(&pool, 700, options, |_| ()) == 700;
         for _ in 0..3 {
-            assert!(![open, fixed, under(&control)].iter().any(singly));
+            assert!(![open, fixed, under(&control), closed].iter().any(singly));
             handle.set_schedule(Schedule::Dynamic { chunk: 1 });
             assert!([open, under(&control)].iter().all(singly));
-            assert!(![fixed, under(&wishing)].iter().any(singly));
+            assert!(![fixed, closed, under(&wishing)].iter().any(singly));
             handle.set_schedule(None);
         }
     });
@@ -176,6 +178,127 @@ fn a_controlled_loop_takes_the_pools_schedule_up_while_it_runs() {
         };
         let claimed = chunks(&pool, 100_000, &options, change);
         assert!(claimed > 1_000, "{claimed} claims");
+    });
+}
+
+/// How many items two threads have begun since something was changed.
+struct Begun {
+    here: ThreadId,
+    changed: AtomicBool,
+    items: [AtomicUsize; 2],
+}
+
+impl Begun {
+    fn new() -> Self {
+        Self { here: thread::current().id(), changed: AtomicBool::new(false), items: Default::default() }
+    }
+
+    fn change(&self, change: impl FnOnce()) {
+        self.items.iter().for_each(|items| items.store(0, Ordering::SeqCst));
+        change();
+        self.changed.store(true, Ordering::SeqCst);
+    }
+
+    fn item(&self) {
+        if self.changed.load(Ordering::SeqCst) {
+            self.items[usize::from(thread::current().id() != self.here)].fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// By the first thread and by the other one.
+    fn both(&self) -> [usize; 2] {
+        [0, 1].map(|who| self.items[who].load(Ordering::SeqCst))
+    }
+}
+
+/// What happens at the items of something that two threads work on: both begin; one is to go; one has gone on; and both are back, which ends it. Answers whether it goes on.
+struct Acts<'p> {
+    handle: PoolControl,
+    both: Barrier,
+    begun: Begun,
+    check: &'p (dyn Fn([usize; 2]) + Sync),
+    again: AtomicBool,
+}
+
+impl<'p> Acts<'p> {
+    fn new(pool: &Pool, check: &'p (dyn Fn([usize; 2]) + Sync)) -> Self {
+        let (handle, both, begun) = (pool.control(), Barrier::new(2), Begun::new());
+        Self { handle, both, begun, check, again: AtomicBool::new(false) }
+    }
+
+    fn play(&self, item: usize) -> bool {
+        self.begun.item();
+        match item {
+            0 | 1 => {
+                self.both.wait();
+            }
+            300 => self.begun.change(|| {
+                self.handle.set_threads(1);
+            }),
+            5_000 => {
+                (self.check)(self.begun.both());
+                self.begun.change(|| {
+                    self.handle.set_threads(2);
+                });
+                self.again.store(true, Ordering::SeqCst);
+            }
+            _ if self.again.load(Ordering::SeqCst) => {
+                thread::yield_now();
+                return self.begun.both().contains(&0);
+            }
+            _ => {}
+        }
+        true
+    }
+}
+
+/// Would miss: a helper that is never too many because its own seat is within the limit, while the caller's is not or there is a guest; and one that does not come back.
+#[test]
+fn a_loop_without_a_control_follows_the_number_of_threads() {
+    fn play(pool: &Pool, w: &Worker) {
+        // The caller stays, and the helper may be about to begin an item when the number falls.
+        let acts = Acts::new(pool, &|[_, helper]| assert!(helper <= 1, "{helper} items beside the caller's"));
+        let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..Options::default() };
+        let ended =
+            try_for_each(w, 0..1_usize << 40, &options, |item| acts.play(item).then_some(()).ok_or(()));
+        assert!(ended.is_err());
+    }
+    ends(|| {
+        for _ in 0..10 {
+            let (guests, full) = (pool(2), full_pool(2));
+            guests.run(|w| play(&guests, w));
+            for caller in 0..2 {
+                full.broadcast(|part| {
+                    if part.index() == caller {
+                        sinew_core::run(|w| play(&full, w));
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Would miss: a stream that goes by the workers which a pool with a guest needs, not by the number that was set.
+#[test]
+fn a_stream_follows_the_number_of_threads() {
+    ends(|| {
+        for pool in [pool(2), full_pool(2)] {
+            pool.run(|w| {
+                // Either may leave, and be at an item that it took before.
+                let check = |both: [usize; 2]| {
+                    assert!(both.iter().any(|&items| items <= 1), "{both:?} items");
+                };
+                let (acts, goes_on) = (Acts::new(&pool, &check), AtomicBool::new(true));
+                let stage = |item| {
+                    if !acts.play(item) {
+                        goes_on.store(false, Ordering::SeqCst);
+                    }
+                };
+                let end = Parallel::new(Through, stage).connect(Exit);
+                let items = (0..).take_while(|_| goes_on.load(Ordering::SeqCst));
+                assert_eq!(stream::run(w, items, &end, &stream::Options::default()), Ok(()));
+            });
+        }
     });
 }
 
@@ -214,6 +337,9 @@ fn what_is_impossible_is_refused_by_name() {
     };
     refused("a pool with 0 threads", &|handle| {
         handle.set_threads(0);
+    });
+    refused("a pool with 0 workers", &|_| {
+        pool.set_workers(0);
     });
     refused("`dynamic:0`", &|handle| handle.set_schedule(Schedule::Dynamic { chunk: 0 }));
     let error = handle.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();

@@ -6,8 +6,9 @@
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sinew_core::loops::{Options, for_each};
-use sinew_core::{Cancelled, Control, Pool};
+use sinew_core::loops::{Options, for_each, try_for_each};
+use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
+use sinew_core::{Cancelled, Control, Course, Pool, Worker};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
 use tempfile::TempDir;
@@ -112,6 +113,83 @@ fn a_controlled_loop_follows_the_quota_of_its_container() {
             })
         });
         assert_eq!(ended, Err(Cancelled));
+    });
+}
+
+/// A container whose quota is one or two in turns, and a pool in it that is to follow.
+struct Turns {
+    container: Container,
+    pool: Pool,
+    turn: AtomicUsize,
+}
+
+impl Turns {
+    fn new() -> Self {
+        let container = Container::feeding(2);
+        Self { pool: container.pool(2), container, turn: AtomicUsize::new(0) }
+    }
+
+    /// Called all the time by whoever works; answers whether there are more turns to come.
+    fn go_on(&self) -> bool {
+        let turn = self.turn.load(Ordering::SeqCst);
+        let wanted = 2 - turn % 2;
+        let order = Ordering::SeqCst;
+        if self.pool.workers() == wanted && self.turn.compare_exchange(turn, turn + 1, order, order).is_ok() {
+            self.container.feed(3 - wanted);
+        }
+        turn < 5
+    }
+}
+
+/// Would miss: a quota that nobody looks at while all workers are in a loop without a control, or while its caller is the only one that may work.
+#[test]
+fn a_loop_without_a_control_follows_the_quota_of_its_container() {
+    if two_cpus().is_none() {
+        return;
+    }
+    ends(|| {
+        let (turns, options) =
+            (Turns::new(), Options { schedule: Schedule::Dynamic { chunk: 1 }, ..Options::default() });
+        let item = |_| turns.go_on().then_some(()).ok_or(());
+        let ended = turns.pool.install(|w| try_for_each(w, 0..1_usize << 40, &options, item));
+        assert!(ended.is_err());
+    });
+}
+
+/// Would miss: the same in a farm.
+#[test]
+fn a_stream_follows_the_quota_of_its_container() {
+    if two_cpus().is_none() {
+        return;
+    }
+    ends(|| {
+        let turns = Turns::new();
+        let end = Parallel::new(Through, |()| ()).connect(Exit);
+        let items = std::iter::repeat(()).take_while(|()| turns.go_on());
+        let ended = turns.pool.install(|w| stream::run(w, items, &end, &stream::Options::default()));
+        assert_eq!(ended, Ok(()));
+    });
+}
+
+/// Would miss: the same in a skeleton that is made of joins.
+#[test]
+fn a_skeleton_of_joins_follows_the_quota_of_its_container() {
+    fn tree(w: &Worker, course: &Course<'_>, turns: &Turns, depth: u32) {
+        if depth > 0 && turns.go_on() {
+            let half = |w: &Worker| tree(w, course, turns, depth - 1);
+            course.join(w, half, half);
+        }
+    }
+    if two_cpus().is_none() {
+        return;
+    }
+    ends(|| {
+        let (turns, control) = (Turns::new(), Control::new());
+        turns.pool.install(|w| {
+            let course = Course::begin(&control, 0).unwrap();
+            let _participant = course.take_part(w);
+            tree(w, &course, &turns, 60);
+        });
     });
 }
 

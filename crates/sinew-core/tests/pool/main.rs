@@ -31,6 +31,7 @@
 mod broadcast;
 mod closing;
 mod control;
+mod course;
 mod enter;
 mod environment;
 #[cfg(unix)]

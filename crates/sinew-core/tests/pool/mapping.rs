@@ -1,11 +1,12 @@
 //! A mapping that changes while the pool runs, as the kernel sees it.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 
 use sinew_core::loops::{Options, for_each};
-use sinew_core::{Cancelled, Control, Mapping, Pool};
+use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
+use sinew_core::{Cancelled, Control, Course, Mapping, Pool, Worker};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
 
@@ -146,6 +147,104 @@ fn a_control_places_the_threads_of_its_loop_and_lets_them_go() {
     }
     assert_eq!(masks(&pool).unwrap(), before);
     assert_eq!(control.snapshot().mapping, Some(Mapping::Explicit(vec![b])));
+}
+
+/// On which processors each thread was when it did what it did, in its order.
+#[derive(Default)]
+struct Seen(Mutex<Vec<(std::thread::ThreadId, String)>>);
+
+impl Seen {
+    fn note(&self) {
+        self.0.lock().unwrap().push((std::thread::current().id(), mask().unwrap()));
+    }
+
+    /// Whether each thread was on one of these processors, but for the first time, if that does not count; and how many of the processors were used.
+    fn check(self, cpus: &[usize], first_counts: bool) -> usize {
+        let seen = self.0.into_inner().unwrap();
+        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        for (place, (thread, mask)) in seen.iter().enumerate() {
+            let is_first = !seen[..place].iter().any(|(earlier, _)| earlier == thread);
+            assert!((is_first && !first_counts) || cpus.contains(mask), "on {mask}");
+        }
+        cpus.iter().filter(|cpu| seen.iter().any(|(_, mask)| mask == *cpu)).count()
+    }
+}
+
+/// Runs `skeleton` under a control that has its threads at one processor each, and then, from some item on, all at one. `skeleton` calls its function for at least 100 items, of which the first is
+/// not over before another thread has begun one.
+fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) + Sync) {
+    let Some([a, b]) = two_cpus() else { return };
+    let (pool, control) = (full_pool(2), Control::new());
+    pool.set_mapping(&Mapping::Explicit(vec![b, a])).unwrap();
+    let before = masks(&pool).unwrap();
+    control.set_mapping(&Mapping::Explicit(vec![a, b])).unwrap();
+    let (early, late) = (Seen::default(), Seen::default());
+    let (items, changed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    pool.install(|w| {
+        skeleton(w, &control, &|| match items.fetch_add(1, Ordering::SeqCst) {
+            0..50 => {
+                early.note();
+                while items.load(Ordering::SeqCst) < 2 {
+                    std::thread::yield_now();
+                }
+            }
+            50 => {
+                control.set_mapping(&Mapping::Explicit(vec![b])).unwrap();
+                changed.store(true, Ordering::SeqCst);
+            }
+            _ if changed.load(Ordering::SeqCst) => late.note(),
+            _ => {}
+        });
+    });
+    assert_eq!(early.check(&[a, b], true), 2);
+    late.check(&[b], false);
+    assert_eq!(masks(&pool).unwrap(), before);
+    let now = control.snapshot();
+    assert_eq!((now.changes, now.followed, now.working), (2, 2, 0));
+}
+
+/// Would miss: carriers that stay where the pool has them, share a processor, or keep it afterwards.
+#[test]
+fn a_control_places_the_carriers_of_a_stream() {
+    follows_the_mapping(|w, control, item| {
+        let end = Parallel::new(Through, |_| item()).connect(Exit);
+        let options = stream::Options { control: Some(control), ..stream::Options::default() };
+        stream::run(w, 0..2_000, &end, &options).unwrap();
+    });
+}
+
+/// Would miss: the same for the caller and the thieves of a skeleton that is made of joins.
+#[test]
+fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
+    fn tree(w: &Worker, course: &Course<'_>, item: &(dyn Fn() + Sync), depth: u32) {
+        if depth == 0 {
+            course.follow(w);
+            return item();
+        }
+        let half = |w: &Worker| tree(w, course, item, depth - 1);
+        course.join(w, half, half);
+    }
+    follows_the_mapping(|w, control, item| {
+        let course = Course::begin(control, 0).unwrap();
+        let _participant = course.take_part(w);
+        tree(w, &course, item, 11);
+    });
+}
+
+/// Would miss: a mapping that counts as followed because somebody has asked for the number of threads.
+#[test]
+fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
+    let control = Control::new();
+    control.set_threads(2);
+    full_pool(2).install(|w| {
+        let course = Course::begin(&control, 0).unwrap();
+        assert_eq!((course.threads(), control.snapshot().followed), (Some(2), 1));
+        control.set_mapping(&Mapping::Compact).unwrap();
+        assert_eq!((course.threads(), control.snapshot().followed), (Some(2), 1));
+        let participant = course.take_part(w);
+        assert_eq!(control.snapshot().followed, 2);
+        drop(participant);
+    });
 }
 
 /// Would miss: an inner loop whose participant takes another place than the outer one gave its thread, and one that is not put back.

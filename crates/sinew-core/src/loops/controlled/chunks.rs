@@ -1,5 +1,6 @@
 //! What a participant of a controlled loop asks for its work: the next slice, until it is to leave.
 
+use super::super::auto::{Trial, Watch};
 use super::super::meter::Sheet;
 use super::Controlled;
 use super::claims::Claims;
@@ -13,11 +14,6 @@ use std::ops::Range;
 /// A slice takes no longer than this, in ticks, unless a single iteration does.
 const SLICE: u64 = 50 * TICKS_A_US;
 
-/// Between two looks at the limits of the process, in ticks.
-const LOOK: u64 = 20_000 * TICKS_A_US;
-/// So many slices whose time is not taken may pass before somebody asks for it to see whether it is time to look.
-const UNTIMED: u32 = 16;
-
 /// The slices of one participant.
 pub(in crate::loops) struct Chunks<'c> {
     run: &'c Controlled<'c>,
@@ -26,12 +22,14 @@ pub(in crate::loops) struct Chunks<'c> {
     claims: Claims<'c>,
     /// The version of the wishes that the thread's place is of.
     settled: Option<u64>,
-    looks: Option<Looks>,
     sheet: Option<Sheet<'c>>,
+    /// Where the times of slices are noted, in a run that is looked at.
+    watch: Option<Watch<'c>>,
     pace: Pace,
     pieces: Pieces<'c>,
-    /// Iterations of the slice under way.
+    /// Iterations of the slice under way, and the first of them.
     running: usize,
+    first: usize,
     /// When it began, in ticks, if it is worth knowing.
     began: Option<u64>,
 }
@@ -48,7 +46,7 @@ impl<'c> Chunks<'c> {
         let claims = Claims::enter(&run.shared, hire, w.index(), rank)?;
         run.shared.control.begin_work();
         let guided = Guided::new(w, run.shared.control, rank);
-        let looks = run.shared.limit.follows().then(Looks::default);
+        let watch = run.trial.as_ref().and_then(Trial::watch);
         let (pace, pieces) = (Pace::default(), w.pieces());
         Some(Self {
             run,
@@ -56,11 +54,12 @@ impl<'c> Chunks<'c> {
             claims,
             guided,
             settled: None,
-            looks,
             sheet,
+            watch,
             pace,
             pieces,
             running: 0,
+            first: 0,
             began: None,
         })
     }
@@ -87,7 +86,7 @@ impl<'c> Chunks<'c> {
             now = None;
         }
         (0..self.claims.take_chunks()).for_each(|_| self.w.count_chunk());
-        self.running = range.len();
+        (self.running, self.first) = (range.len(), range.start);
         // A single iteration cannot be cut: its time does not matter.
         let matters = range.len() > 1 || more;
         self.began = matters.then(|| now.unwrap_or_else(ticks));
@@ -114,6 +113,9 @@ impl<'c> Chunks<'c> {
     fn account(&mut self) -> Option<u64> {
         let items = std::mem::take(&mut self.running);
         self.pieces.ended();
+        if let Some(watch) = &mut self.watch {
+            watch.ran(self.first, items);
+        }
         self.claims.ran(items);
         self.w.safe_point();
         let now = self.began.map(|began| {
@@ -121,37 +123,11 @@ impl<'c> Chunks<'c> {
             self.pace.ran(items, now.saturating_sub(began), SLICE);
             now
         });
-        if let Some(looks) = &mut self.looks
-            && looks.is_time(now)
-        {
-            self.w.pool().follow_limits();
+        match now {
+            Some(now) => self.w.glance_at(now),
+            None => self.w.glance(),
         }
         now
-    }
-}
-
-/// When a participant looks at the limits of the process.
-#[derive(Debug, Default)]
-struct Looks {
-    last: u64,
-    untimed: u32,
-}
-
-impl Looks {
-    /// A slice has ended, at `now` if that is known.
-    fn is_time(&mut self, now: Option<u64>) -> bool {
-        self.untimed += 1;
-        let now = match now {
-            Some(now) => now,
-            None if self.untimed >= UNTIMED => ticks(),
-            None => return false,
-        };
-        self.untimed = 0;
-        let is_time = now.saturating_sub(self.last) > LOOK;
-        if is_time {
-            self.last = now;
-        }
-        is_time
     }
 }
 
@@ -161,22 +137,5 @@ impl Drop for Chunks<'_> {
         if let Some(sheet) = self.sheet.take() {
             sheet.hand_in(self.claims.blocked_ns());
         }
-    }
-}
-
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-
-    /// Would miss: a look after every slice, or none where slices are not timed.
-    #[test]
-    fn a_participant_looks_now_and_then() {
-        let mut looks = Looks::default();
-        let at = |looks: &mut Looks, now| looks.is_time(Some(now));
-        let looked = [LOOK + 1, LOOK + 2, 2 * LOOK, 2 * LOOK + 2].map(|now| at(&mut looks, now));
-        assert_eq!(looked, [true, false, false, true]);
-        let mut untimed = Looks::default();
-        let looked: Vec<bool> = (0..UNTIMED).map(|_| untimed.is_time(None)).collect();
-        assert_eq!(looked, [vec![false; UNTIMED as usize - 1], vec![true]].concat());
     }
 }

@@ -5,8 +5,7 @@
 //! [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and puts another in its place. When the number of threads falls,
 //! those with the highest ranks leave; when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping moves each participant's thread
 //! before its next slice (`lodging`). A schedule that the pool was given or granted counts where none is wished and the loop is open to it. When the pool cancels what it runs, the
-//! loop ends as if its control had. The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity: while all workers are
-//! in the loop, nobody else would.
+//! loop ends as if its control had. The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity (`glance`).
 //!
 //! # Invariants
 //!
@@ -117,8 +116,10 @@ impl<'r> Controlled<'r> {
         let preset = own.preset(limit.schedule.get().filter(|_| open));
         let terms = preset.wished(workers.min(limit.asked()), &control.wishes().1);
         let leaves_the_choice = terms.schedule == Schedule::Auto;
-        let trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
-        let auto = trial.as_ref().map_or_else(|| auto::best(options, n, terms.threads), Trial::schedule);
+        let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
+        // Nobody begins alone here.
+        let auto =
+            trial.as_mut().map_or_else(|| auto::best(options, n, terms.threads), |trial| trial.after(0));
         let terms = terms.resolved(auto);
         let first = terms.seat(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));

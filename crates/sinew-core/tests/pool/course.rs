@@ -1,0 +1,149 @@
+//! Skeletons that are made of a course's joins: how many take part.
+//!
+//! What these would miss: where their threads run (`mapping`), and answers under changes as fast as they can be made (the crate `sinew`'s `tests/changes.rs`).
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use sinew_core::{Control, Course, Pool, Worker};
+
+use crate::support::{ends, full_pool, payload_of, pool};
+
+/// A tree of joins with `leaf` at each of its 2^`depth` leaves.
+fn tree(w: &Worker, course: &Course<'_>, depth: u32, leaf: &(dyn Fn(&Worker) + Sync)) {
+    if depth == 0 {
+        return leaf(w);
+    }
+    let half = |w: &Worker| tree(w, course, depth - 1, leaf);
+    course.join(w, half, half);
+}
+
+/// A tree whose first leaf calls `first`, and whose second half is not over before another thread was at a leaf.
+fn with_another(w: &Worker, course: &Course<'_>, first: impl Fn() + Sync) {
+    let (here, begun, helped) = (w.index(), AtomicUsize::new(0), AtomicBool::new(false));
+    tree(w, course, 10, &|w| {
+        if w.index() != here {
+            helped.store(true, Ordering::SeqCst);
+            return;
+        }
+        match begun.fetch_add(1, Ordering::SeqCst) {
+            0 => first(),
+            // By then there was a join after it.
+            512.. => {
+                while !helped.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+            }
+            _ => {}
+        }
+    });
+}
+
+/// The same tree by the caller alone.
+fn alone(w: &Worker, course: &Course<'_>) {
+    let (here, leaves) = (w.index(), AtomicUsize::new(0));
+    tree(w, course, 10, &|w| {
+        assert_eq!(w.index(), here, "somebody came uncalled");
+        leaves.fetch_add(1, Ordering::SeqCst);
+    });
+    assert_eq!(leaves.into_inner(), 1 << 10);
+}
+
+/// Would miss: thieves that nobody has called, and a number that is read once.
+#[test]
+fn no_more_come_than_are_wished() {
+    ends(|| {
+        for pool in [pool(4), full_pool(4)] {
+            let (control, free) = (Control::new(), Control::new());
+            pool.install(|w| {
+                let course = Course::begin(&control, 0).unwrap().with_threads(1);
+                let participant = course.take_part(w);
+                for _ in 0..20 {
+                    alone(w, &course);
+                    with_another(w, &course, || control.set_threads(2));
+                    control.set_threads(1);
+                }
+                drop(participant);
+                let course = Course::begin(&free, 0).unwrap();
+                let _participant = course.take_part(w);
+                with_another(w, &course, || ());
+            });
+            assert_eq!((control.snapshot().working, free.snapshot().working), (0, 0));
+        }
+    });
+}
+
+/// Would miss: a skeleton of joins that goes by the workers which a pool with a guest needs, not by the number that was set.
+#[test]
+fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
+    ends(|| {
+        for pool in [pool(3), full_pool(3)] {
+            let (control, handle) = (Control::new(), pool.control());
+            pool.run(|w| {
+                let course = Course::begin(&control, 0).unwrap();
+                let _participant = course.take_part(w);
+                for _ in 0..20 {
+                    handle.set_threads(1);
+                    alone(w, &course);
+                    with_another(w, &course, || {
+                        handle.set_threads(3);
+                    });
+                }
+            });
+        }
+    });
+}
+
+/// Would miss: an arm that is handed back and lost, or run twice, while the number changes at every leaf; and participants who are counted for ever.
+#[test]
+fn each_arm_runs_once_whatever_is_wished() {
+    fn visit(pool: &Pool) {
+        let control = Control::new();
+        pool.install(|w| {
+            let course = Course::begin(&control, 0).unwrap();
+            let _participant = course.take_part(w);
+            for round in 0..50 {
+                let seats = Mutex::new(Vec::new());
+                tree(w, &course, 9, &|w| {
+                    let number = {
+                        let mut seats = seats.lock().unwrap();
+                        seats.push(w.index());
+                        seats.len()
+                    };
+                    control.set_threads(1 + (number * 7 + round) % 5);
+                });
+                assert_eq!(seats.into_inner().unwrap().len(), 1 << 9);
+            }
+            control.set_threads(1);
+            alone(w, &course);
+        });
+        assert_eq!(control.snapshot().working, 0);
+    }
+    ends(|| [pool(4), full_pool(4)].iter().for_each(visit));
+}
+
+/// Would miss: a panic of a stolen arm, or beside one, after which somebody is taken to be at work.
+#[test]
+fn a_panic_comes_out_and_leaves_nobody_behind() {
+    ends(|| {
+        let (pool, control) = (full_pool(3), Control::new());
+        for bad in 0..40 {
+            let leaves = AtomicUsize::new(0);
+            let payload = payload_of(|| {
+                pool.install(|w| {
+                    let course = Course::begin(&control, 0).unwrap();
+                    let _participant = course.take_part(w);
+                    tree(w, &course, 6, &|_| {
+                        if leaves.fetch_add(1, Ordering::SeqCst) == bad {
+                            std::panic::resume_unwind(Box::new(bad));
+                        }
+                    });
+                });
+            });
+            assert_eq!(payload.downcast_ref(), Some(&bad));
+            let now = control.snapshot();
+            assert_eq!((now.working, now.loops), (0, 0));
+        }
+    });
+}
