@@ -275,7 +275,7 @@ fn change(control: &Control, random: &mut Rng) -> bool {
         0..192 => control.set_threads(threads),
         192..383 => control.set_schedule(schedule),
         383 => {
-            control.set_mapping([&Mapping::Compact, &Mapping::None, &Mapping::Scatter][threads % 3]).unwrap()
+            control.set_mapping([&Mapping::Compact, &Mapping::None, &Mapping::Scatter][threads % 3]).unwrap();
         }
         384..448 => {
             POOL.control().set_threads(threads);
