@@ -25,6 +25,9 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// The most workers that get a line.
 const LINES: usize = 16;
 
+/// Longer lines would wrap on a terminal, and what was drawn could not be taken back.
+const WIDTH: usize = 78;
+
 const TASKS: usize = 20_000;
 
 /// What a light task takes of a heavy one.
@@ -178,10 +181,16 @@ impl Stage<'_> {
 
 /// Draws in place of what was drawn before, which had so many lines; answers how many it has now.
 fn redraw(timeline: &Timeline, lines: usize) -> io::Result<usize> {
-    let text = timeline.draw('█', '·');
+    let text = fitting(&timeline.draw('█', '·'));
     let back = if lines == 0 { String::new() } else { format!("\x1b[{lines}A\x1b[J") };
     output::print(&format!("{back}{text}"))?;
     Ok(text.lines().count())
+}
+
+/// The text with what does not fit into a line left out.
+fn fitting(text: &str) -> String {
+    let line = |line: &str| line.chars().take(WIDTH).chain(['\n']).collect::<String>();
+    text.lines().map(line).collect()
 }
 
 impl Timeline {
@@ -228,6 +237,20 @@ mod tests {
             lines[2..],
             ["  worker 0   ###", "  worker 1   ..#", "  changes    1 2", "    1 1 thread", "    2 2 threads"]
         );
+    }
+
+    /// Would miss: a line that wraps, so that more lines are on the terminal than are taken back; and one that is lost, or cut though it fits.
+    #[test]
+    fn what_is_drawn_again_and_again_fits_into_its_lines() {
+        let changes =
+            vec![(99, format!("no mapping: {}", "because ".repeat(20))), (100, "1 thread".to_owned())];
+        let timeline = Timeline { columns: vec![vec![1, 0]; 120], changes };
+        let (whole, cut) = (timeline.draw('█', '·'), fitting(&timeline.draw('█', '·')));
+        assert!(whole.lines().any(|line| line.chars().count() > WIDTH));
+        assert!(cut.lines().all(|line| line.chars().count() <= WIDTH) && cut.ends_with('\n'));
+        assert_eq!(whole.lines().count(), cut.lines().count());
+        assert!(whole.lines().zip(cut.lines()).all(|(whole, cut)| whole.starts_with(cut)));
+        assert!(cut.contains("    2 1 thread\n"));
     }
 
     /// Would miss: a line for each of a thousand workers.
