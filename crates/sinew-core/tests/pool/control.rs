@@ -235,7 +235,7 @@ impl<'p> Acts<'p> {
             300 => self.begun.change(|| {
                 self.handle.set_threads(1);
             }),
-            5_000 => {
+            50_000 => {
                 (self.check)(self.begun.both());
                 self.begun.change(|| {
                     self.handle.set_threads(2);
@@ -246,6 +246,8 @@ impl<'p> Acts<'p> {
                 thread::yield_now();
                 return self.begun.both().contains(&0);
             }
+            // Whoever should not be there gets its chance to be.
+            _ if self.begun.changed.load(Ordering::SeqCst) => thread::yield_now(),
             _ => {}
         }
         true
@@ -282,7 +284,8 @@ fn a_loop_without_a_control_follows_the_number_of_threads() {
 #[test]
 fn a_stream_follows_the_number_of_threads() {
     ends(|| {
-        for pool in [pool(2), full_pool(2)] {
+        for round in 0..10 {
+            let pool = if round % 2 == 0 { pool(2) } else { full_pool(2) };
             pool.run(|w| {
                 // Either may leave, and be at an item that it took before.
                 let check = |both: [usize; 2]| {
