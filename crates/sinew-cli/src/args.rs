@@ -15,6 +15,7 @@ use sinew_reproduce::Scale;
 use crate::failure::Failure;
 use crate::output;
 use crate::report::ReportArgs;
+use crate::sim::{self, Price};
 
 /// Malleable, locality-aware parallelism: applications and the machine.
 #[derive(Debug, Parser)]
@@ -189,18 +190,24 @@ pub(crate) struct SimArgs {
     /// What thieves see of a worker's tasks: split, two-field or open
     #[arg(long, value_name = "STACK", default_value = "split")]
     pub(crate) stack: sinew_sim::Stack,
-    /// What a worker does in a join whose task is elsewhere: block, leapfrog, transitive, descendants, deeper, any or leave
-    #[arg(long, value_name = "POLICY", default_value = "deeper")]
+    /// What a worker does in a join whose task is elsewhere: leapfrog, any, descendants, transitive or block as in the runtime (`sinew run --wait`), thief (only the thief of
+    /// that task is helped), or leave (the ideal: whoever finishes last goes on)
+    #[arg(long, value_name = "POLICY", default_value = "leapfrog")]
     pub(crate) wait: sinew_sim::Wait,
-    /// Workers without work go on searching instead of parking
+    /// Workers without work go on searching instead of parking; the same as --idle spin
     #[arg(long)]
     pub(crate) spin: bool,
+    /// What a worker does that finds nothing: park:4 (after so many rounds), spin, or adaptive (spins for a window that it learns, as the runtime does) [default: park:4]
+    #[arg(long, value_name = "RULE", conflicts_with = "spin")]
+    pub(crate) idle: Option<sinew_sim::Idle>,
     /// How long a leaf, task or iteration takes, in nanoseconds: 1000, uniform:10,20, exp:100 or pareto:10,1.5
     #[arg(long, value_name = "DURATION", default_value = "exp:1000", allow_negative_numbers = true)]
     pub(crate) leaf: sinew_sim::Duration,
-    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample, publish, exposure and wake; may be repeated
-    #[arg(long = "cost", value_name = "NAME=DURATION", value_parser = cost)]
-    pub(crate) costs: Vec<(String, sinew_sim::Duration)>,
+    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample, publish, exposure and wake; of loops attempt (a claim) and steal; of
+    /// worklists access, look, transaction, abort and wake; of programs move_cost, delay and period; of domains spawn, take, far (factors by distance: far=1.5,3)
+    /// and bound (most pending tasks, or none); may be repeated
+    #[arg(long = "cost", value_name = "NAME=VALUE", value_parser = sim::price)]
+    pub(crate) costs: Vec<(String, Price)>,
     /// A file with all costs, as --calibrate writes it
     #[arg(long = "costs", value_name = "FILE")]
     pub(crate) cost_file: Option<PathBuf>,
@@ -216,13 +223,20 @@ pub(crate) struct SimArgs {
     /// How a simulated loop is shared out, as in `run`; may be repeated [default: cut in halves by the adaptive rule]
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
     pub(crate) schedule: Vec<Schedule>,
+    /// How often a loop is run with what it has learned in the runs before: parts (affinity), speeds (weighted), schedules (auto)
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
+    pub(crate) sweeps: usize,
+    /// How many times as long the first worker of a loop takes, the second one and so on, with commas; all others once
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    pub(crate) slow: Vec<f64>,
     /// How a worklist is tuned, as in `run` [default: auto]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,
     /// Also print what the tuner of a worklist did, epoch by epoch
     #[arg(long)]
     pub(crate) path: bool,
-    /// A file that says which programs come when [default: --programs by chance]
+    /// A file that says which programs come when, or what `sinew top --once --json` printed: programs with those speeds then, by chance [default: --programs of
+    /// four kinds by chance]
     #[arg(long, value_name = "FILE")]
     pub(crate) mix: Option<PathBuf>,
     /// How many programs come by chance
@@ -237,7 +251,7 @@ pub(crate) struct SimArgs {
     /// Where arriving programs go: round-robin, fewest, two-choices or packed
     #[arg(long, value_name = "RULE", default_value = "fewest")]
     pub(crate) dispatch: sinew_sim::programs::Dispatch,
-    /// What the policy `script` follows
+    /// What the policy `script` follows [default: without --mix, one for programs by chance]
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// From which all chance comes
@@ -254,19 +268,6 @@ pub(crate) struct SimArgs {
 /// At least one run.
 fn runs(text: &str) -> Result<u64, &'static str> {
     count(text).map(|count| count as u64)
-}
-
-/// A simulated cost with its name.
-fn cost(text: &str) -> Result<(String, sinew_sim::Duration), String> {
-    let (name, duration) = text.split_once('=').ok_or("write NAME=DURATION, for example steal=exp:400")?;
-    let duration = duration.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?;
-    let name = name.trim().to_ascii_lowercase();
-    // Only to ask whether there is such a cost.
-    let mut costs = sinew_sim::Costs::ZERO;
-    match costs.set(&name, duration) {
-        true => Ok((name, duration)),
-        false => Err(format!("`{name}` costs nothing: write one of {}", sinew_sim::Costs::NAMES.join(", "))),
-    }
 }
 
 /// Arguments of `topo`.

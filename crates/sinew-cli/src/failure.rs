@@ -6,6 +6,9 @@ use std::process::ExitCode;
 
 use crate::output;
 
+/// What a process ends with that was interrupted and had nothing to show, as shells have it.
+pub(crate) const INTERRUPTED: i32 = 130;
+
 /// Why the command ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {

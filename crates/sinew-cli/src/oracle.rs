@@ -15,13 +15,10 @@ use sinew_reproduce::{
 use sinew_sync::lock::Mutex;
 
 use crate::args::OracleArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::reproduce::{command_line, one};
 use crate::run::find;
-
-/// What a process ends with that was interrupted, as shells have it.
-const INTERRUPTED: i32 = 130;
 
 /// What was found for several applications, for machines to read.
 #[derive(Serialize)]

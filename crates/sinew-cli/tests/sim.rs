@@ -61,6 +61,21 @@ fn bad_input_is_one_line_and_status_2() {
         (&["programs", "--mix", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["graph:/nowhere/at/all"], "/nowhere/at/all"),
         (&["tree:8", "--costs", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["tree:8", "--idle", "sleep"], "sleep"),
+        (&["loop:9", "--schedule", "static", "--machine", "core:0"], "core:0"),
+        (&["loop:9", "--schedule", "static", "--slow", "0.5"], "0.5"),
+        (&["loop:9", "--schedule", "static", "--cost", "wake=1"], "wake"),
+        (&["sampling", "--machine", "core:0"], "core:0"),
+        (&["worklist:units=9", "--machine", "core:0", "--workers", "2"], "core:0"),
+        (&["worklist:units=9", "--costs", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["worklist:reads=99999"], "99999"),
+        (&["programs", "--costs", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["programs", "--cost", "steal=5"], "steal"),
+        (&["programs", "--cost", "delay=exp:5"], "delay=exp:5"),
+        (&["programs", "--cost", "period=0"], "0 s"),
+        (&["domains:9", "--script", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["domains:9", "--cost", "far=0.5"], "0.5"),
+        (&["domains:9", "--workers", "2,99"], "99 workers"),
         (&[], "a program is needed"),
     ] {
         let out = sim(words);
@@ -82,12 +97,16 @@ fn files_that_are_damaged_are_one_line_with_their_name_and_status_2() {
     let folder = tempfile::tempdir().expect("a folder");
     let cut = written(&folder, "cut.graph", "sinew graph 1\n0: 5(1|2)\n0: 5(1|");
     let costs = written(&folder, "bad.costs", "sinew costs 1\nsteal -5\n");
+    let factors = written(&folder, "odd.costs", "sinew costs 1\nfactors 1 -7\n");
+    let top = written(&folder, "cut.json", r#"{"programs": [{"program": "a", "#);
     let mix = written(&folder, "bad.mix", "kind a\nprogram b work 1\n");
     let script = written(&folder, "bad.script", "sometimes a threads 1\n");
     for (words, says) in [
         (&[format!("graph:{cut}").as_str()][..], ["cut.graph", "cut off"]),
         (&["tree:3", "--costs", &costs], ["bad.costs", "`-5`"]),
+        (&["tree:3", "--costs", &factors], ["odd.costs", "`-7`"]),
         (&["programs", "--mix", &mix], ["bad.mix", "line 2"]),
+        (&["programs", "--mix", &top], ["cut.json", "sinew top"]),
         (&["programs", "--script", &script], ["bad.script", "line 1"]),
     ] {
         let out = sim(words);
@@ -161,25 +180,138 @@ fn measured_costs_can_be_read_again() {
     assert!(sim(&["tree:6", "--costs", &path]).status.success());
 }
 
-/// Would miss: a long run that is lost, or goes on, when its user has had enough.
+/// Would miss: an option that is dropped without a word.
 #[test]
-fn an_interrupted_run_shows_what_it_has_done() {
+fn what_is_given_in_vain_is_said() {
+    for (words, options) in [
+        (&["domains:20", "--victims", "random", "--runs", "3"][..], &["--victims", "--runs"][..]),
+        (&["programs", "--programs", "3", "--policy", "equal", "--workers", "2"], &["--workers"]),
+        (&["worklist:units=9", "--schedule", "static", "--stack", "open"], &["--stack", "--schedule"]),
+        (&["worklist:units=9", "--machine", "core:4", "--workers", "2"], &["--machine"]),
+        (&["loop:9", "--schedule", "static", "--wait", "any", "--sweeps", "2"], &["--wait"]),
+        (&["sampling", "--workers", "2", "--runs", "1", "--free", "--idle", "spin"], &["--idle", "--free"]),
+        (&["tree:3", "--machines", "3", "--leaf", "5"], &["--machines"]),
+    ] {
+        let out = sim(words);
+        assert!(out.status.success(), "{words:?}: {out:?}");
+        let notes: Vec<String> =
+            lines(&out.stderr).into_iter().filter(|line| line.starts_with("sinew: note: ")).collect();
+        let named = |option: &&&str| notes.iter().any(|note| note.contains(**option));
+        assert_eq!(notes.len(), options.len(), "{words:?}: {notes:?}");
+        assert!(options.iter().all(|option| named(&option)), "{words:?}: {notes:?}");
+    }
+}
+
+/// Would miss: a cost that is read and not used.
+#[test]
+fn every_kind_of_simulation_has_costs_that_can_be_set() {
+    for (words, costs) in [
+        (&["worklist:units=300", "--workers", "4"][..], &["access=900", "transaction=900", "look=9000"][..]),
+        (&["worklist:units=300,variables=20", "--workers", "4"], &["abort=90000"]),
+        (
+            &["programs", "--programs", "9", "--policy", "efficiency"],
+            &["move_cost=1e9", "delay=0", "period=1e9"],
+        ),
+        (&["domains:99"], &["spawn=9000", "take=0", "far=3", "bound=2"]),
+        (&["loop:99", "--schedule", "dynamic"], &["attempt=900", "steal=900"]),
+        (&["series:4,9,200000", "--workers", "4"], &["wake=0", "join=900"]),
+    ] {
+        let usual = sim(words).stdout;
+        for cost in costs {
+            let out = sim(&[words, &["--cost", cost]].concat());
+            assert!(out.status.success() && out.stdout != usual, "{words:?} {cost}: {out:?}");
+        }
+    }
+}
+
+/// Would miss: sweeps that begin anew each, workers that follow from nothing, slow workers that are quick.
+#[test]
+fn a_loop_can_be_swept_several_times_on_the_workers_of_a_machine() {
+    let words = ["loop:2000,decreasing", "--schedule", "affinity", "--machine", "core:4", "--sweeps", "3"];
+    let out = sim(&words);
+    let rows: Vec<Vec<String>> = lines(&out.stdout)[2..]
+        .iter()
+        .map(|row| row.split_whitespace().map(str::to_owned).collect())
+        .collect();
+    assert!(rows.len() == 3 && rows.iter().all(|row| row[0] == "4"), "{out:?}");
+    let steals = |row: &Vec<String>| row[9].parse::<u32>().expect("steals");
+    assert!(steals(&rows[2]) < steals(&rows[0]), "{rows:?}");
+    assert_ne!(out.stdout, sim(&[&words[..], &["--slow", "1,2"]].concat()).stdout);
+}
+
+/// Would miss: a rule for idle workers that is read and not used.
+#[test]
+fn idle_workers_can_do_as_the_runtime_does() {
+    let rows = |idle: &str| sim(&["series:4,9,200000", "--workers", "4", "--idle", idle]).stdout;
+    let rows = ["park:4", "spin", "adaptive"].map(rows);
+    assert!(rows[0] != rows[1] && rows[1] != rows[2] && rows[0] != rows[2], "{rows:?}");
+}
+
+/// Would miss: speeds of real programs that nobody can simulate with.
+#[test]
+fn what_top_has_measured_can_be_simulated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let top = r#"{"cpus": 2, "policy": "efficiency", "programs": [{"program": "fib", "pid": 3, "keeper": null,
+        "min": 1, "max": 2, "weight": 1.0, "speeds": [[1, 5.0e8], [2, 9.0e8]]}], "decisions": []}"#;
+    let top = written(&folder, "top.json", top);
+    let out =
+        sim(&["programs", "--mix", &top, "--programs", "12", "--machine", "core:4", "--policy", "equal"]);
+    assert!(out.status.success(), "{out:?}");
+    let row: Vec<String> = lines(&out.stdout)[2].split_whitespace().map(str::to_owned).collect();
+    let [ended, died] = [1, 2].map(|at: usize| row[at].parse::<u32>().expect("a number"));
+    assert_eq!(ended + died, 12, "{row:?}");
+}
+
+/// A child that is interrupted as soon as a line on standard error begins so; and what it printed.
+fn interrupted(words: &[&str], begins: &str) -> (Output, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sinew"))
-        .args(["sim", "tree:40", "--workers", "4,8"])
+        .arg("sim")
+        .args(words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command starts");
     let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    // By then it listens.
-    errors.read_line(&mut line).expect("a line");
-    assert!(line.starts_with("[1/2] 4 workers"), "{line}");
+    while !line.starts_with(begins) {
+        line.clear();
+        // By then it listens.
+        assert!(errors.read_line(&mut line).expect("a line") > 0, "no line begins with {begins}");
+    }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(killed.success());
+    let reader = std::thread::spawn(move || {
+        let mut rest = String::new();
+        errors.read_to_string(&mut rest).expect("text");
+        rest
+    });
     let out = child.wait_with_output().expect("it ends");
-    let mut rest = String::new();
-    errors.read_to_string(&mut rest).expect("text");
-    assert_eq!((out.status.code(), lines(&out.stdout).len()), (Some(1), 3), "{rest}");
-    assert!(rest.contains("stopped before the end"), "{rest}");
+    (out, reader.join().expect("text"))
+}
+
+/// Would miss: a long run that is lost, or goes on, when its user has had enough.
+#[test]
+fn an_interrupted_run_shows_what_it_has_done() {
+    for (words, begins, rows) in [
+        (&["tree:40", "--workers", "4,8"][..], "[1/2] 4 workers", 1),
+        (&["domains:100000000", "--machine", "package:4 core:4"], "[1/12] 16 workers", 1),
+        (&["loop:100000", "--schedule", "dynamic", "--sweeps", "1000000"], "[1/1000000] 2 workers", 1),
+    ] {
+        let (out, rest) = interrupted(words, begins);
+        assert_eq!(out.status.code(), Some(1), "{words:?}: {rest}");
+        assert!(lines(&out.stdout).len() >= 2 + rows, "{words:?}: {out:?}");
+        assert!(rest.contains("stopped before the end"), "{words:?}: {rest}");
+    }
+}
+
+/// Would miss: a calibration that goes on when its user has had enough. It cannot end otherwise, as nobody reads what it would write.
+#[test]
+fn an_interrupted_calibration_ends_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("costs");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    let pipe = pipe.to_str().expect("a name in UTF-8");
+    let (out, _) = interrupted(&["--calibrate", pipe], "measuring");
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(130), 0));
 }

@@ -25,6 +25,18 @@ const POLICIES: [&str; 12] = [
     "sorted:5,machine,stay",
 ];
 
+/// Those of the thesis besides.
+const THESIS: [&str; 8] = [
+    "most-loaded:1",
+    "sorted:5,machine,restart",
+    "sorted:5,package,stay",
+    "sorted:5,package,restart",
+    "sorted:10,machine,stay",
+    "sorted:10,machine,restart",
+    "sorted:10,package,stay",
+    "sorted:10,package,restart",
+];
+
 const SIZES: [usize; 9] = [2, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
 /// Runs of which the mean is taken, and up to how many workers; beyond there is one.
@@ -109,7 +121,7 @@ fn machines() -> Result<(), Failure> {
     let names = ["dunnington", "termi", "sandman"];
     heading("policy", names.iter().flat_map(|name| [(*name).to_owned(), format!("{name}, free")]));
     let base = row("random", &names)?;
-    for name in POLICIES.into_iter().chain(["most-loaded:1", "sorted:10,package,restart"]) {
+    for name in POLICIES.into_iter().chain(THESIS) {
         let times = row(name, &names)?;
         let cells: Vec<String> =
             times.iter().zip(&base).map(|(time, base)| format!("{:.3}", time / base)).collect();

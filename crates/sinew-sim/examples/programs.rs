@@ -13,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mix = Mix::random(programs, machines * machine.pus().len(), 1);
     for policy in Policy::ALL {
         let begin = Instant::now();
-        let report = Cluster { policy, ..Cluster::new(machine.clone(), machines) }.run(&mix)?;
+        let report =
+            Cluster { policy, script: Mix::script(), ..Cluster::new(machine.clone(), machines) }.run(&mix)?;
         println!(
             "{policy}: {} events in {:.2} s; makespan {:.1} s, response {:.2} s, fairness {:.3}, {} cores moved",
             report.events,

@@ -214,15 +214,11 @@ impl Costs {
         match words {
             [] => {}
             ["factors", factors @ ..] => {
-                let factor =
-                    |word: &&str| word.parse::<f64>().ok().filter(|factor| (0.0..=1e6).contains(factor));
-                let read: Option<Vec<f64>> = factors.iter().map(factor).collect();
-                self.factors = read.ok_or("factors are numbers from 0 to 1000000")?;
+                let is_factor = |factor: &f64| (0.0..=1e6).contains(factor);
+                self.factors = numbers("factors", factors, "0", is_factor)?;
             }
             ["contention", factors @ ..] => {
-                let factor = |word: &&str| word.parse::<f64>().ok().filter(is_contention);
-                let read: Option<Vec<f64>> = factors.iter().map(factor).collect();
-                self.contention = read.ok_or("contention is numbers from 1 to 1000000")?;
+                self.contention = numbers("contention", factors, "1", is_contention)?;
             }
             ["refill", refills @ ..] => {
                 self.refill = refills.iter().map(duration).collect::<Result<_, _>>()?;
@@ -237,6 +233,20 @@ impl Costs {
         }
         Ok(())
     }
+}
+
+/// A list of numbers from `least` on, of which each is one that may be.
+fn numbers(
+    name: &str,
+    words: &[&str],
+    least: &str,
+    may_be: impl Fn(&f64) -> bool,
+) -> Result<Vec<f64>, String> {
+    let number = |word: &&str| {
+        let number = word.parse().ok().filter(&may_be);
+        number.ok_or_else(|| format!("{name} are numbers from {least} to 1000000, not `{word}`"))
+    };
+    words.iter().map(number).collect()
 }
 
 /// Whether work may take so many times as long.
@@ -305,8 +315,9 @@ mod tests {
         for (line, says) in [
             ("steal -3", "`-3`"),
             ("coffee 3", "`coffee`"),
-            ("factors 1 -1", "factors"),
-            ("contention 0.5", "contention"),
+            ("factors 1 -7", "factors are numbers from 0 to 1000000, not `-7`"),
+            ("contention 0.5", "not `0.5`"),
+            ("refill 1 -4", "`-4`"),
             ("steal", "`steal`"),
         ] {
             let error = format!("sinew costs 1\n{line}").parse::<Costs>().expect_err(line).to_string();

@@ -16,12 +16,17 @@ use std::collections::VecDeque;
 
 use sinew_topology::Machine;
 
+use crate::engine::Progress;
 use crate::places::Places;
 use crate::queue::{Queue, Time};
 use crate::random::{Duration, mix};
 use crate::report::Violation;
 use crate::setup::{Setup, SetupError};
+use crate::trace::{Step, Trace};
 use crate::workload::RunError;
+
+/// Between so many events the caller is asked whether to go on.
+const LOOK_UP: u64 = 1 << 12;
 
 /// Whose queue a worker turns to when its own domain's is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -118,6 +123,12 @@ pub struct DomainsReport {
     pub far: u64,
     /// The most that were pending at a time.
     pub pending: usize,
+    /// Steps.
+    pub events: u64,
+    /// The fingerprint: equal for equal setups, whatever the machine.
+    pub trace: u64,
+    /// Whether all tasks have been run.
+    pub is_whole: bool,
 }
 
 impl Domains {
@@ -138,19 +149,53 @@ impl Domains {
         }
     }
 
+    /// The same where neither spawning a task nor taking one takes any time.
+    #[must_use]
+    pub fn free(self) -> Self {
+        Self { spawn: Duration::ZERO, take: Duration::ZERO, ..self }
+    }
+
+    /// The names that [`set`](Self::set) knows.
+    pub const NAMES: [&'static str; 2] = ["spawn", "take"];
+
+    /// Sets one cost by its name. Answers whether there is one.
+    pub fn set(&mut self, name: &str, cost: Duration) -> bool {
+        let place = match name {
+            "spawn" => &mut self.spawn,
+            "take" => &mut self.take,
+            _ => return false,
+        };
+        *place = cost;
+        true
+    }
+
     /// Runs it.
     ///
     /// # Errors
     ///
     /// What is impossible about it, or an error of the simulator.
     pub fn run(&self) -> Result<DomainsReport, RunError> {
+        self.run_while(|_| true)
+    }
+
+    /// The same for as long as `goes_on` says, which is asked now and then.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_while(&self, goes_on: impl FnMut(&Progress) -> bool) -> Result<DomainsReport, RunError> {
         self.check().map_err(RunError::Setup)?;
         let places = Places::new(Some(&self.machine), self.workers)
             .map_err(|error| RunError::Setup(SetupError::from(error)))?;
-        Course::new(self, &places).run().map_err(RunError::Violation)
+        Course::new(self, &places).run(goes_on).map_err(RunError::Violation)
     }
 
-    fn check(&self) -> Result<(), SetupError> {
+    /// Whether it can be run.
+    ///
+    /// # Errors
+    ///
+    /// What is impossible about it.
+    pub fn check(&self) -> Result<(), SetupError> {
         Setup { machine: Some(self.machine.clone()), ..Setup::new(self.workers) }.check()?;
         if let Some(factor) = self.far.iter().find(|factor| !(1.0..=1e6).contains(*factor)) {
             return Err(SetupError::new(format!(
@@ -187,7 +232,10 @@ struct Course<'c> {
     strays: u64,
     running: Vec<bool>,
     longest: Time,
+    /// How far each worker that has asked is from each domain.
+    distances: Vec<Box<[u8]>>,
     chance: fastrand::Rng,
+    trace: Trace,
     report: DomainsReport,
 }
 
@@ -208,19 +256,30 @@ impl<'c> Course<'c> {
             strays: 0,
             running: vec![false; setup.workers],
             longest: 0,
+            distances: vec![Box::default(); setup.workers],
             chance: fastrand::Rng::with_seed(mix(setup.seed)),
+            trace: Trace::new(setup.seed),
             report: DomainsReport::default(),
         }
     }
 
-    fn run(mut self) -> Result<DomainsReport, Violation> {
+    fn run(mut self, mut goes_on: impl FnMut(&Progress) -> bool) -> Result<DomainsReport, Violation> {
         while self.ended < self.setup.tasks {
             let Some(worker) = self.queue.next() else {
                 return Err(Violation::Stranded { tasks: (self.setup.tasks - self.ended) as u64 });
             };
             self.step(worker);
+            self.report.events += 1;
+            if self.report.events.is_multiple_of(LOOK_UP) && !goes_on(&self.progress()) {
+                break;
+            }
         }
         self.close()
+    }
+
+    fn progress(&self) -> Progress {
+        let share = self.ended as f64 / self.setup.tasks.max(1) as f64;
+        Progress::new(self.queue.now(), self.report.events, self.ended as u64, Some(share))
     }
 
     fn step(&mut self, me: usize) {
@@ -234,6 +293,7 @@ impl<'c> Course<'c> {
         match self.take(me) {
             Some(task) => self.begin(me, task),
             None => {
+                self.trace.add(self.queue.now(), me, Step::Parks, 0);
                 self.queue.clear(me);
                 self.idle.push(me);
             }
@@ -252,6 +312,7 @@ impl<'c> Course<'c> {
         self.pending += 1;
         self.report.pending = self.report.pending.max(self.pending);
         self.balance = self.balance.wrapping_add(mix(number as u64));
+        self.trace.add(self.queue.now(), 0, Step::Spawns, number as u64);
         let line = self.line(home);
         self.queues[line].push_back(Task { number, home });
         self.call(home);
@@ -284,7 +345,8 @@ impl<'c> Course<'c> {
             Order::Ring | Order::Distance => (0..domains).map(|step| (own + step) % domains).collect(),
         };
         if self.setup.order == Order::Distance {
-            order.sort_by_key(|&domain| self.distance(me, domain));
+            let distances = self.distances(me);
+            order.sort_by_key(|&domain| distances[domain]);
         }
         let task = order.into_iter().find_map(|domain| self.queues[domain].pop_front());
         if task.is_some() {
@@ -303,20 +365,27 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// How far a worker is from a domain: 0 in its own.
-    fn distance(&self, me: usize, domain: usize) -> u8 {
-        let members = (0..self.setup.workers).filter(|&worker| self.places.package(worker) == domain);
-        match self.places.package(me) == domain {
-            true => 0,
-            false => members.map(|worker| self.places.distance(me, worker)).min().unwrap_or(u8::MAX),
+    /// How far a worker is from each domain: 0 from its own.
+    fn distances(&mut self, me: usize) -> &[u8] {
+        if self.distances[me].is_empty() {
+            let mut row = vec![u8::MAX; self.queues.len()];
+            for run in self.places.neighbours(me) {
+                let domain = self.places.package(run.first);
+                row[domain] = row[domain].min(run.distance);
+            }
+            row[self.places.package(me)] = 0;
+            self.distances[me] = row.into();
         }
+        &self.distances[me]
     }
 
     fn begin(&mut self, me: usize, task: Task) {
         let work = self.setup.task.draw(mix(mix(self.setup.seed) ^ task.number as u64));
         let is_near = self.places.package(me) == task.home;
         // The nearest one that is no neighbour is at the first of the distances beyond a package.
-        let far = self.setup.far.get(usize::from(self.beyond(me, task.home))).or(self.setup.far.last());
+        let beyond = usize::from(self.beyond(me, task.home));
+        let far = self.setup.far.get(beyond).or(self.setup.far.last());
+        self.trace.add(self.queue.now(), me, Step::Works, task.number as u64);
         let factor = if is_near { 1.0 } else { far.copied().unwrap_or(1.0) };
         let takes = crate::costs::times(work, factor);
         self.strays += u64::from(!is_near && self.setup.order == Order::Strict);
@@ -332,20 +401,29 @@ impl<'c> Course<'c> {
     }
 
     /// By how many distances a domain is farther than the nearest that is not the worker's own.
-    fn beyond(&self, me: usize, domain: usize) -> u8 {
-        let others = (0..self.queues.len()).filter(|&other| other != self.places.package(me));
-        let nearest = others.map(|other| self.distance(me, other)).min().unwrap_or(0);
-        self.distance(me, domain).saturating_sub(nearest)
+    fn beyond(&mut self, me: usize, domain: usize) -> u8 {
+        let own = self.places.package(me);
+        let distances = self.distances(me);
+        let others = distances.iter().enumerate().filter(|(other, _)| *other != own);
+        let nearest = others.map(|(_, distance)| *distance).min().unwrap_or(0);
+        distances[domain].saturating_sub(nearest)
     }
 
-    fn close(self) -> Result<DomainsReport, Violation> {
+    fn close(mut self) -> Result<DomainsReport, Violation> {
+        self.report.trace = self.trace.hash();
+        self.report.is_whole = self.ended == self.setup.tasks;
+        if self.queue.backwards() > 0 {
+            return Err(Violation::TimeRanBackwards(self.queue.backwards()));
+        }
+        if !self.report.is_whole {
+            // Tasks that were begun end later.
+            self.report.time = self.queue.now();
+            return Ok(self.report);
+        }
         let (created, run) = (self.spawned as u64, self.report.near + self.report.far);
         let is_over_full = self.setup.most_pending.is_some_and(|most| self.report.pending > most);
         if self.balance != 0 || created != run || self.strays > 0 || is_over_full {
             return Err(Violation::NotOnceEach { created, run });
-        }
-        if self.queue.backwards() > 0 {
-            return Err(Violation::TimeRanBackwards(self.queue.backwards()));
         }
         let bound = self.longest.max(self.report.work.div_ceil(self.setup.workers as u64));
         match self.report.time < bound {
@@ -404,6 +482,31 @@ mod tests {
         let bound = Domains { most_pending: Some(3), ..free("package:1 core:1", 20) };
         let report = run(&bound);
         assert_eq!((report.pending, report.time), (3, 200_000 * NS));
+    }
+
+    /// Would miss: a run that goes on although it was told to stop, one that is taken for whole, a share that is not what is done.
+    #[test]
+    fn a_stopped_run_reports_what_it_has_done() {
+        let setup = free("package:2 core:2", 100_000);
+        let mut shares = Vec::new();
+        let stopped = setup.run_while(|progress| {
+            shares.push((progress.tasks, progress.share));
+            shares.len() < 3
+        });
+        let stopped = stopped.expect("no violation");
+        assert_eq!((stopped.events, stopped.is_whole), (3 * LOOK_UP, false));
+        assert!(stopped.time < run(&setup).time && run(&setup).is_whole, "{stopped:?}");
+        assert!(shares.iter().all(|&(tasks, share)| share == Some(tasks as f64 / 100_000.0)), "{shares:?}");
+    }
+
+    /// Would miss: a fingerprint that does not tell runs apart.
+    #[test]
+    fn runs_that_differ_have_different_fingerprints() {
+        let setup = Domains { homes: Homes::First, ..free("package:2 core:2", 99) };
+        let seeds = [0, 1].map(|seed| Domains { seed, ..setup.clone() });
+        let strict = Domains { order: Order::Strict, ..setup };
+        let traces = seeds.iter().chain([&strict]).map(|setup| run(setup).trace).collect::<Vec<_>>();
+        assert!(traces[0] != traces[1] && traces[0] != traces[2], "{traces:x?}");
     }
 
     /// Would miss: some combination that loses a task, or does not repeat.

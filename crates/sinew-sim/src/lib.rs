@@ -59,7 +59,7 @@ pub mod workload;
 
 pub use costs::{Costs, CostsError};
 pub use engine::{Progress, Simulation};
-pub use loops::{Loop, LoopReport};
+pub use loops::{Loop, LoopMemory, LoopReport};
 pub use machines::machine;
 pub use queue::Time;
 pub use random::{Duration, DurationError, NS};

@@ -10,20 +10,20 @@ use sinew_topology::{Machine, MappingError};
 use crate::costs::{Costs, is_contention};
 use crate::queue::Time;
 
-/// What a worker does at a join whose task is elsewhere.
+/// What a worker does at a join whose task is elsewhere. What the runtime can do has the runtime's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wait {
     /// Nothing, until it is done.
     Block,
-    /// Steals from the thief of the awaited task, whose tasks are parts of it.
-    Leapfrog,
+    /// Steals from the thief of the awaited task, whose tasks are parts of it; nothing else.
+    Thief,
     /// The same, and where the thief waits itself, from its thief, and so on.
     Transitive,
     /// From the thief of the awaited task, what is surely a part of it.
     Descendants,
-    /// As leapfrogging, in turns with any task that lies deeper than the join.
+    /// From the thief, in turns with any task that lies deeper than the join.
     #[default]
-    Deeper,
+    Leapfrog,
     /// The same, in turns with any task.
     Any,
     /// Goes stealing as if it had nothing: whoever finishes last goes on. The ideal that bounds are proved for; no library can do it. Possible here since tasks end
@@ -34,7 +34,7 @@ pub enum Wait {
 impl FromStr for Wait {
     type Err = SetupError;
 
-    /// Reads `block`, `leapfrog`, `transitive`, `descendants`, `deeper`, `any` and `leave`.
+    /// Reads `block`, `thief`, `transitive`, `descendants`, `leapfrog`, `any` and `leave`; `deeper` is leapfrogging, too.
     ///
     /// # Errors
     ///
@@ -42,14 +42,14 @@ impl FromStr for Wait {
     fn from_str(text: &str) -> Result<Self, SetupError> {
         match text.trim().to_ascii_lowercase().as_str() {
             "block" => Ok(Self::Block),
-            "leapfrog" => Ok(Self::Leapfrog),
+            "thief" => Ok(Self::Thief),
             "transitive" => Ok(Self::Transitive),
             "descendants" => Ok(Self::Descendants),
-            "deeper" => Ok(Self::Deeper),
+            "leapfrog" | "deeper" => Ok(Self::Leapfrog),
             "any" => Ok(Self::Any),
             "leave" => Ok(Self::Leave),
             _ => Err(SetupError(format!(
-                "`{text}` is no way to wait: write block, leapfrog, transitive, descendants, deeper, any or leave"
+                "`{text}` is no way to wait: write block, thief, transitive, descendants, leapfrog, any or leave"
             ))),
         }
     }
@@ -102,6 +102,42 @@ pub enum Idle {
         /// Rounds, at least 1.
         rounds: u32,
     },
+    /// As the runtime does it: spins for a window that each worker learns from its idle times, in virtual time, then parks ([`sinew_policy::idle`]). In joins it spins for as long as parking costs.
+    Adaptive,
+}
+
+impl Idle {
+    /// What runs do where nothing else is asked for.
+    pub const USUAL: Self = Self::Park { rounds: 4 };
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+impl FromStr for Idle {
+    type Err = SetupError;
+
+    /// Reads `spin`, `adaptive`, `park`, which is [`USUAL`](Self::USUAL), and `park:8`.
+    ///
+    /// # Errors
+    ///
+    /// Names the text, and what could be written instead.
+    fn from_str(text: &str) -> Result<Self, SetupError> {
+        let name = text.trim().to_ascii_lowercase();
+        let rounds = name.strip_prefix("park:").and_then(|rounds| rounds.parse().ok());
+        match (name.as_str(), rounds) {
+            ("spin", _) => Ok(Self::Spin),
+            ("adaptive", _) => Ok(Self::Adaptive),
+            ("park", _) => Ok(Self::USUAL),
+            (_, Some(rounds @ 1..)) => Ok(Self::Park { rounds }),
+            _ => Err(SetupError(format!(
+                "`{text}` does not say what idle workers do: write park:4, spin or adaptive"
+            ))),
+        }
+    }
 }
 
 /// Something that goes wrong with a worker, or right again.
@@ -145,7 +181,8 @@ pub struct Setup {
     pub costs: Costs,
     /// What happens to them, in any order.
     pub faults: Vec<Fault>,
-    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`]; see [`sinew_policy::victim::boundary`].
+    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`]; see [`sinew_policy::victim::boundary`]. None: learned as the runtime does, from the first roots of which
+    /// enough tasks were stolen; so a program of one root has none.
     pub boundary: Option<u32>,
     /// From which all chance comes.
     pub seed: u64,
@@ -160,7 +197,7 @@ impl Setup {
             victims: Victims::default(),
             stack: Stack::USUAL,
             wait: Wait::default(),
-            idle: Idle::Park { rounds: 4 },
+            idle: Idle::USUAL,
             costs: Costs::usual(),
             faults: Vec::new(),
             boundary: None,
@@ -176,7 +213,8 @@ impl Setup {
 
     /// Whether T∞ + T1/p bounds the time: see [`sinew_policy::span::Bounds`].
     pub fn is_greedy(&self) -> bool {
-        let waits_never = self.wait == Wait::Leave && self.stack == Stack::Open && self.idle != Idle::Spin;
+        let waits_never =
+            self.wait == Wait::Leave && self.stack == Stack::Open && matches!(self.idle, Idle::Park { .. });
         waits_never && self.costs.are_zero() && self.faults.is_empty()
     }
 
@@ -202,6 +240,9 @@ impl Setup {
         match self.idle {
             Idle::Spin if self.costs.attempt.is_zero() => {
                 return wrong("workers that spin without ever spending time would spin for ever: give attempts a cost, or park".into());
+            }
+            Idle::Adaptive if self.costs.attempt.is_zero() => {
+                return wrong("workers spin for some time, which never passes where attempts cost nothing: give them a cost, or park after some rounds".into());
             }
             Idle::Park { rounds: 0 } => return wrong("workers park after at least 1 round".into()),
             _ => {}
@@ -268,6 +309,25 @@ impl From<MappingError> for SetupError {
 mod tests {
     use super::*;
 
+    /// Would miss: a name that stands for something else than in the runtime.
+    #[test]
+    fn waiting_has_the_names_of_the_runtime() {
+        assert_eq!(["leapfrog", "deeper"].map(str::parse), [Ok(Wait::default()), Ok(Wait::Leapfrog)]);
+        assert_eq!("thief".parse(), Ok(Wait::Thief));
+    }
+
+    /// Would miss: a rule that cannot be asked for, or one that is taken for another.
+    #[test]
+    fn what_idle_workers_do_can_be_written() {
+        let read = |text: &str| text.parse::<Idle>();
+        assert_eq!([read("spin"), read(" Adaptive")], [Ok(Idle::Spin), Ok(Idle::Adaptive)]);
+        assert_eq!([read("park"), read("park:9")], [Ok(Idle::USUAL), Ok(Idle::Park { rounds: 9 })]);
+        for text in ["", "park:0", "park:-1", "sleep"] {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.starts_with(&format!("`{text}`")), "{error}");
+        }
+    }
+
     /// Would miss: a setup that would never end, or make no sense, and is run.
     #[test]
     fn impossible_setups_are_refused_in_one_line_that_names_the_value() {
@@ -280,6 +340,7 @@ mod tests {
             (Setup::new(MOST_WORKERS + 1), "1048577"),
             (Setup { machine, ..Setup::new(5) }, "5 workers do not fit onto a machine of 4 PUs"),
             (spin, "for ever"),
+            (Setup { idle: Idle::Adaptive, ..Setup::greedy(2) }, "never passes"),
             (Setup { idle: Idle::Park { rounds: 0 }, ..Setup::new(2) }, "at least 1 round"),
             (factors, "-1"),
             (Setup { costs: Costs { contention: vec![0.5], ..Costs::ZERO }, ..Setup::new(2) }, "not 0.5"),

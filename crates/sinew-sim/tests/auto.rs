@@ -39,7 +39,7 @@ impl Program {
 
     fn time_ns(&self, schedule: Schedule) -> f64 {
         let (claim, steal) = (Duration::Fixed(30 * NS), Duration::Fixed(1_000 * NS));
-        let run = Loop { workers: self.workers, schedule, claim, steal, seed: self.seed };
+        let run = Loop { workers: self.workers, schedule, claim, steal, slow: Vec::new(), seed: self.seed };
         let time = run.run(&self.costs).unwrap().time as f64 / NS as f64;
         let strays = matches!(
             schedule,

@@ -5,10 +5,11 @@
 //! | spawn, join | a tree of joins on one worker against the same calls without joins, half of the difference each |
 //! | attempt, sample, publish | a cache line that two threads hand to each other, one way |
 //! | steal | from the push of a task to its beginning on another worker that searches, less an attempt |
-//! | exposure | a heavy fence while another thread of the program runs |
+//! | exposure | a heavy fence while another thread of the program runs, where the system has one |
 //! | wake | from the push of a task to its beginning on another worker that sleeps, less the same where it searches |
 //!
-//! Each is the one at a tenth of the way from the shortest of many to the longest, as what disturbs a measurement makes it longer. How much longer a copy of memory takes beside another one is said in a comment, as it is a matter of the program whether that concerns it. Distances and refills are those that are usual: one machine at hand shows one set of distances only.
+//! Each is the one at a tenth of the way from the shortest of many to the longest, as what disturbs a measurement makes it longer; of several such measurements the median of those that do not
+//! contradict themselves. On a machine whose other programs take the second core there may be none: then what was found is said to be so. How much longer a copy of memory takes beside another one is said in a comment, as it is a matter of the program whether that concerns it. Distances and refills are those that are usual: one machine at hand shows one set of distances only.
 
 use std::hint::black_box;
 use std::thread;
@@ -18,10 +19,11 @@ use sinew::{Builder, Pool, Worker};
 use sinew_sim::{Costs, Duration};
 use sinew_sync::atomic::{AtomicU64, Ordering, spin_loop};
 use sinew_sync::clock::now_ns;
+use sinew_sync::fence;
 
 use super::crowding::{self, low};
 use crate::args::SimArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 
 /// How often each is measured.
@@ -32,11 +34,23 @@ const NAP: Wall = Wall::from_millis(3);
 const GAME: u64 = 32;
 /// The tree of joins.
 const FIB: u64 = 22;
+/// So many measurements that do not contradict themselves are enough, and after so many no other begins.
+const WANTED: usize = 3;
+const MOST: usize = 6;
+/// A worker that searches has a task within less: 100 us. It did not have its core otherwise.
+const LATE_NS: f64 = 1e5;
+/// A heavy fence takes more than so many ways of a line; a full fence of one core takes one at most.
+const FENCE_LINES: f64 = 2.0;
 
 pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
-    let (costs, crowding) = (measure()?, crowding::of_memory());
+    // There is nothing that half a calibration could show.
+    ctrlc::set_handler(|| std::process::exit(INTERRUPTED))
+        .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
+    output::note("measuring what the scheduler costs");
+    let (Calibrated { costs, doubt }, crowding) = (measure()?, crowding::of_memory());
+    let doubt = doubt.map_or_else(String::new, |doubt| format!("# do not trust these: {doubt}\n"));
     let text = format!(
-        "{costs}# work that memory limits takes {crowding:.2} times as long while two cores do it: for such a program, `contention {crowding:.2}`\n"
+        "{costs}{doubt}# work that memory limits takes {crowding:.2} times as long while two cores do it: for such a program, `contention {crowding:.2}`\n"
     );
     match args.calibrate.as_ref().and_then(Option::as_ref) {
         None => Ok(output::print(&text)?),
@@ -45,26 +59,107 @@ pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
     }
 }
 
-/// All costs.
-pub(super) fn measure() -> Result<Costs, Failure> {
+/// All costs, and why they are not to be trusted if they are not.
+pub(super) struct Calibrated {
+    pub(super) costs: Costs,
+    pub(super) doubt: Option<String>,
+}
+
+/// What one measurement has found, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Found {
+    /// A spawn and its join.
+    join: f64,
+    /// A line, one way.
+    line: f64,
+    /// A heavy fence, where there is one.
+    fence: Option<f64>,
+    /// From a push to the beginning on a worker that searches, and on one that sleeps.
+    awake: f64,
+    asleep: f64,
+}
+
+/// Measures, and says on standard error if what was found contradicts itself.
+pub(super) fn measure() -> Result<Calibrated, Failure> {
     let pool = |threads| Builder::new().threads(threads).build().map_err(Failure::usage);
-    let join = join_ns(&pool(1)?);
-    let line = line_ns();
-    let two = pool(2)?;
-    let fence = fence_ns();
-    let (awake, asleep) = (handover_ns(&two, ROUNDS, false), handover_ns(&two, ROUNDS / 10, true));
-    let ns = |value: f64| Duration::Fixed((value.max(0.0) * 1e3) as u64);
-    Ok(Costs {
-        spawn: ns(join / 2.0),
-        join: ns(join / 2.0),
-        attempt: ns(line),
-        steal: ns((awake - line).max(line)),
-        sample: ns(line),
-        publish: ns(line),
-        exposure: ns(fence),
-        wake: ns(asleep - awake),
-        ..Costs::usual()
-    })
+    let (one, two) = (pool(1)?, pool(2)?);
+    let found = settled(|| Found::measure(&one, &two));
+    let doubt = found.doubt();
+    if let Some(doubt) = &doubt {
+        output::complain(&format!("note: do not trust these costs: {doubt}"));
+    }
+    Ok(Calibrated { costs: found.costs(), doubt })
+}
+
+/// The medians of some measurements that do not contradict themselves; of all, where none does not.
+fn settled(mut measure: impl FnMut() -> Found) -> Found {
+    let (mut sound, mut all) = (Vec::new(), Vec::new());
+    while sound.len() < WANTED && all.len() < MOST {
+        let found = measure();
+        all.push(found);
+        sound.extend(found.doubt().is_none().then_some(found));
+    }
+    let of = if sound.is_empty() { all } else { sound };
+    let median = |what: fn(&Found) -> f64| {
+        let mut values: Vec<f64> = of.iter().map(what).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let fence = of.iter().all(|found| found.fence.is_some());
+    Found {
+        join: median(|found| found.join),
+        line: median(|found| found.line),
+        fence: fence.then(|| median(|found| found.fence.unwrap_or_default())),
+        awake: median(|found| found.awake),
+        asleep: median(|found| found.asleep),
+    }
+}
+
+impl Found {
+    fn measure(one: &Pool, two: &Pool) -> Self {
+        Self {
+            join: join_ns(one),
+            line: line_ns(),
+            fence: fence_ns(),
+            awake: handover_ns(two, ROUNDS, false),
+            asleep: handover_ns(two, ROUNDS / 10, true),
+        }
+    }
+
+    /// Why it cannot be so.
+    fn doubt(&self) -> Option<String> {
+        let Self { line, fence, awake, asleep, .. } = *self;
+        if awake > LATE_NS {
+            return Some(format!(
+                "a worker that searched got its task after {:.0} us, so it did not have a core",
+                awake / 1e3
+            ));
+        }
+        if asleep <= awake {
+            return Some("a worker that slept got its task sooner than one that searched".to_owned());
+        }
+        let fence = fence.filter(|fence| *fence <= FENCE_LINES * line)?;
+        Some(format!(
+            "a fence on all cores took {fence:.0} ns, and a line from one to the other {line:.0} ns"
+        ))
+    }
+
+    fn costs(&self) -> Costs {
+        let ns = |value: f64| Duration::Fixed((value.max(0.0) * 1e3) as u64);
+        let usual = Costs::usual();
+        Costs {
+            spawn: ns(self.join / 2.0),
+            join: ns(self.join / 2.0),
+            attempt: ns(self.line),
+            steal: ns((self.awake - self.line).max(self.line)),
+            sample: ns(self.line),
+            publish: ns(self.line),
+            // Where there is no such fence, thieves never expose anybody.
+            exposure: self.fence.map_or(usual.exposure, ns),
+            wake: ns(self.asleep - self.awake),
+            ..usual
+        }
+    }
 }
 
 fn repeat(rounds: usize, mut once: impl FnMut() -> f64) -> Vec<f64> {
@@ -134,19 +229,27 @@ fn line_ns() -> f64 {
     }))
 }
 
-/// A heavy fence beside a thread that computes.
-fn fence_ns() -> f64 {
-    let over = AtomicU64::new(0);
+/// A heavy fence beside a thread that computes, if the system has one.
+fn fence_ns() -> Option<f64> {
+    // A pool asks for it on a thread of its own, and does not wait for the answer; without it, all fences are those of one core.
+    if !fence::register() {
+        return None;
+    }
+    let (begun, over) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
-        // Acquire: pairs with the store below.
+        // Acquire: pairs with the stores below.
         scope.spawn(|| {
+            begun.store(1, Ordering::Release);
             while over.load(Ordering::Acquire) == 0 {
                 spin_loop();
             }
         });
-        let fences = repeat(ROUNDS, || timed(sinew_sync::fence::heavy));
+        while begun.load(Ordering::Acquire) == 0 {
+            thread::yield_now();
+        }
+        let fences = repeat(ROUNDS, || timed(fence::heavy));
         over.store(1, Ordering::Release);
-        low(fences)
+        Some(low(fences))
     })
 }
 
@@ -174,4 +277,56 @@ fn handover_ns(pool: &Pool, rounds: usize, asleep: bool) -> f64 {
         begun.load(Ordering::Relaxed).saturating_sub(pushed) as f64
     };
     low(pool.run(|worker| repeat(rounds, || once(worker))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: Found = Found { join: 1.2, line: 28.0, fence: Some(700.0), awake: 266.0, asleep: 60_000.0 };
+
+    /// Would miss: a fence that is measured before the kernel has been asked for it, and so is that of one core.
+    #[test]
+    fn the_fence_is_asked_for_before_it_is_measured() {
+        let found = fence_ns();
+        assert_eq!((found.is_some(), fence::asymmetric()), (fence::register(), fence::register()));
+    }
+
+    /// Would miss: costs of a machine whose cores were taken, written down without a word.
+    #[test]
+    fn values_that_contradict_each_other_are_named() {
+        assert_eq!(SOUND.doubt(), None);
+        assert_eq!(Found { fence: None, ..SOUND }.doubt(), None);
+        for (found, says) in [
+            (Found { line: 29.7, awake: 851_089.0, asleep: 851_000.0, ..SOUND }, "851 us"),
+            (Found { asleep: 200.0, ..SOUND }, "slept"),
+            (Found { fence: Some(30.0), ..SOUND }, "30 ns"),
+        ] {
+            let doubt = found.doubt().expect(says);
+            assert!(doubt.contains(says) && !doubt.contains('\n'), "{doubt}");
+        }
+    }
+
+    /// Would miss: one disturbed measurement among sound ones that decides, or none sound that goes on for ever.
+    #[test]
+    fn disturbed_measurements_are_repeated_and_left_out() {
+        let disturbed = Found { awake: 851_089.0, asleep: 851_000.0, ..SOUND };
+        let mut order = [disturbed, Found { line: 20.0, ..SOUND }, disturbed, SOUND, SOUND].into_iter();
+        assert_eq!(settled(|| order.next().expect("no sixth measurement")), SOUND);
+        let mut asked = 0;
+        let count = || {
+            asked += 1;
+            disturbed
+        };
+        assert_eq!((settled(count), asked), (disturbed, MOST));
+    }
+
+    /// Would miss: a cost in the place of another.
+    #[test]
+    fn costs_are_what_was_found() {
+        let costs = SOUND.costs();
+        assert_eq!((costs.attempt, costs.steal), (Duration::ns(28), Duration::ns(238)));
+        assert_eq!((costs.exposure, costs.wake), (Duration::ns(700), Duration::ns(59_734)));
+        assert_eq!(Found { fence: None, ..SOUND }.costs().exposure, Costs::usual().exposure);
+    }
 }

@@ -1,13 +1,14 @@
-//! Queues for parts of the machine: a row for each order in which they are served and each way to spread tasks.
+//! Queues for parts of the machine: a row for each number of workers, each order in which they are served and each way to spread tasks.
 
 use sinew_sim::domains::{Domains, DomainsReport, Homes, Order};
 
 use super::watch::Watch;
-use super::{Rows, failed, micros};
+use super::{Rows, failed, micros, prices};
 use crate::args::SimArgs;
 use crate::failure::Failure;
 
-const TITLES: [&str; 7] = ["order", "homes", "time us", "speed-up", "near %", "far %", "pending"];
+const TITLES: [&str; 9] =
+    ["workers", "order", "homes", "time us", "speed-up", "near %", "far %", "pending", "trace"];
 
 /// The machine where none is described.
 const USUAL: &str = "package:4 core:2";
@@ -25,24 +26,42 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
         Some(machine) => machine,
         None => USUAL.parse().map_err(Failure::usage)?,
     };
-    let domains = Domains { task: args.leaf, seed: args.seed, ..Domains::new(machine, tasks) };
-    let workers = args.workers.first().copied().unwrap_or(domains.workers);
+    let mut domains = Domains { task: args.leaf, seed: args.seed, ..Domains::new(machine, tasks) };
+    if args.free {
+        domains = domains.free();
+    }
+    prices::set_domains(args, &mut domains);
+    let workers = if args.workers.is_empty() { vec![domains.workers] } else { args.workers.clone() };
+    let scopes = scopes(&domains, &workers);
+    // Said before anything is run.
+    scopes.iter().try_for_each(|scope| scope.check().map_err(Failure::usage))?;
     let mut rows = Rows::new(&TITLES);
-    for order in Order::ALL {
-        for homes in Homes::ALL {
-            if watch.has_enough() {
-                return Ok(rows);
-            }
-            let setup = Domains { order, homes, workers, ..domains.clone() };
-            rows.rows.push(row(&setup, &setup.run().map_err(failed)?));
+    for (at, scope) in scopes.iter().enumerate() {
+        let title = format!("{} workers, {}, {}", scope.workers, scope.order.name(), scope.homes.name());
+        let report = scope.run_while(watch.run(at, scopes.len(), &title)).map_err(failed)?;
+        rows.rows.push(row(scope, &report));
+        if !report.is_whole || watch.has_enough() {
+            break;
         }
     }
     Ok(rows)
 }
 
+/// Each order with each way to spread tasks, for each number of workers.
+fn scopes(domains: &Domains, workers: &[usize]) -> Vec<Domains> {
+    let of_order = |workers: usize, order: Order| {
+        Homes::ALL.map(|homes| Domains { order, homes, workers, ..domains.clone() })
+    };
+    workers
+        .iter()
+        .flat_map(|&workers| Order::ALL.into_iter().flat_map(move |order| of_order(workers, order)))
+        .collect()
+}
+
 fn row(setup: &Domains, report: &DomainsReport) -> Vec<String> {
     let all = (report.near + report.far).max(1) as f64;
     vec![
+        setup.workers.to_string(),
         setup.order.name().to_owned(),
         setup.homes.name().to_owned(),
         format!("{:.3}", micros(report.time)),
@@ -50,5 +69,6 @@ fn row(setup: &Domains, report: &DomainsReport) -> Vec<String> {
         format!("{:.1}", 100.0 * report.near as f64 / all),
         format!("{:.1}", 100.0 * report.far as f64 / all),
         report.pending.to_string(),
+        format!("{:016x}", report.trace),
     ]
 }

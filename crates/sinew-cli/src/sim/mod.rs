@@ -5,20 +5,26 @@
 //! | `runs` | a row for each number of workers under each victim policy; the figure on sampling |
 //! | `worklist` | transactional worklists |
 //! | `programs` | programs that share machines |
+//! | `measured` | programs as `sinew top` shows them |
 //! | `domains` | queues for parts of the machine |
 //! | `calibrate` | what the scheduler's operations cost on the machine at hand |
 //! | `crowding` | how much longer work takes while another core works, too |
 //! | `loops` | loops under each schedule |
 //! | `validate` | simulated and real runs side by side |
 //! | `setup` | what the arguments say about machine and costs |
+//! | `options` | which of them count for what, and which were given in vain |
+//! | `prices` | costs on the command line |
 //! | `watch` | progress, the time that is left, and Ctrl-C |
 //!
-//! Ctrl-C ends the run that is under way, and what is known by then is printed and written.
+//! Ctrl-C ends the run that is under way, and what is known by then is printed and written; a calibration ends with nothing.
 
 mod calibrate;
 mod crowding;
 mod domains;
 mod loops;
+mod measured;
+mod options;
+mod prices;
 mod programs;
 mod runs;
 mod setup;
@@ -33,6 +39,8 @@ use crate::args::SimArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::table::Table;
+use options::Kind;
+pub(crate) use prices::{Price, price};
 use watch::Watch;
 
 /// The name of the figure among the programs.
@@ -43,22 +51,26 @@ const WORKLIST: &str = "worklist";
 const DOMAINS: &str = "domains";
 
 pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
+    if args.calibrate.is_some() {
+        return calibrate::perform(args);
+    }
+    let kind = Kind::of(args).ok_or_else(|| {
+        Failure::Usage("a program is needed, or --calibrate or --validate (see sinew sim --help)".into())
+    })?;
+    options::check(args, kind)?;
     let watch = Watch::new()?;
-    let rows = match args.program.as_deref() {
-        _ if args.calibrate.is_some() => return calibrate::perform(args),
-        _ if args.validate => validate::rows(args, &watch)?,
-        Some(SAMPLING) => runs::figure(args, &watch)?,
-        Some(PROGRAMS) => programs::rows(args, &watch)?,
-        Some(name) if is(DOMAINS, name) => domains::rows(name, args, &watch)?,
-        Some(name) if is(WORKLIST, name) => worklist::rows(name, args, &watch)?,
-        Some(name) if !args.schedule.is_empty() => loops::rows(name, args, &watch)?,
-        Some(name) => runs::rows(name, args, &watch)?,
-        None => {
-            return Err(Failure::Usage(
-                "a program is needed, or --calibrate or --validate (see sinew sim --help)".into(),
-            ));
-        }
+    let name = args.program.as_deref().unwrap_or_default();
+    let rows = match kind {
+        Kind::Validate => validate::rows(args, &watch)?,
+        Kind::Sampling => runs::figure(args, &watch)?,
+        Kind::Programs => programs::rows(args, &watch)?,
+        Kind::Domains => domains::rows(name, args, &watch)?,
+        Kind::Worklist => worklist::rows(name, args, &watch)?,
+        Kind::Loop => loops::rows(name, args, &watch)?,
+        Kind::Tasks | Kind::Graph => runs::rows(name, args, &watch)?,
     };
+    // Not sooner, so that what cannot be done is one line.
+    options::useless(args, kind).iter().for_each(|line| output::note(&format!("sinew: note: {line}")));
     output::print(&rows.render())?;
     if let Some(path) = &args.csv {
         rows.write_csv(path)?;

@@ -1,10 +1,10 @@
 //! Programs that share machines: a row for each share policy.
 
-use sinew_sim::programs::{Cluster, Mix, Policy, ProgramsReport, SECOND};
+use sinew_sim::programs::{Cluster, Mix, Policy, ProgramsReport, SECOND, Script};
 use sinew_topology::Machine;
 
 use super::watch::Watch;
-use super::{Rows, failed, in_file, read};
+use super::{Rows, failed, in_file, measured, prices, read};
 use crate::args::SimArgs;
 use crate::failure::Failure;
 
@@ -51,20 +51,39 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
 
 /// From a file, or by chance.
 fn mix(args: &SimArgs, machine: &Machine) -> Result<Mix, Failure> {
+    let cores = args.machines * machine.pus().len();
     match &args.mix {
-        Some(path) => read(path)?.parse().map_err(|error| in_file(path, error)),
-        None => Ok(Mix::random(args.programs, args.machines * machine.pus().len(), args.seed)),
+        Some(_) => mix_of_file(args, cores),
+        None => Ok(Mix::random(args.programs, cores, args.seed)),
+    }
+}
+
+/// What the file says that --mix names, which may be what `sinew top` has measured.
+pub(super) fn mix_of_file(args: &SimArgs, cores: usize) -> Result<Mix, Failure> {
+    let Some(path) = &args.mix else { return Ok(Mix::default()) };
+    let text = read(path)?;
+    if !text.trim_start().starts_with('{') {
+        return text.parse().map_err(|error| in_file(path, error));
+    }
+    let kinds = measured::kinds(&text).map_err(|error| in_file(path, error))?;
+    Ok(Mix::of_kinds(kinds, args.programs, cores, args.seed))
+}
+
+/// What the policy `script` follows.
+pub(super) fn script(args: &SimArgs) -> Result<Script, Failure> {
+    match (&args.script, &args.mix) {
+        (Some(path), _) => read(path)?.parse().map_err(|error| in_file(path, error)),
+        (None, None) => Ok(Mix::script()),
+        (None, Some(_)) => Ok(Script::default()),
     }
 }
 
 fn cluster(args: &SimArgs, machine: Machine) -> Result<Cluster, Failure> {
-    let script = match &args.script {
-        Some(path) => read(path)?.parse().map_err(|error| in_file(path, error))?,
-        None => Default::default(),
-    };
-    let cluster =
-        Cluster { dispatch: args.dispatch, script, seed: args.seed, ..Cluster::new(machine, args.machines) };
-    Ok(if args.free { cluster.free() } else { cluster })
+    let (dispatch, script) = (args.dispatch, script(args)?);
+    let cluster = Cluster { dispatch, script, seed: args.seed, ..Cluster::new(machine, args.machines) };
+    let mut cluster = if args.free { cluster.free() } else { cluster };
+    prices::set_cluster(args, &mut cluster)?;
+    Ok(cluster)
 }
 
 fn row(policy: Policy, report: &ProgramsReport) -> Vec<String> {

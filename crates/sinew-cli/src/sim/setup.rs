@@ -3,7 +3,7 @@
 use sinew_sim::{Costs, Idle, MOST_WORKERS, Setup};
 use sinew_topology::Machine;
 
-use super::{in_file, read};
+use super::{in_file, prices, read};
 use crate::args::SimArgs;
 use crate::failure::Failure;
 
@@ -19,10 +19,16 @@ pub(super) fn costs(args: &SimArgs) -> Result<Costs, Failure> {
         None if args.free => Costs::ZERO,
         None => Costs::usual(),
     };
-    for (name, cost) in &args.costs {
-        costs.set(name, *cost);
-    }
+    prices::set_costs(args, &mut costs);
     Ok(costs)
+}
+
+/// As they are asked for; as many as the machine has PUs, or two.
+pub(super) fn workers(args: &SimArgs) -> Result<Vec<usize>, Failure> {
+    Ok(match args.workers.is_empty() {
+        true => vec![machine(args)?.map_or(2, |machine| machine.pus().len()).min(MOST_WORKERS)],
+        false => args.workers.clone(),
+    })
 }
 
 /// What all runs have in common.
@@ -33,7 +39,7 @@ pub(super) fn setup(args: &SimArgs) -> Result<Setup, Failure> {
     if machine.is_none() {
         (costs.factors, costs.refill) = (Vec::new(), Vec::new());
     }
-    let idle = if args.spin { Idle::Spin } else { Idle::Park { rounds: 4 } };
+    let idle = if args.spin { Idle::Spin } else { args.idle.unwrap_or_default() };
     Ok(Setup {
         machine,
         costs,

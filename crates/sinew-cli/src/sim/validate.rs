@@ -8,8 +8,8 @@
 //! | what scheduling costs | [`calibrate`], or a file |
 //! | how much longer work takes beside other work | the application in two pools of one worker at once, each with its own data, against the same alone ([`crowding`]) |
 //!
-//! Runs whose threads waited for a core do not count, unless nearly all do, which is said. Of all runs that count the one at a quarter of the way from the shortest to the longest is taken, as what disturbs a run makes it longer. The real thing runs on one worker and on two in turn with these, without being recorded; all of it on threads of pools, since memory comes to a process' first thread by other ways. Recording slows fine tasks down, so the simulated times are longer than the real ones where tasks
-//! are small; what is predicted is their ratio.
+//! Runs whose threads waited for a core do not count, unless nearly all do, which is said. Of all runs that count the one at a quarter of the way from the shortest to the longest is taken, as what disturbs a run makes it longer. The real thing runs on one worker and on two in turn with these, without being recorded; all of it on threads of pools, since memory comes to a process' first thread by other ways. Of several recordings the shortest time of each stretch of work counts, so the simulated times are mostly
+//! shorter than the real ones, where tasks are small by a sixth and more; what is predicted is their ratio.
 
 use std::time::Duration;
 
@@ -21,27 +21,30 @@ use sinew_sim::{Activity, Costs, Idle, Report, Setup, Simulation, Wait};
 
 use super::crowding::at_once;
 use super::watch::Watch;
-use super::{Rows, calibrate};
+use super::{Rows, calibrate, prices};
 use crate::args::SimArgs;
 use crate::contention;
 use crate::failure::Failure;
-use crate::measure::seconds;
 
-const TITLES: [&str; 14] = [
+const TITLES: [&str; 18] = [
     "application",
-    "1 real",
-    "1 sim",
-    "2 real",
-    "2 sim",
+    "1 real ms",
+    "1 sim ms",
+    "2 real ms",
+    "2 sim ms",
     "crowding",
     "speed-up real",
-    "sim",
+    "speed-up sim",
     "error %",
     "steals real",
-    "sim",
-    "works % real / sim",
-    "searches % real / sim",
-    "waits % real / sim",
+    "steals sim",
+    "steals error %",
+    "works % real",
+    "works % sim",
+    "searches % real",
+    "searches % sim",
+    "waits % real",
+    "waits % sim",
 ];
 
 /// Joins of every grain, loops, scopes, and serial parts.
@@ -97,7 +100,11 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     watch.say("measuring what the scheduler costs");
     let costs = match &args.cost_file {
         Some(_) => super::setup::costs(args)?,
-        None => calibrate::measure()?,
+        None => {
+            let mut costs = calibrate::measure()?.costs;
+            prices::set_costs(args, &mut costs);
+            costs
+        }
     };
     let mut rows = Rows::new(&TITLES);
     let (mut well, mut all) = (0, 0);
@@ -131,22 +138,19 @@ fn compare(name: &str, size: &str, costs: &Costs, runs: u64) -> Result<(Vec<Stri
     let [sim_one, sim_two] = [simulate(&graph, 1, &costs)?, simulate(&graph, 2, &costs)?];
     let (real_speed, sim_speed) = (one.time / two.time, sim_one.time as f64 / sim_two.time.max(1) as f64);
     let error = sim_speed / real_speed - 1.0;
-    let picoseconds = |time: u64| seconds(time as f64 / 1e12);
-    let mut row = vec![
-        format!("{name}{}", if was_disturbed { " *" } else { "" }),
-        seconds(one.time),
-        picoseconds(sim_one.time),
-        seconds(two.time),
-        picoseconds(sim_two.time),
-        format!("{crowding:.2}"),
-        format!("{real_speed:.2}"),
-        format!("{sim_speed:.2}"),
-        format!("{:+.1}", error * 100.0),
-        format!("{:.0}", two.steals),
-        sim_two.counts.steals.to_string(),
-    ];
+    let mut row = vec![format!("{name}{}", if was_disturbed { " *" } else { "" })];
+    let times = [one.time, sim_one.time as f64 / 1e12, two.time, sim_two.time as f64 / 1e12];
+    row.extend(times.map(|time| format!("{:.3}", time * 1e3)));
+    row.extend([crowding, real_speed, sim_speed].map(|ratio| format!("{ratio:.2}")));
+    row.push(format!("{:+.1}", error * 100.0));
+    let steals = sim_two.counts.steals as f64;
+    row.extend([two.steals, steals].map(|steals| format!("{steals:.0}")));
+    row.push(match two.steals > 0.0 {
+        true => format!("{:+.0}", (steals / two.steals - 1.0) * 100.0),
+        false => "-".to_owned(),
+    });
     let both = two.shares.0.into_iter().zip(shares(&sim_two).0);
-    row.extend(both.map(|(real, sim)| format!("{:.0} / {:.0}", real * 100.0, sim * 100.0)));
+    row.extend(both.flat_map(|(real, sim)| [real, sim].map(|share| format!("{:.0}", share * 100.0))));
     Ok((row, error))
 }
 
@@ -253,7 +257,7 @@ fn quiet(mut runs: Vec<Real>) -> Real {
 
 fn simulate(graph: &Recorded, workers: usize, costs: &Costs) -> Result<Report, Failure> {
     let idle = Idle::Park { rounds: (SPIN_PS / costs.attempt.mean().max(1.0)).clamp(1.0, 1e6) as u32 };
-    let setup = Setup { costs: costs.clone(), wait: Wait::Deeper, idle, ..Setup::new(workers) };
+    let setup = Setup { costs: costs.clone(), wait: Wait::Leapfrog, idle, ..Setup::new(workers) };
     let simulation = Simulation::new(setup, graph).map_err(Failure::usage)?;
     simulation.run().map_err(|violation| Failure::Wrong(violation.to_string()))
 }

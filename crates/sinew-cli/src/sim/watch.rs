@@ -43,9 +43,8 @@ impl Watch {
         self.progress.now(&title);
         let begin = Instant::now();
         move |step| {
-            let left =
-                step.share.map_or_else(String::new, |share| left(begin.elapsed().as_secs_f64(), share));
-            let line = format!("{title}: {} done, {:.1} us{left}", step.tasks, micros(step.time));
+            let rest = rest(begin.elapsed().as_secs_f64(), step);
+            let line = format!("{title}: {} done, {:.1} us{rest}", step.tasks, micros(step.time));
             self.progress.now(&line);
             !self.has_enough()
         }
@@ -68,6 +67,24 @@ impl Watch {
     }
 }
 
+/// What is known of the end after so many seconds.
+fn rest(elapsed_s: f64, step: &Step) -> String {
+    if let Some(share) = step.share {
+        return left(elapsed_s, share);
+    }
+    let rate = step.tasks as f64 / elapsed_s.max(1e-9);
+    // What trees of this kind have on average says little about this one.
+    let usual = match step.expected {
+        Some(usual) if usual > step.tasks as f64 => {
+            let left = seconds((usual - step.tasks as f64) / rate.max(1e-9));
+            format!(", {left} left if it has the usual {usual:.0}")
+        }
+        Some(usual) => format!(", more than the usual {usual:.0}"),
+        None => String::new(),
+    };
+    format!(", {rate:.0}/s{usual}")
+}
+
 /// How much is done after so many seconds, and how long the rest will take.
 fn left(elapsed_s: f64, share: f64) -> String {
     let share = share.clamp(0.0, 1.0);
@@ -88,5 +105,15 @@ mod tests {
         assert_eq!(left(3.0, 0.25), ", 25 %, about 9.00 s left");
         assert_eq!(left(3.0, 1.0), ", 100 %, about 0.00 us left");
         assert_eq!(left(3.0, 0.0), "");
+    }
+
+    /// Would miss: an end that is foretold where nobody knows it, or no word at all of a run without one.
+    #[test]
+    fn where_the_end_is_not_known_the_rate_is_shown() {
+        let step = |tasks, share, expected| Step { time: 0, events: 0, tasks, share, expected };
+        assert_eq!(rest(3.0, &step(9, Some(0.25), None)), ", 25 %, about 9.00 s left");
+        assert_eq!(rest(2.0, &step(100, None, None)), ", 50/s");
+        assert_eq!(rest(2.0, &step(100, None, Some(400.0))), ", 50/s, 6.00 s left if it has the usual 400");
+        assert_eq!(rest(2.0, &step(100, None, Some(40.0))), ", 50/s, more than the usual 40");
     }
 }

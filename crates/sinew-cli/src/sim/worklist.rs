@@ -4,7 +4,7 @@ use sinew::worklist::Tuning as Asked;
 use sinew_sim::worklist::{Mix, Tuning, Worklist, WorklistReport};
 
 use super::watch::Watch;
-use super::{Rows, failed, micros};
+use super::{Rows, failed, micros, prices};
 use crate::args::SimArgs;
 use crate::failure::Failure;
 
@@ -17,10 +17,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     let text = name.split_once(':').map_or("", |(_, text)| text);
     let mix: Mix = text.parse().map_err(Failure::usage)?;
     let mix = Mix { unit: args.leaf, seed: args.seed, ..mix };
-    let cores = match args.workers.is_empty() {
-        true => vec![super::setup::machine(args)?.map_or(2, |machine| machine.pus().len())],
-        false => args.workers.clone(),
-    };
+    let cores = super::setup::workers(args)?;
     let lists: Vec<Worklist> = cores.iter().map(|&cores| list(args, cores)).collect();
     // Said before anything is run.
     lists.iter().try_for_each(|list| list.check(&mix).map_err(Failure::usage))?;
@@ -41,7 +38,9 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
 
 fn list(args: &SimArgs, cores: usize) -> Worklist {
     let list = Worklist { seed: args.seed, ..Worklist::new(cores, tuning(args, cores)) };
-    if args.free { list.free() } else { list }
+    let mut list = if args.free { list.free() } else { list };
+    prices::set_worklist(args, &mut list);
+    list
 }
 
 /// As asked for; by the tuner otherwise.

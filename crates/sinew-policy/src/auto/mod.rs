@@ -109,6 +109,11 @@ impl Tuner {
         Self { workers: workers.max(1), state: State::Looking, patience: PATIENCE, was_long: false }
     }
 
+    /// For how many workers the loop is.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// How the next run is to be done.
     pub fn choice(&self) -> Choice {
         match &self.state {

@@ -22,6 +22,8 @@ use super::{
 /// | `cats:200` | [`Cats`]: microseconds from which on a task is large |
 /// | `dealt` | [`Dealt`] |
 ///
+/// Which to choose at which number of workers: the table "Which policy at which size" in the repository's `docs/simulation.md`.
+///
 /// ```
 /// use sinew_policy::victim::Victims;
 ///

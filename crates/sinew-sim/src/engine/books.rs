@@ -63,6 +63,12 @@ impl Books {
         let tally = &mut self.tallies[depth];
         *tally = (tally.0 + 1, tally.1 + took);
     }
+
+    /// How long stolen tasks took, by depth.
+    pub(super) fn tallies(&self) -> Vec<Tally> {
+        let tally = |&(tasks, time): &(u64, Time)| Tally { tasks, micros: time / US };
+        self.tallies.iter().map(tally).collect()
+    }
 }
 
 impl<W: Workload> Simulation<'_, W> {
@@ -88,7 +94,6 @@ impl<W: Workload> Simulation<'_, W> {
                 *all += one;
             }
         }
-        let tally = |&(tasks, time): &(u64, Time)| Tally { tasks, micros: time / US };
         Report {
             workers: self.seats.len(),
             time: now,
@@ -96,7 +101,7 @@ impl<W: Workload> Simulation<'_, W> {
             span: self.books.span,
             counts: self.books.counts,
             spent,
-            tallies: self.books.tallies.iter().map(tally).collect(),
+            tallies: self.books.tallies(),
             trace: self.trace.hash(),
             is_whole: self.open == 0,
         }

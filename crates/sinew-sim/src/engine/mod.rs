@@ -10,6 +10,7 @@
 //! | `steal` | a worker without: search, attempt, park |
 //! | `exposure` | private tasks, and how thieves get to them |
 //! | `wait` | a worker in a join whose task is elsewhere |
+//! | `idle` | how long a worker spins before it parks, where it learns that |
 //! | `faults` | workers that leave, come back and slow down |
 //! | `books` | counts, and the checks at the end |
 //!
@@ -38,6 +39,7 @@
 mod books;
 mod exposure;
 mod faults;
+mod idle;
 #[cfg(test)]
 mod plant;
 mod run;
@@ -58,11 +60,12 @@ use crate::queue::{Queue, Time};
 use crate::random::Duration;
 use crate::report::{Activity, Report, Violation};
 use crate::seat::{Frame, Origin, Seat, State, Task};
-use crate::setup::{Fault, Setup, SetupError, Wait};
+use crate::setup::{Fault, Idle, Setup, SetupError, Wait};
 use crate::trace::Trace;
 use crate::view::Sight;
 use crate::workload::Workload;
 use books::Books;
+use idle::Spinner;
 
 /// Between so many events the caller is asked whether to go on.
 const LOOK_UP: u64 = 1 << 16;
@@ -78,6 +81,15 @@ pub struct Progress {
     pub tasks: u64,
     /// How much of all is done, from 0 to 1, where that is known.
     pub share: Option<f64>,
+    /// How many tasks there are in all on average over all seeds, where the program's own number cannot be known.
+    pub expected: Option<f64>,
+}
+
+impl Progress {
+    /// Of a run in which so much is done.
+    pub(crate) fn new(time: Time, events: u64, tasks: u64, share: Option<f64>) -> Self {
+        Self { time, events, tasks, share, expected: None }
+    }
 }
 
 /// A run, from the moment at which worker 0 has the root and all others search.
@@ -92,6 +104,8 @@ pub struct Simulation<'w, W: Workload> {
     packages: Packages,
     /// Who sleeps; the last one is called first.
     parked: Vec<u32>,
+    /// How long each spins, where they learn it.
+    spinners: Vec<Spinner>,
     /// Who offers what, where the policy looks at everybody.
     offers: Option<Offers>,
     /// How many workers of each package work.
@@ -111,6 +125,8 @@ pub struct Simulation<'w, W: Workload> {
     asked: VecDeque<(Time, u32)>,
     /// The next root.
     root: usize,
+    /// See [`Setup::boundary`]; learned, where nothing is set.
+    boundary: Option<u32>,
     #[cfg(test)]
     planted: Option<plant::Bug>,
 }
@@ -160,6 +176,10 @@ impl<'w, W: Workload> Simulation<'w, W> {
             policies: std::iter::repeat_with(policy).take(setup.workers).collect(),
             packages: Packages::new(places.packages()),
             busy: vec![0; places.packages()],
+            spinners: match setup.idle {
+                Idle::Adaptive => vec![Spinner::default(); setup.workers],
+                Idle::Spin | Idle::Park { .. } => Vec::new(),
+            },
             offers: setup.victims.looks_at_all().then(|| Offers::new(setup.workers)),
             places,
             parked: Vec::new(),
@@ -172,6 +192,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             calls: 0,
             asked: VecDeque::new(),
             root: 0,
+            boundary: setup.boundary,
             setup,
             #[cfg(test)]
             planted: None,
@@ -211,8 +232,11 @@ impl<'w, W: Workload> Simulation<'w, W> {
 
     fn progress(&self) -> Progress {
         let counts = &self.books.counts;
-        let share = self.workload.tasks().map(|all| counts.tasks as f64 / all.max(1) as f64);
-        Progress { time: self.now(), events: counts.events, tasks: counts.tasks, share }
+        let of = |done: u64, all: u64| done as f64 / all.max(1) as f64;
+        let by_tasks = self.workload.tasks().map(|all| of(counts.tasks, all));
+        let share = by_tasks.or_else(|| self.workload.total_work().map(|all| of(self.books.work, all)));
+        let expected = self.workload.expected_tasks();
+        Progress { expected, ..Progress::new(self.now(), counts.events, counts.tasks, share) }
     }
 
     fn begin(&mut self) {
@@ -312,7 +336,7 @@ impl<'w, W: Workload> Simulation<'w, W> {
             costs: &self.setup.costs,
             me,
             above: self.above(me),
-            boundary: self.setup.boundary,
+            boundary: self.boundary,
             stranded: self.seats[me].in_vain >= steal::LONG,
             offers: self.offers.as_ref(),
             looks: Cell::new((0, 0.0)),

@@ -3,12 +3,17 @@
 //! A step goes on until something takes time: work, a spawn, a join. What takes none is done at once, so that with costs of zero a step reaches from one leaf to
 //! the next.
 
+use sinew_policy::victim::{Victims, boundary};
+
 use super::Simulation;
 use crate::queue::Time;
 use crate::report::Activity;
 use crate::seat::{Frame, Origin, State, Top};
 use crate::trace::Step;
 use crate::workload::Workload;
+
+/// Fewer stolen tasks teach nothing about classes; the runtime has the same limit.
+const ENOUGH: u64 = 8;
 
 /// What a frame is to do next.
 enum Next {
@@ -60,6 +65,9 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// A root begins at `worker`, if there is one left.
     pub(super) fn begin_root(&mut self, worker: usize) {
+        if self.root > 0 {
+            self.learn_classes();
+        }
         if self.root < self.workload.roots() {
             let node = self.workload.root(self.root);
             self.root += 1;
@@ -68,6 +76,16 @@ impl<W: Workload> Simulation<'_, W> {
             self.take(worker, root, None);
             self.seats[worker].state = State::Runs;
             self.after(worker, 0, Activity::Schedules);
+        }
+    }
+
+    /// A root has ended: under rules that go by classes of tasks, what was stolen so far says which tasks are large, as soon as it was enough.
+    fn learn_classes(&mut self) {
+        let Victims::Cats { large_us } = self.setup.victims else { return };
+        let tallies = self.books.tallies();
+        let stolen: u64 = tallies.iter().map(|tally| tally.tasks).sum();
+        if self.boundary.is_none() && stolen >= ENOUGH {
+            self.boundary = Some(boundary(&tallies, large_us, self.places.packages()));
         }
     }
 

@@ -31,6 +31,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// Begins a search.
     pub(super) fn search(&mut self, me: usize) {
         (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
+        self.begin_to_spin(me);
         self.stand_for_mastership(me);
         let ((), price) = self.ask(me, |policy, sight, chance| policy.start(sight, chance));
         self.choose(me, price);
@@ -104,15 +105,16 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     fn gives_up(&self, me: usize) -> bool {
-        let Idle::Park { rounds } = self.setup.idle else { return false };
+        let rounds = if let Idle::Park { rounds } = self.setup.idle { rounds } else { 1 };
         // A worker that waits is not needed: the one that has its task works, or waits for one that does.
-        self.seats[me].in_vain >= rounds && (self.seats[me].waits() || self.on_offer == 0)
+        self.has_spun_enough(me, rounds) && (self.seats[me].waits() || self.on_offer == 0)
     }
 
     fn park(&mut self, me: usize) {
         self.packages.resign(self.places.package(me), me);
         self.trace.add(self.queue.now(), me, Step::Parks, 0);
         self.calls += 1;
+        self.ends_to_spin(me);
         self.parked.push(me as u32);
         self.rest(me, State::Parked, Activity::Parks);
     }
@@ -199,6 +201,9 @@ impl<W: Workload> Simulation<'_, W> {
         task.node = self.workload.stolen(&task.node);
         let origin = Origin { victim: victim as u32, slot: slot as u32, at: self.queue.now() };
         self.books.begun(task.id);
+        if !self.seats[me].waits() {
+            self.learns_from_idle_time(me);
+        }
         let seat = &mut self.seats[me];
         seat.state = State::Runs;
         seat.frames.push(Frame::of(task, Some(origin)));

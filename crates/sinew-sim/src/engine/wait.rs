@@ -7,7 +7,7 @@ use super::Simulation;
 use crate::queue::Time;
 use crate::report::Activity;
 use crate::seat::{Origin, State, Top};
-use crate::setup::{Idle, Wait};
+use crate::setup::Wait;
 use crate::trace::Step;
 use crate::workload::Workload;
 
@@ -28,8 +28,9 @@ impl<W: Workload> Simulation<'_, W> {
 
     fn begin_to_help(&mut self, me: usize, thief: usize) {
         (self.seats[me].in_vain, self.seats[me].attempts) = (0, 0);
+        self.begin_to_spin_in_join(me);
         let price = match self.setup.wait {
-            Wait::Leapfrog | Wait::Transitive | Wait::Descendants => 0,
+            Wait::Thief | Wait::Transitive | Wait::Descendants => 0,
             _ => self.ask(me, |policy, sight, chance| policy.start(sight, chance)).1,
         };
         self.set_out(me, thief, false, price);
@@ -37,7 +38,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// The thief had nothing, or the victim that the policy named; what next?
     pub(super) fn help_on(&mut self, me: usize, victim: usize) {
-        if matches!(self.setup.wait, Wait::Leapfrog | Wait::Transitive | Wait::Descendants) {
+        if matches!(self.setup.wait, Wait::Thief | Wait::Transitive | Wait::Descendants) {
             return self.leap_again(me, victim);
         }
         match self.seats[me].state {
@@ -52,7 +53,7 @@ impl<W: Workload> Simulation<'_, W> {
     fn leap_again(&mut self, me: usize, victim: usize) {
         let seat = &mut self.seats[me];
         seat.in_vain = seat.in_vain.saturating_add(1);
-        if seat.in_vain >= PATIENCE && self.setup.idle != Idle::Spin {
+        if self.has_spun_enough(me, PATIENCE) {
             return self.block(me);
         }
         let further = match self.setup.wait {

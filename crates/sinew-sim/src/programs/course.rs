@@ -86,7 +86,7 @@ impl<'f> Course<'f> {
 
     fn progress(&self, all: u64) -> Progress {
         let share = (all > 0).then(|| self.books.left() as f64 / all as f64);
-        Progress { time: self.queue.now(), events: self.books.events, tasks: self.books.left(), share }
+        Progress::new(self.queue.now(), self.books.events, self.books.left(), share)
     }
 
     /// What a machine has ahead is due: somebody's end, or a decision.

@@ -1,9 +1,19 @@
 //! Programs: kinds of them, and when they come.
 
+use sinew_policy::share::Script;
+
 use super::SECOND;
 use crate::queue::Time;
 use crate::random::{mix, unit};
 use crate::setup::SetupError;
+
+/// Kinds of programs by chance have one each.
+const WEIGHTS: [f64; 4] = [1.0, 4.0, 0.5, 2.0];
+
+/// See [`Mix::script`].
+const SCRIPT: &str = "when hardly joins hardly threads 1\nwhen memory joins memory threads 4\n\
+                      when memory joins perfect threads 6\nwhen memory leaves perfect free\n\
+                      0.5 after well joins well threads 8\n";
 
 /// How many times as fast a program is on how many cores.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,33 +95,47 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// `programs` programs of four kinds, which scale perfectly, well, up to a few cores and hardly, with heavy-tailed work of 10 s on average, coming so that
-    /// `cores` cores are kept about three quarters busy. One in fifty dies within ten seconds.
+    /// `programs` programs of four kinds, which scale perfectly, well, up to a few cores and hardly, with weights from a half to four that the seed deals, and heavy-tailed work of 10 s on average, coming so
+    /// that `cores` cores are kept about three quarters busy. One in fifty dies within ten seconds.
     pub fn random(programs: usize, cores: usize, seed: u64) -> Self {
         let measured = SpeedUp::Measured(vec![(1, 1.0), (4, 3.6), (8, 4.8), (16, 4.4)]);
-        let kinds = vec![
+        let mut kinds = vec![
             Kind::new("perfect", 0.0),
             Kind::new("well", 0.03),
             Kind { speed_up: measured, max: 16, ..Kind::new("memory", 0.0) },
             Kind { max: 4, ..Kind::new("hardly", 0.5) },
         ];
+        let dealt = mix(!seed) as usize;
+        for (at, kind) in kinds.iter_mut().enumerate() {
+            kind.weight = WEIGHTS[at.wrapping_add(dealt) % WEIGHTS.len()];
+        }
+        let effects = vec![(2, 2, -0.25), (1, 2, -0.1), (1, 1, 0.05)];
+        Self { effects, ..Self::of_kinds(kinds, programs, cores, seed) }
+    }
+
+    /// As many programs of these kinds, as often as each other, which come and go like those of [`random`](Self::random); none where there are no kinds.
+    pub fn of_kinds(kinds: Vec<Kind>, programs: usize, cores: usize, seed: u64) -> Self {
         let chance = |program: usize, what: u64| unit(mix(mix(seed) ^ mix(program as u64) ^ what));
         let interval = 10.0 / (0.75 * cores.max(1) as f64) * SECOND as f64;
-        let mut at = 0.0;
+        let (mut at, many) = (0.0, kinds.len());
         let arrival = |program: usize| {
             at += -libm::log(chance(program, 1)) * interval;
             let pareto = libm::pow(chance(program, 2), -1.0 / 1.5).min(300.0);
             let dies = chance(program, 3) < 0.02;
             Arrival {
                 at: at as Time,
-                kind: ((chance(program, 4) * 4.0) as usize).min(3),
+                kind: ((chance(program, 4) * many as f64) as usize).min(many - 1),
                 work: (pareto * 10.0 / 3.0 * SECOND as f64) as Time,
                 dies_after: dies.then(|| (chance(program, 5) * 10.0 * SECOND as f64) as Time),
             }
         };
-        let arrivals = (0..programs).map(arrival).collect();
-        let effects = vec![(2, 2, -0.25), (1, 2, -0.1), (1, 1, 0.05)];
-        Self { kinds, effects, arrivals }
+        let programs = if many == 0 { 0 } else { programs };
+        Self { arrivals: (0..programs).map(arrival).collect(), kinds, effects: Vec::new() }
+    }
+
+    /// What a script may want of the programs of [`random`](Self::random): a few threads for those that gain little by more, and for others while these are there.
+    pub fn script() -> Script {
+        SCRIPT.parse().unwrap_or_default()
     }
 
     pub(super) fn check(&self) -> Result<(), SetupError> {

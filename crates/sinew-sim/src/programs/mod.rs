@@ -28,7 +28,7 @@
 //!
 //! # Not handled
 //!
-//! Programs that move from machine to machine. What one has recorded of itself is text: a curve.
+//! Programs that move from machine to machine.
 
 mod books;
 mod course;
@@ -39,13 +39,12 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use sinew_policy::share::Script;
 use sinew_topology::Machine;
 
 pub use dispatch::Dispatch;
 pub use mix::{Arrival, Kind, Mix, SpeedUp};
 pub use parse::MixTextError;
-pub use sinew_policy::share::Policy;
+pub use sinew_policy::share::{Policy, Script};
 
 use crate::engine::Progress;
 use crate::queue::Time;
@@ -134,6 +133,21 @@ impl Cluster {
     #[must_use]
     pub fn free(self) -> Self {
         Self { move_cost: 0, delay: 0, ..self }
+    }
+
+    /// The names that [`set`](Self::set) knows.
+    pub const NAMES: [&'static str; 3] = ["move_cost", "delay", "period"];
+
+    /// Sets one cost, or the period, by its name. Answers whether there is one.
+    pub fn set(&mut self, name: &str, time: Time) -> bool {
+        let place = match name {
+            "move_cost" => &mut self.move_cost,
+            "delay" => &mut self.delay,
+            "period" => &mut self.period,
+            _ => return false,
+        };
+        *place = time;
+        true
     }
 
     /// Runs these programs.

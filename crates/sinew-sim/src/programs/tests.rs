@@ -125,6 +125,7 @@ fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
         let setup = Cluster {
             policy: policies[seed as usize % policies.len()],
             dispatch: Dispatch::ALL[chance.usize(..4)],
+            script: Mix::script(),
             seed,
             ..cluster(machine, chance.usize(1..4))
         };
@@ -134,6 +135,31 @@ fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
         assert_eq!(first, run(&setup, &programs), "seed {seed}");
         assert_eq!(first.arrived, programs.arrivals.len() as u64);
     }
+}
+
+/// Would miss: a policy that is another one under its name, as weights are all alike and scripts empty.
+#[test]
+fn programs_by_chance_tell_the_policies_apart() {
+    let mix = Mix::random(40, 16, 3);
+    let trace = |policy| {
+        let setup = Cluster { policy, script: Mix::script(), ..cluster("package:2 l3:2 core:4", 1) };
+        run(&setup, &mix).trace
+    };
+    let traces = Policy::ALL.map(trace);
+    assert!((1..traces.len()).all(|at| !traces[..at].contains(&traces[at])), "{traces:x?}");
+    assert!(!Mix::script().steps().is_empty());
+    let weights = |seed| Mix::random(1, 1, seed).kinds.iter().map(|kind| kind.weight).collect::<Vec<_>>();
+    assert!((1..20).any(|seed| weights(seed) != weights(0)));
+}
+
+/// Would miss: programs of other kinds than were given, or of some of them only.
+#[test]
+fn programs_of_given_kinds_are_of_all_of_them() {
+    let kinds = vec![Kind::new("a", 0.0), Kind::new("b", 0.5), Kind::new("c", 1.0)];
+    let mix = Mix::of_kinds(kinds.clone(), 60, 4, 0);
+    assert_eq!((&mix.kinds, mix.arrivals.len()), (&kinds, 60));
+    assert!((0..3).all(|kind| mix.arrivals.iter().any(|arrival| arrival.kind == kind)));
+    assert!(Mix::of_kinds(Vec::new(), 60, 4, 0).arrivals.is_empty());
 }
 
 /// Would miss: a line that is misread or passed over.

@@ -150,7 +150,7 @@ impl<'c> Course<'c> {
 
     fn progress(&self) -> Progress {
         let (events, tasks) = (self.books.events, self.books.committed());
-        Progress { time: self.now(), events, tasks, share: self.books.share() }
+        Progress::new(self.now(), events, tasks, self.books.share())
     }
 
     fn step(&mut self, worker: usize) {

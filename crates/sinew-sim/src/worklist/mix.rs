@@ -81,8 +81,10 @@ impl Mix {
         if self.variables == 0 || self.variables > MOST_VARIABLES {
             return wrong(format!("a worklist has 1 to {MOST_VARIABLES} variables, not {}", self.variables));
         }
-        if self.reads > MOST_ACCESSES || self.writes > MOST_ACCESSES {
-            return wrong(format!("a unit reads and writes at most {MOST_ACCESSES} variables each"));
+        if let Some(many) = [self.reads, self.writes].into_iter().find(|many| *many > MOST_ACCESSES) {
+            return wrong(format!(
+                "a unit reads and writes at most {MOST_ACCESSES} variables each, not {many}"
+            ));
         }
         for (name, value, range) in [
             ("skew", self.skew, 1.0..=100.0),

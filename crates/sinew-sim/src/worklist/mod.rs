@@ -144,6 +144,23 @@ impl Worklist {
         Self { access: zero, look: zero, transaction: zero, abort: zero, wake: zero, ..self }
     }
 
+    /// The names that [`set`](Self::set) knows.
+    pub const NAMES: [&'static str; 5] = ["access", "look", "transaction", "abort", "wake"];
+
+    /// Sets one cost by its name. Answers whether there is one.
+    pub fn set(&mut self, name: &str, cost: Duration) -> bool {
+        let place = match name {
+            "access" => &mut self.access,
+            "look" => &mut self.look,
+            "transaction" => &mut self.transaction,
+            "abort" => &mut self.abort,
+            "wake" => &mut self.wake,
+            _ => return false,
+        };
+        *place = cost;
+        true
+    }
+
     /// Runs units of this kind.
     ///
     /// # Errors

@@ -144,6 +144,8 @@ fn impossible_worklists_are_refused_by_the_value() {
         (fixed(0, Settings::baseline(1)), mix, "not 0"),
         (fixed(2, Settings::baseline(3)), mix, "3 threads"),
         (list.clone(), Mix { variables: 0, ..mix }, "variables"),
+        (list.clone(), Mix { reads: 99_999, ..mix }, "not 99999"),
+        (list.clone(), Mix { writes: 99_998, ..mix }, "not 99998"),
         (list.clone(), Mix { adds: 1.0, ..mix }, "adds is 1"),
         (list.clone(), Mix { skew: 0.5, ..mix }, "0.5"),
         (Worklist { faults: vec![Fault { at: 0, worker: 0, what: Mishap::Leaves }], ..list }, mix, "core 0"),

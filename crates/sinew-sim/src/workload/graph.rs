@@ -205,7 +205,7 @@ mod tests {
         let graph =
             recorded("3: 1000(4000(200|300)400|600(500|500)7000|8000)900{40|50|60}1\n10: (5000|5000|1|2)3\n");
         let serial = Serial::of(&graph);
-        for wait in [Wait::Block, Wait::Leapfrog, Wait::Descendants, Wait::Deeper, Wait::Any] {
+        for wait in [Wait::Block, Wait::Thief, Wait::Descendants, Wait::Leapfrog, Wait::Any] {
             for workers in [1, 2, 3, 16] {
                 let setup =
                     Setup { wait, stack: crate::Stack::Open, costs: Costs::ZERO, ..Setup::new(workers) };

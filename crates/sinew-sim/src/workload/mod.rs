@@ -61,6 +61,16 @@ pub trait Workload {
         None
     }
 
+    /// How much work there is in all, where that is known and the number of tasks is not.
+    fn total_work(&self) -> Option<Time> {
+        None
+    }
+
+    /// How many tasks there are on average over all seeds, where nobody knows how many this one has. A single one may have a hundredth or a hundred times of it.
+    fn expected_tasks(&self) -> Option<f64> {
+        None
+    }
+
     /// How long the task works before it spawns.
     fn work(&self, node: &Self::Node) -> Time;
 
@@ -202,6 +212,14 @@ mod tests {
         ));
     }
 
+    /// Would miss: a loop whose end nobody can foresee, though all of its work is known.
+    #[test]
+    fn the_work_of_a_loop_is_known_before_it_is_run() {
+        let costs = IterationCosts::new(99, Shape::Heavy, Duration::ns(1_000), 3);
+        let splits = Splits::new(costs, sinew_policy::split::Splitter::adaptive(4), 1);
+        assert_eq!(splits.total_work(), Some(Serial::of(&splits).work));
+    }
+
     /// Would miss: a random tree that is not as large as it was asked to be.
     #[test]
     fn a_random_tree_has_as_many_tasks_as_it_was_told() {
@@ -220,6 +238,9 @@ mod tests {
             let tasks = |seed| Serial::of(&Uts::new(children, Duration::ns(1), seed)).tasks as f64;
             (0..runs).map(tasks).sum::<f64>() / runs as f64
         };
+        let expected = |children| Uts::new(children, Duration::ns(1), 0).expected_tasks();
+        assert_eq!(expected(Children::Binomial { root: 100, many: 4, probability: 0.2 }), Some(501.0));
+        assert_eq!(expected(Children::Geometric { mean: 3.0, depth: 4 }), Some(121.0));
         // A binomial node has 4 · 0.2 children on average, so each child of the root stands for 1/(1 − 0.8) nodes.
         let binomial = mean(Children::Binomial { root: 100, many: 4, probability: 0.2 });
         assert!((binomial / 501.0 - 1.0).abs() < 0.05, "{binomial}");

@@ -127,6 +127,10 @@ impl Workload for Splits {
         Piece { first: 0, end: self.costs.len(), splitter: self.splitter }
     }
 
+    fn total_work(&self) -> Option<Time> {
+        Some(self.costs.total())
+    }
+
     fn work(&self, node: &Piece) -> Time {
         if self.cut(node).is_some() { 0 } else { self.costs.of(&(node.first..node.end)) }
     }

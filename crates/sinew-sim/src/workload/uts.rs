@@ -65,6 +65,17 @@ impl Workload for Uts {
         State { bits: mix(self.seed), level: 0 }
     }
 
+    fn expected_tasks(&self) -> Option<f64> {
+        let expected = match self.children {
+            // Each child of the root stands for a geometric series.
+            Children::Binomial { root, many, probability } => {
+                1.0 + f64::from(root) / (1.0 - f64::from(many) * probability).max(0.0)
+            }
+            Children::Geometric { mean, depth } => (0..depth).fold(1.0, |below, _| 1.0 + mean * below),
+        };
+        expected.is_finite().then(|| expected.round())
+    }
+
     #[inline]
     fn work(&self, node: &State) -> Time {
         self.node.draw(mix(!node.bits))

@@ -1,0 +1,172 @@
+//! Costs on the command line: which there are, and whose.
+
+use sinew_sim::domains::Domains;
+use sinew_sim::programs::Cluster;
+use sinew_sim::worklist::Worklist;
+use sinew_sim::{Costs, Duration};
+
+use super::options::Kind;
+use crate::args::SimArgs;
+use crate::failure::Failure;
+
+/// What something costs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Price {
+    /// So long.
+    Takes(Duration),
+    /// So many times as long, by distance.
+    Factors(Vec<f64>),
+    /// At most so many, or any number.
+    Most(Option<usize>),
+}
+
+/// How many times as long a task takes far away, and how many may be pending.
+const FAR: &str = "far";
+const BOUND: &str = "bound";
+const LOOPS: [&str; 2] = ["attempt", "steal"];
+const OF_DOMAINS: [&str; 4] = ["spawn", "take", FAR, BOUND];
+
+/// A cost with its name, as in `steal=exp:400`.
+pub(crate) fn price(text: &str) -> Result<(String, Price), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, for example steal=exp:400")?;
+    let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+    if !Kind::ALL.iter().any(|kind| names(*kind).contains(&name.as_str())) {
+        return Err(format!("`{name}` costs nothing: write for example one of {}", Costs::NAMES.join(", ")));
+    }
+    let price = match name.as_str() {
+        FAR => Price::Factors(factors(value)?),
+        BOUND => Price::Most(bound(value)?),
+        _ => Price::Takes(value.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?),
+    };
+    Ok((name, price))
+}
+
+fn factors(text: &str) -> Result<Vec<f64>, String> {
+    let factor = |text: &str| {
+        let factor = text.trim().parse().ok().filter(|factor| (1.0..=1e6).contains(factor));
+        factor.ok_or_else(|| format!("`{text}` is not a factor from 1 to 1000000"))
+    };
+    text.split(',').map(factor).collect()
+}
+
+fn bound(text: &str) -> Result<Option<usize>, String> {
+    match (text, text.parse()) {
+        ("none", _) => Ok(None),
+        (_, Ok(most)) if most > 0 => Ok(Some(most)),
+        _ => Err(format!("`{text}` is neither none nor a number of tasks from 1 on")),
+    }
+}
+
+/// What has a cost in such a simulation.
+fn names(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Tasks | Kind::Graph | Kind::Validate => &Costs::NAMES,
+        Kind::Loop => &LOOPS,
+        Kind::Worklist => &Worklist::NAMES,
+        Kind::Domains => &OF_DOMAINS,
+        Kind::Programs => &Cluster::NAMES,
+        Kind::Sampling => &[],
+    }
+}
+
+/// # Errors
+///
+/// A cost of something that there is not in such a simulation.
+pub(super) fn check(args: &SimArgs, kind: Kind) -> Result<(), Failure> {
+    let known = names(kind);
+    let Some((name, _)) = args.costs.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    Err(Failure::Usage(match known {
+        [] => format!("`{name}` has no cost of its own in {kind}: leave --cost out"),
+        _ => format!("`{name}` costs nothing in {kind}: write one of {}", known.join(", ")),
+    }))
+}
+
+/// All that take time.
+fn durations(args: &SimArgs) -> impl Iterator<Item = (&str, Duration)> {
+    args.costs.iter().filter_map(|(name, price)| match price {
+        Price::Takes(time) => Some((name.as_str(), *time)),
+        Price::Factors(_) | Price::Most(_) => None,
+    })
+}
+
+pub(super) fn set_costs(args: &SimArgs, costs: &mut Costs) {
+    for (name, time) in durations(args) {
+        costs.set(name, time);
+    }
+}
+
+pub(super) fn set_worklist(args: &SimArgs, list: &mut Worklist) {
+    for (name, time) in durations(args) {
+        list.set(name, time);
+    }
+}
+
+/// # Errors
+///
+/// A time that is another one each time.
+pub(super) fn set_cluster(args: &SimArgs, cluster: &mut Cluster) -> Result<(), Failure> {
+    for (name, time) in durations(args) {
+        let Duration::Fixed(time) = time else {
+            return Err(Failure::Usage(format!("`{name}={time}` is no fixed time: write nanoseconds")));
+        };
+        cluster.set(name, time);
+    }
+    Ok(())
+}
+
+pub(super) fn set_domains(args: &SimArgs, domains: &mut Domains) {
+    for (name, price) in &args.costs {
+        match price {
+            Price::Takes(time) => {
+                domains.set(name, *time);
+            }
+            Price::Factors(factors) => domains.far.clone_from(factors),
+            Price::Most(most) => domains.most_pending = *most,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: a cost that cannot be set, or is read as another kind of value.
+    #[test]
+    fn every_cost_can_be_written_zero_included() {
+        for kind in Kind::ALL {
+            for name in names(kind) {
+                let value = match *name {
+                    FAR => "1.5,3",
+                    BOUND => "none",
+                    _ => "0",
+                };
+                let (read, price) = price(&format!("{name}={value}")).expect(name);
+                let expected = match *name {
+                    FAR => Price::Factors(vec![1.5, 3.0]),
+                    BOUND => Price::Most(None),
+                    _ => Price::Takes(Duration::ZERO),
+                };
+                assert_eq!((read.as_str(), price), (*name, expected));
+            }
+        }
+        assert_eq!(price("bound=7"), Ok((BOUND.to_owned(), Price::Most(Some(7)))));
+    }
+
+    /// Would miss: a value that is taken for another, or an error that does not name it.
+    #[test]
+    fn what_is_no_cost_is_refused_by_the_value() {
+        for (text, says) in [
+            ("steal", "NAME=VALUE"),
+            ("coffee=3", "`coffee`"),
+            ("steal=-3", "-3"),
+            ("far=0.5", "`0.5`"),
+            ("far=2,x", "`x`"),
+            ("bound=0", "`0`"),
+        ] {
+            let error = price(text).expect_err(text);
+            assert!(error.contains(says) && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What one run of a loop leaves for the next: the memory of the runtime, with the same pieces of [`sinew_policy`].
+
+use std::ops::Range;
+
+use sinew_policy::affinity::{Deal, Owners, Stolen, worth_keeping};
+use sinew_policy::auto::{Choice, Profile, Tuner, prior};
+use sinew_policy::chunk::Schedule;
+use sinew_policy::weighted::Speeds;
+
+use super::Loop;
+use crate::queue::Time;
+use crate::random::NS;
+use crate::workload::IterationCosts;
+
+/// What a loop remembers from run to run: whose part is whose, how fast workers were, which schedule was best.
+#[derive(Debug, Clone, Default)]
+pub struct LoopMemory {
+    owners: Option<Owners>,
+    speeds: Option<Speeds>,
+    tuner: Option<(usize, Tuner)>,
+}
+
+/// What a run goes by, and what it teaches.
+pub(super) enum Lesson {
+    /// Nothing.
+    None,
+    /// Whose part is whose, and what was stolen.
+    Parts { owners: Owners, stolen: Vec<Stolen> },
+    /// How fast workers are.
+    Speeds(Speeds),
+    /// A schedule that the tuner has chosen, and what is seen of its chunks.
+    Tuned { tuner: Tuner, schedule: Schedule, profile: Option<Box<Profile>> },
+}
+
+impl LoopMemory {
+    /// What the next run of this loop goes by. A loop of another length, or for another number of workers, begins anew.
+    pub(super) fn lesson(&mut self, setup: &Loop, costs: &IterationCosts) -> Lesson {
+        let (n, workers) = (costs.len(), setup.workers);
+        match setup.schedule {
+            Schedule::Affinity => {
+                let known = self.owners.take().filter(|owners| owners.fits(n, workers));
+                Lesson::Parts {
+                    owners: known.unwrap_or_else(|| Owners::equal(n, workers)),
+                    stolen: Vec::new(),
+                }
+            }
+            Schedule::Weighted => {
+                let known = self.speeds.take().filter(|speeds| speeds.seats() == workers);
+                Lesson::Speeds(known.unwrap_or_else(|| Speeds::new(workers)))
+            }
+            Schedule::Auto => {
+                let known = self.tuner.take().filter(|(of, _)| *of == workers);
+                tuned(known.map_or_else(|| Tuner::new(workers), |(_, tuner)| tuner), costs, workers)
+            }
+            _ => Lesson::None,
+        }
+    }
+
+    /// What a run has taught that took so long.
+    pub(super) fn learn(&mut self, lesson: Lesson, n: usize, time: Time) {
+        match lesson {
+            Lesson::None => {}
+            Lesson::Parts { mut owners, stolen } => {
+                owners.learn(stolen);
+                self.owners = Some(owners);
+            }
+            Lesson::Speeds(speeds) => self.speeds = Some(speeds),
+            Lesson::Tuned { mut tuner, profile, .. } => {
+                tuner.ran(n, time / NS, profile.as_deref());
+                self.tuner = Some((tuner.workers(), tuner));
+            }
+        }
+    }
+}
+
+/// What the tuner does next.
+fn tuned(tuner: Tuner, costs: &IterationCosts, workers: usize) -> Lesson {
+    let (schedule, profile) = match tuner.choice() {
+        Choice::Look => {
+            let promised = costs.total() / workers.max(1) as u64 / NS;
+            (prior(promised), Some(Box::default()))
+        }
+        Choice::Short => (Schedule::Static, None),
+        Choice::Run(schedule) => (schedule, None),
+    };
+    Lesson::Tuned { tuner, schedule, profile }
+}
+
+impl Lesson {
+    /// The schedule that is run.
+    pub(super) fn schedule(&self, asked: Schedule) -> Schedule {
+        match self {
+            Self::Tuned { schedule, .. } => *schedule,
+            _ => asked,
+        }
+    }
+
+    /// Who is dealt what.
+    pub(super) fn deal(&self, n: usize, workers: usize) -> Deal {
+        match self {
+            Self::Parts { owners, .. } => owners.deal(),
+            Self::Speeds(speeds) => Deal::in_order(speeds.clone().begins(n).to_vec()),
+            Self::None | Self::Tuned { .. } => Owners::equal(n, workers).deal(),
+        }
+    }
+
+    /// These iterations were taken by a worker from another.
+    pub(super) fn was_stolen(&mut self, range: Range<usize>, by: usize, n: usize, workers: usize) {
+        if let Self::Parts { stolen, .. } = self
+            && range.len() >= worth_keeping(n, workers)
+        {
+            stolen.push(Stolen { range, by });
+        }
+    }
+
+    /// A chunk took so long.
+    pub(super) fn was_run(&mut self, chunk: &Range<usize>, n: usize, time: Time) {
+        if let Self::Tuned { profile: Some(profile), .. } = self {
+            profile.add(chunk.start, chunk.len(), n, (time / NS).max(1));
+        }
+    }
+
+    /// A worker has run so many iterations in the time that it was there.
+    pub(super) fn has_worked(&mut self, worker: usize, items: usize, time: Time, n: usize) {
+        if let Self::Speeds(speeds) = self {
+            speeds.learn(worker, items, time / NS, n);
+        }
+    }
+}
