@@ -67,6 +67,11 @@ fn what_cannot_be_done_is_one_line() {
     fs::create_dir(folder.path().join("empty")).expect("a folder");
     let out = sinew(folder.path(), &["report", "empty"]);
     assert!(complaint(&out).contains("no results in `empty`") && out.status.code() == Some(2));
+    let cut = folder.path().join("empty/cut.trace.json");
+    fs::write(&cut, r#"{"traceEvents": [{"name": "wor"#).expect("room");
+    let out = sinew(folder.path(), &["report", "empty/cut.trace.json"]);
+    assert!(complaint(&out).contains("cut.trace.json") && out.status.code() == Some(2));
+    fs::remove_file(cut).expect("a file");
     fs::write(folder.path().join("a.txt"), "a").expect("room");
     let out = sinew(folder.path(), &["report", "a.txt", "--out", "nowhere/page.html"]);
     assert!(complaint(&out).contains("nowhere/page.html") && out.status.code() == Some(1));

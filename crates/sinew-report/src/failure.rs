@@ -17,6 +17,8 @@ pub enum Failure {
     },
     /// Nowhere in what was named lies a result.
     Nothing(Vec<PathBuf>),
+    /// All that looked like results is broken: each file, and why.
+    Broken(Vec<String>),
 }
 
 impl Failure {
@@ -29,6 +31,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unread { path, source } => write!(f, "cannot read `{}`: {source}", path.display()),
+            Self::Broken(files) => write!(f, "no result can be read: {}", files.join("; ")),
             Self::Nothing(paths) => {
                 let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
                 write!(
@@ -45,7 +48,7 @@ impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Unread { source, .. } => Some(source),
-            Self::Nothing(_) => None,
+            Self::Nothing(_) | Self::Broken(_) => None,
         }
     }
 }

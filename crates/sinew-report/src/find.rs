@@ -24,7 +24,7 @@ pub struct Gathered {
 ///
 /// # Errors
 ///
-/// If a path that is named here cannot be read, or there is no result at all. A broken file inside of a folder is left out, and said to be.
+/// If a path that is named here cannot be read, or there is no result at all, or none that is whole. A broken file among others is left out, and said to be.
 pub fn gather(paths: &[PathBuf]) -> Result<Gathered, Failure> {
     let mut gathered = Gathered::default();
     for path in paths {
@@ -32,9 +32,10 @@ pub fn gather(paths: &[PathBuf]) -> Result<Gathered, Failure> {
         fs::metadata(path).map_err(|error| Failure::unread(path, error))?;
         gathered.take(path)?;
     }
-    match gathered.sections.is_empty() && gathered.left_out.is_empty() {
-        true => Err(Failure::Nothing(paths.to_vec())),
-        false => Ok(gathered),
+    match (gathered.sections.is_empty(), gathered.left_out.is_empty()) {
+        (false, _) => Ok(gathered),
+        (true, true) => Err(Failure::Nothing(paths.to_vec())),
+        (true, false) => Err(Failure::Broken(gathered.left_out)),
     }
 }
 
@@ -139,6 +140,17 @@ mod tests {
             lines.len() == 2 && lines[0].contains("broken.json") && lines[1].contains("latin.csv"),
             "{lines:?}"
         );
+    }
+
+    /// Would miss: an empty page, and success, where all there was is cut off in the middle.
+    #[test]
+    fn nothing_but_broken_files_is_an_error_that_names_them() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "cut.trace.json", r#"{"traceEvents": [{"name": "wor"#);
+        for path in [folder.path().to_owned(), folder.path().join("cut.trace.json")] {
+            let message = gather(&[path]).unwrap_err().to_string();
+            assert!(message.contains("cut.trace.json") && !message.contains('\n'), "{message}");
+        }
     }
 
     /// Would miss: an empty page where the user has mistyped a name, or named a folder without results.

@@ -49,7 +49,17 @@ impl Sheet {
         }
     }
 
-    fn table(&self) -> Markup {
+    /// The plots alone, each with this caption.
+    pub(crate) fn figures(&self, caption: &str) -> Markup {
+        html! {
+            @for plot in plots(self) {
+                figure { (PreEscaped(svg(&plot))) figcaption { (caption) } }
+            }
+        }
+    }
+
+    /// The table alone.
+    pub(crate) fn table(&self) -> Markup {
         let more = self.rows.len().saturating_sub(ROWS);
         html! {
             div.wide { table {
