@@ -184,10 +184,10 @@ pub use sites::{Cause, Counters, sites};
 pub use tx::{Stop, Tx, TxResult};
 pub use var::TVar;
 
-/// How long a stress test goes on: `SINEW_STRESS_SECONDS`, else a minute if `SINEW_DEEP` is set, else a moment.
+/// How long a stress test goes on: `SINEW_STRESS_SECONDS`, else a minute if `SINEW_DEEP` is set, else two seconds.
 #[cfg(all(test, not(any(loom, shuttle))))]
 fn stress_time() -> std::time::Duration {
     let seconds = std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
     let deep = std::env::var_os("SINEW_DEEP").map(|_| 60);
-    seconds.or(deep).map_or(std::time::Duration::from_millis(200), std::time::Duration::from_secs)
+    std::time::Duration::from_secs(seconds.or(deep).unwrap_or(2))
 }

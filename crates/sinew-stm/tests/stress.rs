@@ -1,4 +1,4 @@
-//! Invariants under real threads: a moment in CI, a minute for each test with `SINEW_DEEP=1`, or `SINEW_STRESS_SECONDS`.
+//! Invariants under real threads: two seconds for each test, a minute with `SINEW_DEEP=1`, or `SINEW_STRESS_SECONDS`.
 //!
 //! What they would miss: an order of memory that this machine does not show (loom), a schedule that does not come up (shuttle).
 
@@ -16,12 +16,17 @@ const MANAGERS: [Manager; 3] = [Manager::Suicide, Manager::Backoff, Manager::Age
 fn stress_time() -> Duration {
     let seconds = std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
     let deep = std::env::var_os("SINEW_DEEP").map(|_| 60);
-    seconds.or(deep).map_or(Duration::from_millis(200), Duration::from_secs)
+    Duration::from_secs(seconds.or(deep).unwrap_or(2))
 }
 
 /// Calls `work` with the thread's number and a turn that counts up, on `threads` threads, until the time is over.
 fn hammer(threads: u64, work: impl Fn(u64, u64) + Sync) {
-    let end = Instant::now() + stress_time();
+    hammer_for(stress_time(), threads, work);
+}
+
+/// The same until so much time is over.
+fn hammer_for(time: Duration, threads: u64, work: impl Fn(u64, u64) + Sync) {
+    let end = Instant::now() + time;
     std::thread::scope(|s| {
         for thread in 0..threads {
             let work = &work;
@@ -50,7 +55,7 @@ fn transfers_keep_the_sum() {
         let vars: Vec<TVar<i64>> = (0..16).map(|_| TVar::new(100)).collect();
         let array = TArray::new(16, 100_i64);
         let how = Transaction::new().manager(manager);
-        hammer(3, |thread, turn| {
+        hammer_for(stress_time() / MANAGERS.len() as u32, 3, |thread, turn| {
             let how = if thread == 0 { how.locking(Locking::Commit) } else { how };
             let (from, to) = (scramble(thread, turn) % 16, scramble(turn, thread) % 16);
             if turn % 8 == 0 {
