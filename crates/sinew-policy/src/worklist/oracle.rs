@@ -6,9 +6,12 @@
 //! | where | does not matter, and is |
 //! |---|---|
 //! | a worker on every core | lifespan: 0, since helpers run on idle cores only |
-//! | a worker on every core, or one worker | mapping: scatter, since the same cores are taken (a helper sits beside its worker in any case) |
+//! | a worker on every core, or one worker, without helpers or on one of two cores | mapping: scatter, since the same cores are taken |
 //! | one worker | retries: no swaps, since nobody is there to conflict with |
 //! | one node | pages: first touch, since they all lie there |
+//!
+//! Where there are helpers on more than two cores the mapping matters even beside one worker: which of them share a cache with the worker that they help follows from it. The worklist itself
+//! does not choose: any worker of the pool may come to help any other.
 //!
 //! Stealing and coalescing stay even for one worker: a list of its own needs no lock, and a transaction for two units is begun and
 //! committed once.
@@ -114,7 +117,9 @@ impl Space {
         if everywhere {
             settings.lifespan = 0;
         }
-        if everywhere || alone {
+        // Of two cores the helper has the one that its worker has not.
+        let helpers_share = settings.lifespan > 0 && self.cores > 2;
+        if everywhere || (alone && !helpers_share) {
             mapping = Mapping::Scatter;
         }
         if alone {
@@ -217,6 +222,16 @@ mod tests {
         assert_eq!((count(2, 2), count(2, 1)), (3 * 4 * 12, 3 * 4 * 6));
         let three = Space { threads: vec![2], ..Space::full(3, 2, 10_000) };
         assert_eq!(three.choices().count(), three.combinations(), "everything matters there");
+    }
+
+    /// Would miss: a helper that is tried far from its worker only, although one beside it would share its cache.
+    #[test]
+    fn one_worker_with_a_helper_is_tried_in_both_mappings() {
+        let mappings = |cores, lifespan| {
+            let space = Space { threads: vec![1], lifespans: vec![lifespan], ..Space::full(cores, 1, 1) };
+            space.choices().map(|choice| choice.mapping).collect::<HashSet<_>>().len()
+        };
+        assert_eq!([mappings(4, 100), mappings(4, 0), mappings(2, 100)], [2, 1, 1]);
     }
 
     /// Would miss: a choice that a table cannot tell from another.
