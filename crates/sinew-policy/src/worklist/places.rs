@@ -8,9 +8,10 @@
 //!
 //! # Tests
 //!
-//! One for each row of the two rules.
+//! One for each row of the two rules; texts and back.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// How threads are mapped to cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,6 +48,29 @@ impl Pages {
     }
 }
 
+/// A text that names no placement of pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagesError(String);
+
+impl fmt::Display for PagesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no placement of pages: use first-touch, cyclic or bind-local", self.0)
+    }
+}
+
+impl std::error::Error for PagesError {}
+
+impl FromStr for Pages {
+    type Err = PagesError;
+
+    /// Reads `first-touch`, `cyclic` and `bind-local`, with a hyphen or a space.
+    fn from_str(text: &str) -> Result<Self, PagesError> {
+        let all = [Self::FirstTouch, Self::Cyclic, Self::BindLocal];
+        let meant = text.trim().replace('-', " ");
+        all.into_iter().find(|pages| pages.to_string() == meant).ok_or_else(|| PagesError(text.to_owned()))
+    }
+}
+
 impl fmt::Display for Mapping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -76,6 +100,17 @@ mod tests {
         assert_eq!(Mapping::for_nodes(1), Mapping::Scatter);
         assert_eq!(Mapping::for_nodes(2), Mapping::Compact);
         assert_eq!(Mapping::for_nodes(0), Mapping::Scatter, "nothing known is one node");
+    }
+
+    /// Would miss: a placement that is printed in a way that is not read, and a message that does not name the value or the way out.
+    #[test]
+    fn pages_are_read_as_they_are_printed_or_with_hyphens() {
+        for pages in [Pages::FirstTouch, Pages::Cyclic, Pages::BindLocal] {
+            assert_eq!(pages.to_string().parse(), Ok(pages));
+            assert_eq!(pages.to_string().replace(' ', "-").parse(), Ok(pages));
+        }
+        let error = "bind 1".parse::<Pages>().unwrap_err().to_string();
+        assert!(error.contains("`bind 1`") && error.contains("bind-local"), "{error}");
     }
 
     /// Would miss: pages that stay cyclic for units that make units.
