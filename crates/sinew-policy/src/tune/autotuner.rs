@@ -48,6 +48,15 @@ impl Autotuner {
         }))
     }
 
+    /// The same for a list whose units may not be run ahead of their workers: helpers are neither tried nor turned on.
+    #[must_use]
+    pub fn without_helpers(self) -> Self {
+        Self(match self.0 {
+            Machine::Published(tuner, length) => Machine::Published(tuner.without_helpers(), length),
+            Machine::Throughput(tuner) => Machine::Throughput(tuner.without_helpers()),
+        })
+    }
+
     /// The list has been filled with `units` units, to run on `cores` cores (0 count as 1). What was found in runs before stays.
     pub fn begin(&mut self, units: usize, cores: usize) {
         self.set_cores(cores);
@@ -121,6 +130,28 @@ mod tests {
                 (1, State::Start, false)
             );
             assert!(Autotuner::new(1, Knobs { alpha: -1.0, ..knobs }).is_err());
+        }
+    }
+
+    /// Would miss: epochs for helpers, and a path that has them on, where there can be none.
+    #[test]
+    fn no_epoch_is_for_helpers_where_there_are_none() {
+        for method in [Method::Published, Method::Throughput] {
+            let has_helpers = |tuner: Autotuner| {
+                let mut tuner = tuner;
+                // Threads in each other's way, until one is left.
+                let crowded = |threads: usize| Counts {
+                    commits: 100 / threads as u64,
+                    aborts: if threads > 1 { 100 } else { 0 },
+                    elapsed_ns: 1_000,
+                    ..Counts::default()
+                };
+                let counts = std::iter::repeat_with(|| tuner.epoch(&crowded(tuner.settings().threads)));
+                counts.take(200).any(|step| step.state == State::Helpers || step.settings.lifespan > 0)
+            };
+            let tuner = Autotuner::new(2, Knobs { method, ..Knobs::default() }).unwrap();
+            assert!(has_helpers(tuner.clone()));
+            assert!(!has_helpers(tuner.without_helpers()));
         }
     }
 

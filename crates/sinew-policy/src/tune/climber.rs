@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | start | none: all cores, a list a worker | after [`WARM_UP`] epochs |
 //! | threads | half of them; a tie is theirs, as other programs can use the cores | when they lose, or at one |
-//! | helpers | ten times their lifespan, 10 at first, where a core is idle | when they lose, or at the longest |
+//! | helpers | ten times their lifespan, 10 at first, where a core is idle and they are allowed | when they lose, or at the longest |
 //! | coalescing | two units a transaction | after a duel |
 //! | swap-retry | none: retries follow aborts and commits of each epoch | never |
 //!
@@ -79,6 +79,11 @@ impl Climber {
             challenger: settings,
             duel: None,
         }
+    }
+
+    /// The same for a list whose units may not be run ahead.
+    pub(super) fn without_helpers(self) -> Self {
+        Self { longest_lifespan: 0, ..self }
     }
 
     pub(super) fn state(&self) -> State {

@@ -11,7 +11,8 @@
 //! their state is left at the longest lifespan (printed, it would stay there while nothing gets worse);
 //! each state counts its confirmations from 0;
 //! an epoch in which no transaction has ended changes nothing;
-//! the number of cores may change while the list runs.
+//! the number of cores may change while the list runs;
+//! a list whose units may not be run ahead is tuned without the state for helpers.
 //!
 //! # States
 //!
@@ -19,7 +20,7 @@
 //! |---|---|---|
 //! | start | all cores, one list | after an epoch |
 //! | stealing | stealing turned on if stalls/commits > α | after an epoch |
-//! | threads | halved after two epochs with aborts/commits ≥ β | after two below β: to helpers if a core is idle, else to coalescing |
+//! | threads | halved after two epochs with aborts/commits ≥ β | after two below β: to helpers if a core is idle and they are allowed, else to coalescing |
 //! | helpers | lifespan from 1, times 10 after two epochs not slower than the yardstick (a tie is not slower) | after two slower ones (a lifespan of 1 becomes 0 then), and at the longest |
 //! | coalescing | turned on if aborts/commits < β/10 and stalls/commits > α | after an epoch |
 //! | swap-retry | retries follow aborts and commits of each epoch | never |
@@ -91,6 +92,7 @@ pub struct Tuner {
     knobs: Knobs,
     state: State,
     confirm: Confirm,
+    may_help: bool,
     cores: usize,
     /// The number of threads, as long as there are as many cores.
     threads: usize,
@@ -112,12 +114,20 @@ impl Tuner {
             knobs: knobs.check()?,
             state: State::Start,
             confirm: Confirm::default(),
+            may_help: true,
             cores,
             threads: usize::MAX,
             settings: Settings::baseline(cores),
             yardstick: Counts::default(),
             accepted: 0,
         })
+    }
+
+    /// The same for a list whose units may not be run ahead: the state for helpers is left out.
+    #[must_use]
+    pub fn without_helpers(mut self) -> Self {
+        self.may_help = false;
+        self
     }
 
     /// What is being tuned in the epoch that runs.
@@ -172,7 +182,7 @@ impl Tuner {
     fn count_threads(&mut self, counts: &Counts) {
         match self.confirm.hear(counts.abort_ratio() < self.knobs.beta) {
             None => {}
-            Some(true) if self.has_idle_core() => self.begin_helpers(counts),
+            Some(true) if self.may_help && self.has_idle_core() => self.begin_helpers(counts),
             Some(true) => self.state = State::Coalescing,
             Some(false) => self.halve(),
         }
