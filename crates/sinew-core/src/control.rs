@@ -16,6 +16,7 @@
 
 mod course;
 mod crew;
+mod occupant;
 mod pool;
 mod roll;
 mod watcher;
@@ -35,6 +36,7 @@ use crate::lodging::{Pinning, Places};
 pub use course::{Course, Working};
 pub use crew::Participant;
 pub(crate) use crew::Stay;
+pub use occupant::Occupant;
 pub use pool::{PoolControl, PoolSnapshot};
 pub use roll::Enrolled;
 pub(crate) use roll::Roll;

@@ -75,7 +75,8 @@ mod yielding;
 pub use broadcast::BroadcastContext;
 pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
 pub use control::{
-    Cancelled, Control, Course, Enrolled, Participant, PoolControl, PoolSnapshot, Snapshot, Stopped, Working,
+    Cancelled, Control, Course, Enrolled, Occupant, Participant, PoolControl, PoolSnapshot, Snapshot,
+    Stopped, Working,
 };
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};

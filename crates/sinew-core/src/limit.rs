@@ -186,12 +186,6 @@ impl Worker {
         self.index() >= self.pool().limit.get() && !self.pool().is_ending() && !self.stands_in()
     }
 
-    /// How many workers may take part in one loop or skeleton. At least 1.
-    #[inline]
-    pub(crate) fn asked(&self) -> usize {
-        self.pool().limit.asked()
-    }
-
     /// Whether this is the guest's substitute (L3): it can be surplus only where the limit is 1.
     fn is_substitute(&self) -> bool {
         self.index() == 1 && self.pool().takes_guests()

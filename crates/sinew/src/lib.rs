@@ -120,8 +120,32 @@ pub mod profile {
 }
 
 /// What most programs need: `use sinew::prelude::*;`.
+///
+/// ```
+/// use sinew::prelude::*;
+///
+/// // Malleable: a handle to change a run while it runs.
+/// let (control, blocks) = (Control::new(), vec![1_u64; 1_000]);
+/// control.set_threads(2);
+/// control.set_schedule(Schedule::Dynamic { chunk: 64 });
+/// let sum = over(&blocks).control(&control).reduce(|| 0, |a, b| a + b)?;
+///
+/// // A pool of one's own, and a transactional worklist in it, tuned while it runs.
+/// let pool = Pool::builder().mapping(Mapping::Compact).victims(Victims::Nearest).build()?;
+/// let balance = TVar::new(sum);
+/// let deposits = vec![10_u64; 100];
+/// let report = pool.run(|_| {
+///     Worklist::from(deposits).tune(Tuning::Auto).run_fold(
+///         |tx, amount, _| balance.modify(tx, |b| b + amount),
+///         |count: &mut u64, ()| *count += 1,
+///     )
+/// })?;
+/// assert_eq!((balance.load(), report.locals.iter().sum::<u64>()), (2_000, 100));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub mod prelude {
-    pub use crate::worklist::Worklist;
+    pub use crate::stm::TVar;
+    pub use crate::worklist::{Tuning, Worklist};
     pub use crate::{
         Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over, Placed,
         Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope,

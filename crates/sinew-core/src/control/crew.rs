@@ -63,7 +63,7 @@ impl Default for Crew {
 impl Crew {
     /// How many may be at work, if not all of the pool.
     fn most(&self, w: &Worker) -> Option<usize> {
-        let most = self.threads.load(Ordering::Relaxed).min(w.asked());
+        let most = self.threads.load(Ordering::Relaxed).min(w.allowed_workers());
         (most < w.max_workers()).then_some(most)
     }
 

@@ -425,14 +425,14 @@ impl Crew {
     /// Whether a helper is within the limit by its seat, whoever else is there. If the caller is not, it takes the place of one who would be.
     #[inline]
     fn is_entitled(&self, w: &Worker) -> bool {
-        let asked = w.asked();
+        let asked = w.allowed_workers();
         w.index() < asked - usize::from(self.caller >= asked)
     }
 
     /// Whether there are too many, with so many who are not counted yet.
     #[inline(never)]
     fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
-        let is_too_many = w.is_surplus() || self.there.load(Ordering::Relaxed) + coming > w.asked();
+        let is_too_many = w.is_surplus() || self.there.load(Ordering::Relaxed) + coming > w.allowed_workers();
         if is_too_many {
             self.is_short.store(true, Ordering::Relaxed);
         }
@@ -442,7 +442,7 @@ impl Crew {
     /// Whether the caller is alone and others may come. While somebody is there it would wait for them before it offers.
     #[cold]
     fn may_offer_cold(&self, w: &Worker) -> bool {
-        w.asked() > 1 && self.there.load(Ordering::Relaxed) == 1
+        w.allowed_workers() > 1 && self.there.load(Ordering::Relaxed) == 1
     }
 }
 

@@ -183,7 +183,7 @@ where
 
     /// How many carriers there may be now: as many as are wished, and as the pool's limit allows.
     fn most(&self, state: &State<'_, I>) -> usize {
-        state.wished.min(self.w.asked())
+        state.wished.min(self.w.allowed_workers())
     }
 
     /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone, and nobody asks it any more.

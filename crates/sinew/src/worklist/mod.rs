@@ -59,7 +59,6 @@ use std::marker::PhantomData;
 
 use sinew_policy::tune::KnobError;
 pub use sinew_policy::tune::{Knobs, Method, Path, Yardstick};
-use sinew_policy::worklist::helpers;
 pub use sinew_policy::worklist::{Pages, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::lock::Mutex;
@@ -86,7 +85,6 @@ pub struct Worklist<U> {
     followed: Option<sinew_core::Control>,
     steering: Option<Mutex<Steering>>,
     speculative: bool,
-    pages: Option<Pages>,
     /// Attempts of a worker for a sample of the pages.
     sampled: Option<u64>,
     how: Option<Transaction>,
@@ -168,7 +166,8 @@ impl<U> Extend<U> for Worklist<U> {
 }
 
 impl<U> Worklist<U> {
-    /// An empty list. It will be run by all workers of the pool, each of which has a list and steals, unless something else is said.
+    /// An empty list. It will be run by all workers of the pool, each of which has a list and steals, unless something else is said; helpers included, by no more than the pool's
+    /// limit leaves ([`PoolControl::set_threads`](sinew_core::PoolControl::set_threads), quota, affinity, other programs), which workers look at between two units.
     pub fn new() -> Self {
         Self {
             units: Vec::new(),
@@ -177,7 +176,6 @@ impl<U> Worklist<U> {
             followed: None,
             steering: None,
             speculative: false,
-            pages: None,
             sampled: None,
             how: None,
         }
@@ -205,16 +203,17 @@ impl<U> Worklist<U> {
     /// On which nodes the pages lie that workers are the first to touch while they run this list, on a machine that has several. Without a choice, on all of them in
     /// turn; and, as soon as a worker's units add others, on its own. Pages that were touched before stay where they are.
     ///
-    /// Where the system refuses, it is as with [`Pages::FirstTouch`].
+    /// Where the system refuses, it is as with [`Pages::FirstTouch`]. [`Control::set_pages`] changes it, also while the list runs.
     #[must_use]
-    pub fn pages(mut self, pages: Pages) -> Self {
-        self.pages = Some(pages);
+    pub fn pages(self, pages: Pages) -> Self {
+        self.control.set_pages(pages);
         self
     }
 
-    /// Lets a [`Control`](sinew_core::Control), as loops and other skeletons have one, limit the number of workers, and cancel runs of this list.
+    /// Lets a [`Control`](sinew_core::Control), as loops and other skeletons have one, limit the number of workers, place them, and cancel runs of this list.
     ///
-    /// At most so many workers run units as it says, whatever the settings and the tuner want; helpers come on top. A cancelled run ends when each worker is done
+    /// At most so many workers run units as it says, whatever the settings and the tuner want; helpers come on top. Each sits where its mapping has the worker of that number. A change takes
+    /// effect when a worker is done with its unit. A cancelled run ends when each worker is done
     /// with its unit: [`Report::cancelled`] says so, and the units that have not run are in the list. A [`Snapshot`](sinew_core::Snapshot) counts the units,
     /// those that were added included. Its schedule plays no part.
     ///
@@ -419,27 +418,27 @@ impl<U: Send + Sync> Worklist<U> {
     }
 
     fn execute<R: Run<Unit = U>>(&mut self, run: &R) -> Result<Report<R::Local>, WorklistError> {
-        sinew_core::run(|worker| self.execute_in(worker.max_workers(), run))
+        sinew_core::run(|worker| self.execute_in(worker, run))
     }
 
     fn execute_in<R: Run<Unit = U>>(
         &mut self,
-        workers: usize,
+        worker: &sinew_core::Worker,
         run: &R,
     ) -> Result<Report<R::Local>, WorklistError> {
         if self.units.is_empty() {
             return Err(WorklistError::Empty);
         }
-        self.begin(workers)?;
+        let workers = worker.max_workers();
+        self.begin(workers, self.cores(worker))?;
         let plan = Plan {
             seats: workers,
             control: &self.control,
             followed: self.followed.as_ref(),
             steering: self.steering.as_ref(),
             speculative: self.speculative,
-            pages: self.pages,
         };
-        let (report, left) = run::run(run, std::mem::take(&mut self.units), &plan);
+        let (report, left) = run::run(worker, run, std::mem::take(&mut self.units), &plan);
         self.units = left;
         let mut report = or_resume(report);
         if let Some(steering) = &self.steering {
@@ -448,26 +447,30 @@ impl<U: Send + Sync> Worklist<U> {
         Ok(report)
     }
 
+    /// How many cores there are for units, when the list is about to be run: as many as its pool's limit leaves, and its control wishes.
+    fn cores(&self, worker: &sinew_core::Worker) -> usize {
+        let wished = self.followed.as_ref().and_then(|control| control.snapshot().threads);
+        worker.allowed_workers().min(worker.max_workers()).min(wished.unwrap_or(usize::MAX))
+    }
+
     /// Checks the settings, and has the tuner, if there is one, take over.
-    fn begin(&mut self, workers: usize) -> Result<(), WorklistError> {
+    fn begin(&mut self, workers: usize, cores: usize) -> Result<(), WorklistError> {
         match self.tuning {
             None => self.control.limit(workers),
             Some(Tuning::Fixed(settings)) => self.check(&settings, workers)?,
-            Some(Tuning::Auto) => self.begin_steering(workers, Knobs::best())?,
-            Some(Tuning::AutoWith(knobs)) => self.begin_steering(workers, knobs)?,
+            Some(Tuning::Auto) => self.begin_steering(cores, Knobs::best())?,
+            Some(Tuning::AutoWith(knobs)) => self.begin_steering(cores, knobs)?,
         }
         Ok(())
     }
 
-    fn begin_steering(&mut self, workers: usize, mut knobs: Knobs) -> Result<(), WorklistError> {
-        if !self.speculative {
-            knobs.longest_lifespan = knobs.longest_lifespan.min(helpers::FIRST_LIFESPAN);
-        }
+    fn begin_steering(&mut self, cores: usize, knobs: Knobs) -> Result<(), WorklistError> {
         if self.steering.is_none() {
-            self.steering = Some(Mutex::new(Steering::new(workers, knobs).map_err(WorklistError::Knobs)?));
+            let steering = Steering::new(cores, knobs, self.speculative).map_err(WorklistError::Knobs)?;
+            self.steering = Some(Mutex::new(steering));
         }
         let mut steering = self.steering.as_ref().expect("made above").lock();
-        steering.begin(self.units.len(), workers);
+        steering.begin(self.units.len(), cores);
         self.control.set(steering.settings());
         Ok(())
     }

@@ -5,10 +5,10 @@ mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use sinew_core::{Course, Enrolled, Scope};
+use sinew_core::{Course, Enrolled, Scope, Worker as Hand};
 use sinew_policy::tune::Counts;
-use sinew_policy::worklist::{Pages, Settings};
 use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use sinew_topology::Machine;
@@ -17,7 +17,7 @@ use super::ahead::Ahead;
 use super::lists::{Entry, Lists};
 use super::steering::{Control, Steering};
 use super::tally::{Report, Tally};
-use super::team::{Role, Team};
+use super::team::{Role, Team, Terms};
 use super::work::Run;
 use helper::Helper;
 use worker::{End, Worker};
@@ -34,10 +34,14 @@ pub(super) struct Arena<'r, R: Run> {
     /// What ends it together with all that the pool runs, where there is no such control.
     enrolled: Option<Enrolled>,
     steering: Option<&'r Mutex<Steering>>,
+    /// The cores that the tuner has been told of.
+    cores: AtomicUsize,
     speculative: bool,
-    pages: Option<Pages>,
     several_nodes: bool,
 }
+
+/// The versions of the settings and the wishes, and the pool's limit: what the terms follow from.
+type Version = (u64, u64, usize);
 
 /// What belongs to one seat, whichever thread sits there.
 struct Seat<R: Run> {
@@ -59,16 +63,15 @@ pub(super) struct Plan<'r> {
     pub(super) followed: Option<&'r sinew_core::Control>,
     pub(super) steering: Option<&'r Mutex<Steering>>,
     pub(super) speculative: bool,
-    pub(super) pages: Option<Pages>,
 }
 
 impl<'r, R: Run> Arena<'r, R> {
-    pub(super) fn new(run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
-        let &Plan { seats, control, followed, steering, speculative, pages } = plan;
+    pub(super) fn new(w: &Hand, run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
+        let &Plan { seats, control, followed, steering, speculative } = plan;
         let settings = control.settings();
-        let threads = settings.threads.clamp(1, seats);
         let team = Team::new(seats);
         let course = followed.and_then(|control| Course::begin(control, units.len() as u64).ok());
+        let threads = settings.threads.clamp(1, cores(w, course.as_ref()));
         if followed.is_some() && course.is_none() {
             // Cancelled before it has begun.
             team.stop();
@@ -87,29 +90,31 @@ impl<'r, R: Run> Arena<'r, R> {
             seats: (0..seats).map(|_| CachePadded::new(Seat::new())).collect(),
             control,
             steering,
+            cores: AtomicUsize::new(0),
             speculative,
-            pages,
             several_nodes: Machine::host().nodes().len() > 1,
         }
     }
 
     /// Runs all units. After a panic the units that were not committed are left in the lists.
-    pub(super) fn run_all(&self) {
+    pub(super) fn run_all(&self, w: &Hand) {
         while self.lists.any() && !self.team.is_stopped() {
-            sinew_core::scope(|s| {
-                if let Some(seat) = self.team.take_seat(&self.settings(), 0) {
-                    self.spawn_missing(s, &self.settings(), seat + 1);
-                    self.sit(s, seat);
+            w.scope(|s| {
+                let terms = self.terms(w);
+                if let Some(seat) = self.team.take_seat(&terms, 0) {
+                    self.spawn_missing(s, &terms, seat + 1);
+                    self.sit(w, s, seat);
                 }
             });
         }
     }
 
     /// Ends a run: the last calls of the work, and the report.
-    pub(super) fn finish(&self) -> Report<R::Local> {
+    pub(super) fn finish(&self, w: &Hand) -> Report<R::Local> {
         let mut locals: Vec<_> = self.seats.iter().filter_map(|seat| seat.local.lock().take()).collect();
         locals.iter_mut().for_each(|local| self.run.finish(local));
-        let mut report = Report::of(&self.seats.iter().map(|seat| &seat.tally), locals, self.settings());
+        let mut report =
+            Report::of(&self.seats.iter().map(|seat| &seat.tally), locals, self.terms(w).settings);
         report.cancelled = self.is_cancelled();
         report
     }
@@ -125,23 +130,37 @@ impl<'r, R: Run> Arena<'r, R> {
         self.lists.into_units().collect()
     }
 
-    /// The settings in force, as far as they can be followed.
-    fn settings(&self) -> Settings {
+    /// What is in force.
+    fn terms(&self, w: &Hand) -> Terms {
         let mut settings = self.control.settings();
-        settings.threads = settings.threads.clamp(1, self.team.seats());
-        if let Some(threads) = self.course.as_ref().and_then(Course::threads) {
-            settings.threads = settings.threads.min(threads);
-        }
+        settings.threads = settings.threads.clamp(1, cores(w, self.course.as_ref()));
         if !self.speculative {
             settings.lifespan = 0;
         }
-        settings
+        Terms { settings, seats: allowed(w) }
     }
 
-    /// A number that changes whenever the settings may have.
+    /// Something else whenever the terms may have changed.
     #[inline]
-    fn version(&self) -> (u64, u64) {
-        (self.control.version(), self.course.as_ref().map_or(0, Course::version))
+    fn version(&self, w: &Hand) -> Version {
+        let wishes = self.course.as_ref().map_or(0, Course::version);
+        (self.control.version(), wishes, w.allowed_workers())
+    }
+
+    /// Tells the tuner, if there is one, how many cores there are now.
+    fn tell_cores(&self, w: &Hand) {
+        let Some(steering) = self.steering else { return };
+        // Relaxed: written under the lock of the steering only.
+        if self.cores.load(Ordering::Relaxed) == cores(w, self.course.as_ref()) {
+            return;
+        }
+        let mut steering = steering.lock();
+        // Asked for under the lock: who tells it last knows best, and who sees another version later tells it again.
+        let cores = cores(w, self.course.as_ref());
+        self.cores.store(cores, Ordering::Relaxed);
+        if steering.set_cores(cores, self.counts(), now_ns()) {
+            self.control.set(steering.settings());
+        }
     }
 
     /// Whether workers are to leave: somebody has panicked, or the run is cancelled.
@@ -157,9 +176,9 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// A worker has committed so many units.
     #[inline]
-    fn count(&self, units: usize) {
+    fn count(&self, w: &Hand, units: usize) {
         if let Some(course) = &self.course {
-            sinew_core::run(|w| course.done(w, units));
+            course.done(w, units);
         }
     }
 
@@ -187,25 +206,40 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// Spawns tasks for the seats from `first` on that should have one and do not.
-    fn spawn_missing<'scope>(&'scope self, s: &'scope Scope<'scope, '_>, settings: &Settings, first: usize) {
-        while let Some(seat) = self.team.take_seat(settings, first) {
-            s.spawn(move |_| self.sit(s, seat));
+    fn spawn_missing<'scope>(&'scope self, s: &'scope Scope<'scope, '_>, terms: &Terms, first: usize) {
+        while let Some(seat) = self.team.take_seat(terms, first) {
+            s.spawn(move |w| self.sit(w, s, seat));
         }
     }
 
     /// The task of a seat.
-    fn sit<'scope>(&'scope self, s: &'scope Scope<'scope, '_>, seat: usize) {
-        let _left = Left { team: &self.team, seat };
+    fn sit<'scope>(&'scope self, w: &Hand, s: &'scope Scope<'scope, '_>, seat: usize) {
+        let left = Left { team: &self.team, seat };
+        let end = self.serve(w, s, seat);
+        drop(left);
+        if end == End::Relieved {
+            self.spawn_missing(s, &self.terms(w), 0);
+        }
+    }
+
+    /// Does at a seat what the terms want there, until they want nothing.
+    fn serve<'scope>(&'scope self, w: &Hand, s: &'scope Scope<'scope, '_>, seat: usize) -> End {
         loop {
-            let ended = match self.team.role(seat, &self.settings()) {
-                Role::Work => Worker::new(self, s, seat).run() == End::Over,
-                Role::Help(worker) => Helper::new(self, seat, worker).run() == End::Over,
-                Role::Leave => true,
+            let end = match self.terms(w).role(seat) {
+                Role::Work => Worker::new(self, w, s, seat).run(),
+                Role::Help(worker) => Helper::new(self, w, seat, worker).run(),
+                Role::Leave => End::Over,
             };
-            if ended {
-                return;
+            if end != End::Moved {
+                return end;
             }
         }
+    }
+
+    /// Whether another worker of the pool is to have a seat, since this one is to stand down: the limit was lowered between these versions. The first
+    /// seat stays somebody's.
+    fn is_relieved(seat: usize, w: &Hand, before: Version, now: Version) -> bool {
+        now.2 < before.2 && seat > 0 && w.is_to_stand_down()
     }
 
     /// Lets the tuner see what has been counted, unless somebody else is at it.
@@ -221,6 +255,17 @@ impl<'r, R: Run> Arena<'r, R> {
         }
         steering.spent_ns += now_ns() - began;
     }
+}
+
+/// How many workers of its pool a list may have now, helpers included.
+fn allowed(w: &Hand) -> usize {
+    w.allowed_workers().min(w.max_workers())
+}
+
+/// On how many of them units run at most.
+fn cores(w: &Hand, course: Option<&Course<'_>>) -> usize {
+    let wished = course.and_then(Course::threads).unwrap_or(usize::MAX);
+    allowed(w).min(wished)
 }
 
 /// Gives a seat back.
@@ -242,12 +287,12 @@ impl Drop for Left<'_> {
 type Outcome<R> = (std::thread::Result<Report<<R as Run>::Local>>, Vec<Entry<<R as Run>::Unit>>);
 
 /// Runs `units`.
-pub(super) fn run<R: Run>(run: &R, units: Vec<Entry<R::Unit>>, plan: &Plan<'_>) -> Outcome<R> {
-    let mut arena = Arena::new(run, units, plan);
+pub(super) fn run<R: Run>(w: &Hand, run: &R, units: Vec<Entry<R::Unit>>, plan: &Plan<'_>) -> Outcome<R> {
+    let mut arena = Arena::new(w, run, units, plan);
     let began = now_ns();
     let report = catch_unwind(AssertUnwindSafe(|| {
-        arena.run_all();
-        let mut report = arena.finish();
+        arena.run_all(w);
+        let mut report = arena.finish(w);
         report.elapsed = std::time::Duration::from_nanos(now_ns() - began);
         arena.end();
         report

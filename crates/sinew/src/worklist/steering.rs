@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_policy::tune::{Autotuner, Counts, Epochs, KnobError, Knobs, Path};
-use sinew_policy::worklist::{Settings, SettingsError};
+use sinew_policy::worklist::{Pages, Settings, SettingsError};
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
 
@@ -88,13 +88,15 @@ pub struct Control(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     settings: Mutex<Settings>,
+    pages: Mutex<Option<Pages>>,
     /// Counts changes.
     version: AtomicU64,
 }
 
 impl Control {
     pub(super) fn new(settings: Settings) -> Self {
-        Self(Arc::new(Shared { settings: Mutex::new(settings), version: AtomicU64::new(0) }))
+        let (settings, pages, version) = (Mutex::new(settings), Mutex::new(None), AtomicU64::new(0));
+        Self(Arc::new(Shared { settings, pages, version }))
     }
 
     /// The settings in force.
@@ -105,7 +107,33 @@ impl Control {
     /// Changes the settings. Each worker follows before its next unit. More threads than the pool has workers count as all of them, none as one.
     pub fn set(&self, settings: Settings) {
         *self.0.settings.lock() = settings;
-        // Release: pairs with the load in `version`, though the lock orders the settings anyway.
+        self.has_changed();
+    }
+
+    /// Where pages are placed, if that was chosen.
+    pub fn pages(&self) -> Option<Pages> {
+        *self.0.pages.lock()
+    }
+
+    /// On which nodes the pages lie that workers are the first to touch from now on, as with [`Worklist::pages`](super::Worklist::pages); each follows before its next unit.
+    /// `None` leaves it to the rule. Pages that were touched before stay where they are: a list does not know which memory its units use.
+    ///
+    /// ```
+    /// use sinew::worklist::{Pages, Worklist};
+    ///
+    /// let mut list: Worklist<u32> = (0..100).collect();
+    /// let control = list.control();
+    /// list.run_plain(|unit, _| if *unit == 50 { control.set_pages(Pages::BindLocal) })?;
+    /// assert_eq!(control.pages(), Some(Pages::BindLocal));
+    /// # Ok::<(), sinew::worklist::WorklistError>(())
+    /// ```
+    pub fn set_pages(&self, pages: impl Into<Option<Pages>>) {
+        *self.0.pages.lock() = pages.into();
+        self.has_changed();
+    }
+
+    fn has_changed(&self) {
+        // Release: pairs with the load in `version`, though the locks order what has changed anyway.
         self.0.version.fetch_add(1, Ordering::Release);
     }
 
@@ -127,6 +155,7 @@ pub(super) struct Steering {
     tuner: Autotuner,
     epochs: Epochs,
     path: Path,
+    cores: usize,
     /// The totals of the runs before.
     before: Counts,
     began_ns: u64,
@@ -135,9 +164,12 @@ pub(super) struct Steering {
 }
 
 impl Steering {
-    pub(super) fn new(cores: usize, knobs: Knobs) -> Result<Self, KnobError> {
+    /// A tuner for runs on `cores` cores; without helpers where the list is not speculative.
+    pub(super) fn new(cores: usize, knobs: Knobs, speculative: bool) -> Result<Self, KnobError> {
+        let tuner = Autotuner::new(cores, knobs)?;
         Ok(Self {
-            tuner: Autotuner::new(cores, knobs)?,
+            tuner: if speculative { tuner } else { tuner.without_helpers() },
+            cores,
             epochs: Epochs::new(1),
             path: Path::new(ROWS),
             before: Counts::default(),
@@ -162,9 +194,22 @@ impl Steering {
 
     /// The list has been filled with `units` units, to run on `cores` cores from now on.
     pub(super) fn begin(&mut self, units: usize, cores: usize) {
+        self.cores = cores;
         self.tuner.begin(units, cores);
         self.epochs.refill(self.tuner.epoch_length(), &self.before);
         self.spent_ns = 0;
+    }
+
+    /// There are `cores` cores now. Answers whether that changes the settings. What was counted since the last epoch is of both numbers, and dropped.
+    pub(super) fn set_cores(&mut self, cores: usize, counts: Counts, now_ns: u64) -> bool {
+        if cores == self.cores {
+            return false;
+        }
+        let (before, totals) = (self.settings(), self.totals(counts, now_ns));
+        self.cores = cores;
+        self.tuner.set_cores(cores);
+        self.epochs.refill(self.tuner.epoch_length(), &totals);
+        self.settings() != before
     }
 
     /// The units are dealt, and the first is about to be run. Dealing is the same under all settings that are compared, so it is no part of an epoch.
@@ -210,12 +255,17 @@ mod tests {
         let seen = control.version();
         control.set(Settings::baseline(1));
         assert!(control.version() != seen && control.settings() == Settings::baseline(1));
+        let seen = control.version();
+        control.set_pages(Pages::Cyclic);
+        assert!(control.version() != seen && control.pages() == Some(Pages::Cyclic));
+        control.set_pages(None);
+        assert_eq!(control.pages(), None);
     }
 
     /// Would miss: a refill that starts the tuner over, takes the time between two runs for a slow epoch, or counts a run twice.
     #[test]
     fn a_tuner_goes_on_where_it_was_when_the_list_is_filled_again() {
-        let mut steering = Steering::new(2, Knobs::default()).unwrap();
+        let mut steering = Steering::new(2, Knobs::default(), true).unwrap();
         let counts = |commits| Counts { commits, stalls: commits, ..Counts::default() };
         steering.begin(400, 2);
         steering.set_off(1_000);
@@ -229,5 +279,24 @@ mod tests {
         assert!(contended.stealing);
         let rows = steering.path.rows();
         assert_eq!(rows.iter().map(|row| row.counts.elapsed_ns).collect::<Vec<_>>(), [1_000, 500]);
+    }
+
+    /// Would miss: a tuner that goes on with the cores of the beginning, an epoch of two numbers of cores, and settings that are set though they are the same.
+    #[test]
+    fn a_tuner_is_told_of_cores_that_come_and_go() {
+        for knobs in [Knobs::default(), Knobs::best()] {
+            let mut steering = Steering::new(4, knobs, true).unwrap();
+            let counts = |commits| Counts { commits, ..Counts::default() };
+            steering.begin(1_000_000, 4);
+            steering.set_off(0);
+            let length = steering.epoch_length();
+            assert!(!steering.set_cores(4, counts(length), 1_000));
+            assert!(steering.is_due(&counts(length)));
+            assert!(steering.set_cores(1, counts(length), 1_000));
+            assert!(!steering.is_due(&counts(length)), "the epoch begins anew");
+            assert_eq!(steering.settings().threads, 1);
+            assert!(steering.set_cores(3, counts(length), 1_000));
+            assert_eq!(steering.settings().threads, 3);
+        }
     }
 }

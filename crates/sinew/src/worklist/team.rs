@@ -1,8 +1,9 @@
 //! Who works: seats that are taken and left while the list runs.
 //!
 //! Each worker of the pool has a seat in the run. A seat's task works on units, helps a worker, or leaves: because the settings have no use for it, or because it
-//! has found nothing to do for a while. Whoever sees that a seat is missing spawns a task for it again. So the number of workers follows the settings
-//! while the list runs, and idle workers are the pool's to put to sleep, or to use for something else.
+//! has found nothing to do for a while. Whoever sees that a seat is missing spawns a task for it again. So the number of workers follows the settings, and what the
+//! pool's limit leaves of them, while the list runs; idle workers are the pool's to put to sleep, or to use for something else. When the limit falls, a worker of the pool that is to
+//! stand down leaves its seat to another; the first seat is always somebody's to take.
 //!
 //! # The end
 //!
@@ -31,6 +32,13 @@ pub(super) struct Team {
 
 const HERE: u64 = 1 << 32;
 
+/// What is in force: the settings as far as they can be followed, and how many seats may have a task, those of helpers included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub(super) settings: Settings,
+    pub(super) seats: usize,
+}
+
 /// What a seat does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -42,6 +50,27 @@ pub(super) enum Role {
     Leave,
 }
 
+impl Terms {
+    /// What `seat` does.
+    pub(super) fn role(&self, seat: usize) -> Role {
+        let threads = self.settings.threads;
+        let helping = seat.wrapping_sub(threads);
+        if seat < threads {
+            Role::Work
+        } else if self.helps(helping) {
+            Role::Help(helping)
+        } else {
+            Role::Leave
+        }
+    }
+
+    /// Whether `worker` has a helper.
+    pub(super) fn helps(&self, worker: usize) -> bool {
+        let Settings { threads, lifespan, .. } = self.settings;
+        lifespan > 0 && worker < helpers::helpers(threads, self.seats)
+    }
+}
+
 impl Team {
     pub(super) fn new(seats: usize) -> Self {
         Self { seats: (0..seats).map(|_| AtomicBool::new(false)).collect(), ..Self::default() }
@@ -51,26 +80,9 @@ impl Team {
         self.seats.len()
     }
 
-    /// What `seat` does under these settings.
-    pub(super) fn role(&self, seat: usize, settings: &Settings) -> Role {
-        let helping = seat.wrapping_sub(settings.threads);
-        if seat < settings.threads {
-            Role::Work
-        } else if self.helps(helping, settings) {
-            Role::Help(helping)
-        } else {
-            Role::Leave
-        }
-    }
-
-    /// Whether `worker` has a helper under these settings.
-    pub(super) fn helps(&self, worker: usize, settings: &Settings) -> bool {
-        settings.lifespan > 0 && worker < helpers::helpers(settings.threads, self.seats())
-    }
-
     /// The next seat from `first` on that should have a task and has none; it counts as taken from here on.
-    pub(super) fn take_seat(&self, settings: &Settings, first: usize) -> Option<usize> {
-        let wanted = |seat: &usize| self.role(*seat, settings) != Role::Leave;
+    pub(super) fn take_seat(&self, terms: &Terms, first: usize) -> Option<usize> {
+        let wanted = |seat: &usize| terms.role(*seat) != Role::Leave;
         (first..self.seats()).filter(wanted).find(|&seat| {
             let taken = &self.seats[seat];
             // Relaxed: the swap decides, and the spawn publishes.
@@ -91,9 +103,9 @@ impl Team {
     }
 
     /// Whether a worker is missing.
-    pub(super) fn is_short(&self, settings: &Settings) -> bool {
+    pub(super) fn is_short(&self, terms: &Terms) -> bool {
         // Relaxed: a hint; `take_seat` decides.
-        (self.present.load(Ordering::Relaxed) / HERE) < settings.threads as u64
+        (self.present.load(Ordering::Relaxed) / HERE) < terms.settings.threads as u64
     }
 
     /// A worker begins, not searching.
@@ -137,42 +149,43 @@ impl Team {
 mod tests {
     use super::*;
 
-    /// Would miss: a helper for a worker that there is not, two roles of one seat, a helper on the core of a worker.
+    /// Would miss: a helper for a worker that there is not, two roles of one seat, a helper on the core of a worker, and one at a seat that is not the list's to take.
     #[test]
     fn seats_beyond_the_workers_help_the_first_of_them() {
-        let team = Team::new(5);
-        let roles = |settings: Settings| (0..5).map(|seat| team.role(seat, &settings)).collect::<Vec<_>>();
+        let terms = |settings: Settings| Terms { settings, seats: 5 };
+        let roles = |settings| (0..5).map(|seat| terms(settings).role(seat)).collect::<Vec<_>>();
         let settings = Settings::baseline(3);
         assert_eq!(roles(settings), [Role::Work, Role::Work, Role::Work, Role::Leave, Role::Leave]);
         let helped = settings.lifespan(10);
         assert_eq!(roles(helped)[2..], [Role::Work, Role::Help(0), Role::Help(1)]);
-        assert_eq!((0..5).map(|worker| team.helps(worker, &helped)).filter(|&helped| helped).count(), 2);
+        assert_eq!((0..5).filter(|&worker| terms(helped).helps(worker)).count(), 2);
         assert_eq!(roles(Settings::baseline(1).lifespan(10))[2], Role::Leave);
-        assert!(!team.helps(0, &Settings::baseline(5).lifespan(10)));
+        assert!(!terms(Settings::baseline(5).lifespan(10)).helps(0));
+        assert_eq!(Terms { settings: helped, seats: 4 }.role(4), Role::Leave);
     }
 
     /// Would miss: a seat with two tasks, and one that is never taken again.
     #[test]
     fn a_seat_has_one_task_at_a_time() {
         let team = Team::new(3);
-        let settings = Settings::baseline(1).lifespan(1);
-        assert_eq!([0; 3].map(|_| team.take_seat(&settings, 0)), [Some(0), Some(1), None]);
+        let terms = Terms { settings: Settings::baseline(1).lifespan(1), seats: 3 };
+        assert_eq!([0; 3].map(|_| team.take_seat(&terms, 0)), [Some(0), Some(1), None]);
         team.leave_seat(0);
         assert!(!team.is_taken(0) && team.is_taken(1));
-        assert_eq!([1, 0].map(|first| team.take_seat(&settings, first)), [None, Some(0)]);
+        assert_eq!([1, 0].map(|first| team.take_seat(&terms, first)), [None, Some(0)]);
     }
 
     /// Would miss: an end while somebody has a unit, and none once nobody has.
     #[test]
     fn the_run_is_over_when_all_that_are_here_search() {
         let team = Team::new(2);
-        let settings = Settings::baseline(2);
+        let terms = Terms { settings: Settings::baseline(2), seats: 2 };
         team.enter();
-        assert!(!team.all_search() && team.is_short(&settings));
+        assert!(!team.all_search() && team.is_short(&terms));
         team.begin_search();
         assert!(team.all_search());
         team.enter();
-        assert!(!team.all_search() && !team.is_short(&settings));
+        assert!(!team.all_search() && !team.is_short(&terms));
         team.leave();
         assert!(team.all_search());
         team.end_search();

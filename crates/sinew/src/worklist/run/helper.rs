@@ -3,7 +3,7 @@
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 
-use super::{Arena, End};
+use super::{Arena, End, Hand};
 use crate::worklist::team::Role;
 use crate::worklist::work::Run;
 
@@ -12,28 +12,32 @@ const LOOKS: u32 = 1_000;
 
 pub(super) struct Helper<'a, 'r, R: Run> {
     arena: &'a Arena<'r, R>,
+    w: &'a Hand,
     seat: usize,
     worker: usize,
 }
 
 impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
-    pub(super) fn new(arena: &'a Arena<'r, R>, seat: usize, worker: usize) -> Self {
-        Self { arena, seat, worker }
+    pub(super) fn new(arena: &'a Arena<'r, R>, w: &'a Hand, seat: usize, worker: usize) -> Self {
+        Self { arena, w, seat, worker }
     }
 
     /// Helps until the settings want something else, or the worker is gone.
     pub(super) fn run(&self) -> End {
-        let (mut version, mut seen, mut looks) = (u64::MAX, 0, 0_u32);
+        let (mut version, mut seen, mut looks) = (self.arena.version(self.w), 0, 0_u32);
+        let mut terms = self.arena.terms(self.w);
         let ahead = &self.arena.seats[self.worker].ahead;
-        let mut lifespan = 0;
         loop {
-            if self.arena.control.version() != version {
-                version = self.arena.control.version();
-                let settings = self.arena.settings();
-                if self.arena.team.role(self.seat, &settings) != Role::Help(self.worker) {
-                    return End::Moved;
+            let now = self.arena.version(self.w);
+            if now != version {
+                if Arena::<R>::is_relieved(self.seat, self.w, version, now) {
+                    return End::Relieved;
                 }
-                lifespan = settings.lifespan;
+                version = now;
+                terms = self.arena.terms(self.w);
+            }
+            if terms.role(self.seat) != Role::Help(self.worker) {
+                return End::Moved;
             }
             if self.arena.team.is_stopped() || !self.arena.team.is_taken(self.worker) {
                 return End::Over;
@@ -45,7 +49,7 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
                 continue;
             }
             seen = ticket;
-            self.run_ahead(ticket, lifespan);
+            self.run_ahead(ticket, terms.settings.lifespan);
         }
     }
 

@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use sinew_core::Scope;
+use sinew_core::{Occupant, Scope};
 use sinew_policy::worklist::{Settings, swap, units};
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 use sinew_sync::thread::yield_now;
 
-use super::Arena;
+use super::{Arena, Hand, Version};
 use crate::worklist::lists::{Access, Entry};
 use crate::worklist::places::Place;
 use crate::worklist::tally::Tally;
-use crate::worklist::team::Role;
+use crate::worklist::team::{Role, Terms};
 use crate::worklist::work::{Failure, More, Run, Turn};
 
 /// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that each worker commits after a bounded number.
@@ -30,17 +30,21 @@ const LONGEST_PAUSE: u32 = 10;
 pub(super) enum End {
     /// There is nothing left to do here.
     Over,
-    /// The settings want something else of this seat.
+    /// The terms want something else of this seat.
     Moved,
+    /// Another worker of the pool is to have this seat.
+    Relieved,
 }
 
-pub(super) struct Worker<'scope, 'env, 'r, R: Run> {
+pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     arena: &'scope Arena<'r, R>,
+    w: &'w Hand,
+    part: Occupant<'w>,
     s: &'scope Scope<'scope, 'env>,
     seat: usize,
-    settings: Settings,
-    version: (u64, u64),
-    /// What the settings want of this seat.
+    terms: Terms,
+    version: Version,
+    /// What the terms want of this seat.
     role: Role,
     /// Whether a helper may run the next unit ahead.
     helped: bool,
@@ -58,26 +62,34 @@ pub(super) struct Worker<'scope, 'env, 'r, R: Run> {
     next_look: u64,
 }
 
-impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
-    pub(super) fn new(arena: &'scope Arena<'r, R>, s: &'scope Scope<'scope, 'env>, seat: usize) -> Self {
+impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
+    pub(super) fn new(
+        arena: &'scope Arena<'r, R>,
+        w: &'w Hand,
+        s: &'scope Scope<'scope, 'env>,
+        seat: usize,
+    ) -> Self {
         let kept = arena.seats[seat].local.lock().take();
         let local = kept.unwrap_or_else(|| arena.run.init(seat));
         arena.team.enter();
-        let version = arena.version();
-        let settings = arena.settings();
+        let version = arena.version(w);
+        arena.tell_cores(w);
+        let terms = arena.terms(w);
         Self {
             arena,
+            w,
+            part: Occupant::enter(w, arena.course.as_ref(), seat),
             s,
             seat,
             version,
-            role: arena.team.role(seat, &settings),
-            helped: arena.team.helps(seat, &settings),
-            settings,
+            role: terms.role(seat),
+            helped: terms.helps(seat),
+            terms,
             held: VecDeque::with_capacity(4),
             values: Vec::with_capacity(2),
             more: More(Vec::new()),
             local: Some(local),
-            place: Place::new(arena.pages, arena.several_nodes),
+            place: Place::new(arena.control.pages(), arena.several_nodes),
             rng: Rng::new(),
             failures: 0,
             retries: 0,
@@ -88,8 +100,9 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     /// Runs units until there are none for a while, or the settings have no use for this worker.
     pub(super) fn run(mut self) -> End {
         loop {
-            if self.arena.version() != self.version {
-                self.follow();
+            let now = self.arena.version(self.w);
+            if now != self.version && self.follow(now) {
+                return End::Relieved;
             }
             if self.arena.is_over() {
                 return End::Over;
@@ -97,6 +110,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
             if self.role != Role::Work {
                 return End::Moved;
             }
+            self.part.look_around();
             self.steer();
             if !self.fill() {
                 return End::Over;
@@ -111,21 +125,27 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     }
 
     fn access(&self) -> Access<'scope> {
-        let Settings { stealing, threads, .. } = self.settings;
+        let Settings { stealing, threads, .. } = self.terms.settings;
         Access { worker: self.seat, stealing, alone: threads == 1, tally: self.tally() }
     }
 
-    /// Takes up settings that have changed.
+    /// Takes up what has changed. True if another worker of the pool is to go on here.
     #[cold]
-    fn follow(&mut self) {
-        self.version = self.arena.version();
-        let before = std::mem::replace(&mut self.settings, self.arena.settings());
-        self.role = self.arena.team.role(self.seat, &self.settings);
-        self.helped = self.arena.team.helps(self.seat, &self.settings);
-        if self.settings.stealing && !before.stealing {
-            self.arena.lists.deal(self.settings.threads, self.tally());
+    fn follow(&mut self, now: Version) -> bool {
+        let before = std::mem::replace(&mut self.version, now);
+        self.arena.tell_cores(self.w);
+        self.part.follow();
+        self.place.choose(self.arena.control.pages());
+        let Settings { stealing: stole, .. } = self.terms.settings;
+        self.terms = self.arena.terms(self.w);
+        self.role = self.terms.role(self.seat);
+        self.helped = self.terms.helps(self.seat);
+        let Settings { stealing, threads, .. } = self.terms.settings;
+        if stealing && !stole {
+            self.arena.lists.deal(threads, self.tally());
         }
-        self.arena.spawn_missing(self.s, &self.settings, 0);
+        self.arena.spawn_missing(self.s, &self.terms, 0);
+        Arena::<R>::is_relieved(self.seat, self.w, before, now)
     }
 
     #[inline]
@@ -145,7 +165,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     }
 
     fn take(&mut self) -> bool {
-        let wanted = units::to_take(self.settings.coalescing, self.helped, self.held.len());
+        let wanted = units::to_take(self.terms.settings.coalescing, self.helped, self.held.len());
         wanted == 0 || self.arena.lists.take(self.access(), wanted, &mut self.held) || !self.held.is_empty()
     }
 
@@ -181,14 +201,14 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     /// Has a worker that has left come back where there is something for it.
     #[inline]
     fn call_others(&self) {
-        if self.arena.team.is_short(&self.settings) && self.arena.lists.has_spare(self.access()) {
-            self.arena.spawn_missing(self.s, &self.settings, 0);
+        if self.arena.team.is_short(&self.terms) && self.arena.lists.has_spare(self.access()) {
+            self.arena.spawn_missing(self.s, &self.terms, 0);
         }
     }
 
     /// Runs the next transaction until it commits, or another unit is to be tried first.
     fn process(&mut self) {
-        let mut count = self.held.len().min(1 + usize::from(self.settings.coalescing));
+        let mut count = self.held.len().min(1 + usize::from(self.terms.settings.coalescing));
         self.hand_over(count);
         loop {
             let favoured = self.failures >= PATIENCE;
@@ -240,7 +260,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
         }
         let Some(local) = &mut self.local else { return };
         self.values.drain(..).for_each(|value| self.arena.run.fold(local, value));
-        self.arena.count(count);
+        self.arena.count(self.w, count);
     }
 
     /// Adds what the transaction has added.
@@ -256,7 +276,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     #[cold]
     fn give_up(&mut self) {
         self.count_failure();
-        if !(swap::is_due(self.retries, self.settings.swap_after) && self.swap()) {
+        if !(swap::is_due(self.retries, self.terms.settings.swap_after) && self.swap()) {
             self.pause();
         }
     }
@@ -299,7 +319,7 @@ impl<'scope, 'env, 'r, R: Run> Worker<'scope, 'env, 'r, R> {
     }
 }
 
-impl<R: Run> Drop for Worker<'_, '_, '_, R> {
+impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
     /// Leaves everything as it was found: units go back to the lists, what is kept goes back to the seat.
     fn drop(&mut self) {
         if self.helped {

@@ -1,0 +1,244 @@
+//! Worklists that follow limits on their workers, changed while they run: those of the pool, of a container that is faked in files, and of a control.
+//!
+//! What these would miss: which files a container has (`sinew-topology`), and other programs' shares (`sinew-core`'s `tests/pool/sharing.rs`), which set the same limit.
+
+use std::fs;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use sinew::prelude::*;
+use sinew::stm::{Tx, TxResult};
+use sinew::worklist::{More, Settings, Work};
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+use tempfile::TempDir;
+
+/// Runs `test` on a thread of its own; one that hangs fails.
+fn ends(test: impl FnOnce() + Send + 'static) {
+    let (done, wait) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        test();
+        done.send(()).unwrap();
+    });
+    if wait.recv_timeout(Duration::from_secs(120)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("it hangs");
+    }
+    if let Err(payload) = thread.join() {
+        std::panic::resume_unwind(payload);
+    }
+}
+
+/// A pool with a thread at each seat.
+fn pool(threads: usize) -> Pool {
+    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+}
+
+/// Stages that a run goes through, each left by the first unit that finds it reached.
+struct Stages {
+    now: AtomicUsize,
+    last: usize,
+}
+
+impl Stages {
+    fn new(last: usize) -> Self {
+        Self { now: AtomicUsize::new(0), last }
+    }
+
+    fn is_over(&self) -> bool {
+        self.now.load(Ordering::SeqCst) >= self.last
+    }
+
+    /// Goes on to the next stage if this one is `reached`, and has its number prepared by `next`.
+    fn leave(&self, reached: impl Fn(usize) -> bool, next: impl Fn(usize)) {
+        let (now, order) = (self.now.load(Ordering::SeqCst), Ordering::SeqCst);
+        if now < self.last && reached(now) && self.now.compare_exchange(now, now + 1, order, order).is_ok() {
+            next(now + 1);
+        }
+    }
+}
+
+/// A unit that has another run in its place until the last stage is over.
+fn goes_on(stages: &Stages, more: &mut More<()>) {
+    more.extend((!stages.is_over()).then_some(()));
+}
+
+/// Would miss: a worklist whose workers do not look at the pool's limit, or look once; with a control and without. Workers that have left are asleep.
+#[test]
+fn a_worklist_follows_the_limit_of_its_pool() {
+    ends(|| {
+        for follows in [false, true] {
+            let (pool, control) = (pool(2), Control::new());
+            let handle = pool.control();
+            // Both at work, one, both again, and so on.
+            let (stages, wanted) = (Stages::new(6), |stage: usize| 2 - stage % 2);
+            let mut list = Worklist::from(vec![(); 8]);
+            if follows {
+                list = list.follow(&control);
+            }
+            let report = pool.install(|_| {
+                list.run_plain(|(), more| {
+                    let reached = |stage| {
+                        let working = if follows { control.snapshot().working } else { wanted(stage) };
+                        handle.snapshot().awake == wanted(stage) && working == wanted(stage)
+                    };
+                    stages.leave(reached, |next| {
+                        handle.set_threads(wanted(next));
+                    });
+                    goes_on(&stages, more);
+                })
+            });
+            assert!(report.unwrap().commits >= 8);
+            assert_eq!(control.snapshot().working, 0);
+        }
+    });
+}
+
+/// The files of a container that feeds so many threads.
+struct Container(TempDir);
+
+impl Container {
+    fn feeding(threads: usize) -> Self {
+        let container = Self(tempfile::tempdir().unwrap());
+        let mount = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        container.write("proc/self/cgroup", "0::/\n");
+        container.write("proc/self/mountinfo", mount);
+        container.feed(threads);
+        container
+    }
+
+    fn feed(&self, threads: usize) {
+        self.write("sys/fs/cgroup/cpu.max", &format!("{} 100000\n", 100_000 * threads - 1));
+    }
+
+    /// Whoever reads meanwhile finds the old text or the new one.
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let new = path.with_extension("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, path).unwrap();
+    }
+}
+
+/// Would miss: a quota that nobody looks at while all workers are in a worklist; and a tuner that goes on with the cores of the beginning.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
+    if sinew_topology::Limits::read().affinity().len() < 2 {
+        println!("skipped: one CPU");
+        return;
+    }
+    ends(|| {
+        let (container, control) = (Container::feeding(2), Control::new());
+        let builder = Pool::builder().threads(2).guest_seat(false);
+        let pool = builder.follow_limits_below(container.0.path()).build().unwrap();
+        let (stages, wanted) = (Stages::new(5), |stage: usize| 2 - stage % 2);
+        let sum = TVar::new(0_u64);
+        let mut list = Worklist::from(vec![(); 8]).follow(&control).tune(Tuning::Auto);
+        let tuned = list.control();
+        let report = pool.install(|_| {
+            list.run_adding(|tx, (), more| {
+                let reached = |stage| {
+                    // A tuner may come to fewer by itself.
+                    let working = control.snapshot().working;
+                    pool.workers() == wanted(stage)
+                        && tuned.settings().threads <= wanted(stage)
+                        && working <= wanted(stage)
+                };
+                stages.leave(reached, |next| container.feed(wanted(next)));
+                goes_on(&stages, more);
+                sum.modify(tx, |sum| sum + 1)
+            })
+        });
+        assert_eq!(report.unwrap().commits, sum.load());
+    });
+}
+
+/// Units of a list that says which of its seats have had one.
+struct Seats<'a> {
+    seen: &'a AtomicUsize,
+    stages: &'a Stages,
+    unit: &'a (dyn Fn() + Sync),
+    sum: &'a TVar<u64>,
+}
+
+impl<'env> Work<'env> for Seats<'env> {
+    type Unit = ();
+    type Value = ();
+    type Local = usize;
+
+    fn init(&self, seat: usize) -> usize {
+        seat
+    }
+    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, (): &(), more: &mut More<()>) -> TxResult<()> {
+        goes_on(self.stages, more);
+        self.sum.modify(tx, |sum| sum + 1)
+    }
+    fn fold(&self, seat: &mut usize, (): ()) {
+        self.seen.fetch_or(1 << *seat, Ordering::SeqCst);
+        (self.unit)();
+    }
+}
+
+/// Would miss: helpers that go on in their role when a control raises or lowers the number of workers: none of their seats comes to work then, or they look on for nobody.
+#[test]
+fn helpers_follow_a_control_that_changes_the_number_of_workers() {
+    ends(|| {
+        let (pool, control) = (pool(4), Control::new());
+        let (handle, settings) = (pool.control(), Settings::baseline(4).stealing(true).lifespan(100));
+        control.set_threads(2);
+        let (stages, seen, sum) = (Stages::new(3), AtomicUsize::new(0), TVar::new(0));
+        let unit = || {
+            let reached = |stage| match stage {
+                // Two work, and two help.
+                0 => handle.snapshot().awake == 4 && control.snapshot().working == 2,
+                1 => seen.load(Ordering::SeqCst) == 0b1111,
+                // One works, one helps, and the others sleep.
+                _ => handle.snapshot().awake == 2 && control.snapshot().working == 1,
+            };
+            stages.leave(reached, |next| control.set_threads(if next == 1 { 4 } else { 1 }));
+        };
+        let work = Seats { seen: &seen, stages: &stages, unit: &unit, sum: &sum };
+        let mut list =
+            Worklist::from(vec![(); 16]).speculative().tune(Tuning::Fixed(settings)).follow(&control);
+        let report = pool.install(|_| list.run_work(&work)).unwrap();
+        assert_eq!((report.commits, report.locals), (sum.load(), vec![0, 1, 2, 3]));
+    });
+}
+
+/// Would miss: a worklist that lets its control's mapping pass, or goes by the first one only, and a thread that is not given back its processors.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_workers_of_a_list_sit_where_its_control_has_them() {
+    let cpus: Vec<usize> = sinew_topology::Limits::read().affinity().iter().collect();
+    if cpus.len() < 2 {
+        println!("skipped: one CPU");
+        return;
+    }
+    let mine = || sinew_topology::ThreadRef::current().and_then(sinew_topology::ThreadRef::affinity).unwrap();
+    ends(move || {
+        let (pool, control) = (pool(1), Control::new());
+        let stages = Stages::new(4);
+        let settle = |stage: usize| {
+            let mapping =
+                if stage % 3 == 0 { Mapping::None } else { Mapping::Explicit(vec![cpus[stage % 2]]) };
+            control.set_mapping(&mapping).unwrap();
+        };
+        settle(0);
+        let mut list = Worklist::from(vec![(); 2]).follow(&control);
+        let report = pool.install(|_| {
+            list.run_plain(|(), more| {
+                let wanted = |stage| if stage % 3 == 0 { cpus.clone() } else { vec![cpus[stage % 2]] };
+                stages.leave(|stage| mine().iter().eq(wanted(stage)), settle);
+                goes_on(&stages, more);
+            })
+        });
+        assert!(!report.unwrap().cancelled);
+        control.set_mapping(&Mapping::Explicit(vec![cpus[1]])).unwrap();
+        list.push(());
+        let inside = pool.install(|_| {
+            list.run_plain(|(), _| assert_eq!(mine().len(), 1)).unwrap();
+            mine()
+        });
+        assert!(inside.iter().eq(cpus));
+    });
+}
