@@ -112,6 +112,12 @@ fn angle(size: &Size) -> Result<f64, Error> {
     angle.map(|angle: u64| angle as f64).ok_or_else(given)
 }
 
+/// The units in random order, the same one each time: as they are found, each lies beside the one before.
+fn shuffled(mut bad: Vec<Bad>) -> Vec<Bad> {
+    fastrand::Rng::with_seed(43).shuffle(&mut bad);
+    bad
+}
+
 fn show_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
@@ -190,7 +196,7 @@ impl Solve for Yada {
         if self.by_hand {
             return Start::ByHand(shared, Box::new(by_hand::heap(&self.bad)));
         }
-        Start::Shared(shared, self.bad.clone())
+        Start::Shared(shared, shuffled(self.bad.clone()))
     }
 
     fn serial(&self, input: Start) -> Refined {
