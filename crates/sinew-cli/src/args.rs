@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use sinew::worklist::Tuning;
+use sinew::worklist::{Pages, Tuning};
 use sinew::{Mapping, Schedule, ScheduleError, StackKind, Victims, Wait};
 use sinew_apps::Size;
 use sinew_reproduce::Scale;
@@ -134,6 +134,9 @@ pub(crate) struct RunArgs {
     /// helpers 100, coalescing, swap 2" [default: all threads, stealing]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,
+    /// On which nodes the pages lie that a worklist's workers touch first: first-touch, cyclic or bind-local [default: cyclic, and bind-local once units add units]
+    #[arg(long, value_name = "PAGES", conflicts_with = "by_hand")]
+    pub(crate) pages: Option<Pages>,
     /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto or published
     #[arg(long, value_name = "FILE")]
     pub(crate) tuner_path: Option<PathBuf>,
@@ -481,6 +484,7 @@ mod tests {
             &["sinew", "run", "fib", "--victims", "weakest"],
             &["sinew", "run", "fib", "--tune", "2 threads, steeling"],
             &["sinew", "run", "fib", "--by-hand", "--tune", "auto"],
+            &["sinew", "run", "kmeans", "--pages", "bind 1"],
             &["sinew", "demo", "--victims", "set:none"],
             &["sinew", "run", "fib", "--frobnicate"],
             &["sinew", "demo", "--size", "12"],

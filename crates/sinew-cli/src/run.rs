@@ -24,11 +24,17 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     warn_of_useless_options(app, &args);
     let trace = args.trace.as_deref().map(ResultFile::create).transpose()?;
     let recording = args.record.as_deref().map(ResultFile::create).transpose()?;
-    let kept = Kept { profile: args.profile, timeline: trace.is_some(), recording: recording.is_some() };
+    let kept = Kept {
+        profile: args.profile,
+        timeline: trace.is_some(),
+        recording: recording.is_some(),
+        mapping: worklist::mapping(app),
+    };
     let pool = build_with(&args.pool, &kept)?;
     let size: Size = args.size.parse().unwrap_or_default();
     let path_file = worklist::check(app, &args, pool.max_workers())?;
     let record = Record::default();
+    record.place(args.pages);
     let options = Options {
         size,
         schedule: args.schedule,
@@ -71,12 +77,21 @@ pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
     build_with(args, &Kept::default())
 }
 
-/// What a pool keeps of what it does; the environment may ask for a profile as well.
+/// What a pool keeps of what it does, where the environment may ask for a profile as well; and the mapping that its application has, which a user's goes before.
 #[derive(Debug, Default)]
 struct Kept {
     profile: bool,
     timeline: bool,
     recording: bool,
+    mapping: Option<Mapping>,
+}
+
+/// The threads of an application that has a mapping of its own sit by that, if the environment names none.
+fn placed(builder: Builder, mapping: Option<&Mapping>) -> Builder {
+    match mapping.filter(|_| std::env::var_os("SINEW_MAPPING").is_none()) {
+        Some(mapping) => builder.mapping(mapping.clone()),
+        None => builder,
+    }
 }
 
 /// The same, with what it keeps.
@@ -87,7 +102,7 @@ fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
 }
 
 fn described(args: &PoolArgs, kept: &Kept) -> Builder {
-    let mut builder = Builder::from_env();
+    let mut builder = placed(Builder::from_env(), kept.mapping.as_ref());
     if kept.timeline {
         builder = builder.timeline(true);
     }
@@ -265,5 +280,16 @@ mod tests {
         {
             assert!(builder.contains(part), "{part} is not in {builder}");
         }
+    }
+
+    /// Would miss: threads of worklists that are left to the system, those of other applications that are not, and a user's mapping that does not count.
+    #[test]
+    fn applications_with_worklists_sit_by_the_rule_for_them() {
+        let rule = sinew::worklist::mapping_for(sinew_topology::Machine::host());
+        let mapping = |name| worklist::mapping(find(name).unwrap());
+        assert_eq!([mapping("yada"), mapping("fib")], [Some(rule), None]);
+        let given = std::env::var_os("SINEW_MAPPING");
+        let pool = |mapping: &Mapping| placed(Pool::builder().threads(1), Some(mapping)).build().unwrap();
+        assert_eq!(pool(&Mapping::Compact).mapping() == Mapping::Compact, given.is_none());
     }
 }

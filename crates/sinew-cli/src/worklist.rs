@@ -1,7 +1,8 @@
-//! What `run` takes and prints about worklists: `--tune`, `--by-hand` and `--tuner-path`.
+//! What `run` takes and prints about worklists: `--tune`, `--by-hand`, `--pages` and `--tuner-path`.
 
 use serde::Serialize;
-use sinew::worklist::Tuning;
+use sinew::Mapping;
+use sinew::worklist::{Tuning, mapping_for};
 use sinew_apps::{App, Recorded, Transactions};
 
 use crate::args::RunArgs;
@@ -23,7 +24,9 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
             "--tune asks for {threads} threads, the pool has {workers} workers: use at most {workers}, or --threads {threads}"
         )));
     }
-    for (given, option) in [(args.tune.is_some(), "--tune"), (args.by_hand, "--by-hand")] {
+    let options =
+        [(args.tune.is_some(), "--tune"), (args.by_hand, "--by-hand"), (args.pages.is_some(), "--pages")];
+    for (given, option) in options {
         if given && !app.has_worklist() {
             output::note(&format!("sinew: note: {} has no worklist, so {option} changes nothing", app.name));
         }
@@ -38,6 +41,11 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
         ));
     }
     ResultFile::create(path).map(Some)
+}
+
+/// Where the threads sit for an application with a worklist, also when it is run by hand: the rule that is applied before any tuning.
+pub(crate) fn mapping(app: &App) -> Option<Mapping> {
+    app.has_worklist().then(|| mapping_for(sinew_topology::Machine::host()))
 }
 
 /// What the tuner did, as CSV.

@@ -491,6 +491,9 @@ fn impossible_settings_of_worklists_are_refused() {
     let message = bad(&["run", "kmeans", "--threads", "2", "--tune", "9 threads"]);
     assert!(message.contains("9 threads") && message.contains("at most 2"), "{message}");
     assert!(bad(&["run", "kmeans", "--by-hand", "--tune", "auto"]).contains("--tune"));
+    let message = bad(&["run", "kmeans", "--pages", "node 1"]);
+    assert!(message.contains("`node 1`") && message.contains("bind-local"), "{message}");
+    assert!(good(&["run", "kmeans", "--size", "tiny", "--pages", "bind-local"]).contains("(right)"));
     assert!(bad(&["run", "fib", "--tuner-path", "x"]).contains("no worklist"));
     let output = sinew(&["run", "fib", "--size", "tiny", "--by-hand"]).output().unwrap();
     assert!(text(&output.stderr).contains("--by-hand changes nothing"), "{}", text(&output.stderr));
