@@ -144,8 +144,22 @@ fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
     }
 }
 
+/// Who has never been measured gets an equal part, since nothing speaks for another one; there it is measured.
+fn settle_unknown(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]) -> Vec<Bounds> {
+    let is_unknown = |i: usize| programs[i].curve.points().is_empty();
+    // What the others hold goes by their speed, and is no measure here.
+    let held: Vec<u32> = (0..held.len()).map(|i| if is_unknown(i) { held[i] } else { 0 }).collect();
+    let fair = whole(&real(Policy::Equal, programs, bounds, cores as f64), &held);
+    let bound = |i: usize| match is_unknown(i) {
+        true => Bounds { floor: f64::from(fair[i]), ceiling: f64::from(fair[i]) },
+        false => bounds[i],
+    };
+    (0..bounds.len()).map(bound).collect()
+}
+
 /// Core by core to whom it makes most of it, unless what is held is nearly as good.
 fn by_speed(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]) -> Vec<u32> {
+    let bounds = settle_unknown(programs, bounds, cores, held);
     let mut counts: Vec<u32> = bounds.iter().map(|b| b.floor as u32).collect();
     let gain = |i: usize, count: u32| {
         let curve = &programs[i].curve;

@@ -1,7 +1,8 @@
 //! How fast a program is on how many cores, as it was measured while it ran.
 //!
 //! A [`Curve`] is a few points: so many items a second on so many cores. Between points it is a straight line; above the last one, a program is as fast as there. Below the
-//! first, each core is worth the same. What is not known is taken as best as it can be, a core as good as the first: so unknown programs are tried.
+//! first, each core is worth the same. What was not measured is taken as best as it can be, a core as good as the first: so more cores are tried. A program of which nothing is known has an
+//! equal part (`count`).
 //!
 //! Source: speed-up curves as the malleable-scheduling literature measures them. Difference: measured while programs run, at the numbers they happen to have.
 

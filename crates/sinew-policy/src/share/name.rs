@@ -15,7 +15,7 @@ pub enum Policy {
     Proportional,
     /// The heaviest first, as much as it has work for; the same weight shares equally.
     Priority,
-    /// Each core where it adds most to the sum of speeds, by how fast programs have been on how many cores.
+    /// Each core where it adds most to the sum of speeds, by how fast programs have been on how many cores. One that was never measured has an equal part.
     Efficiency,
     /// As `Equal`, and programs that slow each other down are kept out of each other's caches, while those that gain are put together.
     Contention,
