@@ -1,11 +1,12 @@
 //! `sinew coordinator`: stands by, evaluates the policies that need a clock, follows a script, and says why programs get what they get.
 //!
-//! Ctrl-C ends it; the programs go on with the default policy.
+//! Ctrl-C ends it, and so does SIGTERM; the programs go on with the default policy.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_coord::{Coordinator, Decision, Row, Script, Table};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use sinew_coord::{Ask, Coordinator, Decision, Policy, Row, Script, Table};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
 use crate::args::CoordinatorArgs;
@@ -16,10 +17,13 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
     let script = args.script.as_deref().map(read_script).transpose()?;
     let policy = match (args.policy, &script) {
         (Some(policy), _) => policy,
-        (None, Some(_)) => sinew_coord::Policy::Script,
-        (None, None) => sinew_coord::Policy::default(),
+        (None, Some(_)) => Policy::Script,
+        (None, None) => Policy::default(),
     };
-    let stop = stop_at_ctrl_c()?;
+    if let (Some(policy), Some(script)) = (args.policy, &script) {
+        check(policy, script)?;
+    }
+    let stop = stop_at_signals()?;
     let table = Table::open_default().map_err(|error| failed(&error))?;
     let mut coordinator =
         Coordinator::start(&table, policy, script.unwrap_or_default()).map_err(|error| failed(&error))?;
@@ -51,12 +55,24 @@ fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
     text.parse().map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
+/// Only one policy goes by the numbers and places of a script; schedules are followed under all.
+fn check(policy: Policy, script: &Script) -> Result<(), Failure> {
+    let is_lost = |ask: &Ask| ask.threads.is_some() || ask.cores.is_some();
+    if policy == Policy::Script || !script.steps().iter().filter_map(|step| step.ask.as_ref()).any(is_lost) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "`--policy {policy}` does not go by a script's threads and cores: leave --policy out, or them"
+    )))
+}
+
 /// A word that becomes true when the user has had enough. The interval bounds how long that takes to be seen.
-fn stop_at_ctrl_c() -> Result<Arc<AtomicBool>, Failure> {
+fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    let word = Arc::clone(&stop);
-    ctrlc::set_handler(move || word.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| Failure::Wrong(format!("cannot listen for signals: {error}")))?;
+    }
     Ok(stop)
 }
 

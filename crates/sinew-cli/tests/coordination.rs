@@ -5,10 +5,13 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sinew_coord::{CoreSet, FOLDER_VARIABLE, Member, Offer, Table};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn sinew(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
@@ -47,11 +50,19 @@ impl Coordinator {
         line
     }
 
-    fn interrupt(mut self) {
+    fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill").success());
+        assert!(Command::new("kill").args([signal, &id]).status().expect("kill").success());
+    }
+
+    fn end(mut self, signal: &str) -> ExitStatus {
+        self.signal(signal);
         self.said.read_to_end(&mut Vec::new()).expect("the rest");
-        assert!(self.child.wait().expect("its end").success());
+        self.child.wait().expect("its end")
+    }
+
+    fn interrupt(self) {
+        assert!(self.end("-INT").success());
     }
 }
 
@@ -82,20 +93,54 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
 }
 
+/// A coordinator with a script, and a program that has what the script says.
+fn solver_under_a_script(place: &Path) -> (Coordinator, Member) {
+    let path = place.with_extension("script");
+    std::fs::write(&path, "when solver joins solver threads 1 schedule dynamic:7\n").expect("a script");
+    let coordinator = Coordinator::start(place, &["--script", path.to_str().expect("a name in UTF-8")]);
+    let table = Table::open(place).expect("a table");
+    let member = Member::join(&table, Offer::on("solver", table.layout().cores(), 64)).expect("a row");
+    wait_for_schedule(&member, true);
+    (coordinator, member)
+}
+
+fn wait_for_schedule(member: &Member, is_there: bool) {
+    let (mut share, began) = (member.share(), Instant::now());
+    while share.schedule.is_some() != is_there {
+        assert!(began.elapsed() < PATIENCE, "{share:?}");
+        share = member.wait_change(share.epoch, PATIENCE);
+    }
+}
+
+/// Would miss: a coordinator whose policy and wishes stay in force after its death, until somebody happens to change the table.
+#[test]
+fn a_killed_coordinators_policy_ends_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (coordinator, member) = solver_under_a_script(&folder.path().join("shared"));
+    let table = member.table();
+    assert_eq!(table.policy().name(), "script");
+    assert!(!coordinator.end("-KILL").success());
+    wait_for_schedule(&member, false);
+    assert_eq!((table.policy().name(), table.read()[0].ask), ("equal", None));
+    assert_eq!(table.log().last().map(|decision| decision.reason.name()), Some("policy set"));
+}
+
+/// Would miss: a coordinator that dies of the signal by which services are ended, and leaves a table behind.
+#[test]
+fn a_coordinator_that_is_terminated_ends_as_if_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("shared");
+    assert!(Coordinator::start(&place, &[]).end("-TERM").success());
+    assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
+}
+
 /// Would miss: a script that is read and not followed.
 #[test]
 fn a_script_is_followed() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("shared");
-    let path = folder.path().join("script");
-    std::fs::write(&path, "when solver joins solver threads 1 schedule dynamic:7\n").expect("a script");
-    let coordinator = Coordinator::start(&place, &["--script", path.to_str().expect("a name in UTF-8")]);
-    let table = Table::open(&place).expect("a table");
-    let member = Member::join(&table, Offer::on("solver", table.layout().cores(), 64)).expect("a row");
-    let mut share = member.share();
-    while share.schedule.is_none() {
-        share = member.wait_change(share.epoch, std::time::Duration::from_secs(60));
-    }
+    let (coordinator, member) = solver_under_a_script(&place);
+    let share = member.share();
     assert_eq!(
         (share.threads, share.schedule.map(|schedule| schedule.to_string())),
         (1, Some("dynamic:7".into()))
@@ -103,18 +148,34 @@ fn a_script_is_followed() {
     coordinator.interrupt();
 }
 
+/// Would miss: a look that leaves a table, or its folder, and one that fails because there is none.
+#[test]
+fn who_only_looks_makes_no_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("shared");
+    let out = output(&place, &["top", "--once", "--json", "--interval-ms", "1"]);
+    let shown: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!((&shown["policy"], &shown["programs"]), (&"equal".into(), &serde_json::json!([])));
+    assert!(out.status.success() && !place.exists());
+}
+
 /// Would miss: bad input that is run, explained at length, or not named.
 #[test]
 fn bad_input_is_one_line_and_status_2() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("shared");
-    let path = folder.path().join("script");
-    std::fs::write(&path, "at noon solver threads 1\n").expect("a script");
-    let path = path.to_str().expect("a name in UTF-8");
+    let script = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a script");
+        path.to_str().expect("a name in UTF-8").to_owned()
+    };
+    let wrong = script("wrong", "at noon solver threads 1\n");
+    let numbers = script("numbers", "at 0 solver free\nat 1 solver cores 0\n");
     for (words, says) in [
         (&["coordinator", "--policy", "fair"][..], "fair"),
         (&["coordinator", "--script", "/nowhere"], "/nowhere"),
-        (&["coordinator", "--script", path], "noon"),
+        (&["coordinator", "--script", &wrong], "noon"),
+        (&["coordinator", "--policy", "equal", "--script", &numbers], "`--policy equal`"),
         (&["coordinator", "--interval-ms", "0"], "interval"),
         (&["top"], "--once"),
         (&["top", "--json"], "--once"),

@@ -1,7 +1,7 @@
 //! A standing coordinator: what needs a clock.
 //!
 //! The table does without one. Somebody who wants a policy other than the default, programs' speeds measured and gone by, or a script followed, starts a coordinator. It writes down what it measures and what
-//! is asked for, and the shares follow by the same decision as ever, whoever takes it. When it ends, however it ends, the table goes on with the default policy.
+//! is asked for, and the shares follow by the same decision as ever, whoever takes it. When it ends, however it ends, the table goes on with the default policy: every member watches its process.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub struct Coordinator {
     table: Table,
     policy: Policy,
     script: Script,
+    /// Steps that fell due before their programs came, the last for each.
+    late: Vec<Step>,
     began_ns: u64,
     /// The programs seen last, with what is measured of them.
     programs: HashMap<Who, Seen>,
@@ -64,6 +66,7 @@ impl Coordinator {
             table: table.clone(),
             policy,
             script,
+            late: Vec::new(),
             began_ns,
             programs: HashMap::new(),
             told_ns: began_ns,
@@ -81,7 +84,8 @@ impl Coordinator {
                 return Err(Error::Coordinated(other.pid));
             }
             (state.coordinator, state.policy) = (Some(this), policy);
-            Ok(Change { subject: None, everybody: false })
+            // Everybody is told whom to watch.
+            Ok(Change { subject: None, everybody: true })
         })
     }
 
@@ -99,8 +103,10 @@ impl Coordinator {
         self.note_events(&state);
         self.measure(&state)?;
         let now_ms = self.now_ms();
-        for step in self.script.due(now_ms) {
-            self.follow(&step)?;
+        let came = |step: &mut Step| state.rows.iter().any(|row| row.name.as_str() == step.program);
+        let late: Vec<Step> = self.late.extract_if(.., came).collect();
+        for step in late.into_iter().chain(self.script.due(now_ms)) {
+            self.follow(step)?;
         }
         let log = self.table.log();
         let new: Vec<Decision> = log.into_iter().filter(|decision| decision.at_ns > self.told_ns).collect();
@@ -196,14 +202,17 @@ impl Coordinator {
                 .collect()
         };
         let mine = caches(row);
-        let others = state.rows.iter().filter(|other| other.slot != row.slot && other.demand > 0);
+        // What a stopped program has on paper is its whole mask, and nobody runs there.
+        let at_work = |other: &&Row| other.slot != row.slot && other.demand > 0 && !other.stopped;
+        let others = state.rows.iter().filter(at_work);
         let near = others.filter(|other| caches(other).iter().any(|cache| mine.contains(cache)));
         let mut names: Vec<u32> = near.map(|other| other.name.hash32()).collect();
         names.sort_unstable();
         names
     }
 
-    fn follow(&self, step: &Step) -> Result<(), Error> {
+    /// Does what a step says, or keeps it until its program comes.
+    fn follow(&mut self, step: Step) -> Result<(), Error> {
         let result = self.table.change(Reason::Asked, |state, _| {
             let mut subject = None;
             for row in state.rows.iter_mut().filter(|row| row.name.as_str() == step.program) {
@@ -213,8 +222,11 @@ impl Coordinator {
             subject.map(|row| Change { subject: Some(row), everybody: false }).ok_or(Error::Gone)
         });
         match result {
-            // Programs may be late.
-            Err(Error::Gone) => Ok(()),
+            Err(Error::Gone) => {
+                self.late.retain(|late| late.program != step.program);
+                self.late.push(step);
+                Ok(())
+            }
             result => result,
         }
     }
@@ -227,7 +239,53 @@ impl Drop for Coordinator {
             if state.coordinator == Some(Who::this()) {
                 state.end_coordination();
             }
-            Ok(Change { subject: None, everybody: false })
+            Ok(Change { subject: None, everybody: true })
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::{CPUS, honest};
+    use crate::{CoreSet, Member, Offer};
+    use sinew_policy::share::Layout;
+
+    fn with_table(test: impl FnOnce(&Table)) {
+        let folder = tempfile::tempdir().unwrap();
+        test(&Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap());
+    }
+
+    /// Would miss: a stopped program that is blamed for what somebody else does, as it has its whole mask on paper.
+    #[test]
+    fn a_stopped_program_runs_beside_nobody() {
+        with_table(|table| {
+            let coordinator = Coordinator::start(table, Policy::Contention, Script::default()).unwrap();
+            let mut state = honest();
+            assert!(state.rows[1].stopped);
+            assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 1);
+            state.rows[1].stopped = false;
+            assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 2);
+        });
+    }
+
+    /// Would miss: a step that is dropped because its program is late, one that is done although a later one took its place, and one that is done twice.
+    #[test]
+    fn a_step_for_a_program_that_is_late_waits_for_it() {
+        with_table(|table| {
+            let script = "at 0 late threads 3\nat 0 late threads 1\nat 0 other threads 2".parse().unwrap();
+            let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
+            coordinator.step().unwrap();
+            let ask = || table.read()[0].ask.and_then(|ask| ask.threads);
+            let join = || Member::join(table, Offer::on("late", CoreSet::first(CPUS), CPUS as u32)).unwrap();
+            let member = join();
+            assert_eq!(ask(), None);
+            coordinator.step().unwrap();
+            assert_eq!(ask(), Some(1));
+            drop(member);
+            let _again = join();
+            coordinator.step().unwrap();
+            assert_eq!(ask(), None);
         });
     }
 }

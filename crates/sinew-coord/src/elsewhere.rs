@@ -10,7 +10,7 @@ fn unsupported<T>() -> io::Result<T> {
     Err(ErrorKind::Unsupported.into())
 }
 
-pub(crate) fn open_private(_folder: &Path, _name: &str) -> Result<File, crate::Error> {
+pub(crate) fn open_private(_folder: &Path, _name: &str, _make: bool) -> Result<File, crate::Error> {
     Err(crate::Error::Unsupported)
 }
 

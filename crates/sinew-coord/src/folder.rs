@@ -29,13 +29,25 @@ pub(crate) fn file_name(version: u64) -> String {
 }
 
 /// Opens the file in `folder`, making both if need be, and makes sure of both.
-pub(crate) fn open(folder: &Path, name: &str) -> Result<File, Error> {
+pub(crate) fn make(folder: &Path, name: &str) -> Result<File, Error> {
     // The last program to leave removes the folder, perhaps between the two steps.
     for _ in 0..100 {
-        match sys::open_private(folder, name) {
-            Err(Error::System { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+        match sys::open_private(folder, name, true) {
+            Err(error) if is_missing(&error) => {}
             answer => return answer,
         }
     }
     Err(Error::system("open the table in", folder, ErrorKind::NotFound.into()))
+}
+
+/// The same if both are there.
+pub(crate) fn find(folder: &Path, name: &str) -> Result<Option<File>, Error> {
+    match sys::open_private(folder, name, false) {
+        Err(error) if is_missing(&error) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::System { source, .. } if source.kind() == ErrorKind::NotFound)
 }

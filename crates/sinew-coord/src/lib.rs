@@ -25,7 +25,7 @@
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
 //! | `coordinator` | what needs a clock: speeds, scripts |
 //! | `folder`, `private` | where the file is, and whose it may be |
-//! | `judge` | what is held against tables that nobody honest has written |
+//! | `judge`, `moment` | for tests: what is held against tables that nobody honest has written; where programs die |
 //! | `process`, `machine` | who is there; what is shared |
 //! | `sys` | the system calls; the only file with `unsafe` |
 //! | `elsewhere` | what stands in for it where there is no table |
@@ -45,6 +45,7 @@ mod judge;
 mod log;
 mod machine;
 mod member;
+mod moment;
 mod offer;
 #[cfg(target_os = "linux")]
 mod private;
@@ -68,8 +69,13 @@ pub use judge::judge_image;
 pub use log::{Decision, Reason};
 pub use machine::{layout, layout_of};
 pub use member::Member;
+#[doc(hidden)]
+pub use moment::Moment;
+#[cfg(feature = "moments")]
+#[doc(hidden)]
+pub use moment::at_moment;
 pub use offer::{Offer, Share};
 pub use row::{MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
-pub use sinew_policy::share::{Ask, CoreSet, Policy};
+pub use sinew_policy::share::{Ask, CoreSet, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;

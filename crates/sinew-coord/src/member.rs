@@ -1,7 +1,7 @@
 //! A program in the table: its row, and the two threads that look after it.
 //!
 //! The *listener* sleeps on the row's bell, reads the row when it rings, and tells whoever wants to know. The *watcher* sleeps on pidfds of the next few programs in the table, and takes the
-//! rows of the dead out. They are two, because a futex and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file and no permission, and is
+//! rows of the dead out; it also sees a coordinator end. They are two, because a futex and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file and no permission, and is
 //! gone with its page. The watched are several, so that one stopped watcher does not hide its successor's death.
 //!
 //! Nothing tells of a process that is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So the watcher of a program that has less than it could use asks the system about some of the
@@ -406,13 +406,14 @@ impl Inner {
         }
     }
 
-    /// Those who follow this member in the table, around the end.
+    /// Those who follow this member in the table, around the end, and the coordinator.
     fn watch_over(&self, state: &State, slot: u32) {
         let (before, after): (Vec<&Row>, Vec<&Row>) =
             state.rows.iter().filter(|row| row.slot != slot).partition(|row| row.slot < slot);
         let next = after.into_iter().chain(before).take(WATCHED);
-        let mut processes: Vec<Who> =
-            next.flat_map(|row| [Some(row.program), row.keeper]).flatten().collect();
+        let rows = next.flat_map(|row| [Some(row.program), row.keeper]).flatten();
+        // Everybody watches the coordinator: what it wanted must not outlive it.
+        let mut processes: Vec<Who> = rows.chain(state.coordinator).collect();
         processes.retain(|&who| who != self.who && Some(who) != self.keeper);
         processes.dedup();
         let mut watched = self.watched.lock();

@@ -33,20 +33,26 @@ pub(crate) fn is_named(file: &File, path: &Path) -> bool {
     matches!(found, (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
-/// Opens the file of this name in `folder`, making both if need be.
-pub(crate) fn open_private(folder: &Path, name: &str) -> Result<File, Error> {
-    let made = DirBuilder::new().mode(0o700).create(folder);
-    if let Err(error) = made
-        && error.kind() != ErrorKind::AlreadyExists
-    {
-        return Err(Error::system("make the folder", folder, error));
+/// Opens the file of this name in `folder`, making both if need be and `make` says so.
+pub(crate) fn open_private(folder: &Path, name: &str, make: bool) -> Result<File, Error> {
+    if make {
+        make_folder(folder)?;
     }
     let opened = sys::open_folder(folder).map_err(|error| no_link(folder, error))?;
     check(folder, &opened, |found| found.is_dir())?;
     let path = folder.join(name);
-    let file = sys::open_in(&opened, name).map_err(|error| no_link(&path, error))?;
+    let file = sys::open_in(&opened, name, make).map_err(|error| no_link(&path, error))?;
     check(&path, &file, |found| found.is_file() && found.nlink() <= 1)?;
     Ok(file)
+}
+
+fn make_folder(folder: &Path) -> Result<(), Error> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(Error::system("make the folder", folder, error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A link is found where there must be none: that is no error of the system.

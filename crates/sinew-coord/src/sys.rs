@@ -45,10 +45,11 @@ pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Opens, or makes, a file of this name in `folder` for its owner alone, and follows no link.
-pub(crate) fn open_in(folder: &File, name: &str) -> io::Result<File> {
+/// Opens, or makes if `make` says so, a file of this name in `folder` for its owner alone, and follows no link.
+pub(crate) fn open_in(folder: &File, name: &str, make: bool) -> io::Result<File> {
     let name = CString::new(name).map_err(|_| ErrorKind::InvalidInput)?;
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let create = if make { libc::O_CREAT } else { 0 };
+    let flags = libc::O_RDWR | create | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the name is a C string that outlives the call.
     let fd = checked(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o600) })?;
     // SAFETY: the descriptor is new and nobody else's.

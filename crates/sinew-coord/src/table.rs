@@ -27,7 +27,7 @@
 //!
 //! A change with a few programs takes some 30 µs, most of it looking whether everybody still lives.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +40,7 @@ use sinew_sync::statics::{AtomicU64, Ordering, fence};
 use crate::error::Error;
 use crate::folder;
 use crate::log::{Decision, Reason};
+use crate::moment::{Moment, reached};
 use crate::process::threads_of;
 use crate::row::{MAX_PROGRAMS, Row, WEIGHTS, Who};
 use crate::state::{STATE_WORDS, State};
@@ -116,6 +117,24 @@ impl Table {
         Self::open_on(folder, crate::machine::layout())
     }
 
+    /// The table of [`open_default`](Self::open_default) if there is one: whoever only wants to look makes none.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_default`](Self::open_default).
+    pub fn find_default() -> Result<Option<Self>, Error> {
+        let folder = folder::default_folder();
+        let path = folder.join(folder::file_name(LAYOUT));
+        let Some(file) = folder::find(&folder, &folder::file_name(LAYOUT))? else { return Ok(None) };
+        let mapping = map(file, &path)?;
+        Ok(Some(Self::new(path, folder, crate::machine::layout(), mapping)))
+    }
+
+    /// Whether it is the one that programs share now. The last of them takes it away with it, and the next one makes another.
+    pub fn is_in_force(&self) -> bool {
+        is_current(self.path(), &self.mapping())
+    }
+
     /// The same for a machine that is not there, for tests.
     ///
     /// # Errors
@@ -123,10 +142,13 @@ impl Table {
     /// As [`open_default`](Self::open_default).
     pub fn open_on(folder: &Path, layout: Layout) -> Result<Self, Error> {
         let path = folder.join(folder::file_name(LAYOUT));
-        let generation = sys::generation();
-        let mapping = Arc::new(map(folder, &path)?);
-        let folder = folder.to_owned();
-        Ok(Self { shared: Arc::new(Shared { path, folder, layout, generation, file: Mutex::new(mapping) }) })
+        let mapping = make(folder, &path)?;
+        Ok(Self::new(path, folder.to_owned(), layout, mapping))
+    }
+
+    fn new(path: PathBuf, folder: PathBuf, layout: Layout, mapping: Mapping) -> Self {
+        let (generation, file) = (sys::generation(), Mutex::new(Arc::new(mapping)));
+        Self { shared: Arc::new(Shared { path, folder, layout, generation, file }) }
     }
 
     /// The file.
@@ -265,8 +287,10 @@ impl Table {
                 *file = self.open_anew()?;
             }
             if self.lock_once(file, began)? {
+                reached(Moment::Locked);
                 if self.is_current(file) {
                     file.words()[HOLDER_AT].store(u64::from(std::process::id()), Ordering::Relaxed);
+                    reached(Moment::Held);
                     return Ok(());
                 }
                 let _ = sys::unlock(file.file());
@@ -276,7 +300,7 @@ impl Table {
 
     /// Opens the file that has the name. One that says it is none any more, and still has the name, is damaged: whoever says so takes the name away first.
     fn open_anew(&self) -> Result<Arc<Mapping>, Error> {
-        let mapping = map(&self.shared.folder, &self.shared.path)?;
+        let mapping = make(&self.shared.folder, &self.shared.path)?;
         if mapping.words()[REPLACED_AT].load(Ordering::Relaxed) != 0 {
             self.replace(&mapping)?;
         }
@@ -344,6 +368,7 @@ impl Locked<'_> {
         let now = sys::now_ns();
         let (mut state, damaged) = self.load();
         let dead = self.bury(&mut state);
+        let abandoned = end_dead_coordination(&mut state);
         let change = put(&mut state, self.mapping)?;
         for row in &mut state.rows {
             row.demand = live(self.mapping, row.slot, Live::Demand).load(Ordering::Relaxed) as u32;
@@ -352,6 +377,9 @@ impl Locked<'_> {
         let by = std::process::id();
         for row in &dead {
             state.note(now, by, Reason::Died, Some(row), changed.len());
+        }
+        if abandoned {
+            state.note(now, by, Reason::Policy, None, changed.len());
         }
         if damaged {
             state.note(now, by, Reason::Repaired, None, changed.len());
@@ -362,7 +390,8 @@ impl Locked<'_> {
             state.note(now, by, reason, change.subject.as_ref(), changed.len());
         }
         state.version = self.publish(&state);
-        let everybody = change.everybody || damaged || !dead.is_empty();
+        reached(Moment::Published);
+        let everybody = change.everybody || damaged || abandoned || !dead.is_empty();
         self.ring(&state, &changed, everybody);
         if state.rows.is_empty() && state.coordinator.is_none() {
             self.remove();
@@ -389,9 +418,6 @@ impl Locked<'_> {
         for row in &dead {
             state.remove(row.slot, row.program);
         }
-        if state.coordinator.is_some_and(|coordinator| !coordinator.is_there()) {
-            state.end_coordination();
-        }
         dead
     }
 
@@ -400,11 +426,15 @@ impl Locked<'_> {
         let words = self.mapping.words();
         let next = words[VERSION_AT].load(Ordering::Relaxed).wrapping_add(1).max(1);
         let encoded = State { version: next, ..state.clone() }.encode();
-        // Relaxed: C1.
-        copy_at(words, next)
-            .iter()
-            .zip(encoded)
-            .for_each(|(word, value)| word.store(value, Ordering::Relaxed));
+        let half = encoded.len() / 2;
+        for (at, (word, value)) in copy_at(words, next).iter().zip(encoded).enumerate() {
+            if at == half {
+                reached(Moment::Writing);
+            }
+            // Relaxed: C1.
+            word.store(value, Ordering::Relaxed);
+        }
+        reached(Moment::Written);
         words[VERSION_AT].store(next, Ordering::Release);
         next
     }
@@ -433,6 +463,15 @@ impl Drop for Locked<'_> {
     }
 }
 
+/// Nobody stands for what a dead coordinator wanted. Answers whether there was one.
+fn end_dead_coordination(state: &mut State) -> bool {
+    let is_dead = state.coordinator.is_some_and(|coordinator| !coordinator.is_there());
+    if is_dead {
+        state.end_coordination();
+    }
+    is_dead
+}
+
 /// A program that somebody else kept on some cores may run anywhere again when that one is gone.
 fn set_free(row: &Row) {
     if row.keeper.is_some() && row.program.is_there() {
@@ -442,10 +481,14 @@ fn set_free(row: &Row) {
     }
 }
 
-/// Opens and maps the file, and writes the head of a new or broken one.
-fn map(folder: &Path, path: &Path) -> Result<Mapping, Error> {
+/// Opens and maps the file, made if need be.
+fn make(folder: &Path, path: &Path) -> Result<Mapping, Error> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let file = folder::open(folder, name)?;
+    map(folder::make(folder, name)?, path)
+}
+
+/// Maps the file, and writes the head of a new or broken one.
+fn map(file: File, path: &Path) -> Result<Mapping, Error> {
     let bytes = (FILE_WORDS * size_of::<u64>()) as u64;
     let fail = |error| Error::system("map", path, error);
     if file.metadata().map_err(fail)?.len() != bytes {

@@ -18,17 +18,26 @@ use crate::output;
 use view::View;
 
 pub(crate) fn perform(args: &TopArgs) -> Result<(), Failure> {
-    let table = Table::open_default().map_err(|error| failed(&error))?;
     let interval = Duration::from_millis(args.interval_ms);
     if !args.once {
-        return screen::run(&table, interval);
+        return screen::run(interval);
     }
-    let mut view = View::new(&table);
+    let mut table = Table::find_default().map_err(|error| failed(&error))?;
+    let mut view = View::new(table.as_ref());
     // Two looks make a speed.
     std::thread::sleep(interval);
-    view.look(&table);
+    find_again(&mut table);
+    view.look(table.as_ref());
     let text = if args.json { format!("{:#}\n", view.to_json()) } else { view.to_text() };
     Ok(output::print(&text)?)
+}
+
+/// Follows the programs to another table, if they have one now. Nobody is there to make one for.
+fn find_again(table: &mut Option<Table>) {
+    if !table.as_ref().is_some_and(Table::is_in_force) {
+        // What cannot be opened now may be found at the next look.
+        *table = Table::find_default().unwrap_or_default();
+    }
 }
 
 fn failed(error: &sinew_coord::Error) -> Failure {

@@ -10,19 +10,20 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table, TableState};
 use ratatui::{DefaultTerminal, Frame};
 
-use super::failed;
 use super::view::{TITLES, View};
+use super::{failed, find_again};
 use crate::failure::Failure;
 
 const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit";
 
 /// Keeps the screen up to date until the user has had enough.
-pub(super) fn run(table: &sinew_coord::Table, interval: Duration) -> Result<(), Failure> {
+pub(super) fn run(interval: Duration) -> Result<(), Failure> {
     if !std::io::stdout().is_terminal() {
         return Err(Failure::usage("`sinew top` needs a terminal: use --once, and --json for scripts"));
     }
+    let table = sinew_coord::Table::find_default().map_err(|error| failed(&error))?;
     let mut terminal = ratatui::try_init()?;
-    let result = Screen::new(table).stay(&mut terminal, table, interval);
+    let result = Screen::new(table).stay(&mut terminal, interval);
     ratatui::restore();
     result
 }
@@ -52,46 +53,43 @@ fn wish(key: KeyEvent) -> Wish {
 }
 
 struct Screen {
+    table: Option<sinew_coord::Table>,
     view: View,
     chosen: TableState,
     message: String,
 }
 
 impl Screen {
-    fn new(table: &sinew_coord::Table) -> Self {
+    fn new(table: Option<sinew_coord::Table>) -> Self {
         let chosen = TableState::default().with_selected(0);
-        Self { view: View::new(table), chosen, message: HELP.into() }
+        Self { view: View::new(table.as_ref()), table, chosen, message: HELP.into() }
     }
 
-    fn stay(
-        mut self,
-        terminal: &mut DefaultTerminal,
-        table: &sinew_coord::Table,
-        interval: Duration,
-    ) -> Result<(), Failure> {
+    fn stay(mut self, terminal: &mut DefaultTerminal, interval: Duration) -> Result<(), Failure> {
         loop {
             terminal.draw(|frame| self.draw(frame))?;
             let until = Instant::now() + interval;
             while event::poll(until.saturating_duration_since(Instant::now()))? {
                 if let Event::Key(key) = event::read()?
-                    && !self.follow(wish(key), table)
+                    && !self.follow(wish(key))
                 {
                     return Ok(());
                 }
                 terminal.draw(|frame| self.draw(frame))?;
             }
-            self.view.look(table);
+            find_again(&mut self.table);
+            self.view.look(self.table.as_ref());
         }
     }
 
     /// Does what is wished. False if that is to end.
-    fn follow(&mut self, wish: Wish, table: &sinew_coord::Table) -> bool {
+    fn follow(&mut self, wish: Wish) -> bool {
         match wish {
             Wish::Nothing => {}
             Wish::Quit => return false,
             Wish::Choose(step) => self.choose(step),
-            Wish::Weigh { factor } => self.weigh(table, |weight| weight * factor),
-            Wish::Reset => self.weigh(table, |_| 1.0),
+            Wish::Weigh { factor } => self.weigh(|weight| weight * factor),
+            Wish::Reset => self.weigh(|_| 1.0),
         }
         true
     }
@@ -102,7 +100,8 @@ impl Screen {
         self.chosen.select(Some(at.saturating_add_signed(step).min(last)));
     }
 
-    fn weigh(&mut self, table: &sinew_coord::Table, change: impl Fn(f64) -> f64) {
+    fn weigh(&mut self, change: impl Fn(f64) -> f64) {
+        let Some(table) = &self.table else { return };
         let Some(row) = self.chosen.selected().and_then(|at| self.view.rows.get(at)) else { return };
         let (pid, weight) = (row.program.pid, change(row.weight));
         self.message = match table.set_weight(pid, weight) {
@@ -174,22 +173,22 @@ mod tests {
         let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
         let offer = |name| Offer::on(name, CoreSet::first(2), 2);
         let _members = ["first", "second"].map(|name| Member::join(&table, offer(name)).unwrap());
-        let mut screen = Screen::new(&table);
+        let mut screen = Screen::new(Some(table.clone()));
         // Both rows are this process's, so both change: a program's rows have one weight.
         for code in [KeyCode::Down, KeyCode::Down, KeyCode::Char('+'), KeyCode::Char('+'), KeyCode::Char('-')]
         {
-            assert!(screen.follow(wish(key(code)), &table));
+            assert!(screen.follow(wish(key(code))));
         }
         assert_eq!(table.read().iter().map(|row| row.weight).collect::<Vec<_>>(), [2.0, 2.0]);
         let mut terminal = Terminal::new(TestBackend::new(100, 20)).unwrap();
-        screen.view.look(&table);
+        screen.view.look(Some(&table));
         terminal.draw(|frame| screen.draw(frame)).unwrap();
         let drawn = format!("{}", terminal.backend());
         for part in ["2 programs", "first", "second", "2.00", "weight set", "arrived", "q quit"] {
             assert!(drawn.contains(part), "{part} is not in {drawn}");
         }
-        assert!(screen.follow(wish(key(KeyCode::Char('='))), &table));
-        assert!(!screen.follow(wish(key(KeyCode::Char('q'))), &table));
+        assert!(screen.follow(wish(key(KeyCode::Char('=')))));
+        assert!(!screen.follow(wish(key(KeyCode::Char('q')))));
         assert_eq!(table.read()[0].weight, 1.0);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use sinew_coord::{Decision, Row, Table, Who};
+use sinew_coord::{Decision, Policy, Row, Table, Who};
 
 use crate::table::Table as TextTable;
 
@@ -24,13 +24,13 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new(table: &Table) -> Self {
+    pub(super) fn new(table: Option<&Table>) -> Self {
         let mut view = Self {
             rows: Vec::new(),
             decisions: Vec::new(),
-            policy: String::new(),
-            cpus: table.layout().len(),
-            now_ns: table.now_ns(),
+            policy: Policy::default().to_string(),
+            cpus: table.map_or_else(sinew_coord::layout, |table| table.layout().clone()).len(),
+            now_ns: table.map_or(0, Table::now_ns),
             before: HashMap::new(),
             before_ns: 0,
         };
@@ -38,8 +38,13 @@ impl View {
         view
     }
 
-    pub(super) fn look(&mut self, table: &Table) {
+    /// Without a table there is nobody.
+    pub(super) fn look(&mut self, table: Option<&Table>) {
         self.before = self.rows.iter().map(|row| (row.program, row.progress)).collect();
+        let Some(table) = table else {
+            self.rows.clear();
+            return;
+        };
         self.before_ns = std::mem::replace(&mut self.now_ns, table.now_ns());
         self.rows = table.read();
         // Who was killed, and has no neighbour to find out, is still in the table.

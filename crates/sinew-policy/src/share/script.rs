@@ -12,7 +12,7 @@
 //! at 60               first  free
 //! ```
 //!
-//! `free` ends what was asked for. What cannot be had (more cores than there are, cores outside of a mask) is given as far as it goes.
+//! A step for a program that is not there yet waits for it; a later one takes its place. `free` ends what was asked for. What cannot be had (more cores than there are, cores outside of a mask) is given as far as it goes.
 
 use std::fmt;
 use std::str::FromStr;
