@@ -55,10 +55,12 @@ __asm__ volatile(\"\");
 } }";
 
 /// Those that are in one program without data per thread.
-const CASES: [&str; 15] = [
+const CASES: [&str; 17] = [
     "follow",
     "maximum",
     "processors",
+    "online",
+    "nprocs",
     "own_number",
     "clause",
     "fixed",

@@ -133,6 +133,32 @@ pub(crate) extern "C" fn affinity(thread: usize, bytes: usize, mask: *mut u32, p
     answer
 }
 
+/// What the C library's `sysconf` answers. The number of processors is no fewer than when the command started.
+pub(crate) extern "C" fn sysconf(name: i32, _: usize, _: usize, place: usize) -> i64 {
+    match name {
+        system::PROCESSORS | system::PROCESSORS_AT_WORK => processors(name, place),
+        _ => system::configured(name),
+    }
+}
+
+/// The same by the names that only have this number.
+pub(crate) extern "C" fn get_nprocs(_: usize, _: usize, _: usize, place: usize) -> i64 {
+    processors(system::PROCESSORS_AT_WORK, place)
+}
+
+/// As `get_nprocs`, with those that are switched off.
+pub(crate) extern "C" fn get_nprocs_conf(_: usize, _: usize, _: usize, place: usize) -> i64 {
+    processors(system::PROCESSORS, place)
+}
+
+/// Whoever asks for the number of processors may divide its work by it, unless it is a runtime, which asks for itself.
+fn processors(name: i32, place: usize) -> i64 {
+    if !runtime::is_runtime(place) {
+        notes::object(Objection::AskedMaximum);
+    }
+    system::configured(name).max(i64::from(share::start_cpus_at_any_time()))
+}
+
 /// Whether the caller is in a region of several threads, or would be had it not been lowered.
 pub(crate) extern "C" fn in_parallel(function: usize, place: usize) -> i32 {
     let function = Function(function);

@@ -35,7 +35,8 @@
 //! # Not handled
 //!
 //! Runtimes linked statically into a program: their names are bound when it is linked, so the program is left alone. Programs that learn the
-//! size of one region's team and count on it in another without asking for the maximum: `--malleable` is the user's word that this one does not.
+//! size of one region's team and count on it in another without asking for the maximum, or count the processors in their mask or in `/proc`: `--malleable` is the user's word that this one
+//! does not.
 
 pub mod layout;
 pub mod rules;

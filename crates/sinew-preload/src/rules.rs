@@ -3,7 +3,7 @@
 //! A program is right under any team size if it asks for the size inside of each region and nowhere else, or lets work-sharing constructs divide the
 //! work. Lowering is for those; everything that shows a program to be of another kind forbids it for good:
 //!
-//! - it asked for the maximum of threads or the number of processors, and may have divided its work by that. (Of 1000 elements divided by a
+//! - it asked for the maximum of threads or the number of processors, its runtime or the C library, and may have divided its work by that. (Of 1000 elements divided by a
 //!   maximum of two, one thread would compute 500, and the program would exit with 0.)
 //! - it said how many threads it wants, by a call, a clause or the environment, or that teams are not to vary;
 //! - it keeps data per thread from one region to the next, which OpenMP promises only to teams that stay as large as they were;

@@ -219,6 +219,13 @@ pub(crate) fn counts_at_start(place: usize) -> bool {
     system::file_name_around(place as *const c_void).is_some_and(|name| name.starts_with(b"libgomp"))
 }
 
+/// Whether a call that returns to `place` is a runtime's own. Known by the file's name, as in [`counts_at_start`].
+pub(crate) fn is_runtime(place: usize) -> bool {
+    const NAMES: [&[u8]; 3] = [b"libgomp", b"libomp", b"libiomp"];
+    system::file_name_around(place as *const c_void)
+        .is_some_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
+}
+
 /// What the C library answers of a thread's mask.
 pub(crate) fn affinity(thread: usize, bytes: usize, mask: *mut u32) -> i32 {
     static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());

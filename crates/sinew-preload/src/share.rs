@@ -57,6 +57,11 @@ pub(crate) fn start_cpus() -> u32 {
     word(layout::START_CPUS)
 }
 
+/// The same for those who may ask before there is a runtime. Neither joins nor takes a slot.
+pub(crate) fn start_cpus_at_any_time() -> u32 {
+    map_page().map_or(0, |_| word(layout::START_CPUS))
+}
+
 /// The process's own page, once it has joined.
 fn joined() -> Option<*mut u8> {
     let own = OWN.load(Acquire);

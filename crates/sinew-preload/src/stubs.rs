@@ -109,7 +109,7 @@ macro_rules! answer {
     };
 }
 
-/// Goes to `$hook`, which answers the caller, with the call's three arguments and the return address.
+/// Goes to `$hook`, which answers the caller, with the call's first three arguments, as far as it has them, and the return address.
 #[cfg(target_arch = "x86_64")]
 macro_rules! stand_in {
     ($hook:path) => {
@@ -214,5 +214,8 @@ mod exported {
 
         dlclose => first!(DLCLOSE, hooks::dlclose);
         pthread_getaffinity_np => stand_in!(hooks::affinity);
+        sysconf => stand_in!(hooks::sysconf);
+        get_nprocs => stand_in!(hooks::get_nprocs);
+        get_nprocs_conf => stand_in!(hooks::get_nprocs_conf);
     }
 }

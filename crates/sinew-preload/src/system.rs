@@ -43,6 +43,9 @@ const SYS_FUTEX: c_long = 98;
 const FUTEX_WAIT_PRIVATE: c_int = 128;
 const FUTEX_WAKE_PRIVATE: c_int = 129;
 const SIG_SETMASK: c_int = 2;
+/// What `sysconf` is asked for the number of processors: those there are, and those at work.
+pub(crate) const PROCESSORS: c_int = 83;
+pub(crate) const PROCESSORS_AT_WORK: c_int = 84;
 
 /// What a thread runs.
 pub(crate) type Body = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -92,6 +95,8 @@ unsafe extern "C" {
     ) -> c_int;
     fn getenv(name: *const c_char) -> *const c_char;
     fn getpid() -> c_int;
+    // Also `sysconf`, the name that this library stands before.
+    fn __sysconf(name: c_int) -> c_long;
     fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     fn close(file: c_int) -> c_int;
     fn write(file: c_int, bytes: *const c_void, count: usize) -> isize;
@@ -207,6 +212,12 @@ pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
         let value = getenv(name.as_ptr());
         (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
     }
+}
+
+/// What `sysconf` answers.
+pub(crate) fn configured(name: c_int) -> c_long {
+    // SAFETY: takes a number, and answers -1 for one that it does not know.
+    unsafe { __sysconf(name) }
 }
 
 /// The number of this process.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,29 @@ static long processors(void) {
             for (int i = t * N / n; i < (t + 1) * N / n && i < N; i++) done++;
         }
     }
+    return done;
+}
+
+/* The same by what the C library says, which no runtime is asked for. */
+static long divided(int n) {
+    long done = 0;
+#pragma omp parallel reduction(+ : done)
+    {
+        int t = omp_get_thread_num();
+        for (int i = t * N / n; i < (t + 1) * N / n && i < N; i++) done++;
+    }
+    return done;
+}
+
+static long online(void) {
+    long done = 0;
+    for (int r = 0; r < ROUNDS; r++) done += divided((int)sysconf(_SC_NPROCESSORS_ONLN));
+    return done;
+}
+
+static long nprocs(void) {
+    long done = 0;
+    for (int r = 0; r < ROUNDS; r++) done += divided(r % 2 ? get_nprocs() : get_nprocs_conf());
     return done;
 }
 
@@ -319,6 +343,7 @@ static const struct {
              {"clause", clause},         {"fixed", fixed},     {"nested", nested},         {"deep", deep},
              {"teams", teams},           {"tasks", tasks},     {"reductions", reductions}, {"barriers", barriers},
              {"constructs", constructs}, {"pthreads", pthreads}, {"forks", forks},
+             {"online", online},         {"nprocs", nprocs},
 #ifdef PRIVATE
              {"threadprivate", threadprivate},
 #endif
