@@ -18,8 +18,12 @@ fn offer(name: &str) -> Offer {
     Offer::on(name, CoreSet::first(CPUS), CPUS as u32)
 }
 
-fn images() -> usize {
-    if std::env::var_os("SINEW_DEEP").is_some() { 100_000 } else { 400 }
+fn is_deep() -> bool {
+    std::env::var_os("SINEW_DEEP").is_some()
+}
+
+fn images() -> u32 {
+    if is_deep() { 1_000_000 } else { 100_000 }
 }
 
 /// A state as honest programs write it.
@@ -76,7 +80,7 @@ fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(images() as u32))]
+    #![proptest_config(ProptestConfig::with_cases(images()))]
 
     /// Would miss: a panic, a grant beyond the machine, and words that mean something else the next time they are read.
     #[test]
@@ -103,7 +107,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(images() as u32))]
+    #![proptest_config(ProptestConfig::with_cases(images()))]
 
     /// Would miss: an image that only the fuzzer would read, and an end of the bytes in the middle of a word or a change.
     #[test]
@@ -126,7 +130,7 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
     let table = Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap();
     let members = ["one", "two"].map(|name| Member::join(&table, offer(name)).unwrap());
     let mut random = fastrand::Rng::with_seed(7);
-    let rounds = if images() > 1_000 { 1_000 } else { 30 };
+    let rounds = if is_deep() { 1_000 } else { 30 };
     for round in 0..rounds {
         let mut bytes = vec![0; random.usize(1..40_000)];
         random.fill(&mut bytes);

@@ -108,8 +108,22 @@ pub(crate) fn judge(mut state: State) {
         assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.mask));
         assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
     }
+    judge_sum(state.rows.iter().filter(on_machine).filter(|row| row.demand > 0 && !row.stopped), &all);
     let encoded = state.encode();
     assert_eq!(State::decode(&encoded).map(|again| again.encode()), Some(encoded));
+}
+
+/// Cores of programs at work are theirs alone, and so together no more than there are. Who has one thread on all of its mask has none.
+fn judge_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
+    let mut taken = CoreSet::EMPTY;
+    for row in at_work {
+        let Grant { threads, cores } = row.grant;
+        if (threads, cores) != (1, row.mask.and(all)) {
+            assert_eq!(cores.len(), threads as usize);
+            assert!(cores.and(&taken).is_empty(), "{cores} of {taken}");
+            taken = taken.or(&cores);
+        }
+    }
 }
 
 #[cfg(test)]
