@@ -109,7 +109,11 @@ impl Case {
         match self.mode {
             Mode::Plain => line,
             Mode::Safe => line.at_most("total / ideal", 1.3, "at most 1.3 times the ideal"),
-            Mode::Malleable => line.at_most("total / ideal", 1.05, "at most 1.05 times the ideal"),
+            Mode::Malleable => line.at_most("total / ideal", 1.05, "at most 1.05 times the ideal").at_most(
+                "worst / fair",
+                1.15,
+                "the worst at most 1.15 times its fair share",
+            ),
         }
     }
 }
@@ -263,7 +267,7 @@ pub(crate) fn become_command() -> Option<String> {
 #[cfg(target_os = "linux")]
 fn exec(program: OsString, arguments: Vec<OsString>, malleable: bool) -> String {
     let command = sinew_exec::Command { program, arguments, malleable, ..sinew_exec::Command::default() };
-    sinew_exec::exec(&command, |job| sinew_exec::join_table(job, 1.0)).to_string()
+    sinew_exec::exec(&command, |job| sinew_exec::join_table(job, sinew_exec::Terms::default())).to_string()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -294,6 +294,12 @@ pub(crate) struct ExecArgs {
     /// The command's part of the machine in proportion to others', from 0.01 to 100
     #[arg(long, value_name = "WEIGHT", default_value = "1", allow_negative_numbers = true, value_parser = weight)]
     pub(crate) weight: f64,
+    /// Cores that the command should have at least, as long as there are enough for all
+    #[arg(long, value_name = "CORES", default_value = "1", allow_negative_numbers = true, value_parser = cores)]
+    pub(crate) min: usize,
+    /// Cores that the command may have at most [default: all]
+    #[arg(long, value_name = "CORES", allow_negative_numbers = true, value_parser = cores)]
+    pub(crate) max: Option<usize>,
     /// Say on standard error what is set, what is left alone, and why
     #[arg(long)]
     pub(crate) verbose: bool,
@@ -386,6 +392,13 @@ impl From<NamedScale> for Scale {
             NamedScale::Full => Self::Full,
         }
     }
+}
+
+/// A number of cores.
+fn cores(text: &str) -> Result<usize, String> {
+    let most = sinew_coord::MAX_CORES;
+    let cores = text.parse().ok().filter(|cores| (1..=most).contains(cores));
+    cores.ok_or_else(|| format!("give a number of cores from 1 to {most}"))
 }
 
 /// Arguments of `coordinator`.
@@ -496,6 +509,8 @@ mod tests {
             &["sinew", "reproduce", "--config", "x.toml", "--repeat", "2"],
             &["sinew", "exec"],
             &["sinew", "exec", "--weight", "0", "true"],
+            &["sinew", "exec", "--min", "0", "true"],
+            &["sinew", "exec", "--max", "many", "true"],
             &["sinew", "exec", "--maleable", "true"],
             &["sinew", "coordinator", "--policy", "fair"],
             &["sinew", "top", "--interval-ms", "0"],

@@ -7,18 +7,23 @@ use crate::failure::Failure;
 ///
 /// # Errors
 ///
-/// The command cannot be run, with the exit status that shells give.
+/// The command line asks for something impossible; the command cannot be run, with the exit status that shells give.
 #[cfg(target_os = "linux")]
 pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
+    let terms = sinew_exec::Terms { weight: args.weight, min: args.min };
+    if let Some(max) = args.max.filter(|max| *max < args.min) {
+        return Err(Failure::usage(format!("`--min {}` is more than `--max {max}`", args.min)));
+    }
     let mut words = args.command.into_iter();
     let command = sinew_exec::Command {
         program: words.next().unwrap_or_default(),
         arguments: words.collect(),
+        max: args.max,
         malleable: args.malleable,
         verbose: args.verbose,
         library: None,
     };
-    let failure = sinew_exec::exec(&command, |job| sinew_exec::join_table(job, args.weight));
+    let failure = sinew_exec::exec(&command, |job| sinew_exec::join_table(job, terms));
     Err(Failure::NotRun(failure.status(), failure.to_string()))
 }
 

@@ -3,12 +3,15 @@
 //! What this would miss: what commands do; `sinew-exec/tests` has that.
 #![cfg(target_os = "linux")]
 
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output};
-use std::time::Duration;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use sinew_coord::{Member, Offer, Table};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sinew"));
@@ -21,6 +24,29 @@ fn command(folder: &Path, words: &[&str]) -> Command {
 
 fn exec(folder: &Path, words: &[&str]) -> Output {
     command(folder, words).output().expect("the command")
+}
+
+/// A shell's work without an end.
+const BUSY: &str = "while :; do :; done";
+
+/// A member of the table that sees when it has all cores, or not all. `None`, and a word, where that is the same.
+fn observer(folder: &Path) -> Option<Member> {
+    let table = Table::open(&folder.join("table")).expect("a table");
+    let member = Member::join(&table, Offer::new("test")).expect("a row");
+    if member.share().threads < 2 {
+        println!("skipped: one core cannot be divided");
+        return None;
+    }
+    Some(member)
+}
+
+fn wait_for_all(member: &Member, has_all: bool) {
+    let (mut share, began) = (member.share(), Instant::now());
+    let all = member.table().read().iter().find(|row| row.name.as_str() == "test").map(|row| row.max);
+    while (Some(share.threads) == all) != has_all {
+        assert!(began.elapsed() < PATIENCE, "{share:?}");
+        share = member.wait_change(share.epoch, PATIENCE);
+    }
 }
 
 fn folder() -> tempfile::TempDir {
@@ -79,24 +105,73 @@ fn verbose_says_what_is_set_and_what_is_left() {
     );
 }
 
+/// Would miss: a command that sleeps, as an idle shell does, and keeps cores, or does not get them back when it works; work of a child that it has not yet had when it slept.
+#[test]
+fn the_cores_of_a_sleeping_command_are_the_others_until_it_works() {
+    let folder = folder();
+    let Some(member) = observer(folder.path()) else { return };
+    let shell = format!("while read line; do sh -c '{BUSY}' & read line; kill $!; done");
+    let mut child = command(folder.path(), &["sh", "-c", &shell]);
+    let mut child = child.stdin(Stdio::piped()).spawn().expect("the command");
+    let mut input = child.stdin.take().expect("its input");
+    wait_for_all(&member, false);
+    for _ in 0..2 {
+        wait_for_all(&member, true);
+        writeln!(input, "work").expect("it reads");
+        wait_for_all(&member, false);
+        writeln!(input, "sleep").expect("it reads");
+    }
+    drop(input);
+    child.wait().expect("it ends");
+}
+
+/// Would miss: numbers that are read and not told to the others.
+#[test]
+fn a_command_has_its_least_and_its_most_cores() {
+    let folder = folder();
+    let Some(member) = observer(folder.path()) else { return };
+    let all = member.share().threads;
+    for (option, cores, bounds) in [("--max", "1", (1, 1)), ("--min", "2", (2, all))] {
+        let words = [option, cores, "sh", "-c", BUSY];
+        let mut child = command(folder.path(), &words).spawn().expect("the command");
+        wait_for_all(&member, false);
+        let rows = member.table().read();
+        let row = rows.iter().find(|row| row.program.pid == child.id()).expect("a row");
+        assert_eq!((row.min, row.max), bounds, "{option}");
+        child.kill().expect("it is there");
+        child.wait().expect("it ends");
+        wait_for_all(&member, true);
+    }
+    for (words, says) in [
+        (&["--min", "3", "--max", "2", "true"][..], "`--min 3` is more than `--max 2`"),
+        (&["--max", "0", "true"], "'0'"),
+    ] {
+        let output = exec(folder.path(), words);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code() == Some(2) && error.lines().count() == 1 && error.contains(says),
+            "{error}"
+        );
+    }
+}
+
+/// Would miss: a Sinew program that takes a narrow share at its start for the machine.
+#[test]
+fn a_sinew_program_is_told_how_many_threads_the_machine_has() {
+    let folder = folder();
+    let Some(member) = observer(folder.path()) else { return };
+    let all = member.share().threads;
+    let output = exec(folder.path(), &["printenv", "SINEW_THREADS"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!(" {all}\n"));
+}
+
 /// Would miss: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them back.
 #[test]
 fn the_cores_of_a_stopped_command_are_the_others_until_it_goes_on() {
     let folder = folder();
-    let table = Table::open(&folder.path().join("table")).expect("a table");
-    let member = Member::join(&table, Offer::new("test")).expect("a row");
-    let all = member.share().threads;
-    if all < 2 {
-        println!("skipped: one core cannot be divided");
-        return;
-    }
-    let wait_for_all = |has_all: bool| {
-        let mut share = member.share();
-        while (share.threads == all) != has_all {
-            share = member.wait_change(share.epoch, Duration::from_secs(60));
-        }
-    };
-    let mut child = command(folder.path(), &["sleep", "600"]).spawn().expect("the command");
+    let Some(member) = observer(folder.path()) else { return };
+    let wait_for_all = |has_all| wait_for_all(&member, has_all);
+    let mut child = command(folder.path(), &["sh", "-c", BUSY]).spawn().expect("the command");
     let signal = |signal: &str, pid: u32| {
         assert!(Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill").success());
     };

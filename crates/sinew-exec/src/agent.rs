@@ -9,18 +9,23 @@
 //! no faster than the system switches between them. To grow, threads are first put on a processor each, and let go after some milliseconds: some kernels
 //! leave threads that wake each other on one processor for a tenth of a second though others are idle.
 //!
+//! # Demand
+//!
+//! With neighbours it also looks, four times a second, how much processor time the command uses, and says how many threads have something to do (`usage`).
+//!
 //! # Cost
 //!
-//! Nothing while nothing changes. A change costs a system call per thread of the command, and a look at the machine's processes for descendants.
+//! Nothing while nothing changes and nobody else is there; with neighbours, some 10 µs a look and process of the command, and for one that does not use all it has a look at the machine's
+//! processes, a hundredth of a core unless there are a thousand. A change costs a system call per thread of the command, and a look at the machine's processes for descendants.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sinew_preload::layout::SLOTS;
 
@@ -29,9 +34,15 @@ use crate::family;
 use crate::page::Page;
 use crate::shares::{Grant, Job, Shares};
 use crate::threads::{Masks, only};
+use crate::usage::{Means, Usage};
 
 /// How long the thread beside waits before it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Between two looks at what the command uses, with neighbours: as many times as long as a look took, within bounds.
+const LOOK_PART: u32 = 100;
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
 /// How long a team that grows may take to make its new threads, and how long they then stay on a processor each.
 const MAKING: Duration = Duration::from_millis(1);
@@ -60,6 +71,43 @@ struct Agent<'a> {
     masks: Masks,
     /// The command and its descendants, when it was last looked.
     family: Vec<u32>,
+    watch: Watch,
+}
+
+/// What the command uses.
+struct Watch {
+    usage: Usage,
+    /// Those whose time is counted: the command's family at the last look that saw all of it.
+    counted: Vec<u32>,
+    /// Their time at the last look, which was then.
+    seconds: f64,
+    at: Instant,
+    next: Instant,
+}
+
+impl Watch {
+    fn new(job: &Job) -> Self {
+        let (counted, now) = (vec![job.pid], Instant::now());
+        let (usage, seconds) = (Usage::new(job.threads), family::processor_time(&counted));
+        Self { usage, counted, seconds, at: now, next: now + LOOK_EVERY }
+    }
+
+    /// For how many threads the command has work, as far as can be seen.
+    fn look(&mut self, job: &Job, granted: usize, neighbours: usize) -> usize {
+        let began = Instant::now();
+        let seconds = family::processor_time(&self.counted);
+        let cores = (seconds - self.seconds).max(0.0) / (began - self.at).as_secs_f64().max(1e-3);
+        let part = (job.cpus.len() as f64 / (neighbours + 1) as f64).min(1.0);
+        let demand = self.usage.look(cores, Means { granted, most: job.threads, part });
+        (self.seconds, self.at) = (seconds, began);
+        if self.usage.is_in_doubt(job.threads) {
+            // Whoever was not counted is, from now on.
+            self.counted = family::descendants(job.pid);
+            self.seconds = family::processor_time(&self.counted);
+        }
+        self.next = began + (began.elapsed() * LOOK_PART).clamp(LOOK_EVERY, LOOK_AT_LEAST_EVERY);
+        demand
+    }
 }
 
 /// What has happened.
@@ -69,6 +117,13 @@ struct News {
     registered: bool,
     granted: bool,
     ended: Vec<usize>,
+}
+
+impl News {
+    /// Whether it only was time to look.
+    fn is_none(&self) -> bool {
+        !(self.command_ended || self.registered || self.granted) && self.ended.is_empty()
+    }
 }
 
 /// Follows `shares` until the command has ended. `ready` is called once the first grant is in force. `mark` is in the environment of all of the
@@ -95,11 +150,12 @@ pub(crate) fn follow(
         parties: Vec::new(),
         masks: Masks::new(&job.cpus, []),
         family: vec![job.pid],
+        watch: Watch::new(job),
     };
     agent.apply();
     ready();
     let (wake, woken) = wait_beside(Arc::clone(shares))?;
-    agent.run(&ending, registrations, wake, &woken);
+    agent.run(&ending, registrations, wake, &woken, &**shares);
     shares.leave();
     agent.release(mark);
     Ok(())
@@ -132,11 +188,19 @@ impl Agent<'_> {
         mut registrations: PipeReader,
         mut wake: PipeReader,
         grants: &mpsc::Receiver<Grant>,
+        shares: &dyn Shares,
     ) {
+        let mut is_alone = self.is_alone(shares);
         loop {
-            let news = self.wait(ending, &registrations, &wake);
+            let patience = (!is_alone).then(|| self.watch.next.saturating_duration_since(Instant::now()));
+            let news = self.wait(ending, &registrations, &wake, patience);
             if news.command_ended {
                 return;
+            }
+            is_alone = self.is_alone(shares);
+            self.look(shares, is_alone);
+            if news.is_none() {
+                continue;
             }
             if news.registered {
                 self.register(&mut registrations);
@@ -147,6 +211,20 @@ impl Agent<'_> {
             }
             self.remove(&news.ended);
             self.apply_to_all();
+        }
+    }
+
+    /// Whether there is nobody to leave cores to, or nothing of this command's to be left.
+    fn is_alone(&self, shares: &dyn Shares) -> bool {
+        !self.job.follows || shares.neighbours() == 0
+    }
+
+    /// Says how much the command has to do, when it is time to look. Alone it has everything, whatever it does.
+    fn look(&mut self, shares: &dyn Shares, is_alone: bool) {
+        if is_alone {
+            self.watch = Watch::new(self.job);
+        } else if self.watch.next <= Instant::now() {
+            shares.set_demand(self.watch.look(self.job, self.grant.threads, shares.neighbours()));
         }
     }
 
@@ -164,13 +242,21 @@ impl Agent<'_> {
         }
     }
 
-    fn wait(&self, ending: &OwnedFd, registrations: &PipeReader, wake: &PipeReader) -> News {
+    /// Waits until something happens, or for so long.
+    fn wait(
+        &self,
+        ending: &OwnedFd,
+        registrations: &PipeReader,
+        wake: &PipeReader,
+        patience: Option<Duration>,
+    ) -> News {
         let fixed = [ending.as_fd(), registrations.as_fd(), wake.as_fd()];
         let all = fixed.into_iter().chain(self.parties.iter().map(|party| party.ending.as_fd()));
         let mut files: Vec<PollFd<'_>> =
             all.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
         // A signal that is handled does not end the wait for good: nothing has happened then.
-        let _ = poll(&mut files, None);
+        let patience = patience.and_then(|time| Timespec::try_from(time).ok());
+        let _ = poll(&mut files, patience.as_ref());
         let happened = |file: &PollFd<'_>| !file.revents().is_empty();
         News {
             command_ended: happened(&files[0]),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{ErrorKind, Read};
+use std::ops::Range;
 
 /// `root` and all processes that descend from it now, `root` first. Those whose parent has ended are not found.
 ///
@@ -40,14 +41,35 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The fourth field, behind a name in parentheses that may contain anything.
+/// Seconds of processor time that these processes have used, and those of their children that have ended and were waited for. In steps of a hundredth.
+///
+/// # Cost
+///
+/// About 10 µs a process.
+pub(crate) fn processor_time(pids: &[u32]) -> f64 {
+    // The kernel counts so for programs, whatever its own clock is.
+    const TICKS_A_SECOND: f64 = 100.0;
+    let ticks: u64 = pids.iter().filter_map(|pid| fields(*pid, TIMES)).flatten().sum();
+    ticks as f64 / TICKS_A_SECOND
+}
+
 fn parent_of(pid: u32) -> Option<u32> {
+    fields(pid, PARENT)?.pop()?.try_into().ok()
+}
+
+/// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in the kernel, and both of children.
+const PARENT: Range<usize> = 1..2;
+const TIMES: Range<usize> = 11..15;
+
+fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
     let mut text = [0; 512];
     let length = fs::File::open(format!("/proc/{pid}/stat"))
         .and_then(|mut file| read_once(&mut file, &mut text))
         .ok()?;
+    // The name is in parentheses and may contain anything.
     let end = text[..length].iter().rposition(|&byte| byte == b')')?;
-    std::str::from_utf8(&text[end + 1..length]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+    let words = std::str::from_utf8(&text[end + 1..length]).ok()?.split_ascii_whitespace();
+    words.skip(which.start).take(which.len()).map(|word| word.parse().ok()).collect()
 }
 
 fn read_once(file: &mut fs::File, into: &mut [u8]) -> std::io::Result<usize> {
@@ -64,6 +86,18 @@ mod tests {
     //! What they would miss: processes that come and go meanwhile.
     use super::*;
     use std::process::{Command, Stdio};
+
+    /// Would miss: a child's time that is lost when it ends, and fields that are another's.
+    #[test]
+    fn processor_time_grows_with_what_is_done_and_keeps_what_children_did() {
+        let own = [std::process::id()];
+        let before = processor_time(&own);
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        assert!(Command::new("sh").args(["-c", busy]).status().expect("a shell").success());
+        let after = processor_time(&own);
+        assert!(after > before && after - before < 600.0, "{before} {after}");
+        assert_eq!(processor_time(&[]), 0.0);
+    }
 
     /// Would miss: names with odd characters, which `rposition` is for.
     #[test]

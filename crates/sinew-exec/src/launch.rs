@@ -62,7 +62,7 @@ fn prepare(
         pid: process::id(),
         name: file_name(&program.path).to_string_lossy().into_owned(),
         cpus: start.cpus,
-        threads: start.threads,
+        threads: start.threads.min(command.max.filter(|_| plan.narrow).unwrap_or(usize::MAX)),
         follows: plan.narrow,
     };
     let started = files(command, &plan, &job).and_then(|files| keeper::start(&job, files, join));
@@ -96,6 +96,7 @@ fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
         name: file_name(&program.path),
         kind: program.kind,
         malleable: command.malleable,
+        max: command.max,
         library,
     };
     Plan::new(&facts, &|name| std::env::var_os(name))

@@ -32,6 +32,7 @@
 //! | `shares`, `table` | what is asked of whoever shares out the machine, and the table's answers |
 //! | `agent` | the process that follows its share |
 //! | `keeper` | the process that is there when the agent is not |
+//! | `usage` | how much a command has to do, from what it uses; pure |
 //! | `divide` | one command's share among its processes; pure |
 //! | `threads`, `family` | masks of all threads of a process; the processes of a command |
 //! | `page` | the page that the preloaded library reads |
@@ -50,7 +51,8 @@
 //! Processes that the command starts in another process or mount namespace, or as another user: their masks stay as they were inherited. Programs
 //! that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that moment. Descendants that bind themselves with
 //! `taskset` keep their binding, but start as many threads as the machine has processors. Descendants for another kind of machine (32 bits) are told by
-//! the dynamic linker that the library is not for them, on their standard error. A user's `OMP_NUM_THREADS=1` does not make the command's row smaller.
+//! the dynamic linker that the library is not for them, on their standard error. A command's speed is
+//! not known, so policies by speed give it an equal part. One that works again after it has slept for long may have a single thread for a quarter of a second.
 
 mod shares;
 
@@ -83,11 +85,13 @@ mod sys;
 mod table;
 #[cfg(target_os = "linux")]
 mod threads;
+#[cfg(target_os = "linux")]
+mod usage;
 
 #[cfg(target_os = "linux")]
 pub use failure::Failure;
 #[cfg(target_os = "linux")]
 pub use launch::exec;
-pub use shares::{Command, Grant, Job, Shares};
+pub use shares::{Command, Grant, Job, Shares, Terms};
 #[cfg(target_os = "linux")]
 pub use table::join_table;

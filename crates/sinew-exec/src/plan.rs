@@ -49,6 +49,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) name: &'a OsStr,
     pub(crate) kind: Kind,
     pub(crate) malleable: bool,
+    /// Cores that the user lets it have at most.
+    pub(crate) max: Option<usize>,
     /// The library was built.
     pub(crate) library: Result<(), &'a str>,
 }
@@ -79,11 +81,14 @@ impl Plan {
         let mut plan = Self::default();
         if let Some(why) = placed_by_launcher(facts, value) {
             plan.left.push(format!("everything: {why}"));
+            plan.refuse_max(facts);
             return plan;
         }
         plan.affinity(facts, value);
         if plan.narrow {
             plan.counts(facts, value);
+        } else {
+            plan.refuse_max(facts);
         }
         plan.spins(value);
         plan.library(facts, value);
@@ -93,6 +98,11 @@ impl Plan {
     /// Whether this variable is set by us, since the user has said nothing of what it is for.
     pub(crate) fn sets(&self, name: &str) -> bool {
         self.set.iter().any(|(set, _)| *set == name)
+    }
+
+    fn refuse_max(&mut self, facts: &Facts<'_>) {
+        let refusal = |max: usize| format!("--max {max} has no effect: affinity is left alone");
+        self.refused.extend(facts.max.map(refusal));
     }
 
     fn affinity(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
@@ -114,18 +124,21 @@ impl Plan {
         self.left.extend(why.map(|why| format!("affinity: {why}")));
     }
 
-    /// Thread counts as the runtimes would choose them by themselves.
+    /// Thread counts as the runtimes would choose them by themselves on as much of the machine as the command may have.
     fn counts(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
-        let ours = |count: usize| format!("{}{count}", char::from(user::OURS));
+        let most = |count: usize| count.min(facts.max.unwrap_or(usize::MAX)).to_string();
+        let ours = |count: usize| format!("{}{}", char::from(user::OURS), most(count));
         // Both libraries follow OpenMP's count if they have none of their own.
         let openmp: &[&str] = &["OMP_NUM_THREADS"];
-        let settings: [(&'static str, String, &[&str]); 6] = [
+        let settings: [(&'static str, String, &[&str]); 7] = [
             ("OMP_NUM_THREADS", ours(facts.cpus), &[]),
-            ("OPENBLAS_NUM_THREADS", facts.cpus.to_string(), openmp),
-            ("MKL_NUM_THREADS", facts.cores.to_string(), openmp),
-            ("RAYON_NUM_THREADS", facts.threads.to_string(), &["RAYON_RS_NUM_CPUS"]),
-            ("TOKIO_WORKER_THREADS", facts.threads.to_string(), &[]),
-            ("GOMAXPROCS", facts.threads.to_string(), &[]),
+            ("OPENBLAS_NUM_THREADS", most(facts.cpus), openmp),
+            ("MKL_NUM_THREADS", most(facts.cores), openmp),
+            ("RAYON_NUM_THREADS", most(facts.threads), &["RAYON_RS_NUM_CPUS"]),
+            ("TOKIO_WORKER_THREADS", most(facts.threads), &[]),
+            ("GOMAXPROCS", most(facts.threads), &[]),
+            // By the blank its pools know that the number is no wish, and follow the mask.
+            ("SINEW_THREADS", ours(facts.threads), &[]),
         ];
         for (name, count, others) in settings {
             self.set_unless(name, count, others, value);
@@ -207,6 +220,7 @@ mod tests {
             name: OsStr::new("prog"),
             kind: Kind::Dynamic,
             malleable: true,
+            max: None,
             library: Ok(()),
         }
     }
@@ -232,9 +246,22 @@ mod tests {
             ("MKL_NUM_THREADS", "4"),
             ("RAYON_NUM_THREADS", "6"),
             ("GOMAXPROCS", "6"),
+            ("SINEW_THREADS", " 6"),
             ("GOMP_SPINCOUNT", "1000"),
         ] {
             assert_eq!(value_of(&plan, name), Some(count), "{name}");
+        }
+    }
+
+    /// Would miss: a command that makes more threads than it can ever have cores, and a limit that is silently passed over.
+    #[test]
+    fn a_command_with_a_maximum_makes_no_more_threads_than_that() {
+        let facts = Facts { max: Some(5), ..facts() };
+        let limited = plan(&facts, &[]);
+        assert_eq!(value_of(&limited, "OMP_NUM_THREADS"), Some(" 5"));
+        assert_eq!(value_of(&limited, "MKL_NUM_THREADS"), Some("4"));
+        for bound in [plan(&facts, &[("OMP_PROC_BIND", "close")]), plan(&facts, &[("PMIX_RANK", "2")])] {
+            assert_eq!(bound.refused, ["--max 5 has no effect: affinity is left alone"]);
         }
     }
 

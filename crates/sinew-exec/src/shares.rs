@@ -13,6 +13,8 @@ pub struct Command {
     pub program: OsString,
     /// What follows its name.
     pub arguments: Vec<OsString>,
+    /// Cores that it may have at most.
+    pub max: Option<usize>,
     /// The preloaded library may lower teams.
     pub malleable: bool,
     /// Say on standard error what is set and what is left alone.
@@ -45,10 +47,33 @@ pub struct Grant {
     pub threads: usize,
 }
 
+/// What a command is to have among others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// Its part in proportion to others'.
+    pub weight: f64,
+    /// Cores that it should have at least, as long as there are enough.
+    pub min: usize,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { weight: 1.0, min: 1 }
+    }
+}
+
 /// A place among the programs that share the machine.
 pub trait Shares: Send + Sync {
     /// Waits until the grant is another one than last time, for `patience` at most; the first call answers at once. `None`: nothing new.
     fn next(&self, patience: Duration) -> Option<Grant>;
+
+    /// How many others there are to leave cores to.
+    fn neighbours(&self) -> usize {
+        0
+    }
+
+    /// Says how many threads of the command would find something to do.
+    fn set_demand(&self, _threads: usize) {}
 
     /// Gives the place back. Nothing is asked afterwards.
     fn leave(&self);

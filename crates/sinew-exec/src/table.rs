@@ -1,13 +1,13 @@
 //! The shares of the table that all programs of a user have in common.
 
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sinew_coord::{CoreSet, Error, Member, Offer, Share, Table, Who};
 use sinew_topology::CpuSet;
 
-use crate::shares::{Grant, Job, Shares};
+use crate::shares::{Grant, Job, Shares, Terms};
 
 /// A row for a command.
 #[derive(Debug)]
@@ -17,25 +17,23 @@ struct Row {
     member: Mutex<Option<Member>>,
 }
 
-/// Gives `job` a row in the table that this user's programs share, with `weight`.
+/// Gives `job` a row in the table that this user's programs share, on these terms.
 ///
 /// # Errors
 ///
 /// One line: there is no table to be had, or no room in it.
-pub fn join_table(job: &Job, weight: f64) -> Result<Arc<dyn Shares>, String> {
-    let row = join(job, weight).map_err(|error| error.to_string())?;
+pub fn join_table(job: &Job, terms: Terms) -> Result<Arc<dyn Shares>, String> {
+    let row = join(job, terms).map_err(|error| error.to_string())?;
     Ok(Arc::new(row))
 }
 
-fn join(job: &Job, weight: f64) -> Result<Row, Error> {
+fn join(job: &Job, terms: Terms) -> Result<Row, Error> {
     let table = Table::open_default()?;
     let program = Who::of(job.pid).ok_or(Error::Gone)?;
-    let mut offer =
-        Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(weight).on_behalf_of(program);
-    if !job.follows {
-        // It stays where it is: the others are told, and can keep away.
-        offer = offer.min(count(job.threads));
-    }
+    let offer = Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(terms.weight);
+    // Who stays where it is says so: the others can keep away.
+    let min = if job.follows { terms.min } else { job.threads };
+    let offer = offer.min(count(min)).on_behalf_of(program);
     let member = Member::join(&table, offer)?;
     let (tell, news) = mpsc::channel();
     // The receiver is gone only when nothing is asked any more.
@@ -55,6 +53,12 @@ fn count(threads: usize) -> u32 {
     u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
+impl Row {
+    fn member(&self) -> MutexGuard<'_, Option<Member>> {
+        self.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Shares for Row {
     fn next(&self, patience: Duration) -> Option<Grant> {
         let news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +68,17 @@ impl Shares for Row {
         Some(Grant { cpus: share.cores.iter().collect(), threads: share.threads as usize })
     }
 
+    fn neighbours(&self) -> usize {
+        self.member().as_ref().map_or(0, |member| member.share().neighbours)
+    }
+
+    fn set_demand(&self, threads: usize) {
+        if let Some(member) = &*self.member() {
+            member.set_demand(count(threads));
+        }
+    }
+
     fn leave(&self) {
-        self.member.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.member().take();
     }
 }
