@@ -1,35 +1,35 @@
 //! A program that does nothing but take part: what tests start, stop and kill.
 //!
-//! `member FOLDER NAME CPUS WHAT`, where WHAT is `stay` (until standard input ends), `churn` (joins and leaves until it is killed), or `fork` (forks and lives on as both).
-//! It prints its share whenever it changes, one line each: `EPOCH THREADS CORES NEIGHBOURS`.
+//! `member FOLDER NAME CPUS WHAT [MOMENT]`, where WHAT is `stay` (until standard input ends), `churn` (joins and leaves until it is killed), `halt` (does nothing more), `fork` (there are
+//! two of it from then on) or `spawn` (has a child that is another program). The last three are done when a change of the table that it makes reaches MOMENT, such as `Writing`, and it
+//! stays there; without one, once it has joined. It says `done` and the child's number then.
+//! Otherwise it prints its share whenever it changes, one line each: `EPOCH THREADS CORES NEIGHBOURS`.
 
 use std::io::{Read, Write};
 
-use sinew_coord::{CoreSet, Member, Offer, Table};
+use sinew_coord::{CoreSet, Member, Moment, Offer, Table, at_moment};
 use sinew_policy::share::Layout;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, name, cpus, what] = words.as_slice() else {
-        eprintln!("usage: member FOLDER NAME CPUS stay|churn");
+    let [folder, name, cpus, what, moment @ ..] = words.as_slice() else {
+        eprintln!("usage: member FOLDER NAME CPUS stay|churn|halt|fork|spawn [MOMENT]");
         std::process::exit(2);
     };
     let cpus: usize = cpus.parse().expect("a number of CPUs");
     let table = Table::open_on(folder.as_ref(), Layout::flat(cpus)).expect("a table");
     let offer = Offer::on(name, CoreSet::first(cpus), cpus as u32);
     match what.as_str() {
+        "stay" => stay(&table, offer),
         "churn" => churn(&table, &offer),
-        _ => stay(&table, offer),
+        what => act(&table, offer, deed(what), moment.first()),
     }
 }
 
 fn stay(table: &Table, offer: Offer) {
     let member = Member::join(table, offer).expect("a row");
     member.on_change(|share| {
-        // Written at once: nobody flushes for who is killed.
-        let line = format!("{} {} {} {}\n", share.epoch, share.threads, share.cores, share.neighbours);
-        let _ = std::io::stdout().write_all(line.as_bytes());
-        let _ = std::io::stdout().flush();
+        say(&format!("{} {} {} {}", share.epoch, share.threads, share.cores, share.neighbours));
     });
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
@@ -41,4 +41,58 @@ fn churn(table: &Table, offer: &Offer) {
             member.set_demand(1);
         }
     }
+}
+
+fn deed(what: &str) -> fn() {
+    match what {
+        "halt" => || finish(std::process::id()),
+        "fork" => || finish(fork()),
+        "spawn" => || {
+            let child = std::process::Command::new("sleep").arg("600").spawn();
+            finish(child.expect("a child").id());
+        },
+        _ => panic!("{what} is nothing to do"),
+    }
+}
+
+/// Does it, at a moment of the next change or now.
+fn act(table: &Table, offer: Offer, deed: fn(), moment: Option<&String>) {
+    let member = Member::join(table, offer).expect("a row");
+    let Some(name) = moment else { return deed() };
+    let moment = Moment::ALL.into_iter().find(|moment| format!("{moment:?}") == *name);
+    at_moment(moment.expect("a moment"), deed);
+    // Something to say, if there are neighbours.
+    member.set_demand(1);
+    panic!("{name} was not reached");
+}
+
+fn finish(child: u32) {
+    say(&format!("done {child}"));
+    loop {
+        std::thread::park();
+    }
+}
+
+/// At once: nobody flushes for who is killed.
+fn say(line: &str) {
+    let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
+    let _ = std::io::stdout().flush();
+}
+
+/// The child does nothing.
+#[cfg(target_os = "linux")]
+fn fork() -> u32 {
+    // SAFETY: the child only calls what may be called between fork and exec, whatever other threads hold.
+    match unsafe { libc::fork() } {
+        0 => loop {
+            // SAFETY: takes nothing, and waits for a signal.
+            unsafe { libc::pause() };
+        },
+        child => u32::try_from(child).expect("a child"),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn fork() -> u32 {
+    panic!("only on Linux")
 }
