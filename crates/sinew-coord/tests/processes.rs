@@ -1,6 +1,6 @@
 //! Real processes: they come, go, are killed and stopped.
 //!
-//! What these would miss: more programs than some dozens, and times; `bench -- coord` measures those. `SINEW_DEEP=1` kills more often.
+//! What these would miss: more programs than some dozens, and times; `bench -- coord` measures those. `SINEW_DEEP=1` stops more often, and for ten seconds.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
@@ -191,7 +191,7 @@ fn the_cores_of_a_killed_program_go_to_the_others() {
 fn a_program_may_be_killed_at_any_moment() {
     let place = Place::new();
     let member = Member::join(&place.table(3), offer(3)).unwrap();
-    for round in 0..if deep() { 1_000 } else { 20 } {
+    for round in 0..1_000 {
         let mut churner = Program::start(&place.folder(), "churner", 3, "churn");
         assert_eq!(churner.line(), "begun");
         for _ in 0..fastrand::Rng::with_seed(round).u32(1..20) {
@@ -366,7 +366,7 @@ fn a_row_for_another_program_follows_its_stops() {
 /// Would miss: rows that are lost when many come at once, and programs without a core.
 #[test]
 fn many_programs_come_at_once() {
-    let programs = if deep() { 64 } else { 16 };
+    let programs = 64;
     let place = Place::new();
     let member = Member::join(&place.table(programs + 1), offer(programs + 1)).unwrap();
     let mut others: Vec<Program> =
