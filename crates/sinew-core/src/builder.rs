@@ -13,8 +13,9 @@ use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
 use sinew_sync::thread;
-use sinew_topology::{Limits, Machine, Mapping, MappingError, Seating};
+use sinew_topology::{Limits, Machine, Mapping, Seating};
 
+use crate::build_error::BuildError;
 use crate::environment;
 use crate::fork;
 use crate::guest::GuestSeat;
@@ -25,7 +26,7 @@ use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
 use crate::remap::Berths;
-use crate::sharing::Sharing;
+use crate::sharing::{Sharing, WEIGHTS, Wishes};
 use crate::sleep::Sleepers;
 use crate::stack::StackKind;
 use crate::stealing::{Stealing, WITHHELD_NS};
@@ -61,6 +62,8 @@ pub enum Fences {
 #[derive(Default)]
 pub struct Builder {
     threads: Option<usize>,
+    /// What somebody who narrows this process's mask says that the machine has.
+    usual_threads: Option<usize>,
     mapping: Mapping,
     wait: Wait,
     victims: Victims,
@@ -75,7 +78,7 @@ pub struct Builder {
     follow_limits: Option<bool>,
     limits_below: Option<PathBuf>,
     coordinate: bool,
-    table: Option<PathBuf>,
+    wishes: Wishes,
     profile: bool,
     record: bool,
     timeline: bool,
@@ -102,6 +105,8 @@ impl Builder {
     /// | `SINEW_FENCES` | `auto` or `full` | `auto` |
     /// | `SINEW_SPIN_US` | microseconds an idle worker spins before it parks | adaptive, 0 to 40 |
     /// | `SINEW_COORDINATE` | `1` or `0`: whether the pool shares the machine with other programs by agreement | `0` |
+    /// | `SINEW_WEIGHT` | the program's part in proportion to others', from 0.01 to 100 | 1 |
+    /// | `SINEW_MIN_THREADS` | threads that others leave to the pool at least, if there are cores enough | 1 |
     /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
     ///
     /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
@@ -124,6 +129,12 @@ impl Builder {
     /// The default number of workers, whatever was set before, as by [`set_from_env`](Self::set_from_env).
     pub fn default_threads(mut self) -> Self {
         self.threads = None;
+        self
+    }
+
+    /// The number of workers where the program sets none, instead of what the mask leaves at the moment. As many of them work as affinity, cpuset and quota leave at each time.
+    pub(crate) fn usual_threads(mut self, threads: usize) -> Self {
+        self.usual_threads = Some(threads);
         self
     }
 
@@ -304,7 +315,29 @@ impl Builder {
     /// different machines, such as described ones, must not share a table.
     pub fn coordinate_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.coordinate = true;
-        self.table = Some(folder.into());
+        self.wishes.folder = Some(folder.into());
+        self
+    }
+
+    /// The program's part of the machine in proportion to others', from 0.01 to 100, where it [shares](Self::coordinate) one: of two programs with work for all cores, the one
+    /// of weight 2 has twice as many as the one of weight 1. Default: 1. `sinew top` changes it while the program runs.
+    ///
+    /// ```
+    /// use sinew_core::Pool;
+    ///
+    /// let pool = Pool::builder().coordinate(true).weight(2.0).min_threads(2).threads(4).build()?;
+    /// assert_eq!(pool.run(|w| w.join(|_| 1, |_| 2)), (1, 2));
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn weight(mut self, weight: f64) -> Self {
+        self.wishes.weight = weight;
+        self
+    }
+
+    /// How many threads other programs leave to the pool at least, where it [shares](Self::coordinate) the machine and there are cores enough for what all have asked for so; no more than it has. Default: 1. The most
+    /// that it takes is its number of [`threads`](Self::threads).
+    pub fn min_threads(mut self, threads: usize) -> Self {
+        self.wishes.min_threads = threads;
         self
     }
 
@@ -342,7 +375,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Mapping`] if the mapping names a processor that this
+    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Weight`] for a weight that is none; [`BuildError::Mapping`] if the mapping names a processor that this
     /// process may not use; [`BuildError::Spawn`] if the system refuses a thread: those started before end again.
     ///
     /// # Cost
@@ -379,9 +412,12 @@ impl Builder {
             None if self.threads.is_some() && self.mapping == Mapping::None => machine_as_known(),
             None => machine(),
         };
-        let threads = self.threads.unwrap_or_else(|| limits.effective_threads());
+        let threads = self.threads.or(self.usual_threads).unwrap_or_else(|| limits.effective_threads());
         if threads == 0 || threads > MAX_WORKERS {
             return Err(BuildError::Threads(threads));
+        }
+        if !WEIGHTS.contains(&self.wishes.weight) {
+            return Err(BuildError::Weight(self.wishes.weight));
         }
         if self.first_seat == FirstSeat::Builder && tls::current().is_some() {
             return Err(BuildError::AlreadyWorker);
@@ -430,8 +466,8 @@ impl Builder {
             first_seat: self.first_seat,
             oldest_first: self.oldest_first,
             // Programs meet on the machine at hand, unless they are told where else.
-            sharing: (self.coordinate && (is_real || self.table.is_some()))
-                .then(|| Arc::new(Sharing::new(self.table, (!is_real).then_some(machine)))),
+            sharing: (self.coordinate && (is_real || self.wishes.folder.is_some()))
+                .then(|| Arc::new(Sharing::new(self.wishes, (!is_real).then_some(machine)))),
             limit: Limit::new(
                 self.follow_limits
                     .unwrap_or(is_real && self.threads.is_none())
@@ -532,47 +568,11 @@ fn register_fence() -> bool {
     false
 }
 
-/// A pool that cannot be built.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// No pool has this many workers; take 1 to [`MAX_WORKERS`].
-    Threads(usize),
-    /// The mapping does not fit the machine, or the part of it that this process may use.
-    Mapping(MappingError),
-    /// The system refused a thread; fewer workers or a smaller stack may do.
-    Spawn(io::Error),
-    /// The building thread cannot be a worker of the pool, as it is one of another pool.
-    AlreadyWorker,
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Threads(n) => write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}"),
-            Self::Mapping(error) => error.fmt(f),
-            Self::Spawn(error) => {
-                write!(f, "a worker's thread could not be started: {error}; try fewer threads")
-            }
-            Self::AlreadyWorker => f.write_str("this thread is a worker of another pool already"),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Threads(_) | Self::AlreadyWorker => None,
-            Self::Mapping(error) => Some(error),
-            Self::Spawn(error) => Some(error),
-        }
-    }
-}
-
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("threads", &self.threads)
+            .field("usual_threads", &self.usual_threads)
             .field("mapping", &self.mapping)
             .field("wait", &self.wait)
             .field("victims", &self.victims)
@@ -581,6 +581,7 @@ impl fmt::Debug for Builder {
             .field("spin", &self.spin)
             .field("first_seat", &self.first_seat)
             .field("coordinate", &self.coordinate)
+            .field("wishes", &self.wishes)
             .field("profile", &self.profile)
             .field("timeline", &self.timeline)
             .finish_non_exhaustive()

@@ -1,5 +1,6 @@
 //! The environment variables that describe a pool; the table is at [`Builder::from_env`].
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,9 +8,10 @@ use std::time::Duration;
 use sinew_topology::{Mapping, MappingError, Seating};
 
 use crate::builder::{Builder, Fences, MAX_WORKERS, machine};
+use crate::sharing::WEIGHTS;
 
 /// Those that are read.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 11] = [
     "SINEW_THREADS",
     "SINEW_MAPPING",
     "SINEW_WAIT",
@@ -18,6 +20,8 @@ const VARIABLES: [&str; 9] = [
     "SINEW_FENCES",
     "SINEW_SPIN_US",
     "SINEW_COORDINATE",
+    "SINEW_WEIGHT",
+    "SINEW_MIN_THREADS",
     "SINEW_PROFILE",
 ];
 
@@ -31,7 +35,7 @@ pub(crate) fn set_from_env(builder: Builder) -> Builder {
     apply(builder, text_of, |warning| eprintln!("sinew: {warning}"))
 }
 
-/// The variables that are set, as they were when the process first built a pool by them: nine looks through the environment take as long as the rest of a
+/// The variables that are set, as they were when the process first built a pool by them: a look through the environment take as long as the rest of a
 /// pool's description.
 fn texts() -> &'static [(&'static str, String)] {
     static TEXTS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
@@ -40,7 +44,14 @@ fn texts() -> &'static [(&'static str, String)] {
 }
 
 fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(String)) -> Builder {
-    let builder = set(builder, "SINEW_THREADS", &read, &warn, parse_threads, Builder::threads);
+    // A count that begins with a blank is from `sinew exec`, which may narrow the mask at this moment: it says what the machine has, and is nobody's wish.
+    let usual = Cell::new(false);
+    let read_threads = |name: &str| read(name).inspect(|text| usual.set(text.starts_with(' ')));
+    let put_threads = |builder: Builder, threads| match usual.get() {
+        true => builder.usual_threads(threads),
+        false => builder.threads(threads),
+    };
+    let builder = set(builder, "SINEW_THREADS", read_threads, &warn, parse_threads, put_threads);
     let builder = set(builder, "SINEW_MAPPING", &read, &warn, parse_mapping, Builder::mapping);
     let builder = set(builder, "SINEW_WAIT", &read, &warn, str::parse, Builder::wait);
     let builder = set(builder, "SINEW_VICTIMS", &read, &warn, str::parse, Builder::victims);
@@ -48,6 +59,8 @@ fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(
     let builder = set(builder, "SINEW_FENCES", &read, &warn, parse_fences, Builder::fences);
     let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
     let builder = set(builder, "SINEW_COORDINATE", &read, &warn, parse_switch, Builder::coordinate);
+    let builder = set(builder, "SINEW_WEIGHT", &read, &warn, parse_weight, Builder::weight);
+    let builder = set(builder, "SINEW_MIN_THREADS", &read, &warn, parse_threads, Builder::min_threads);
     set(builder, "SINEW_PROFILE", &read, &warn, parse_switch, Builder::profile)
 }
 
@@ -73,6 +86,13 @@ fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads) if (1..=MAX_WORKERS).contains(&threads) => Ok(threads),
         _ => Err(format!("not a number of workers from 1 to {MAX_WORKERS}")),
+    }
+}
+
+fn parse_weight(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(weight) if WEIGHTS.contains(&weight) => Ok(weight),
+        _ => Err(format!("not a weight from {} to {}", WEIGHTS.start(), WEIGHTS.end())),
     }
 }
 
@@ -141,6 +161,8 @@ mod tests {
             ("SINEW_FENCES", " full "),
             ("SINEW_SPIN_US", "7"),
             ("SINEW_COORDINATE", "on"),
+            ("SINEW_WEIGHT", "2.5"),
+            ("SINEW_MIN_THREADS", "2"),
             ("SINEW_PROFILE", "1"),
         ]);
         assert_eq!(warnings, [""; 0]);
@@ -153,6 +175,8 @@ mod tests {
             "fences: Full",
             "spin: Some(7µs)",
             "coordinate: true",
+            "weight: 2.5",
+            "min_threads: 2",
             "profile: true",
         ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
@@ -174,6 +198,10 @@ mod tests {
             ("SINEW_FENCES", "half"),
             ("SINEW_SPIN_US", "-1"),
             ("SINEW_COORDINATE", "2"),
+            ("SINEW_WEIGHT", "0"),
+            ("SINEW_WEIGHT", "NaN"),
+            ("SINEW_WEIGHT", "heavy"),
+            ("SINEW_MIN_THREADS", "0"),
             ("SINEW_PROFILE", "perhaps"),
         ] {
             let (builder, warnings) = with(&[(name, value)]);
@@ -181,5 +209,18 @@ mod tests {
             assert!(warnings[0].contains(name) && warnings[0].contains(value), "{warnings:?}");
             assert_eq!(builder, with(&[]).0);
         }
+    }
+    /// Would miss: a count by `sinew exec` that is taken for the user's, so that the pool neither has the machine's seats nor follows its mask, and one that goes before the program's.
+    #[test]
+    fn a_count_that_begins_with_a_blank_is_what_the_machine_has() {
+        let with = |text: &'static str| {
+            apply(Builder::new(), |name| (name == "SINEW_THREADS").then(|| text.to_owned()), |_| ())
+        };
+        let pool = with(" 3").build().unwrap();
+        assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (3, true));
+        let pool = with("3").build().unwrap();
+        assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (3, false));
+        let pool = with(" 3").threads(2).build().unwrap();
+        assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (2, false));
     }
 }

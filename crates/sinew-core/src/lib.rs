@@ -12,7 +12,7 @@
 //! | `stealing`, [`victims`] | whom thieves ask |
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
 //! | `serially` | code whose joins, scopes and loops stay on one thread |
-//! | `pool`, `builder`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
+//! | `pool`, `builder`, `build_error`, `guest`, `global`, `tls`, `environment` | seats, threads, and the ways in |
 //! | [`source`], [`data`], [`loops`] | who runs which part of a loop, over which data |
 //! | `control` | the handles by which loops, and whole pools, are changed while they run |
 //! | `limit`, `preset` | how many of a pool's workers may work, and by which schedule its loops run |
@@ -25,6 +25,7 @@
 //! | `fork`, `latch`, `counters` | what their names say |
 
 mod broadcast;
+mod build_error;
 mod builder;
 mod control;
 mod counters;
@@ -73,7 +74,8 @@ mod worker;
 mod yielding;
 
 pub use broadcast::BroadcastContext;
-pub use builder::{BuildError, Builder, Fences, MAX_WORKERS};
+pub use build_error::BuildError;
+pub use builder::{Builder, Fences, MAX_WORKERS};
 pub use control::{
     Cancelled, Control, Course, Enrolled, Occupant, Participant, PoolControl, PoolSnapshot, Snapshot,
     Stopped, Working,

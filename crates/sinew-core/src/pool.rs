@@ -10,7 +10,8 @@ use std::sync::Arc;
 use sinew_sync::lock::Mutex;
 use sinew_sync::thread::JoinHandle;
 
-use crate::builder::{BuildError, Builder};
+use crate::build_error::BuildError;
+use crate::builder::Builder;
 use crate::counters::Counters;
 use crate::fork;
 use crate::inject;

@@ -1,6 +1,6 @@
 //! A pool among other programs: its row in the table that programs share a machine by.
 //!
-//! A thread of its own, the *governor*, takes the row in the background, and then sleeps unless there are neighbours. What the pool is given comes from the member's listener, which sets the
+//! A thread of its own, the *governor*, takes the row in the background. Without neighbours it only says, ten times a second while the pool works, how much is done. What the pool is given comes from the member's listener, which sets the
 //! pool's limit and pins: so parked workers are given cores, and workers follow at their next task or safe point. With neighbours the governor looks at the pool every 10 ms, to
 //! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`preset`). A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
 //!
@@ -16,14 +16,37 @@
 //!
 //! # Cost
 //!
-//! A load a call from outside, and one a loop; with neighbours also a look at the number of the core.
+//! A load a call from outside, and one a loop; with neighbours also a look at the number of the core. The governor's looks read the counters of all workers; a pool that idles has none.
+
+use std::path::PathBuf;
 
 pub use imp::Share;
 pub(crate) use imp::Sharing;
 
+/// What a pool wants of its place among programs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wishes {
+    /// Where the table is, if it is not the one for all programs of this user.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) weight: f64,
+    pub(crate) min_threads: usize,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self { folder: None, weight: 1.0, min_threads: 1 }
+    }
+}
+
+/// Weights that programs may have, as the table has them.
+pub(crate) const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(
+    *sinew_coord::WEIGHTS.start() == *WEIGHTS.start() && *sinew_coord::WEIGHTS.end() == *WEIGHTS.end()
+);
+
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
-    use std::path::PathBuf;
     use std::sync::{Arc, OnceLock, Weak};
     use std::thread::JoinHandle;
 
@@ -36,12 +59,16 @@ mod imp {
 
     pub use sinew_coord::Share;
 
+    use super::Wishes;
     use crate::inner::Inner;
     use crate::pool::Pool;
     use crate::tls;
 
     /// Time between two looks at a pool with neighbours.
     const LOOK_NS: u64 = 10_000_000;
+
+    /// The same without neighbours, of a pool that works.
+    const LOOK_ALONE_NS: u64 = 100_000_000;
 
     /// What a pool keeps of its place among programs.
     pub(crate) struct Sharing {
@@ -59,19 +86,18 @@ mod imp {
         place: TableOf,
     }
 
-    /// Which table, on which machine.
+    /// Which table, on which machine, and what the pool says of itself there.
     #[derive(Debug, Default)]
-    pub(crate) struct TableOf {
-        /// Not the one for all programs of this user.
-        pub(crate) folder: Option<PathBuf>,
+    struct TableOf {
+        wishes: Wishes,
         /// Not the machine at hand.
-        pub(crate) machine: Option<Layout>,
+        machine: Option<Layout>,
     }
 
     impl Sharing {
-        pub(crate) fn new(folder: Option<PathBuf>, machine: Option<&Machine>) -> Self {
+        pub(crate) fn new(wishes: Wishes, machine: Option<&Machine>) -> Self {
             Self {
-                place: TableOf { folder, machine: machine.map(layout_of) },
+                place: TableOf { wishes, machine: machine.map(layout_of) },
                 member: OnceLock::new(),
                 governor: Parker::new(),
                 thread: Mutex::new(None),
@@ -114,6 +140,11 @@ mod imp {
             }
         }
 
+        #[cfg(test)]
+        pub(super) fn sleeps(&self) -> bool {
+            self.dormant.load(Ordering::Relaxed)
+        }
+
         fn is_ending(&self) -> bool {
             // Acquire: pairs with `end_sharing`.
             self.ending.load(Ordering::Acquire)
@@ -134,7 +165,7 @@ mod imp {
             let mut books = Books::default();
             while !self.is_ending() {
                 if member.share().neighbours == 0 {
-                    self.governor.park();
+                    self.look_alone(member, pool, &mut books);
                 } else {
                     self.look(member, pool, most, &mut books);
                 }
@@ -143,11 +174,8 @@ mod imp {
         }
 
         fn look(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
-            let Some((busy, done)) = pool.upgrade().map(|pool| (pool.busy(), pool.items_done())) else {
-                return;
-            };
-            let done = done + self.reported.load(Ordering::Relaxed);
-            member.report(done.saturating_sub(std::mem::replace(&mut books.done, done)));
+            let Some(busy) = pool.upgrade().map(|pool| pool.busy()) else { return };
+            self.report(member, pool, books);
             let granted = member.share().threads;
             let demand = books.demand.look(busy, granted, most);
             if demand > 0 {
@@ -155,10 +183,34 @@ mod imp {
                 self.governor.park_for(LOOK_NS);
                 return;
             }
+            self.sleep_unless_called(pool, || member.set_demand(0));
+        }
+
+        /// Nobody wants cores: only says what is done, so that it is known how fast the program is on all of them.
+        fn look_alone(&self, member: &Member, pool: &Weak<Inner>, books: &mut Books) {
+            let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
+            if self.report(member, pool, books) > 0 || is_active {
+                self.governor.park_for(LOOK_ALONE_NS);
+            } else {
+                self.sleep_unless_called(pool, || ());
+            }
+        }
+
+        /// Says what has been done since the last time, and answers how much that is.
+        fn report(&self, member: &Member, pool: &Weak<Inner>, books: &mut Books) -> u64 {
+            let counted = pool.upgrade().map_or(0, |pool| pool.items_done());
+            let done = counted + self.reported.load(Ordering::Relaxed);
+            let new = done.saturating_sub(std::mem::replace(&mut books.done, done));
+            member.report(new);
+            new
+        }
+
+        /// Parks until somebody calls, after `before`; not if somebody has.
+        fn sleep_unless_called(&self, pool: &Weak<Inner>, before: impl FnOnce()) {
             self.dormant.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst); // N3
             if pool.upgrade().is_some_and(|pool| !pool.is_active()) && !self.is_ending() {
-                member.set_demand(0);
+                before();
                 self.governor.park();
             }
             self.dormant.store(false, Ordering::Relaxed);
@@ -167,13 +219,15 @@ mod imp {
 
     impl TableOf {
         fn join(&self, threads: u32) -> Result<Member, Error> {
-            let folder = self.folder.clone().unwrap_or_else(default_folder);
+            let Wishes { folder, weight, min_threads } = &self.wishes;
+            let folder = folder.clone().unwrap_or_else(default_folder);
             let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
             let offer = match &self.machine {
                 Some(machine) => Offer::on(&program_name(), machine.cores(), threads),
                 None => Offer::new(&program_name()).max(threads),
             };
-            Member::join(&table, offer)
+            let min = u32::try_from(*min_threads).unwrap_or(u32::MAX);
+            Member::join(&table, offer.weight(*weight).min(min))
         }
     }
 
@@ -268,6 +322,39 @@ mod imp {
     }
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::Pool;
+    use sinew_coord::Table;
+
+    fn wait_until(mut is_so: impl FnMut() -> bool) {
+        while !is_so() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Would miss: a lone pool whose governor goes on looking while it idles, or sleeps through the next call.
+    #[test]
+    fn the_governor_of_a_lone_pool_sleeps_while_it_idles() {
+        if !cfg!(target_os = "linux") {
+            println!("skipped: programs share a table on Linux only");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shared");
+        let pool = Pool::builder().threads(2).coordinate_in(&place).build().unwrap();
+        wait_until(|| pool.share().is_some());
+        let table = Table::open(&place).unwrap();
+        let is_dormant = || pool.inner.sharing.as_ref().is_some_and(|sharing| sharing.sleeps());
+        for _ in 0..2 {
+            wait_until(is_dormant);
+            let before = table.read()[0].progress;
+            pool.run(|w| w.join(|_| 1, |_| 2));
+            wait_until(|| table.read()[0].progress > before);
+        }
+    }
+}
+
 /// Models know of no other programs.
 #[cfg(any(loom, shuttle))]
 mod imp {
@@ -280,10 +367,7 @@ mod imp {
     pub struct Share;
 
     impl Sharing {
-        pub(crate) fn new(
-            _folder: Option<std::path::PathBuf>,
-            _machine: Option<&sinew_topology::Machine>,
-        ) -> Self {
+        pub(crate) fn new(_wishes: super::Wishes, _machine: Option<&sinew_topology::Machine>) -> Self {
             Self
         }
 

@@ -124,6 +124,54 @@ fn pools_share_while_both_have_work() {
     });
 }
 
+/// Would miss: a weight and a least number that are set and not told, or told and not kept; a weight that is none.
+#[test]
+fn a_pool_has_its_weight_and_its_least_number_of_threads() {
+    ends(|| {
+        let error = Pool::builder().weight(1e3).build().err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("a weight of 1000 is not possible; take 0.01 to 100"));
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(8);
+        let join = |builder: Builder| {
+            let pool = builder.build().unwrap();
+            wait_until(|| pool.share().is_some());
+            pool
+        };
+        let heavy = join(machine.builder(8).weight(3.0));
+        let light = join(machine.builder(8));
+        while_busy(&heavy, || {
+            while_busy(&light, || wait_until(|| (heavy.workers(), light.workers()) == (6, 2)))
+        });
+        drop(light);
+        let least = join(machine.builder(8).min_threads(5));
+        while_busy(&heavy, || {
+            while_busy(&least, || wait_until(|| (heavy.workers(), least.workers()) == (3, 5)))
+        });
+    });
+}
+
+/// Would miss: a lone pool that says nothing of what it does, so that nobody learns how fast it is on all cores.
+#[test]
+fn a_lone_pool_says_how_much_it_has_done() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(2);
+        let pool = machine.pool(2);
+        let table = Table::open(&machine.place()).unwrap();
+        let mut coordinator = Coordinator::start(&table, Policy::Efficiency, Script::default()).unwrap();
+        wait_until(|| {
+            pool.run(|w| tree(w, 4));
+            coordinator.step().unwrap();
+            let row = table.read().remove(0);
+            row.progress > 0 && row.curve.points().iter().any(|speed| speed.cores == 2)
+        });
+    });
+}
+
 /// Would miss: cores that lie idle with a pool that has nothing to do, and one that does not get them back.
 #[test]
 fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {

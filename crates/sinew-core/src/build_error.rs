@@ -1,0 +1,55 @@
+//! Why a pool cannot be built.
+
+use std::{fmt, io};
+
+use sinew_topology::MappingError;
+
+use crate::builder::MAX_WORKERS;
+use crate::sharing::WEIGHTS;
+
+/// A pool that cannot be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No pool has this many workers; take 1 to [`MAX_WORKERS`](crate::MAX_WORKERS).
+    Threads(usize),
+    /// No program has this weight among others; take 0.01 to 100.
+    Weight(f64),
+    /// The mapping does not fit the machine, or the part of it that this process may use.
+    Mapping(MappingError),
+    /// The system refused a thread; fewer workers or a smaller stack may do.
+    Spawn(io::Error),
+    /// The building thread cannot be a worker of the pool, as it is one of another pool.
+    AlreadyWorker,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threads(n) => write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}"),
+            Self::Weight(weight) => {
+                write!(
+                    f,
+                    "a weight of {weight} is not possible; take {} to {}",
+                    WEIGHTS.start(),
+                    WEIGHTS.end()
+                )
+            }
+            Self::Mapping(error) => error.fmt(f),
+            Self::Spawn(error) => {
+                write!(f, "a worker's thread could not be started: {error}; try fewer threads")
+            }
+            Self::AlreadyWorker => f.write_str("this thread is a worker of another pool already"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Threads(_) | Self::Weight(_) | Self::AlreadyWorker => None,
+            Self::Mapping(error) => Some(error),
+            Self::Spawn(error) => Some(error),
+        }
+    }
+}
