@@ -120,7 +120,7 @@ fn line(name: &str, lattice: &mut Lattice, times: &[f64], copies: &[f64]) -> Opt
         ("ratio", ratio.median),
     ];
     let bar = Verdict { bar: BAR, limit: LEAST, measured: ratio, passed: ratio.median >= LEAST };
-    Some(Line { what, figures, unit: Unit::Number, bar: Some(bar) })
+    Some(Line { what, figures, unit: Unit::Number, bars: vec![bar] })
 }
 
 fn timed(f: impl FnOnce()) -> f64 {

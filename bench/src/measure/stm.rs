@@ -161,7 +161,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 
 fn line(row: &Row<'_>, one: f64, two: f64) -> Line {
     let figures = vec![("one thread", one), ("two threads, each", two)];
-    let line = Line { what: row.what.to_owned(), figures, unit: Unit::Ns, bar: None };
+    let line = Line { what: row.what.to_owned(), figures, unit: Unit::Ns, bars: Vec::new() };
     match row.bar {
         Some((limit, bar)) => line.at_most("one thread", limit, bar),
         None => line,

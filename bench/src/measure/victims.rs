@@ -85,7 +85,7 @@ fn fibs(scale: Scale) -> Result<Vec<Line>, String> {
         let what = format!("fib({n}) on two workers, {victims}");
         let fastest = samples.iter().copied().fold(f64::INFINITY, f64::min);
         let figures = vec![("fastest", fastest), ("median", median(samples))];
-        Line { what, figures, unit: Unit::Ns, bar: None }
+        Line { what, figures, unit: Unit::Ns, bars: Vec::new() }
     };
     Ok(policies().zip(samples).map(line).collect())
 }

@@ -136,5 +136,5 @@ fn line(what: &str, times: [Vec<f64>; 2]) -> Line {
         times[times.len() / 2]
     });
     let figures = vec![("one thread", one), ("two threads", two)];
-    Line { what: what.to_owned(), figures, unit: Unit::Ns, bar: None }
+    Line { what: what.to_owned(), figures, unit: Unit::Ns, bars: Vec::new() }
 }

@@ -73,12 +73,15 @@ fn compare(scale: Scale, count: usize, start: Start, place: &Path) -> Result<Vec
         };
         let what = format!("{count} programs, {start:?}, {mode}").to_lowercase();
         let figures = vec![("total", median(|o| o.total)?), ("worst", median(|o| o.worst)?)];
-        Some(Line { what, figures, unit: Unit::Number, bar: None })
+        Some(Line { what, figures, unit: Unit::Number, bars: Vec::new() })
     };
     let [anarchic, coordinated] = &outcomes;
     let anarchic = line(("anarchic", anarchic));
     let coordinated = line(("coordinated", coordinated));
-    let judged = coordinated.map(|line| line.at_most("total", 1.05, "total at most 1.05 times the ideal"));
+    let judged = coordinated.map(|line| {
+        let line = line.at_most("total", 1.05, "total at most 1.05 times the ideal");
+        line.at_most("worst", 1.15, "the worst at most 1.15 times its fair share")
+    });
     Ok(anarchic.into_iter().chain(judged).collect())
 }
 

@@ -1,9 +1,10 @@
 //! What the table itself costs: joining, a run beside programs that do nothing, and how soon the dead are found.
 
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use sinew_coord::{Member, Offer, Table};
+use sinew_coord::{Member, Offer, Share, Table};
 use sinew_sync::clock::now_ns;
 
 use super::program::Program;
@@ -20,8 +21,11 @@ pub(super) fn run(scale: Scale, place: &Path) -> Result<Vec<Line>, String> {
         let line = Line::percentiles(format!("join {others} programs"), joining(scale, &table, others)?);
         lines.extend(line.map(|line| line.at_most("median", 1e6, "at most 1 ms")));
     }
-    let line = Line::percentiles("cores of a killed program are back".into(), dying(scale, place, &table)?);
-    lines.extend(line.map(|line| line.at_most("90 %", 1e7, "at most 10 ms")));
+    for &end in End::ALL {
+        let line =
+            Line::percentiles(format!("cores {} are back", end.of()), ending(scale, place, &table, end)?);
+        lines.extend(line.map(|line| line.at_most("90 %", 1e7, "at most 10 ms")));
+    }
     lines.extend(idle_table(scale, place, &table)?);
     Ok(lines)
 }
@@ -43,28 +47,115 @@ fn joining(scale: Scale, table: &Table, others: usize) -> Result<Vec<f64>, Strin
         .collect()
 }
 
-/// From the kill to the moment at which the neighbour has everything.
-fn dying(scale: Scale, place: &Path, table: &Table) -> Result<Vec<f64>, String> {
+/// How a neighbour ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// A program by a signal.
+    Killed,
+    /// A program by itself, with all that is done then.
+    Ended,
+    /// A command that nobody rewrote, under `exec`.
+    Command,
+}
+
+impl End {
+    const ALL: &[Self] = if cfg!(target_os = "linux") {
+        &[Self::Killed, Self::Ended, Self::Command]
+    } else {
+        &[Self::Killed, Self::Ended]
+    };
+
+    /// Whose cores they are.
+    fn of(self) -> &'static str {
+        match self {
+            Self::Killed => "of a killed program",
+            Self::Ended => "of a program that ends",
+            Self::Command => "of a command that ends",
+        }
+    }
+}
+
+/// A neighbour that ends when it is told to.
+enum Neighbour {
+    /// Runs for ever, or waits to begin.
+    Program(Program, End),
+    Command(Child),
+}
+
+impl Neighbour {
+    fn start(end: End, place: &Path) -> Result<Self, String> {
+        match end {
+            End::Killed => Ok(Self::Program(Program::start(usize::MAX >> 8, Some(place))?.go()?, end)),
+            End::Ended => Ok(Self::Program(Program::start(400, Some(place))?, end)),
+            End::Command => Ok(Self::Command(command(place).map_err(|error| error.to_string())?)),
+        }
+    }
+
+    /// Whether its neighbour's share tells that it is there. One that has not begun yet may be dormant.
+    fn is_seen(&self, share: &Share, all: u32) -> bool {
+        let waits = matches!(self, Self::Program(_, End::Ended));
+        share.neighbours > 0 && (waits || share.threads < all || all == 1)
+    }
+
+    /// Ends it; answers the moment at which it had nothing more to do.
+    fn end(&mut self) -> Result<u64, String> {
+        match self {
+            Self::Program(program, End::Ended) => {
+                program.finish_soon()?;
+                Ok(now_ns())
+            }
+            Self::Program(program, _) => {
+                let now = now_ns();
+                program.kill();
+                Ok(now)
+            }
+            Self::Command(command) => {
+                let now = now_ns();
+                drop(command.stdin.take());
+                Ok(now)
+            }
+        }
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        if let Self::Command(command) = self {
+            let _ = command.kill();
+            let _ = command.wait();
+        }
+    }
+}
+
+/// A command that lasts until its input ends.
+fn command(place: &Path) -> std::io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.env(crate::measure::exec::MODE, "safe").env("SINEW_TABLE_DIR", place);
+    command.arg("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn()
+}
+
+/// From a neighbour's end to the moment at which this program has everything.
+fn ending(scale: Scale, place: &Path, table: &Table, end: End) -> Result<Vec<f64>, String> {
     let mine = member(table)?;
     let all = mine.share().threads;
     let patience = Duration::from_secs(20);
     (0..scale.pick(50, 2))
         .map(|_| {
-            let mut program = Program::start(usize::MAX >> 8, Some(place))?.go()?;
+            let mut neighbour = Neighbour::start(end, place)?;
             let mut share = mine.share();
-            while share.neighbours == 0 || share.threads == all && all > 1 {
+            while !neighbour.is_seen(&share, all) {
                 let next = mine.wait_change(share.epoch, patience);
                 if next == share {
                     return Err("a program does not join".to_owned());
                 }
                 share = next;
             }
-            let began = now_ns();
-            program.kill();
+            let ended = neighbour.end()?;
+            let mut share = mine.share();
             while share.neighbours > 0 {
                 share = mine.wait_change(share.epoch, patience);
             }
-            Ok((now_ns() - began) as f64)
+            Ok(now_ns().saturating_sub(ended) as f64)
         })
         .collect()
 }
