@@ -74,12 +74,20 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// One line: there is none.
+    /// One line: it is none.
     pub(super) fn core(&self) -> Result<PathBuf, String> {
         let ours = || Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("compat").join("rayon-core");
         let folder = self.core.clone().unwrap_or_else(ours);
-        let error = |error| format!("no rayon-core in {}: {error}", folder.display());
-        folder.join("Cargo.toml").metadata().and_then(|_| folder.canonicalize()).map_err(error)
+        let needed = |why: String| {
+            format!("--core {} is not the folder of a crate named rayon-core: {why}", folder.display())
+        };
+        let manifest = folder.join("Cargo.toml");
+        let read = std::fs::read_to_string(&manifest);
+        let text = read.map_err(|error| needed(format!("its Cargo.toml cannot be read ({error})")))?;
+        if !text.lines().any(|line| line.replace(' ', "") == "name=\"rayon-core\"") {
+            return Err(needed("its Cargo.toml names another one".to_owned()));
+        }
+        folder.canonicalize().map_err(|error| needed(error.to_string()))
     }
 
     pub(super) fn plan(&self) -> Plan {
@@ -124,6 +132,19 @@ mod tests {
     fn load_without_a_number_is_one_process() {
         assert_eq!(parse("--loaded").expect("a known option").loaded, Some(1));
         assert_eq!(parse("--loaded 3 --tiny").expect("a known option").loaded, Some(3));
+    }
+
+    #[test]
+    fn a_folder_without_a_rayon_core_is_named_with_what_must_be_there() {
+        let core = |folder: &str| parse(&format!("--core {folder}")).expect("a folder is given").core();
+        assert!(parse("").expect("no option is needed").core().is_ok());
+        for (folder, why) in
+            [("/nowhere", "its Cargo.toml cannot be read"), (env!("CARGO_MANIFEST_DIR"), "another")]
+        {
+            let text = core(folder).expect_err("there is none");
+            let begin = format!("--core {folder} is not the folder of a crate named rayon-core: ");
+            assert!(text.starts_with(&begin) && text.contains(why) && !text.contains('\n'), "{text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::builds::Build;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -94,9 +95,11 @@ struct Process {
 
 impl Process {
     fn start(build: &Build, threads: usize) -> Result<Self, String> {
-        let mut child = Command::new(&build.program)
+        let mut command = Command::new(&build.program);
+        // What is set for Sinew would change one side only.
+        remove_settings(&mut command, std::env::vars_os().map(|(name, _)| name));
+        let mut child = command
             .env("RAYON_NUM_THREADS", threads.to_string())
-            .env_remove("RAYON_RS_NUM_CPUS")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -138,6 +141,14 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Takes away from what `command` starts those of the variables `names` that are settings of thread pools.
+fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
+    let is_setting = |name: &OsString| {
+        name.to_str().is_some_and(|name| name.starts_with("SINEW_") || name.starts_with("RAYON_"))
+    };
+    names.filter(is_setting).for_each(|name| _ = command.env_remove(name));
 }
 
 /// The lines of `output` as they come. Read by a thread, since a pipe cannot be waited for with a limit.
@@ -194,6 +205,15 @@ mod tests {
         assert!(!suits("rayon-core 1.13.0 registry threads 2", "path", 2));
         assert!(!suits("rayon-core 1.13.0 registry threads 2", "registry", 1));
         assert!(!suits("", "registry", 1));
+    }
+
+    #[test]
+    fn settings_of_thread_pools_do_not_reach_a_server() {
+        let mut command = Command::new("true");
+        let names = ["PATH", "RAYON_RS_NUM_CPUS", "SINEW_WAIT"].map(OsString::from);
+        remove_settings(&mut command, names.into_iter());
+        let removed: Vec<_> = command.get_envs().collect();
+        assert_eq!(removed, [("RAYON_RS_NUM_CPUS".as_ref(), None), ("SINEW_WAIT".as_ref(), None)]);
     }
 
     #[test]
