@@ -48,7 +48,7 @@ enum Chore {
         /// Seconds that each stress test may take.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
-        /// Go further: at least a million changes of loops and skeletons under way, the larger trees, more kills. Takes an hour.
+        /// Go further: at least a million changes of loops and skeletons under way (less than a minute), the published trees, more kills (much longer).
         #[arg(long)]
         deep: bool,
     },
