@@ -121,7 +121,7 @@ fn to_draw(sheet: &Sheet) -> (Sheet, String) {
             // Numbers beside medians tell rows apart, too: how many threads.
             _ if is_word(column) && varies(column) => words.push(column),
             false if is_word(column) && sheet.rows[0][column] != GAP => {
-                caption.push(sheet.rows[0][column].clone())
+                caption.push(sheet.rows[0][column].clone());
             }
             _ => {}
         }
