@@ -2,6 +2,7 @@
 //!
 //! What these would miss: which files a container has (`sinew-topology`), and other programs' shares (`sinew-core`'s `tests/pool/sharing.rs`), which set the same limit.
 
+#[cfg(target_os = "linux")]
 use std::fs;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use sinew::prelude::*;
 use sinew::stm::{Tx, TxResult};
 use sinew::worklist::{More, Settings, Work};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
+#[cfg(target_os = "linux")]
 use tempfile::TempDir;
 
 /// Runs `test` on a thread of its own; one that hangs fails.
@@ -93,8 +95,10 @@ fn a_worklist_follows_the_limit_of_its_pool() {
 }
 
 /// The files of a container that feeds so many threads.
+#[cfg(target_os = "linux")]
 struct Container(TempDir);
 
+#[cfg(target_os = "linux")]
 impl Container {
     fn feeding(threads: usize) -> Self {
         let container = Self(tempfile::tempdir().unwrap());
