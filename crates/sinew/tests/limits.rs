@@ -223,15 +223,19 @@ fn the_workers_of_a_list_sit_where_its_control_has_them() {
         let (pool, control) = (pool(1), Control::new());
         let stages = Stages::new(4);
         let settle = |stage: usize| {
-            let mapping =
-                if stage % 3 == 0 { Mapping::None } else { Mapping::Explicit(vec![cpus[stage % 2]]) };
+            let mapping = if stage.is_multiple_of(3) {
+                Mapping::None
+            } else {
+                Mapping::Explicit(vec![cpus[stage % 2]])
+            };
             control.set_mapping(&mapping).unwrap();
         };
         settle(0);
         let mut list = Worklist::from(vec![(); 2]).follow(&control);
         let report = pool.install(|_| {
             list.run_plain(|(), more| {
-                let wanted = |stage| if stage % 3 == 0 { cpus.clone() } else { vec![cpus[stage % 2]] };
+                let wanted =
+                    |stage: usize| if stage.is_multiple_of(3) { cpus.clone() } else { vec![cpus[stage % 2]] };
                 stages.leave(|stage| mine().iter().eq(wanted(stage)), settle);
                 goes_on(&stages, more);
             })
