@@ -28,7 +28,10 @@ mod planned {
 
     use super::Moment;
 
-    static PLAN: Mutex<Option<(Moment, fn())>> = Mutex::new(None);
+    /// When to call what.
+    type Plan = Option<(Moment, fn())>;
+
+    static PLAN: Mutex<Plan> = Mutex::new(None);
 
     /// Has `what` called whenever a change of this process's reaches this moment.
     pub fn at_moment(moment: Moment, what: fn()) {

@@ -142,12 +142,12 @@ fn a_pool_has_its_weight_and_its_least_number_of_threads() {
         let heavy = join(machine.builder(8).weight(3.0));
         let light = join(machine.builder(8));
         while_busy(&heavy, || {
-            while_busy(&light, || wait_until(|| (heavy.workers(), light.workers()) == (6, 2)))
+            while_busy(&light, || wait_until(|| (heavy.workers(), light.workers()) == (6, 2)));
         });
         drop(light);
         let least = join(machine.builder(8).min_threads(5));
         while_busy(&heavy, || {
-            while_busy(&least, || wait_until(|| (heavy.workers(), least.workers()) == (3, 5)))
+            while_busy(&least, || wait_until(|| (heavy.workers(), least.workers()) == (3, 5)));
         });
     });
 }
