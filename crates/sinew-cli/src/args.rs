@@ -61,7 +61,8 @@ pub(crate) struct PoolArgs {
     /// Number of workers [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// Where workers are pinned: none, compact, scatter, or a list of processors such as 0,2,4-7 [default: none]
+    /// Where workers are pinned: none, compact, scatter, or a list of processors such as 0,2,4-7 [default: none; for worklists compact
+    /// on several NUMA nodes, else scatter]
     #[arg(long, value_name = "MAPPING")]
     pub(crate) mapping: Option<Mapping>,
     /// What a worker does while a task it joins is elsewhere: leapfrog, any, descendants, transitive or block
