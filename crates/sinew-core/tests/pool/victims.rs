@@ -255,7 +255,11 @@ fn attempts_to_steal_are_counted_by_distance() {
             assert_eq!(counted.steals(), OFFERED as u64);
             let all: u64 = counted.by_distance().map(|at| at.attempts).sum();
             assert!(counted.by_distance().all(|at| at.steals <= at.attempts && at.distance <= 2));
-            assert!(all >= counted.steals() + counted.failed_steals, "{counted:?}");
+            // The others search meanwhile, and each may have counted an attempt before the first look and its failure after that.
+            assert!(
+                all + pool.max_workers() as u64 >= counted.steals() + counted.failed_steals,
+                "{counted:?}"
+            );
         }
     });
 }
