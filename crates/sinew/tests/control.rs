@@ -223,8 +223,8 @@ struct Uneven {
     seen: [Mutex<Vec<usize>>; 2],
 }
 
-/// So many items show where a share begins.
-const SEEN: usize = 5;
+/// So many items show where a share begins: more than a slice that was claimed before the switch can have.
+const SEEN: usize = 2_000;
 
 impl Uneven {
     fn new() -> Self {
@@ -282,7 +282,8 @@ fn wait(until: impl Fn() -> bool) {
     }
 }
 
-/// Would miss: equal shares in mid-run although one participant has done nine times as much as the other.
+/// Would miss: equal shares in mid-run although one participant has done nine times as much as the other; and one that leaves at a switch because it finds the old source closed
+/// while somebody else puts the new one in its place: it would wait here for ever.
 #[test]
 fn a_loop_that_is_switched_to_shares_by_speed_begins_with_what_each_has_done() {
     let n = 10_000_000;

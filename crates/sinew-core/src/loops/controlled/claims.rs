@@ -234,14 +234,18 @@ impl<'c> Claims<'c> {
         let came_ns = now_ns();
         let mut plan = self.shared.plan.lock();
         self.blocked_ns += now_ns() - came_ns;
+        let exhausted = Arc::clone(&self.epoch);
         if !self.agree(&mut plan) {
             return false;
         }
-        match plan.after(&self.epoch, self.seat) {
-            Some(next) => self.move_to(next),
-            None => {
-                self.leave(&mut plan);
-                return false;
+        // A wish may have brought it to another source, which it has not asked yet.
+        if Arc::ptr_eq(&exhausted, &self.epoch) {
+            match plan.after(&exhausted, self.seat) {
+                Some(next) => self.move_to(next),
+                None => {
+                    self.leave(&mut plan);
+                    return false;
+                }
             }
         }
         drop(plan);
