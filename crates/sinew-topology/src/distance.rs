@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use crate::cpuset::CpuSet;
 use crate::machine::{Level, Machine, NONE, PuId};
 
 /// NUMA distances between nodes, by index; as the firmware has it, 10 is "the same node".
@@ -256,6 +257,19 @@ impl Machine {
             None if a == b => LOCAL,
             None => REMOTE,
         }
+    }
+
+    /// Of the nodes `among`, by the system's numbers, the one that is nearest to a PU: its own, if that is one of them. `None` where the PU lies on no node, or none of
+    /// them exists.
+    ///
+    /// # Panics
+    ///
+    /// If `id` comes from a larger machine.
+    pub fn nearest_node(&self, id: PuId, among: &CpuSet) -> Option<usize> {
+        let own = self.pu(id).node?;
+        let there = self.nodes.iter().enumerate().filter(|(_, node)| among.contains(node.number));
+        let nearest = there.min_by_key(|&(node, _)| (node != own, self.node_distance(own, node)));
+        nearest.map(|(_, node)| node.number)
     }
 }
 

@@ -33,7 +33,7 @@
 //! | `distance` | the ladder of distances |
 //! | `sysfs`, `kinds`, `synthetic` | where the facts come from |
 //! | `limits`, `cgroup` | what the process may use |
-//! | `mapping`, `seating` | seats on PUs |
+//! | `mapping`, `seating`, `beside` | seats on PUs, and beside others |
 //! | `pin` | threads onto CPUs |
 //! | `sys` | the system calls of `pin` and `pages`; the only file with `unsafe` |
 //! | `pages`, `memory` | pages on nodes |
@@ -45,6 +45,7 @@
 //! packages, nodes and the other caches do not.
 
 mod assemble;
+mod beside;
 mod cgroup;
 mod cpuset;
 mod distance;
@@ -64,6 +65,7 @@ mod sys;
 mod sysfs;
 mod warning;
 
+pub use beside::place_beside;
 pub use cgroup::Quota;
 pub use cpuset::{CpuSet, ListError, MAX_CPUS};
 #[cfg(feature = "json")]
@@ -76,7 +78,7 @@ pub use pages::{
     ParsePlacementError, PlacedThread, Placement, PlacementError, memory_nodes,
     place_pages_of_current_thread, where_is,
 };
-pub use pin::{PinError, Pinned, ThreadRef, current_cpu, pin_current_thread};
+pub use pin::{PinError, Pinned, ThreadRef, ThreadUsage, current_cpu, pin_current_thread};
 pub use render::render;
 pub use seating::Seating;
 pub use synthetic::DescriptionError;

@@ -4,9 +4,11 @@
 //!
 //! I1: the area is at least one page; the bytes that are handed out are its first ones, all of them initialised: a fresh page is zero.
 
+use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 
+use crate::cpuset::CpuSet;
 use crate::pages::{Placement, PlacementError, memory_nodes};
 use crate::sys::{self, Area, Policy};
 
@@ -72,14 +74,31 @@ impl Memory {
     /// If `range` ends beyond the memory.
     pub fn place(&self, range: Range<usize>, placement: Placement) -> Result<(), PlacementError> {
         assert!(range.end <= self.bytes, "byte {} of {}", range.end, self.bytes);
-        let policy = placement.policy()?;
+        match placement.policy()? {
+            None | Some(Policy::Default) => Ok(()),
+            Some(policy) => self.bind(range, &policy).map_err(|source| placement.refused(source)),
+        }
+    }
+
+    /// Has the pages whose first byte lies in `range`, and that nobody has touched, come from this node, by the system's number, or from others when it is full. Where the
+    /// kernel does not take that, they lie where they are first touched. From any thread.
+    ///
+    /// # Panics
+    ///
+    /// If `range` ends beyond the memory.
+    pub fn prefer(&self, range: Range<usize>, node: usize) {
+        assert!(range.end <= self.bytes, "byte {} of {}", range.end, self.bytes);
+        // A wish: what comes of it can be asked for by `where_is`.
+        let _ = self.bind(range, &Policy::Prefer(CpuSet::from_iter([node])));
+    }
+
+    fn bind(&self, range: Range<usize>, policy: &Policy) -> io::Result<()> {
         let page = sys::page_bytes();
         let (first, end) = (range.start.next_multiple_of(page), range.end.next_multiple_of(page));
-        let Some(policy) = policy.filter(|policy| first < end && *policy != Policy::Default) else {
+        if first >= end {
             return Ok(());
-        };
-        let start = self.start().as_ptr().wrapping_add(first);
-        sys::bind_pages(start, end - first, &policy).map_err(|source| placement.refused(source))
+        }
+        sys::bind_pages(self.start().as_ptr().wrapping_add(first), end - first, policy)
     }
 
     /// Where the memory begins. What is read and written through it is the caller's to answer for.

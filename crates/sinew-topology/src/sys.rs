@@ -5,7 +5,7 @@
 
 pub(crate) use imp::{
     Area, affinity_of, allowed_nodes, bind_pages, current_cpu, current_node, current_thread, nodes_of_pages,
-    page_bytes, set_affinity_of, set_thread_policy, thread_policy,
+    page_bytes, set_affinity_of, set_thread_policy, thread_policy, thread_usage,
 };
 
 /// The calling thread, to the calls that take a thread.
@@ -20,6 +20,8 @@ pub(crate) enum Policy {
     Bind(CpuSet),
     /// These in turn.
     Interleave(CpuSet),
+    /// This one, and others when it is full.
+    Prefer(CpuSet),
 }
 
 use crate::cpuset::CpuSet;
@@ -28,10 +30,12 @@ use crate::cpuset::CpuSet;
 mod imp {
     use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
     use std::io;
+    use std::mem::MaybeUninit;
     use std::ptr::{NonNull, null, null_mut};
 
     use super::Policy;
     use crate::cpuset::{CpuSet, MAX_CPUS};
+    use crate::pin::ThreadUsage;
 
     const BITS: usize = c_ulong::BITS as usize;
 
@@ -83,6 +87,25 @@ mod imp {
         // SAFETY: takes no argument and touches no memory of ours.
         let cpu = unsafe { libc::sched_getcpu() };
         usize::try_from(cpu).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// What the calling thread has used.
+    pub(crate) fn thread_usage() -> io::Result<ThreadUsage> {
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel writes one `rusage` to where `usage` has room for it.
+        let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it consists of integers, which were zeroes before the kernel wrote it.
+        let usage = unsafe { usage.assume_init() };
+        let ns = |time: libc::timeval| {
+            time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
+        };
+        Ok(ThreadUsage {
+            processor_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+            involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
+        })
     }
 
     /// Whole pages of zeroes, not there before they are touched.
@@ -222,6 +245,7 @@ mod imp {
             Policy::Default => (libc::MPOL_DEFAULT, Vec::new()),
             Policy::Bind(nodes) => (libc::MPOL_BIND, to_words(nodes)),
             Policy::Interleave(nodes) => (libc::MPOL_INTERLEAVE, to_words(nodes)),
+            Policy::Prefer(node) => (libc::MPOL_PREFERRED, to_words(node)),
         }
     }
 
@@ -264,7 +288,8 @@ mod imp {
                 return;
             };
             let one: CpuSet = allowed.iter().take(1).collect();
-            for policy in [Policy::Default, Policy::Bind(one), Policy::Interleave(allowed.clone())] {
+            let (bind, prefer) = (Policy::Bind(one.clone()), Policy::Prefer(one));
+            for policy in [Policy::Default, bind, prefer, Policy::Interleave(allowed.clone())] {
                 let area = Area::new(3 * page_bytes()).unwrap();
                 let start = area.start().as_ptr();
                 bind_pages(start, 3 * page_bytes(), &policy).unwrap();
@@ -397,6 +422,10 @@ mod imp {
     }
 
     pub(crate) fn current_cpu() -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn thread_usage() -> io::Result<ThreadUsage> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

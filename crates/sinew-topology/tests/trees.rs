@@ -209,6 +209,18 @@ fn memory_without_cpus_is_a_node_but_not_in_the_tree() {
     assert_eq!(machine.nodes()[1].number, 2);
 }
 
+/// Would miss: nodes taken by their rank where the system numbers them with gaps, or a farther one for a near one.
+#[test]
+fn the_nearest_node_is_its_own_or_else_the_one_at_the_least_distance() {
+    let root = fake::small_vm();
+    root.node(0, "0", "10 30 20", 1 << 20).node(2, "1", "30 10 20", 1 << 20).node(5, "", "20 20 10", 1 << 20);
+    let machine = read(&root);
+    let near = |cpu, among: &str| machine.nearest_node(machine.find_cpu(cpu)?, &among.parse().unwrap());
+    assert_eq!([near(0, "0,2,5"), near(1, "0,2,5")], [Some(0), Some(2)]);
+    assert_eq!([near(0, "2,5"), near(1, "0,5"), near(1, "0")], [Some(5), Some(5), Some(0)]);
+    assert_eq!(near(0, "1,3-4"), None);
+}
+
 #[test]
 fn an_unknown_package_is_package_0() {
     let root = fake::small_vm();

@@ -1,0 +1,70 @@
+//! Places of helpers on described machines, under every mapping.
+//!
+//! What these would miss: whether threads go there; that is for the crate `sinew`'s `tests/limits.rs`.
+
+use sinew_topology::{Machine, Mapping, PuId, place, place_beside};
+
+/// Workers and helpers under a mapping, by the numbers of their CPUs.
+fn seats(description: &str, mapping: &str, workers: usize, helpers: usize) -> (Vec<usize>, Vec<usize>) {
+    let machine: Machine = description.parse().unwrap();
+    let mapping: Mapping = mapping.parse().unwrap();
+    let all = match &mapping {
+        Mapping::Explicit(cpus) => cpus.len(),
+        _ => machine.pus().len(),
+    };
+    let choice = place(&machine, &machine.cpus(), &mapping, all).unwrap();
+    let workers: Vec<Option<PuId>> = choice.iter().copied().cycle().take(workers).collect();
+    let choice: Vec<PuId> = choice.into_iter().flatten().collect();
+    let helpers = place_beside(&machine, &choice, &workers, helpers);
+    let cpus = |pus: Vec<Option<PuId>>| pus.into_iter().flatten().map(|pu| machine.pu(pu).cpu).collect();
+    (cpus(workers), cpus(helpers))
+}
+
+/// Would miss: helpers in the order of the mapping, which are the farther away the better it spreads.
+#[test]
+fn a_helper_has_the_sibling_of_its_worker() {
+    let smt = "package:2 l3:2 core:2 pu:2";
+    assert_eq!(seats(smt, "scatter", 4, 4), (vec![0, 8, 4, 12], vec![1, 9, 5, 13]));
+    assert_eq!(seats(smt, "compact", 4, 4), (vec![0, 2, 4, 6], vec![1, 3, 5, 7]));
+    assert_eq!(seats(smt, "compact", 4, 2), (vec![0, 2, 4, 6], vec![1, 3]));
+}
+
+/// Would miss: siblings taken for the only neighbours, and a cache that is left while it has room.
+#[test]
+fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
+    let cores = "package:2 l3:2 core:2";
+    assert_eq!(seats(cores, "scatter", 4, 4), (vec![0, 4, 2, 6], vec![1, 5, 3, 7]));
+    assert_eq!(seats(cores, "compact", 2, 2), (vec![0, 1], vec![2, 3]));
+    let crowded = "package:2 core:4";
+    assert_eq!(seats(crowded, "0,1,2,4,3,5,6,7", 4, 4), (vec![0, 1, 2, 4], vec![3, 6, 7, 5]));
+}
+
+/// Would miss: a processor that goes to a helper from afar, because that one came first, though it lies beside another worker.
+#[test]
+fn a_processor_goes_to_whom_it_is_nearest() {
+    // The first worker's cache is full, the second one's has room for its own helper only.
+    let caches = "l3:3 core:2";
+    assert_eq!(seats(caches, "0,2,1,3,4", 3, 2), (vec![0, 2, 1], vec![4, 3]));
+}
+
+/// Would miss: a helper outside of the mapping, and one on its worker's processor though there are others.
+#[test]
+fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
+    let smt = "package:2 core:2 pu:2";
+    assert_eq!(seats(smt, "0,4,6", 1, 1), (vec![0], vec![4]));
+    assert_eq!(seats(smt, "0,4", 2, 2), (vec![0, 4], vec![4, 0]));
+    assert_eq!(seats(smt, "0,2,4", 3, 3), (vec![0, 2, 4], vec![2, 0, 0]));
+    assert_eq!(seats(smt, "2", 1, 1), (vec![2], vec![2]));
+}
+
+/// Would miss: a place beside somebody who sits nowhere, and a panic where there is nothing to choose from.
+#[test]
+fn whoever_floats_is_followed_nowhere() {
+    assert_eq!(seats("core:4", "none", 2, 2), (vec![], vec![]));
+    let machine = Machine::flat(2);
+    let pus: Vec<PuId> = machine.pu_ids().collect();
+    let workers = [None, Some(pus[0])];
+    assert_eq!(place_beside(&machine, &pus, &workers, 2), [None, Some(pus[1])]);
+    assert_eq!(place_beside(&machine, &[], &workers, 2), [None, None]);
+    assert_eq!(place_beside(&machine, &pus, &workers, 9).len(), 2);
+}
