@@ -79,16 +79,21 @@ fn say(line: &str) {
     let _ = std::io::stdout().flush();
 }
 
-/// The child does nothing.
+/// The child does nothing. It runs when this answers, and so has let go of what it must.
 #[cfg(target_os = "linux")]
 fn fork() -> u32 {
+    let (mut runs, run) = std::io::pipe().expect("a pipe");
     // SAFETY: the child only calls what may be called between fork and exec, whatever other threads hold.
     match unsafe { libc::fork() } {
         0 => loop {
+            let _ = (&run).write(&[0]);
             // SAFETY: takes nothing, and waits for a signal.
             unsafe { libc::pause() };
         },
-        child => u32::try_from(child).expect("a child"),
+        child => {
+            runs.read_exact(&mut [0]).expect("a child that runs");
+            u32::try_from(child).expect("a child")
+        }
     }
 }
 

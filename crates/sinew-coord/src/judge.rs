@@ -7,6 +7,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, Layout};
 
 use crate::log::Reason;
+use crate::offer::Choice;
 use crate::row::{Name, PEERS, Peer, Row, Who};
 use crate::state::State;
 use crate::words::checksum;
@@ -77,6 +78,7 @@ fn row(slot: u32) -> Row {
         max: CPUS as u32,
         weight: 1.0,
         mask: CoreSet::first(CPUS),
+        choice: Choice { schedule: (slot == 1).then_some(Schedule::Static), cores: CoreSet::EMPTY },
         grant: Grant::default(),
         schedule: None,
         epoch: 0,
@@ -103,9 +105,9 @@ pub(crate) fn judge(mut state: State) {
     let layout = Layout::flat(CPUS);
     state.share_out(&layout);
     let all = layout.cores();
-    let on_machine = |row: &&Row| !row.mask.and(&all).is_empty();
+    let on_machine = |row: &&Row| !row.usable().and(&all).is_empty();
     for row in state.rows.iter().filter(on_machine) {
-        assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.mask));
+        assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.usable()));
         assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
     }
     judge_sum(state.rows.iter().filter(on_machine).filter(|row| row.demand > 0 && !row.stopped), &all);
@@ -118,7 +120,7 @@ fn judge_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
     let mut taken = CoreSet::EMPTY;
     for row in at_work {
         let Grant { threads, cores } = row.grant;
-        if (threads, cores) != (1, row.mask.and(all)) {
+        if (threads, cores) != (1, row.usable().and(all)) {
             assert_eq!(cores.len(), threads as usize);
             assert!(cores.and(&taken).is_empty(), "{cores} of {taken}");
             taken = taken.or(&cores);

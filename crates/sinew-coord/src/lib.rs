@@ -21,7 +21,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `table` | the file, its lock, reading and changing it |
-//! | `member`, `offer` | a program in it: listener and watcher; what it offers and gets |
+//! | `member`, `offer` | a program in it: listener and `watcher`; what it offers and gets |
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
 //! | `coordinator` | what needs a clock: speeds, scripts |
 //! | `folder`, `private` | where the file is, and whose it may be |
@@ -74,7 +74,7 @@ pub use moment::Moment;
 #[cfg(feature = "moments")]
 #[doc(hidden)]
 pub use moment::at_moment;
-pub use offer::{Offer, Share};
+pub use offer::{Choice, Offer, Share};
 pub use row::{MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
 pub use sinew_policy::share::{Ask, CoreSet, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};

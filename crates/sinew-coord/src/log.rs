@@ -29,12 +29,14 @@ pub enum Reason {
     Stopped,
     /// It goes on.
     Continued,
+    /// A program has chosen a schedule or cores itself, or has given that up.
+    Chose,
     /// The table was damaged; what could be saved was.
     Repaired,
 }
 
 impl Reason {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Arrived,
         Self::Left,
         Self::Died,
@@ -46,6 +48,7 @@ impl Reason {
         Self::Repaired,
         Self::Stopped,
         Self::Continued,
+        Self::Chose,
     ];
 
     /// In a word or two, for a log.
@@ -61,6 +64,7 @@ impl Reason {
             Self::Measured => "measured",
             Self::Stopped => "stopped",
             Self::Continued => "continued",
+            Self::Chose => "chose",
             Self::Repaired => "repaired",
         }
     }

@@ -1,12 +1,7 @@
 //! A program in the table: its row, and the two threads that look after it.
 //!
-//! The *listener* sleeps on the row's bell, reads the row when it rings, and tells whoever wants to know. The *watcher* sleeps on pidfds of the next few programs in the table, and takes the
-//! rows of the dead out; it also sees a coordinator end. They are two, because a futex and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file and no permission, and is
-//! gone with its page. The watched are several, so that one stopped watcher does not hide its successor's death.
-//!
-//! Nothing tells of a process that is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So the watcher of a program that has less than it could use asks the system about some of the
-//! others every 50 ms, and writes down who is stopped: that one counts as dormant, and the others have its cores. It finds that in its row when it goes on, and says so; for a program that
-//! nobody rewrote its keeper asks.
+//! The *listener* sleeps on the row's bell, reads the row when it rings, and tells whoever wants to know. The *watcher* sees who ends and who is stopped (`watcher`). They are two, because a
+//! futex and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file and no permission, and is gone with its page.
 //!
 //! # Invariants
 //!
@@ -14,11 +9,14 @@
 //! - M2: nothing of this blocks a thread of the program: only joining, leaving and changes of demand take the lock, and all of them give up in the end.
 //! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has ended.
 //! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes that back, or its keeper's watcher.
+//! - M5: with neighbours, shares are computed with what the program said last: it says so itself if it knows of them, and else whoever sees them for it.
 //!
 //! # Cost
 //!
 //! Two threads that sleep, and wake once every two seconds to see that the file is still the table. A program that could use more than it has asks the system 20 times a second about up to four others, some
 //! 15 µs each. Reading the share when nothing has changed: one load.
+
+mod watcher;
 
 use std::fmt;
 use std::sync::{Arc, Once, Weak};
@@ -30,22 +28,14 @@ use sinew_sync::lock::{Condvar, Mutex};
 
 use crate::error::Error;
 use crate::log::Reason;
-use crate::offer::{Offer, Share};
+use crate::offer::{Choice, Offer, Share};
 use crate::row::{PEERS, Peer, Row, Who};
 use crate::state::State;
-use crate::sys::{self, Doorbell, Mapping, Process, Ready};
+use crate::sys::{self, Doorbell, Mapping};
 use crate::table::{Change, Live, Table, is_current, live, read};
 
 /// A look at the name of the file, in case nobody rings.
 const LOOK_MS: u64 = 2_000;
-/// Programs that each one watches.
-const WATCHED: usize = 3;
-/// Between two looks whether somebody is stopped.
-const SUSPECT_MS: i32 = 50;
-/// Programs asked about at each.
-const SUSPECTS: usize = 4;
-/// After a change that could not be made.
-const RETRY_MS: i32 = 20;
 
 /// A program in the table. Dropping it leaves.
 ///
@@ -72,6 +62,7 @@ struct Inner {
     keeper: Option<Who>,
     seat: Mutex<Seat>,
     demand: AtomicU64,
+    choice: Mutex<Choice>,
     /// The epoch of `share`, for those who want to know whether anything has changed.
     epoch: AtomicU64,
     share: Mutex<Share>,
@@ -104,28 +95,7 @@ impl Member {
     ///
     /// Some 100 µs with a few programs: a change of the table and two threads.
     pub fn join(table: &Table, offer: Offer) -> Result<Self, Error> {
-        let this = Who::this();
-        let who = offer.on_behalf_of.unwrap_or(this);
-        let keeper = (who != this).then_some(this);
-        let doorbell =
-            Doorbell::new().map_err(|error| Error::system("watch programs in", table.path(), error))?;
-        let inner = Inner {
-            seat: Mutex::new(Seat { mapping: table.mapping(), slot: 0 }),
-            demand: AtomicU64::new(u64::from(offer.demand)),
-            epoch: AtomicU64::new(0),
-            share: Mutex::new(Share::whole(&offer)),
-            changed: Condvar::new(),
-            listeners: Mutex::new(Vec::new()),
-            watched: Mutex::new(Vec::new()),
-            leaving: AtomicBool::new(false),
-            marked: AtomicBool::new(false),
-            restless: AtomicBool::new(false),
-            table: table.clone(),
-            offer,
-            who,
-            keeper,
-            doorbell,
-        };
+        let inner = Inner::new(table, offer)?;
         inner.enter()?;
         inner.look();
         let mut member = Self { inner: Arc::new(inner), threads: Vec::new() };
@@ -193,6 +163,17 @@ impl Member {
     /// Nothing if it says what it said before; a change of the table if there are neighbours.
     pub fn set_demand(&self, threads: u32) {
         self.inner.set_demand(threads.min(self.inner.offer.max));
+    }
+
+    /// Says what the program has decided itself now: see [`Choice`].
+    ///
+    /// # Cost
+    ///
+    /// Next to nothing if it says what it said before; else a change of the table.
+    pub fn set_choice(&self, choice: Choice) {
+        if !self.inner.table.is_of_another_process() {
+            self.inner.set_choice(choice);
+        }
     }
 
     /// Says that the program is done with so many more items of whatever it counts. How fast it is on how many cores is measured by that.
@@ -274,6 +255,32 @@ impl fmt::Debug for Member {
 }
 
 impl Inner {
+    fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
+        let this = Who::this();
+        let who = offer.on_behalf_of.unwrap_or(this);
+        let keeper = (who != this).then_some(this);
+        let doorbell =
+            Doorbell::new().map_err(|error| Error::system("watch programs in", table.path(), error))?;
+        Ok(Self {
+            seat: Mutex::new(Seat { mapping: table.mapping(), slot: 0 }),
+            demand: AtomicU64::new(u64::from(offer.demand)),
+            choice: Mutex::new(offer.choice),
+            epoch: AtomicU64::new(0),
+            share: Mutex::new(Share::whole(&offer)),
+            changed: Condvar::new(),
+            listeners: Mutex::new(Vec::new()),
+            watched: Mutex::new(Vec::new()),
+            leaving: AtomicBool::new(false),
+            marked: AtomicBool::new(false),
+            restless: AtomicBool::new(false),
+            table: table.clone(),
+            offer,
+            who,
+            keeper,
+            doorbell,
+        })
+    }
+
     fn seat(&self) -> Seat {
         self.seat.lock().clone()
     }
@@ -313,6 +320,7 @@ impl Inner {
             max,
             weight,
             mask,
+            choice: *self.choice.lock(),
             grant: if share.epoch == 0 { Default::default() } else { share.grant() },
             schedule: None,
             epoch: 0,
@@ -370,6 +378,58 @@ impl Inner {
         }
         self.watch_over(state, row.slot);
         self.settle();
+        let matters =
+            state.rows.len() > 1 || u64::from(row.grant.threads) < self.demand.load(Ordering::Relaxed);
+        if let Some(reason) = self.unheard(row).filter(|_| matters) {
+            // What cannot be written now is found again.
+            let _ = self.tell(reason, |row| self.unheard(row).is_some());
+        }
+    }
+
+    /// Whether the shares were computed with something else than what the program says of itself now, and what that is (M5).
+    fn unheard(&self, row: &Row) -> Option<Reason> {
+        // Relaxed: whoever changes it later looks for neighbours under the lock of the share, which has been taken since these were seen.
+        if u64::from(row.demand) != self.demand.load(Ordering::Relaxed) {
+            return Some(Reason::Demand);
+        }
+        (row.choice != *self.choice.lock()).then_some(Reason::Chose)
+    }
+
+    /// Has the shares computed with what the program says of itself now, if that is news to what the row says.
+    fn tell(&self, reason: Reason, is_news: impl FnOnce(&Row) -> bool) -> Result<(), Error> {
+        let seat = self.seat();
+        self.table.change(reason, |state, mapping| {
+            let is_here = std::ptr::eq(mapping, &*seat.mapping);
+            let row = state.find_mut(seat.slot, self.who).filter(|_| is_here);
+            let Some(row) = row else { return Ok(Change { subject: None, everybody: false }) };
+            if !is_news(row) {
+                return Err(Error::Gone);
+            }
+            row.choice = *self.choice.lock();
+            self.show_demand(mapping, seat.slot);
+            Ok(Change { subject: Some(row.clone()), everybody: false })
+        })
+    }
+
+    /// Writes into the live line what was said last, whoever else is about to do the same.
+    fn show_demand(&self, mapping: &Mapping, slot: u32) {
+        let shown = live(mapping, slot, Live::Demand);
+        loop {
+            let demand = self.demand.load(Ordering::Relaxed);
+            // AcqRel: who writes after somebody else sees what that one knew, and so finds out here if its own is older.
+            shown.swap(demand, Ordering::AcqRel);
+            if self.demand.load(Ordering::Relaxed) == demand {
+                return;
+            }
+        }
+    }
+
+    fn set_choice(&self, choice: Choice) {
+        let before = std::mem::replace(&mut *self.choice.lock(), choice);
+        if before != choice {
+            // What cannot be written now is found when the row is read next.
+            let _ = self.tell(Reason::Chose, |row| row.choice != choice);
+        }
     }
 
     fn take(&self, row: &Row, neighbours: usize) {
@@ -406,114 +466,17 @@ impl Inner {
         }
     }
 
-    /// Those who follow this member in the table, around the end, and the coordinator.
-    fn watch_over(&self, state: &State, slot: u32) {
-        let (before, after): (Vec<&Row>, Vec<&Row>) =
-            state.rows.iter().filter(|row| row.slot != slot).partition(|row| row.slot < slot);
-        let next = after.into_iter().chain(before).take(WATCHED);
-        let rows = next.flat_map(|row| [Some(row.program), row.keeper]).flatten();
-        // Everybody watches the coordinator: what it wanted must not outlive it.
-        let mut processes: Vec<Who> = rows.chain(state.coordinator).collect();
-        processes.retain(|&who| who != self.who && Some(who) != self.keeper);
-        processes.dedup();
-        let mut watched = self.watched.lock();
-        if *watched != processes {
-            *watched = processes;
-            self.doorbell.ring();
-        }
-    }
-
-    /// Whether the watcher should look who is stopped, or goes on: the program could use more than it has, or is stopped itself and has a keeper to see when it is not.
-    fn is_restless(&self) -> bool {
-        let share = *self.share.lock();
-        let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
-        (share.neighbours > 0 && could_use > u64::from(share.threads)) || self.marked.load(Ordering::Relaxed)
-    }
-
-    /// Tells the watcher if that has changed.
-    fn settle(&self) {
-        let restless = self.is_restless();
-        if self.restless.swap(restless, Ordering::Relaxed) != restless {
-            self.doorbell.ring();
-        }
-    }
-
-    /// Asks the system about some of the others, and about the program itself if it is another process.
-    fn look_for_stopped(&self, turn: usize) {
-        let Seat { mapping, slot } = self.seat();
-        let Some(state) = read(&mapping) else { return };
-        let mine = self.keeper.is_none().then_some(slot);
-        for row in state.suspects(mine, turn, SUSPECTS) {
-            let stopped = row.program.is_stopped();
-            if stopped != row.stopped {
-                // What cannot be written now is found again.
-                let _ = self.note_stop(row, stopped);
-            }
-        }
-    }
-
-    /// Writes down that a program is stopped, or is not.
-    fn note_stop(&self, row: &Row, stopped: bool) -> Result<(), Error> {
-        let reason = if stopped { Reason::Stopped } else { Reason::Continued };
-        self.table.change(reason, |state, _| {
-            // Once more under the lock: it may have gone on meanwhile, and said so.
-            let Some(row) = state.find_mut(row.slot, row.program) else { return Err(Error::Gone) };
-            row.stopped = stopped && row.program.is_stopped();
-            Ok(Change { subject: Some(row.clone()), everybody: false })
-        })
-    }
-
-    fn watch(&self) {
-        let (mut bury_failed, mut turn) = (false, 0_usize);
-        while !self.is_leaving() {
-            self.doorbell.hush();
-            let watched = self.watched.lock().clone();
-            let processes: Vec<Process> =
-                watched.iter().filter_map(|who| Process::open(who.pid).ok()).collect();
-            let is_missing = watched.iter().any(|who| !who.is_there());
-            let waits = match bury_failed {
-                true => RETRY_MS,
-                false if self.is_restless() => SUSPECT_MS,
-                false => -1,
-            };
-            let happened = match is_missing && !bury_failed {
-                true => Some(Ready::Process(0)),
-                false => sys::first_ready(&processes.iter().collect::<Vec<_>>(), Some(&self.doorbell), waits),
-            };
-            bury_failed = match happened {
-                Some(Ready::Doorbell) => false,
-                _ if self.is_leaving() => false,
-                None if !bury_failed => {
-                    self.look_for_stopped(turn);
-                    turn = turn.wrapping_add(1);
-                    false
-                }
-                _ => self.bury().is_err(),
-            };
-        }
-    }
-
-    /// Takes out the rows of the dead.
-    fn bury(&self) -> Result<(), Error> {
-        self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, everybody: false }))?;
-        self.look();
-        Ok(())
-    }
-
     fn set_demand(&self, threads: u32) {
         let before = self.demand.swap(u64::from(threads), Ordering::Relaxed);
         if before == u64::from(threads) || self.table.is_of_another_process() {
             return;
         }
         let Seat { mapping, slot } = self.seat();
-        live(&mapping, slot, Live::Demand).store(u64::from(threads), Ordering::Relaxed);
-        // Alone, it matters only if the program has less than it could use from when it was not.
+        self.show_demand(&mapping, slot);
+        // Alone, it matters only if the program has less than it could use from when it was not. A neighbour that nobody has seen yet is seen by the listener (M5).
         let share = *self.share.lock();
         if share.neighbours > 0 || share.threads < threads {
-            let _ = self.table.change(Reason::Demand, |state, _| {
-                let subject = state.find(slot, self.who).cloned();
-                Ok(Change { subject, everybody: false })
-            });
+            let _ = self.tell(Reason::Demand, |_| true);
         }
         self.settle();
     }
@@ -531,5 +494,57 @@ impl Inner {
         self.doorbell.ring();
         drop(self.share.lock());
         self.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    //! What they would miss: what takes several processes; `tests/` has that.
+    use sinew_policy::share::{CoreSet, Layout};
+
+    use super::*;
+
+    /// Would miss: a demand that nobody hears of until something else happens, because it changed between a neighbour's coming and the listener's look at it; and one that is told
+    /// at every look.
+    #[test]
+    fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+        let offer = || Offer::on("test", CoreSet::first(4), 4);
+        let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
+        let told = || table.log().iter().filter(|decision| decision.reason == Reason::Demand).count();
+        // Nobody listens for it.
+        let deaf = Inner::new(&table, offer()).unwrap();
+        deaf.enter().unwrap();
+        deaf.look();
+        let other = Member::join(&table, offer()).unwrap();
+        deaf.set_demand(1);
+        assert_eq!((threads(), told()), (vec![2, 2], 0));
+        for _ in 0..3 {
+            deaf.look();
+            assert_eq!((threads(), told()), (vec![1, 3], 1));
+        }
+        drop(other);
+        deaf.leave();
+    }
+
+    /// Would miss: a program that is left with less than it could use, alone, because something else than it has said lies in its live line.
+    #[test]
+    fn a_demand_that_is_written_over_is_put_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+        let offer = || Offer::on("test", CoreSet::first(4), 4);
+        let deaf = Inner::new(&table, offer()).unwrap();
+        deaf.enter().unwrap();
+        deaf.look();
+        let other = Member::join(&table, offer()).unwrap();
+        let Seat { mapping, slot } = deaf.seat();
+        live(&mapping, slot, Live::Demand).store(1, Ordering::Relaxed);
+        drop(other);
+        let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
+        assert_eq!(threads(), [1]);
+        deaf.look();
+        assert_eq!(threads(), [4]);
+        deaf.leave();
     }
 }

@@ -22,7 +22,17 @@ pub struct Offer {
     pub(crate) max: u32,
     pub(crate) weight: f64,
     pub(crate) mask: CoreSet,
+    pub(crate) choice: Choice,
     pub(crate) on_behalf_of: Option<Who>,
+}
+
+/// What a program has decided itself: what it is given leaves that to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Choice {
+    /// By which schedule its loops are handed out: one that others ask for is not granted then.
+    pub schedule: Option<Schedule>,
+    /// The cores that it has pinned its threads to: it is given none but these. Empty if it has not.
+    pub cores: CoreSet,
 }
 
 impl Offer {
@@ -39,7 +49,8 @@ impl Offer {
     /// A program that may run on `mask`, and can use so many threads.
     pub fn on(name: &str, mask: CoreSet, threads: u32) -> Self {
         let max = threads.clamp(1, MAX_CORES as u32);
-        Self { name: Name::new(name), demand: max, min: 1, max, weight: 1.0, mask, on_behalf_of: None }
+        let (name, choice) = (Name::new(name), Choice::default());
+        Self { name, demand: max, min: 1, max, weight: 1.0, mask, choice, on_behalf_of: None }
     }
 
     /// How many threads would find work now. Default: as many as it can use.
@@ -77,6 +88,13 @@ impl Offer {
     pub fn mask(mut self, mask: CoreSet) -> Self {
         let both = self.mask.and(&mask);
         self.mask = if both.is_empty() { self.mask } else { both };
+        self
+    }
+
+    /// What it has decided itself. Default: nothing. [`Member::set_choice`](crate::Member::set_choice) changes it later.
+    #[must_use]
+    pub fn choice(mut self, choice: Choice) -> Self {
+        self.choice = choice;
         self
     }
 

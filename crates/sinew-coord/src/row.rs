@@ -11,10 +11,11 @@ use std::fmt;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Speed};
 
+use crate::offer::Choice;
 use crate::words::{Reader, Writer};
 
 /// Words of a row.
-pub(crate) const ROW_WORDS: usize = 96;
+pub(crate) const ROW_WORDS: usize = 112;
 
 /// How many programs a table holds.
 pub const MAX_PROGRAMS: usize = 256;
@@ -115,6 +116,8 @@ pub struct Row {
     pub weight: f64,
     /// Where it may run.
     pub mask: CoreSet,
+    /// What it has decided itself.
+    pub choice: Choice,
     /// What it has.
     pub grant: Grant,
     /// How its loops should hand out their iterations, if somebody has asked for that.
@@ -140,6 +143,12 @@ pub struct Row {
 pub const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 
 impl Row {
+    /// Where it may run and would: on the cores that it has pinned its threads to, if it may run on any of them.
+    pub(crate) fn usable(&self) -> CoreSet {
+        let pinned = self.mask.and(&self.choice.cores);
+        if pinned.is_empty() { self.mask } else { pinned }
+    }
+
     pub(crate) fn encode(&self, out: &mut Writer<'_>) {
         out.put(u64::from(self.slot));
         who(Some(self.program), out);
@@ -148,6 +157,8 @@ impl Row {
         out.pair(self.min, self.max);
         out.put(self.weight.to_bits());
         cores(&self.mask, out);
+        schedule(self.choice.schedule, out);
+        cores(&self.choice.cores, out);
         grant(&self.grant, out);
         schedule(self.schedule, out);
         out.put(self.epoch);
@@ -165,7 +176,9 @@ impl Row {
         let name = Name::decode(words)?;
         let (min, max) = words.pair()?;
         let weight = f64::from_bits(words.take()?);
-        let (mask, grant, schedule) = (read_cores(words)?, read_grant(words)?, read_schedule(words)?);
+        let mask = read_cores(words)?;
+        let choice = Choice { schedule: read_schedule(words)?, cores: read_cores(words)? };
+        let (grant, schedule) = (read_grant(words)?, read_schedule(words)?);
         let (epoch, joined_ns) = (words.take()?, words.take()?);
         let (demand, stopped) = words.pair()?;
         let row = Self {
@@ -177,6 +190,7 @@ impl Row {
             max,
             weight,
             mask,
+            choice,
             grant,
             schedule,
             epoch,

@@ -161,7 +161,8 @@ impl State {
         let grants = decide(self.policy, layout, &programs, &self.effects());
         let mut changed = Vec::new();
         for (row, grant) in self.rows.iter_mut().zip(grants) {
-            let schedule = row.ask.and_then(|ask| ask.schedule);
+            let asked = row.ask.and_then(|ask| ask.schedule);
+            let schedule = asked.filter(|_| row.choice.schedule.is_none());
             if (row.grant, row.schedule) != (grant, schedule) || row.epoch == 0 {
                 (row.grant, row.schedule) = (grant, schedule);
                 row.epoch = row.epoch.wrapping_add(1).max(1);
@@ -216,7 +217,7 @@ impl Row {
             min: self.min,
             max: self.max,
             weight: self.weight,
-            mask: self.mask,
+            mask: self.usable(),
             held: if self.epoch == 0 { Grant::default() } else { self.grant },
             curve: self.curve,
             ask: self.ask,
@@ -230,6 +231,9 @@ mod tests {
 
     use super::*;
     use crate::judge::{CPUS, honest};
+    use crate::offer::Choice;
+    use sinew_policy::chunk::Schedule;
+    use sinew_policy::share::{Ask, CoreSet};
 
     /// Would miss: cores that a stopped program keeps, and a stop that is forgotten or taken for an end.
     #[test]
@@ -245,6 +249,40 @@ mod tests {
         assert!(state.rows.iter().all(|row| cores(row) == row.grant.threads as usize));
         let again = State::decode(&State { rows: state.rows.clone(), ..State::default() }.encode());
         assert_eq!(again.map(|again| again.rows[1].stopped), Some(false));
+    }
+
+    /// Would miss: cores that a pinned program cannot use and nobody else has, or that it is given in exchange for those it can; and pins that are none of its mask's.
+    #[test]
+    fn a_pinned_program_is_given_none_but_the_cores_it_is_pinned_to() {
+        let mut state = honest();
+        state.rows[1].stopped = false;
+        let set = |cpus: &[usize]| cpus.iter().copied().collect::<CoreSet>();
+        for pins in [set(&[0]), set(&[3]), set(&[1, 2])] {
+            state.rows[1].choice.cores = pins;
+            state.share_out(&Layout::flat(CPUS));
+            let rows = &state.rows;
+            assert!(rows[1].grant.cores.is_within(&pins), "{pins}: {}", rows[1].grant.cores);
+            let all = rows.iter().fold(CoreSet::EMPTY, |all, row| all.or(&row.grant.cores));
+            let threads: u32 = rows.iter().map(|row| row.grant.threads).sum();
+            assert_eq!((all.len(), threads), (CPUS, CPUS as u32), "{pins}");
+        }
+        let again = State::decode(&State { rows: state.rows.clone(), ..State::default() }.encode());
+        assert_eq!(again.map(|again| again.rows[1].choice), Some(state.rows[1].choice));
+        (state.rows[1].mask, state.rows[1].choice.cores) = (set(&[2]), set(&[3, 900]));
+        state.share_out(&Layout::flat(CPUS));
+        assert_eq!(state.rows[1].grant.cores, set(&[2]), "it has pinned them to nothing that it may use");
+    }
+
+    /// Would miss: a schedule that is granted to a program with one of its own, and one that is not when that is given up.
+    #[test]
+    fn a_schedule_that_the_program_has_chosen_is_left_to_it() {
+        let mut state = honest();
+        state.rows[0].ask = Some(Ask { schedule: Some(Schedule::Static), ..Ask::default() });
+        for (own, granted) in [(None, Some(Schedule::Static)), (Some(Schedule::Auto), None)].repeat(2) {
+            state.rows[0].choice = Choice { schedule: own, ..Choice::default() };
+            state.share_out(&Layout::flat(CPUS));
+            assert_eq!(state.rows[0].schedule, granted);
+        }
     }
 
     /// Would miss: a program that is never asked about, or is asked about for nothing.

@@ -56,8 +56,13 @@ pub(crate) fn open_in(folder: &File, name: &str, make: bool) -> io::Result<File>
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
+/// The same file, opened once more, whatever its name is now.
+fn open_again(file: &File) -> io::Result<File> {
+    File::options().read(true).write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
 /// Takes the lock of the file if nobody has it. It belongs to the open file: closing other descriptors of it changes nothing, and the kernel frees it
-/// when the last process that has it ends.
+/// when the last process that has it open ends.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match set_lock(file, libc::F_WRLCK) {
         Ok(()) => Ok(true),
@@ -81,6 +86,8 @@ fn set_lock(file: &File, kind: c_int) -> io::Result<()> {
 }
 
 /// A file in memory, shared with whoever maps it.
+///
+/// What is mapped is opened a second time: a mapping keeps what it is of open, and a forked child has it until the child ends. The lock is the first one's, which the child closes.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
@@ -98,9 +105,11 @@ impl Mapping {
     pub(crate) fn new(file: File, words: usize) -> io::Result<Self> {
         let bytes = words * size_of::<u64>();
         let access = libc::PROT_READ | libc::PROT_WRITE;
+        // Without the second one a child of a program that dies with the lock is found out by those who wait for it.
+        let again = open_again(&file).ok();
+        let fd = again.as_ref().unwrap_or(&file).as_raw_fd();
         // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

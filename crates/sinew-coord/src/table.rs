@@ -15,8 +15,8 @@
 //!
 //! - T1: the copy in force is the one with the number of the version's lowest bit; only the holder of the lock writes the other one.
 //! - T2: a lock counts only on the file that has the table's name. A program that got the lock of one that was renamed over or removed opens the new one.
-//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead; where the holder is stopped, or only a forked child still has it, a new file takes the
-//!   old one's place, and everybody moves over.
+//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead, whose forked children have closed the file; where the holder is stopped, or somebody
+//!   else has its open file, a new file takes the old one's place, and everybody moves over.
 //!
 //! # Orderings
 //!
@@ -47,7 +47,7 @@ use crate::state::{STATE_WORDS, State};
 use crate::sys::{self, Mapping};
 
 /// Counts changes of the layout; a part of the file's name.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 2;
 const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
 
 const MAGIC_AT: usize = 0;
@@ -526,7 +526,7 @@ impl Silence {
     }
 }
 
-/// Whether the holder of the lock is stopped, or has ended and left the lock to a child.
+/// Whether the holder of the lock is stopped, or has ended and left the lock to a child, which was made in a way that no handler sees.
 fn nobody_will_unlock(file: &Mapping) -> bool {
     let holder = file.words()[HOLDER_AT].load(Ordering::Relaxed);
     match u32::try_from(holder).ok().and_then(Who::of) {

@@ -15,8 +15,8 @@
 //!
 //! # Cost
 //!
-//! Nothing while nothing changes and nobody else is there; with neighbours, some 10 µs a look and process of the command, and for one that does not use all it has a look at the machine's
-//! processes, a hundredth of a core unless there are a thousand. A change costs a system call per thread of the command, and a look at the machine's processes for descendants.
+//! Nothing while nothing changes and nobody else is there; with neighbours, some 10 µs a look and process of the command, and some 20 µs more for each of its threads where it does not use
+//! all it has. A change costs as much, and some system calls for each thread of the command.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -67,6 +67,8 @@ struct Agent<'a> {
     job: &'a Job,
     page: &'a Page,
     grant: Grant,
+    /// Readable when there is another one.
+    wake: PipeReader,
     parties: Vec<Party>,
     masks: Masks,
     /// The command and its descendants, when it was last looked.
@@ -119,13 +121,6 @@ struct News {
     ended: Vec<usize>,
 }
 
-impl News {
-    /// Whether it only was time to look.
-    fn is_none(&self) -> bool {
-        !(self.command_ended || self.registered || self.granted) && self.ended.is_empty()
-    }
-}
-
 /// Follows `shares` until the command has ended. `ready` is called once the first grant is in force. `mark` is in the environment of all of the
 /// command's processes.
 ///
@@ -140,13 +135,14 @@ pub(crate) fn follow(
     mark: &[u8],
     ready: impl FnOnce(),
 ) -> io::Result<()> {
-    let ending = open(job.pid)?;
+    let (ending, (wake, waker)) = (open(job.pid)?, io::pipe()?);
     let first = shares.next(Duration::ZERO);
     let whole = Grant { cpus: job.cpus.clone(), threads: job.cpus.len() };
     let mut agent = Agent {
         job,
         page,
         grant: first.unwrap_or(whole),
+        wake,
         parties: Vec::new(),
         masks: Masks::new(&job.cpus, []),
         family: vec![job.pid],
@@ -154,16 +150,15 @@ pub(crate) fn follow(
     };
     agent.apply();
     ready();
-    let (wake, woken) = wait_beside(Arc::clone(shares))?;
-    agent.run(&ending, registrations, wake, &woken, &**shares);
+    let woken = wait_beside(Arc::clone(shares), waker)?;
+    agent.run(&ending, registrations, &woken, &**shares);
     shares.leave();
     agent.release(mark);
     Ok(())
 }
 
-/// Starts a thread that waits for grants. Answers a pipe that becomes readable, and where the grants are.
-fn wait_beside(shares: Arc<dyn Shares>) -> io::Result<(PipeReader, mpsc::Receiver<Grant>)> {
-    let (wake, mut waker) = io::pipe()?;
+/// Starts a thread that waits for grants, and writes to the pipe when there is one. Answers where the grants are.
+fn wait_beside(shares: Arc<dyn Shares>, mut waker: PipeWriter) -> io::Result<mpsc::Receiver<Grant>> {
     let (tell, told) = mpsc::channel();
     thread::Builder::new().name("shares".to_owned()).stack_size(64 << 10).spawn(move || {
         loop {
@@ -173,7 +168,7 @@ fn wait_beside(shares: Arc<dyn Shares>) -> io::Result<(PipeReader, mpsc::Receive
             }
         }
     })?;
-    Ok((wake, told))
+    Ok(told)
 }
 
 fn open(pid: u32) -> io::Result<OwnedFd> {
@@ -186,32 +181,34 @@ impl Agent<'_> {
         &mut self,
         ending: &OwnedFd,
         mut registrations: PipeReader,
-        mut wake: PipeReader,
         grants: &mpsc::Receiver<Grant>,
         shares: &dyn Shares,
     ) {
         let mut is_alone = self.is_alone(shares);
         loop {
             let patience = (!is_alone).then(|| self.watch.next.saturating_duration_since(Instant::now()));
-            let news = self.wait(ending, &registrations, &wake, patience);
+            let news = self.wait(ending, &registrations, patience);
             if news.command_ended {
                 return;
             }
             is_alone = self.is_alone(shares);
             self.look(shares, is_alone);
-            if news.is_none() {
-                continue;
-            }
+            let is_other = news.granted && self.take(grants);
             if news.registered {
                 self.register(&mut registrations);
             }
-            if news.granted {
-                let _ = wake.read(&mut [0; 64]);
-                self.grant = grants.try_iter().last().unwrap_or_else(|| self.grant.clone());
+            if is_other || news.registered || !news.ended.is_empty() {
+                self.remove(&news.ended);
+                self.apply_to_all();
             }
-            self.remove(&news.ended);
-            self.apply_to_all();
         }
+    }
+
+    /// Takes the last grant; whether it is another one. It is not where only the number of neighbours has changed.
+    fn take(&mut self, grants: &mpsc::Receiver<Grant>) -> bool {
+        let _ = self.wake.read(&mut [0; 64]);
+        let Some(grant) = grants.try_iter().last() else { return false };
+        std::mem::replace(&mut self.grant, grant) != self.grant
     }
 
     /// Whether there is nobody to leave cores to, or nothing of this command's to be left.
@@ -243,14 +240,8 @@ impl Agent<'_> {
     }
 
     /// Waits until something happens, or for so long.
-    fn wait(
-        &self,
-        ending: &OwnedFd,
-        registrations: &PipeReader,
-        wake: &PipeReader,
-        patience: Option<Duration>,
-    ) -> News {
-        let fixed = [ending.as_fd(), registrations.as_fd(), wake.as_fd()];
+    fn wait(&self, ending: &OwnedFd, registrations: &PipeReader, patience: Option<Duration>) -> News {
+        let fixed = [ending.as_fd(), registrations.as_fd(), self.wake.as_fd()];
         let all = fixed.into_iter().chain(self.parties.iter().map(|party| party.ending.as_fd()));
         let mut files: Vec<PollFd<'_>> =
             all.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
@@ -322,16 +313,24 @@ impl Agent<'_> {
         piece.threads > self.parties[index].threads.max(1) && piece.cpus.len() > 1
     }
 
-    /// Lets teams grow, a thread on each processor for a while: those that there are, and those that are made at once.
+    /// Lets teams grow, a thread on each processor for a while: those that there are, and those that are made at once. Another grant ends the while: others wait for processors.
     fn grow(&mut self, growing: &[usize], pieces: &[Grant]) {
         if growing.is_empty() {
             return;
         }
         self.spread(growing, pieces);
         self.tell(growing, pieces);
-        thread::sleep(MAKING);
-        self.spread(growing, pieces);
-        thread::sleep(SPREAD);
+        if self.is_granted_for(MAKING) {
+            self.spread(growing, pieces);
+            self.is_granted_for(SPREAD);
+        }
+    }
+
+    /// Waits for so long, or until there is another grant; whether there is none.
+    fn is_granted_for(&self, time: Duration) -> bool {
+        let mut files = [PollFd::new(&self.wake, PollFlags::IN)];
+        // A signal that is handled ends the wait early, which does no harm.
+        poll(&mut files, Timespec::try_from(time).ok().as_ref()).is_ok_and(|happened| happened == 0)
     }
 
     fn spread(&mut self, growing: &[usize], pieces: &[Grant]) {

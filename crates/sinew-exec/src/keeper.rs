@@ -162,7 +162,8 @@ fn linger(job: &Job, mark: &[u8]) {
 
 /// Whether the process that became the command runs still, as far as its number tells.
 fn is_alive(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let status = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
     let state = status.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }

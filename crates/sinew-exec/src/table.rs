@@ -1,6 +1,6 @@
 //! The shares of the table that all programs of a user have in common.
 
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -62,7 +62,15 @@ impl Row {
 impl Shares for Row {
     fn next(&self, patience: Duration) -> Option<Grant> {
         let news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = news.recv_timeout(patience).ok()?;
+        let first = match news.recv_timeout(patience) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => return None,
+            Err(RecvTimeoutError::Disconnected) => {
+                // The place was given back: whoever asks on keeps no core busy.
+                std::thread::sleep(patience);
+                return None;
+            }
+        };
         // Only the last one counts.
         let share = news.try_iter().last().unwrap_or(first);
         Some(Grant { cpus: share.cores.iter().collect(), threads: share.threads as usize })

@@ -1,0 +1,131 @@
+//! The watcher: who has ended, and who is stopped.
+//!
+//! It sleeps on pidfds of the next few programs in the table, and takes the rows of the dead out; it also sees a coordinator end. The watched are several, so that one stopped watcher does not
+//! hide its successor's death.
+//!
+//! Nothing tells of a process that is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So the watcher of a program that has less than it could use asks the system about some of the
+//! others every 50 ms, and writes down who is stopped: that one counts as dormant, and the others have its cores. It finds that in its row when it goes on, and says so; for a program that
+//! nobody rewrote its keeper asks.
+
+use sinew_sync::atomic::Ordering;
+
+use super::{Inner, Seat};
+use crate::error::Error;
+use crate::log::Reason;
+use crate::row::{Row, Who};
+use crate::state::State;
+use crate::sys::{self, Process, Ready};
+use crate::table::{Change, read};
+
+/// Programs that each one watches.
+const WATCHED: usize = 3;
+/// Between two looks whether somebody is stopped.
+const SUSPECT_MS: i32 = 50;
+/// Programs asked about at each.
+const SUSPECTS: usize = 4;
+/// After a change that could not be made.
+const RETRY_MS: i32 = 20;
+
+impl Inner {
+    /// Those who follow this member in the table, around the end, and the coordinator.
+    pub(super) fn watch_over(&self, state: &State, slot: u32) {
+        let (before, after): (Vec<&Row>, Vec<&Row>) =
+            state.rows.iter().filter(|row| row.slot != slot).partition(|row| row.slot < slot);
+        let next = after.into_iter().chain(before).take(WATCHED);
+        let rows = next.flat_map(|row| [Some(row.program), row.keeper]).flatten();
+        // Everybody watches the coordinator: what it wanted must not outlive it.
+        let mut processes: Vec<Who> = rows.chain(state.coordinator).collect();
+        processes.retain(|&who| who != self.who && Some(who) != self.keeper);
+        processes.dedup();
+        let mut watched = self.watched.lock();
+        if *watched != processes {
+            *watched = processes;
+            self.doorbell.ring();
+        }
+    }
+
+    /// Whether the watcher should look who is stopped, or goes on: the program could use more than it has, or is stopped itself and has a keeper to see when it is not.
+    fn is_restless(&self) -> bool {
+        let share = *self.share.lock();
+        let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
+        (share.neighbours > 0 && could_use > u64::from(share.threads)) || self.marked.load(Ordering::Relaxed)
+    }
+
+    /// Tells the watcher if that has changed.
+    pub(super) fn settle(&self) {
+        let restless = self.is_restless();
+        if self.restless.swap(restless, Ordering::Relaxed) != restless {
+            self.doorbell.ring();
+        }
+    }
+
+    /// Asks the system about some of the others, and about the program itself if it is another process.
+    fn look_for_stopped(&self, turn: usize) {
+        let Seat { mapping, slot } = self.seat();
+        let Some(state) = read(&mapping) else { return };
+        let mine = self.keeper.is_none().then_some(slot);
+        for row in state.suspects(mine, turn, SUSPECTS) {
+            let stopped = row.program.is_stopped();
+            if stopped != row.stopped {
+                // What cannot be written now is found again.
+                let _ = self.note_stop(row, stopped);
+            }
+        }
+    }
+
+    /// Writes down that a program is stopped, or is not.
+    pub(super) fn note_stop(&self, row: &Row, stopped: bool) -> Result<(), Error> {
+        let reason = if stopped { Reason::Stopped } else { Reason::Continued };
+        self.table.change(reason, |state, _| {
+            // Once more under the lock: it may have gone on meanwhile, and said so.
+            let Some(row) = state.find_mut(row.slot, row.program) else { return Err(Error::Gone) };
+            row.stopped = stopped && row.program.is_stopped();
+            Ok(Change { subject: Some(row.clone()), everybody: false })
+        })
+    }
+
+    pub(super) fn watch(&self) {
+        let (mut bury_failed, mut turn) = (false, 0_usize);
+        while !self.is_leaving() {
+            self.doorbell.hush();
+            let watched = self.watched.lock().clone();
+            let processes: Vec<Process> =
+                watched.iter().filter_map(|who| Process::open(who.pid).ok()).collect();
+            let is_missing = watched.iter().any(|who| !who.is_there());
+            let happened = match is_missing && !bury_failed {
+                true => Some(Ready::Process(0)),
+                false if bury_failed => self.wait_for(&processes, RETRY_MS),
+                false => self.wait_and_suspect(&processes, &mut turn),
+            };
+            bury_failed = match happened {
+                Some(Ready::Doorbell) => false,
+                _ if self.is_leaving() => false,
+                _ => self.bury().is_err(),
+            };
+        }
+    }
+
+    fn wait_for(&self, processes: &[Process], ms: i32) -> Option<Ready> {
+        sys::first_ready(&processes.iter().collect::<Vec<_>>(), Some(&self.doorbell), ms)
+    }
+
+    /// Waits until one of the processes has ended or the doorbell is rung, and looks now and then who is stopped, if that matters.
+    fn wait_and_suspect(&self, processes: &[Process], turn: &mut usize) -> Option<Ready> {
+        loop {
+            let waits = if self.is_restless() { SUSPECT_MS } else { -1 };
+            let happened = self.wait_for(processes, waits);
+            if happened.is_some() || self.is_leaving() {
+                return happened;
+            }
+            self.look_for_stopped(*turn);
+            *turn = turn.wrapping_add(1);
+        }
+    }
+
+    /// Takes out the rows of the dead.
+    fn bury(&self) -> Result<(), Error> {
+        self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, everybody: false }))?;
+        self.look();
+        Ok(())
+    }
+}
