@@ -19,13 +19,16 @@ use crate::build_error::BuildError;
 use crate::environment;
 use crate::fork;
 use crate::guest::GuestSeat;
-use crate::inner::{FirstSeat, Inner, Living, PanicHandler, Seats};
+use crate::home::Home;
+use crate::inner::{FirstSeat, Inner, Living, PanicHandler};
 use crate::limit::Limit;
 use crate::patience::ENDLESS;
+use crate::payoff::Payoff;
 use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
 use crate::remap::Berths;
+use crate::seats::Seats;
 use crate::sharing::{Sharing, WEIGHTS, Wishes};
 use crate::sleep::Sleepers;
 use crate::stack::StackKind;
@@ -296,6 +299,9 @@ impl Builder {
     /// A schedule that somebody asks for on the program's behalf, such as a coordinator's script, is followed by loops over items that name none or [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto),
     /// and by those under a [`Control`](crate::Control) that names none.
     ///
+    /// What the program decides itself is left to it: no schedule is granted to a pool that has [one of its own](crate::PoolControl::set_schedule), and a pool whose
+    /// [`mapping`](Self::mapping) is a list of processors is given cores of that list only.
+    ///
     /// It does so in the background: until it has been told of neighbours, and whenever there are none, everything is as without. Only on Linux.
     ///
     /// Several pools of one process share in the same way, as if they were programs: each that coordinates has a row of its own, and they get equal parts of the cores, by
@@ -453,11 +459,15 @@ impl Builder {
         let profiling = self
             .profile
             .then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline, self.record));
+        let homes = match is_real {
+            true => Home::of_seats(machine, &seating, self.first_seat),
+            false => vec![Home::OnlyNode; threads],
+        };
         Arc::new_cyclic(|pool| Inner {
-            seats: Seats::new((0..threads).map(|index| {
+            seats: Seats::new(&homes, |index, home| {
                 let books = profiling.as_ref().map(|profiling| profiling.books());
-                Worker::new(pool.as_ptr(), index, fenced, self.stack, books, self.victims)
-            })),
+                Worker::new(pool.as_ptr(), index, fenced, self.stack, home, books, self.victims)
+            }),
             sleepers: Sleepers::new(),
             injector: Injector::new(),
             last_taker: AtomicUsize::new(usize::MAX),
@@ -478,6 +488,7 @@ impl Builder {
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
             steal_delay: u64::from(self.steal_delay),
             panic_handler: self.panic_handler,
+            payoff: Payoff::new(),
             steering: Steering::new(
                 is_real && self.mapping == Mapping::None && threads <= limits.allowed().len(),
             ),
@@ -488,7 +499,7 @@ impl Builder {
                 &seating,
             ),
             pins: is_real,
-            berths: Berths::new(self.mapping, &seating, is_real),
+            berths: Berths::new(self.mapping, &seating, limits.allowed(), is_real),
             seating,
             heavy_fences,
             threads: Living::default(),

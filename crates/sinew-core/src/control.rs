@@ -14,11 +14,14 @@
 //! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of that version or later ones, because the lock orders
 //! the store of the version before its own release. The counts are statistics.
 
+mod companion;
 mod course;
 mod crew;
 mod occupant;
 mod pool;
 mod roll;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod watcher;
 
 use std::fmt;
@@ -32,7 +35,9 @@ use sinew_sync::lock::Mutex;
 use sinew_topology::{Mapping, MappingError};
 
 use crate::lodging::{Pinning, Places};
+use crate::loops::call_others;
 
+pub use companion::Companion;
 pub use course::{Course, Working};
 pub use crew::Participant;
 pub(crate) use crew::Stay;
@@ -136,7 +141,8 @@ impl Control {
 
     /// At most `threads` workers take part in each loop, in place of the loop's own number. More than the pool has are as many as it has.
     ///
-    /// When the number falls, those that came last leave first. When it rises, others are called. Skeletons that are made of joins (sorting, divide and conquer) go down to the number as
+    /// When the number falls, those that came last leave first. When it rises, others are called: by the first participant that is done with its slice, or at once where a body of the loop raises
+    /// it. Skeletons that are made of joins (sorting, divide and conquer) go down to the number as
     /// the parts end that somebody has taken.
     ///
     /// # Panics
@@ -146,6 +152,7 @@ impl Control {
     pub fn set_threads(&self, threads: usize) {
         assert!(threads > 0, "a loop with 0 threads never ends: use at least 1, or `cancel`");
         self.wish(|wishes| wishes.threads = Some(threads));
+        call_others(self);
     }
 
     /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule, and of one that its pool [was given](PoolControl::set_schedule), or is granted by

@@ -51,6 +51,7 @@ mod imp {
     }
 
     /// In a forked child: the pool's threads are not here.
+    #[cfg(unix)]
     pub(crate) fn forget() {
         GLOBAL.store(null_mut(), Ordering::Release);
     }
@@ -70,7 +71,7 @@ mod imp {
     }
 }
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(all(unix, not(any(loom, shuttle))))]
 pub(crate) use imp::forget;
 pub use imp::pool;
 

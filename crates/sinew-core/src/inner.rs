@@ -28,9 +28,11 @@ use crate::fork;
 use crate::guest::GuestSeat;
 use crate::limit::Limit;
 use crate::patience::ENDLESS;
+use crate::payoff::Payoff;
 use crate::profile::Profiling;
 use crate::queue::{Injector, Queued};
 use crate::remap::Berths;
+use crate::seats::Seats;
 use crate::sharing::Sharing;
 use crate::sleep::Sleepers;
 use crate::stealing::Stealing;
@@ -40,33 +42,10 @@ use crate::wait::Wait;
 use crate::worker::Worker;
 
 /// How often a worker that has resigned offers its core to the others, who are about to resign mostly, before it parks.
-const LAST_OFFERS: u32 = if cfg!(shuttle) { 1 } else { 8 };
+const LAST_OFFERS: u32 = if cfg!(shuttle) { 1 } else { 2 };
 
 /// What to do with the payload of a detached task that panicked.
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
-
-/// The workers of a pool.
-pub(crate) struct Seats(Box<[Worker]>);
-
-// SAFETY: workers are shared inside the crate by invariant W2: other threads use only their synchronised parts.
-unsafe impl Sync for Seats {}
-// SAFETY: a worker is bound to no thread; its owner changes with the guest seat.
-unsafe impl Send for Seats {}
-
-impl Seats {
-    pub(crate) fn new(workers: impl Iterator<Item = Worker>) -> Self {
-        Self(workers.collect())
-    }
-}
-
-impl std::ops::Deref for Seats {
-    type Target = [Worker];
-
-    #[inline]
-    fn deref(&self) -> &[Worker] {
-        &self.0
-    }
-}
 
 /// Who sits at seat 0. The others have a thread of the pool each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,6 +91,7 @@ pub(crate) struct Inner {
     pub(crate) pins: bool,
     pub(crate) stealing: Stealing,
     pub(crate) steering: Steering,
+    pub(crate) payoff: Payoff,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
     /// Threads that have not resigned, and delivered tasks that are not over.
@@ -228,6 +208,11 @@ impl Inner {
     /// Wakes a sleeper for new work, if one sleeps and nobody searches.
     pub(crate) fn wake_one(&self) -> bool {
         !self.is_of_another_process() && self.unpark(self.sleepers.wake_one())
+    }
+
+    /// Wakes a sleeper for what an owner has pushed, unless that does not pay and somebody will look before long.
+    pub(crate) fn wake_for_push(&self) -> bool {
+        !self.is_of_another_process() && self.unpark(self.sleepers.wake_for_push(!self.payoff.pays()))
     }
 
     /// Wakes a sleeper in any case.

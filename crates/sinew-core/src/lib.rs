@@ -20,6 +20,7 @@
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
 //! | `remap` | pinning the threads anew while they run |
+//! | `home`, `seats` | where the memory of the workers themselves lies |
 //! | `sharing` | a pool among other programs on the machine |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
@@ -30,11 +31,13 @@ mod builder;
 mod control;
 mod counters;
 pub mod data;
+mod doze;
 mod environment;
 mod fork;
 mod glance;
 mod global;
 mod guest;
+mod home;
 mod inject;
 mod inner;
 mod join;
@@ -46,6 +49,7 @@ pub mod loops;
 mod names;
 pub mod open;
 mod patience;
+mod payoff;
 mod pool;
 mod preset;
 mod profile;
@@ -53,6 +57,7 @@ mod queue;
 mod remap;
 mod scope;
 mod search;
+mod seats;
 mod serially;
 mod sharing;
 #[cfg(all(test, shuttle))]
@@ -77,11 +82,12 @@ pub use broadcast::BroadcastContext;
 pub use build_error::BuildError;
 pub use builder::{Builder, Fences, MAX_WORKERS};
 pub use control::{
-    Cancelled, Control, Course, Enrolled, Occupant, Participant, PoolControl, PoolSnapshot, Snapshot,
-    Stopped, Working,
+    Cancelled, Companion, Control, Course, Enrolled, Occupant, Participant, PoolControl, PoolSnapshot,
+    Snapshot, Stopped, Working,
 };
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};
+pub use home::OwnPages;
 pub use pool::Pool;
 pub use profile::{
     Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline, TimelineSpan,

@@ -6,6 +6,8 @@
 //! the threads of one loop take the first processors of the mapping, and two threads never share a place, however loops are nested. When the participant
 //! leaves, its thread goes back to where the loop around, or the pool, has it.
 //!
+//! Who helps another one of a skeleton lodges beside it, at no place of a control (`control::companion`).
+//!
 //! # Invariants
 //!
 //! - B1: a worker's lodgings stand in the order of the loops it is in. The innermost decides where its thread runs; without any, the pool's mapping does.
@@ -13,7 +15,7 @@
 //!
 //! # Cost
 //!
-//! Nothing while the control has no mapping. A change: a lock, an entry, and one or two system calls of the thread that moves.
+//! Nothing while the control has no mapping, but for helpers. A change: a lock, an entry, and one or two system calls of the thread that moves.
 //!
 //! # Not handled
 //!
@@ -62,6 +64,21 @@ impl Pinning {
 
     pub(crate) fn mapping(&self) -> &Mapping {
         &self.mapping
+    }
+
+    /// One processor, whichever mapping has led there.
+    pub(crate) fn at(cpu: usize) -> Self {
+        Self { mapping: Mapping::Explicit(vec![cpu]), cpus: vec![CpuSet::from_iter([cpu])] }
+    }
+
+    /// Wherever the system decides.
+    pub(crate) fn nowhere() -> Self {
+        Self { mapping: Mapping::None, cpus: Vec::new() }
+    }
+
+    /// The processors of its places; none if the system is to decide.
+    pub(crate) fn cpus(&self) -> &[CpuSet] {
+        &self.cpus
     }
 
     fn of_place(&self, place: usize) -> Option<CpuSet> {
@@ -216,6 +233,29 @@ pub(crate) fn leave<L: Lodger>(w: &L, control: &Control) {
     w.settle();
     // The thread is gone from there: the place may be another's (B2).
     give_back();
+}
+
+/// No control's identity, as that is an address.
+const NOBODYS: usize = 0;
+
+/// Moves the thread to where `pinning` has it, at no place of a control, or, without one, back to where it was. Answers whether the innermost lodging of the worker is then the caller's, as it was before
+/// if `is_lodged`.
+pub(crate) fn lodge_beside<L: Lodger>(w: &L, is_lodged: bool, pinning: Option<Pinning>) -> bool {
+    let pinning = pinning.filter(|_| w.can_be_pinned());
+    let lodges = pinning.is_some();
+    let mut lodgings = w.lodgings();
+    if is_lodged {
+        // B1: the loops inside are over.
+        lodgings.pop();
+    }
+    let lodging =
+        |pinning| Lodging { control: NOBODYS, place: 0, owns_place: false, pinning: Arc::new(pinning) };
+    lodgings.extend(pinning.map(lodging));
+    drop(lodgings);
+    if is_lodged || lodges {
+        w.settle();
+    }
+    lodges
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -48,6 +48,12 @@ impl Preset {
         self.change(|parts| parts.set = schedule);
     }
 
+    /// The program's own.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn chosen(&self) -> Option<Schedule> {
+        self.parts.lock().set
+    }
+
     #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "models know of no other programs"))]
     pub(crate) fn grant(&self, schedule: Option<Schedule>) {
         self.change(|parts| parts.granted = schedule);
@@ -87,5 +93,9 @@ mod tests {
         assert_eq!(preset.get(), None);
         preset.set(Some(Schedule::Tapered { min: usize::MAX }));
         assert!(matches!(preset.get(), Some(Schedule::Tapered { min }) if min >= 1 << 55));
+        preset.grant(Some(Schedule::Static));
+        assert_eq!(preset.chosen(), Some(Schedule::Tapered { min: usize::MAX }));
+        preset.set(None);
+        assert_eq!(preset.chosen(), None);
     }
 }

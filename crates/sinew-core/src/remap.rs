@@ -15,7 +15,7 @@
 //! # Not handled
 //!
 //! Distances between seats, packages and locality domains stay those of the mapping that the pool was built with: victims are chosen by them. A worker that
-//! computes without a safe point moves when it is done.
+//! computes without a safe point moves when it is done. A worker's own memory stays where the first mapping has put it (`home`).
 
 use std::sync::Arc;
 
@@ -37,27 +37,66 @@ type Pins = Arc<[Option<CpuSet>]>;
 #[derive(Debug)]
 pub(crate) struct Berths {
     version: AtomicUsize,
-    now: Mutex<(Mapping, Pins)>,
+    now: Mutex<Posted>,
+}
+
+/// A mapping, and what follows from it.
+#[derive(Debug)]
+struct Posted {
+    mapping: Mapping,
+    pins: Pins,
+    /// Where it has room for a thread that is to be near another.
+    room: CpuSet,
+}
+
+impl Posted {
+    fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet) -> Self {
+        let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat)).collect();
+        Self { room: room(&mapping, allowed), mapping, pins }
+    }
+}
+
+/// The CPUs of a mapping: all that it may use, if it is a rule; none if it is none.
+fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
+    match mapping {
+        Mapping::Scatter | Mapping::Compact => allowed.clone(),
+        Mapping::Explicit(cpus) => cpus.iter().copied().collect(),
+        Mapping::None => CpuSet::new(),
+    }
 }
 
 impl Berths {
-    /// The first mapping; `pins` if it is that of a real machine.
-    pub(crate) fn new(mapping: Mapping, seating: &Seating, pins: bool) -> Self {
-        let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat).filter(|_| pins)).collect();
-        Self { version: AtomicUsize::new(1), now: Mutex::new((mapping, pins)) }
+    /// The first mapping, of seats on the allowed CPUs; nobody is pinned unless `pins`, because the machine is a real one.
+    pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet, pins: bool) -> Self {
+        let mut now = Posted::new(mapping, seating, allowed);
+        if !pins {
+            now.pins = vec![None; seating.seats()].into();
+        }
+        Self { version: AtomicUsize::new(1), now: Mutex::new(now) }
     }
 
-    /// The pins of all seats, and the mapping as it was.
+    /// A number that is another one whenever the pins have changed.
+    pub(crate) fn version(&self) -> usize {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    /// Where the mapping has room for a thread that is to be near another.
+    pub(crate) fn room(&self) -> CpuSet {
+        self.now.lock().room.clone()
+    }
+
+    /// The pins of all seats and the room, and the mapping as it was.
     #[cfg(not(any(loom, shuttle)))]
-    fn set_pins(&self, pins: Pins) {
-        self.now.lock().1 = pins;
+    fn set_pins(&self, pins: Pins, room: CpuSet) {
+        let mut now = self.now.lock();
+        (now.pins, now.room) = (pins, room);
+        drop(now);
         // Relaxed: M10.
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn set(&self, mapping: Mapping, seating: &Seating) {
-        let pins = (0..seating.seats()).map(|seat| seating.pin_of(seat)).collect();
-        *self.now.lock() = (mapping, pins);
+    fn set(&self, posted: Posted) {
+        *self.now.lock() = posted;
         // Relaxed: M10.
         self.version.fetch_add(1, Ordering::Relaxed);
     }
@@ -94,7 +133,7 @@ impl Worker {
     /// Moves the calling thread, which is the seat's for good, to where it belongs now.
     #[inline]
     pub(crate) fn follow_mapping(&self) {
-        let version = self.pool().berths.version.load(Ordering::Relaxed);
+        let version = self.pool().berths.version();
         if self.own.berth.borrow().followed != version {
             self.move_cold(version);
         }
@@ -112,6 +151,11 @@ impl Worker {
         self.pool().pins && self.pool().threaded_seats().contains(&self.index())
     }
 
+    /// The CPU that the calling thread, which is this worker's, is pinned to, by the pool's mapping or a control's; `None` if it may run on several. For whoever writes skeletons.
+    pub fn pinned_cpu(&self) -> Option<usize> {
+        self.own.berth.borrow().at.as_ref().filter(|cpus| cpus.len() == 1).and_then(CpuSet::lowest)
+    }
+
     #[cold]
     fn move_cold(&self, version: usize) {
         self.own.berth.borrow_mut().followed = version;
@@ -120,7 +164,7 @@ impl Worker {
 
     /// Moves the calling thread to where the innermost loop that says something has it, or else the pool.
     pub(crate) fn settle(&self) {
-        let pools = self.pool().berths.now.lock().1[self.index()].clone();
+        let pools = self.pool().berths.now.lock().pins[self.index()].clone();
         let mut berth = self.own.berth.borrow_mut();
         let wanted = berth.lodgings.last().map_or(pools, Lodging::pin);
         berth.settle(wanted);
@@ -133,26 +177,44 @@ impl Worker {
 }
 
 impl Inner {
-    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping alone says. A mapping that was given seat by seat is left alone.
+    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping alone says. Of a mapping that was given seat by seat those processors are left, in its
+    /// order: the first seats are those that may work.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn keep_to(&self, cores: Option<&CpuSet>) {
         if !self.pins {
             return;
         }
-        let mapping = self.berths.now.lock().0.clone();
+        let mapping = self.berths.now.lock().mapping.clone();
         let seats = self.seats.len();
-        let pins: Pins = match (&mapping, cores) {
-            (Mapping::Explicit(_), _) => return,
-            (Mapping::None, cores) => vec![cores.cloned(); seats].into(),
+        let (pins, room): (Pins, _) = match (&mapping, cores) {
+            (Mapping::Explicit(cpus), cores) => {
+                let left = |cpu: &&usize| cores.is_none_or(|cores| cores.contains(**cpu));
+                let left: Vec<usize> = cpus.iter().filter(left).copied().collect();
+                // None is left where the share was made before the others knew of the mapping.
+                let cpus = if left.is_empty() { cpus } else { &left };
+                let pins =
+                    (0..seats).map(|seat| Some(CpuSet::from_iter([cpus[seat % cpus.len()]]))).collect();
+                (pins, cpus.iter().copied().collect())
+            }
+            (Mapping::None, cores) => (vec![cores.cloned(); seats].into(), CpuSet::new()),
             (mapping, cores) => {
                 let (machine, limits) = machine();
-                let seating = Seating::new(machine, cores.unwrap_or(limits.allowed()), mapping, seats);
-                let Ok(seating) = seating else { return };
-                (0..seats).map(|seat| seating.pin_of(seat)).collect()
+                let cores = cores.unwrap_or(limits.allowed());
+                let Ok(seating) = Seating::new(machine, cores, mapping, seats) else { return };
+                ((0..seats).map(|seat| seating.pin_of(seat)).collect(), room(mapping, cores))
             }
         };
-        self.berths.set_pins(pins);
+        self.berths.set_pins(pins, room);
         self.call_to_move();
+    }
+
+    /// The processors that the program has pinned its threads to by their numbers; none if it has not.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn pinned_to(&self) -> Vec<usize> {
+        match &self.berths.now.lock().mapping {
+            Mapping::Explicit(cpus) => cpus.iter().copied().take(self.seats.len()).collect(),
+            _ => Vec::new(),
+        }
     }
 
     fn call_to_move(&self) {
@@ -168,15 +230,16 @@ impl Inner {
         let (machine, limits) = machine();
         let seating = Seating::new(machine, limits.allowed(), mapping, self.seats.len())?;
         if self.pins {
-            self.berths.set(mapping.clone(), &seating);
+            self.berths.set(Posted::new(mapping.clone(), &seating, limits.allowed()));
             self.call_to_move();
+            self.tell_choice();
         }
         Ok(())
     }
 
     /// The mapping that the threads follow.
     pub(crate) fn mapping(&self) -> Mapping {
-        self.berths.now.lock().0.clone()
+        self.berths.now.lock().mapping.clone()
     }
 }
 

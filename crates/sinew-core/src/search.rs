@@ -11,15 +11,16 @@
 
 use sinew_policy::idle::Idle;
 use sinew_policy::victim::Outcome;
-use sinew_sync::atomic::{Ordering, fence, spin_loop};
+use sinew_sync::atomic::{Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
-use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 use sinew_sync::statics::AtomicBool;
 
+use crate::doze::Look;
 use crate::patience::{Patience, micros};
+use crate::payoff::ENOUGH;
 use crate::queue::{Queued, Taken};
-use crate::stack::{Claim, Exposure, Steal, reason};
+use crate::stack::{Claim, Exposure, Steal};
 use crate::wait::Wait;
 use crate::worker::{SILENCE_NS, Worker};
 
@@ -58,7 +59,7 @@ shuttle::lazy_static! {
 }
 
 /// In a forked child: whoever was at it is not here.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(all(unix, not(any(loom, shuttle))))]
 pub(crate) fn forget_exposer() {
     // Relaxed: the child has one thread.
     EXPOSING.store(false, Ordering::Relaxed);
@@ -129,21 +130,25 @@ impl Worker {
                 }
                 self.end_steal();
                 let took = ticks().saturating_sub(began);
+                self.own.gain.set(self.own.gain.get().saturating_add(took));
                 self.stolen_task_took(task_depth, took);
                 self.own.tasks_are_long.set(took > SHORT);
                 self.count_scrap(took < SCRAP);
             }
             Job::Queued(queued) => {
+                self.own.gain.set(ENOUGH);
                 self.run_queued(queued);
                 self.end_steal();
             }
             Job::Delivered(queued) => {
+                self.own.gain.set(ENOUGH);
                 self.counters.queued_tasks.add(1);
                 self.count_mailed();
                 self.run_task(queued);
                 self.pool().resign();
             }
             Job::Injected(queued) => {
+                self.own.gain.set(ENOUGH);
                 self.counters.injected.add(1);
                 self.count_injected();
                 self.be_generous();
@@ -270,7 +275,8 @@ impl Worker {
         }
         self.counters.parks.add(1);
         self.bed.lie_down(&self.pool().steering);
-        if !(unsure && self.parker.park_for(DOZE_NS)) {
+        self.pool().payoff.learn(self.own.gain.replace(0));
+        if !(unsure && self.doze()) {
             self.bed.put_back();
             if !(unsure && self.last_look(Allowed::Any)) {
                 self.parker.park();
@@ -315,7 +321,7 @@ impl Worker {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);
             }
-            if patience.is_left(self.own.silence_ns.get()) {
+            if patience.is_left(self.own.silence_ns.get()) && !self.pool().is_ending() {
                 continue;
             }
             match self.break_silence(Allowed::Any, &patience) {
@@ -514,67 +520,12 @@ impl Worker {
         }
     }
 
-    fn may_take_from(&self, seat: &Self, allowed: Allowed) -> bool {
+    pub(crate) fn may_take_from(&self, seat: &Self, allowed: Allowed) -> bool {
         allowed
             .above()
             .is_none_or(|above| seat.stack.oldest_waiting_depth().is_some_and(|depth| depth > above))
     }
-
-    /// Before a sleep: leaves a note at every seat, and looks whether there is work after all. Exact for work whose owner wakes for it (M7), and where nobody is
-    /// active who could push without a fence (M9).
-    pub(crate) fn first_look(&self, allowed: Allowed) -> Look {
-        if planted(Bug::NoLastLook) {
-            return Look::Nothing;
-        }
-        fence(Ordering::SeqCst); // M7, M9
-        // Relaxed: made exact by the fence. Whoever becomes active later publishes and wakes at its first push.
-        let active = self.others().any(|seat| seat.active.load(Ordering::Relaxed));
-        if active {
-            for seat in self.others() {
-                seat.stack.call_attention(reason::HUNGRY);
-            }
-            fence(Ordering::SeqCst); // M5, where owners execute full fences
-        }
-        match self.sees_work(allowed) {
-            true => Look::Work,
-            false if active && self.pool().may_rely_on_heavy_fences() => Look::Unsure,
-            false => Look::Nothing,
-        }
-    }
-
-    /// After a [`first_look`](Self::first_look) that was unsure: lets a heavy fence pass, and looks once more (M5).
-    pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
-        heavy();
-        self.sees_work(allowed)
-    }
-
-    fn others(&self) -> impl Iterator<Item = &Self> {
-        self.pool().seats.iter().filter(|seat| seat.index() != self.index())
-    }
-
-    fn sees_work(&self, allowed: Allowed) -> bool {
-        let above = allowed.above();
-        let has_work = |seat: &Self| {
-            (seat.stack.has_tasks() && self.may_take_from(seat, allowed)) || seat.deque.has(above)
-        };
-        self.pool().injector.has(above) || self.others().any(has_work)
-    }
 }
-
-/// What a worker sees before it sleeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Work that it may do.
-    Work,
-    /// Nothing, and whoever pushes later will wake.
-    Nothing,
-    /// Nothing; somebody may have pushed at the same moment and seen no note.
-    Unsure,
-}
-
-/// How long a worker dozes that is not sure that there is nothing to do, before it makes sure at the price of a heavy fence. The doubt is about stores
-/// that are on their way for nanoseconds, so it hardly ever costs that time.
-pub(crate) const DOZE_NS: u64 = 1_000_000;
 
 /// What came of looking at the silent owners.
 pub(crate) enum Silence<'p> {

@@ -2,7 +2,8 @@
 //!
 //! A thread of its own, the *governor*, takes the row in the background. Without neighbours it only says, ten times a second while the pool works, how much is done. What the pool is given comes from the member's listener, which sets the
 //! pool's limit and pins: so parked workers are given cores, and workers follow at their next task or safe point. With neighbours the governor looks at the pool every 10 ms, to
-//! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`preset`). A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
+//! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`preset`). What the program has chosen itself, a schedule or
+//! processors for its threads, its row says: then no schedule is granted, and no cores but those. A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
 //!
 //! # Invariants
 //!
@@ -11,8 +12,8 @@
 //!
 //! # Orderings
 //!
-//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active ↔ a caller makes the pool active, `fence(SeqCst)`, looks whether the governor is
-//! dormant. Losing this race would cost a caller its share for as long as it runs, so it is not left to chance.
+//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active or has chosen something ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks whether
+//! the governor is dormant. Losing this race would cost a caller its share for as long as it runs, so it is not left to chance.
 //!
 //! # Cost
 //!
@@ -50,7 +51,7 @@ mod imp {
     use std::sync::{Arc, OnceLock, Weak};
     use std::thread::JoinHandle;
 
-    use sinew_coord::{CoreSet, Error, Member, Offer, Table, default_folder, layout, layout_of};
+    use sinew_coord::{Choice, CoreSet, Error, Member, Offer, Table, default_folder, layout, layout_of};
     use sinew_policy::share::{DemandMeter, Layout};
     use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
     use sinew_sync::lock::Mutex;
@@ -119,7 +120,7 @@ mod imp {
             self.wake();
         }
 
-        /// The pool has become active.
+        /// The pool has become active, or has chosen something.
         #[inline]
         pub(crate) fn wake(&self) {
             fence(Ordering::SeqCst); // N3
@@ -152,9 +153,12 @@ mod imp {
 
         /// The governor's life.
         fn govern(self: &Arc<Self>, pool: &Weak<Inner>) {
-            let Some(most) = pool.upgrade().map(|pool| pool.seats.len() as u32) else { return };
+            let Some((most, choice)) = pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.choice()))
+            else {
+                return;
+            };
             // Without a table everything goes on as if nobody had asked for it.
-            let Ok(member) = self.place.join(most) else { return };
+            let Ok(member) = self.place.join(most, choice) else { return };
             let member = self.member.get_or_init(|| member);
             let (sharing, theirs) = (Arc::downgrade(self), Weak::clone(pool));
             member.on_change(move |share| {
@@ -162,8 +166,12 @@ mod imp {
                     pool.take_share(&sharing, share);
                 }
             });
-            let mut books = Books::default();
+            let mut books = Books { choice, ..Books::default() };
             while !self.is_ending() {
+                if let Some(choice) = pool.upgrade().map(|pool| pool.choice()) {
+                    books.choice = choice;
+                    member.set_choice(choice);
+                }
                 if member.share().neighbours == 0 {
                     self.look_alone(member, pool, &mut books);
                 } else {
@@ -183,7 +191,7 @@ mod imp {
                 self.governor.park_for(LOOK_NS);
                 return;
             }
-            self.sleep_unless_called(pool, || member.set_demand(0));
+            self.sleep_unless_called(pool, books, || member.set_demand(0));
         }
 
         /// Nobody wants cores: only says what is done, so that it is known how fast the program is on all of them.
@@ -192,7 +200,7 @@ mod imp {
             if self.report(member, pool, books) > 0 || is_active {
                 self.governor.park_for(LOOK_ALONE_NS);
             } else {
-                self.sleep_unless_called(pool, || ());
+                self.sleep_unless_called(pool, books, || ());
             }
         }
 
@@ -205,11 +213,12 @@ mod imp {
             new
         }
 
-        /// Parks until somebody calls, after `before`; not if somebody has.
-        fn sleep_unless_called(&self, pool: &Weak<Inner>, before: impl FnOnce()) {
+        /// Parks until somebody calls, or the program decides something, after `before`; not if that has happened.
+        fn sleep_unless_called(&self, pool: &Weak<Inner>, books: &Books, before: impl FnOnce()) {
             self.dormant.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst); // N3
-            if pool.upgrade().is_some_and(|pool| !pool.is_active()) && !self.is_ending() {
+            let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.choice() == books.choice;
+            if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
                 before();
                 self.governor.park();
             }
@@ -218,7 +227,7 @@ mod imp {
     }
 
     impl TableOf {
-        fn join(&self, threads: u32) -> Result<Member, Error> {
+        fn join(&self, threads: u32, choice: Choice) -> Result<Member, Error> {
             let Wishes { folder, weight, min_threads } = &self.wishes;
             let folder = folder.clone().unwrap_or_else(default_folder);
             let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
@@ -227,7 +236,7 @@ mod imp {
                 None => Offer::new(&program_name()).max(threads),
             };
             let min = u32::try_from(*min_threads).unwrap_or(u32::MAX);
-            Member::join(&table, offer.weight(*weight).min(min))
+            Member::join(&table, offer.weight(*weight).min(min).choice(choice))
         }
     }
 
@@ -236,6 +245,8 @@ mod imp {
     struct Books {
         demand: DemandMeter,
         done: u64,
+        /// What the row says that the program has decided.
+        choice: Choice,
     }
 
     fn program_name() -> String {
@@ -260,6 +271,19 @@ mod imp {
             self.keep_to(confined.then_some(&cores));
             self.set_share(if share.neighbours > 0 { share.threads as usize } else { usize::MAX });
             sharing.governor.unpark();
+        }
+
+        /// What the program has decided itself.
+        fn choice(&self) -> Choice {
+            let cores = self.pinned_to().into_iter().collect();
+            Choice { schedule: self.limit.schedule.chosen(), cores }
+        }
+
+        /// The program has decided something: the governor looks now and then, unless it sleeps.
+        pub(crate) fn tell_choice(&self) {
+            if let Some(sharing) = &self.sharing {
+                sharing.wake();
+            }
         }
 
         /// How many workers have something to do; a hint.
@@ -358,6 +382,7 @@ mod tests {
 /// Models know of no other programs.
 #[cfg(any(loom, shuttle))]
 mod imp {
+    use crate::inner::Inner;
     use crate::pool::Pool;
 
     pub(crate) struct Sharing;
@@ -374,6 +399,10 @@ mod imp {
         pub(crate) fn visited(&self) {}
 
         pub(crate) fn wake(&self) {}
+    }
+
+    impl Inner {
+        pub(crate) fn tell_choice(&self) {}
     }
 
     impl Pool {

@@ -8,8 +8,10 @@
 //! that is every time.
 //!
 //! That is no help where the other cores are busy with other programs: a sleeper that is kept off its waker's core then waits for a core that it does not get,
-//! while its waker's falls idle. So a worker that gets up late says that the machine is *crowded*, and for a while, longer each time, nobody steers. Nor
-//! does a thread that parks directly after: its own core is the one that falls free.
+//! or gets it, takes a part of the work, and has to give the core back in the middle of it, while its waker's falls idle. So a worker that gets up late, or
+//! finds when it sleeps again that it has lost its core meanwhile, says that the machine is *crowded*, and for a while, longer each time, nobody steers. That a
+//! worker comes late which was not kept off says nothing: on a crowded machine it shares its waker's core, as it should. Nor does a thread steer that parks
+//! directly after: its own core is the one that falls free.
 //!
 //! # Invariants
 //!
@@ -18,7 +20,8 @@
 //! # Cost
 //!
 //! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: two system calls of the waker and two of the woken, each about
-//! 1 µs; nothing more than a look at the mask that is noted, if the last wake-up was in vain and came from the same core.
+//! 1 µs; nothing more than a look at the mask that is noted, if the last wake-up was in vain and came from the same core. Two of 0.2 µs tell whether the core
+//! was lost.
 //!
 //! # Not handled
 //!
@@ -28,7 +31,7 @@
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
-use sinew_topology::{CpuSet, ThreadRef, current_cpu};
+use sinew_topology::{CpuSet, ThreadRef, ThreadUsage, current_cpu};
 
 /// Where one worker sleeps.
 #[derive(Debug, Default)]
@@ -41,6 +44,37 @@ struct Sleeper {
     /// When it was woken, and from which core.
     woken: Option<(u64, Option<usize>)>,
     kept_off: Option<KeptOff>,
+    /// Since it got up on another core than its waker's.
+    stay: Option<Stay>,
+}
+
+/// A time that a thread has spent awake.
+#[derive(Debug, Clone, Copy)]
+struct Stay {
+    since_ns: u64,
+    /// What the thread had used before.
+    before: ThreadUsage,
+}
+
+impl Stay {
+    fn begin() -> Option<Self> {
+        Some(Self { since_ns: now_ns(), before: ThreadUsage::current()? })
+    }
+
+    /// Whether somebody else computed on the core meanwhile.
+    fn was_shared(self) -> bool {
+        let lasted_ns = now_ns().saturating_sub(self.since_ns);
+        ThreadUsage::current().is_some_and(|now| self.lost_a_share(now, lasted_ns))
+    }
+
+    /// Whether the thread, which has used so much `now`, was kept off its core for a good part of the time. A caller that comes by to take the next call
+    /// is there for microseconds, and one that blocks in a task has given its core up itself.
+    fn lost_a_share(&self, now: ThreadUsage, lasted_ns: u64) -> bool {
+        let used_ns = now.processor_ns.saturating_sub(self.before.processor_ns);
+        let lost_ns = lasted_ns.saturating_sub(used_ns);
+        let was_interrupted = now.involuntary_switches > self.before.involuntary_switches;
+        was_interrupted && lost_ns >= LATE_NS / 2 && lost_ns >= lasted_ns / 8
+    }
 }
 
 /// A worker whose mask a waker has changed.
@@ -95,7 +129,11 @@ impl Bed {
 
     /// The worker is about to park.
     pub(crate) fn lie_down(&self, steering: &Steering) {
-        self.0.lock().asleep = steering.allowed;
+        let mut sleeper = self.0.lock();
+        if sleeper.stay.take().is_some_and(Stay::was_shared) {
+            steering.set_crowded(now_ns());
+        }
+        sleeper.asleep = steering.allowed;
     }
 
     /// The worker has been woken. It calls [`put_back`](Self::put_back) before it does anything but look for work and doze again (K1).
@@ -103,7 +141,10 @@ impl Bed {
         let mut sleeper = self.0.lock();
         sleeper.asleep = false;
         let Some((woken_ns, from)) = sleeper.woken.take() else { return };
-        steering.learn(woken_ns, now_ns(), sleeper.kept_off.is_some());
+        if sleeper.kept_off.is_some() {
+            steering.learn(woken_ns, now_ns());
+            sleeper.stay = Stay::begin();
+        }
         if sleeper.kept_off.is_none() && from.is_some() && from == current_cpu() {
             steering.set_needed();
         }
@@ -162,17 +203,24 @@ impl Steering {
         now_ns < self.crowded_until_ns.load(Ordering::Relaxed)
     }
 
-    /// A worker that was woken at `woken_ns` gets up. One that comes late although it was kept off its waker's core shows that the others are busy; one that
-    /// comes late and was not had better be kept off again.
-    fn learn(&self, woken_ns: u64, now_ns: u64, steered: bool) {
+    /// A worker gets up that was woken at `woken_ns` and kept off its waker's core. If it comes late, the others are busy.
+    fn learn(&self, woken_ns: u64, now_ns: u64) {
+        if now_ns.saturating_sub(woken_ns) > LATE_NS {
+            self.set_crowded(now_ns);
+        } else if !self.is_crowded(now_ns) {
+            self.shorten_penalty();
+        }
+    }
+
+    fn set_crowded(&self, now_ns: u64) {
         let penalty = self.penalty_ns.load(Ordering::Relaxed);
-        let late = now_ns.saturating_sub(woken_ns) > LATE_NS;
-        if late && !steered {
-            self.crowded_until_ns.store(0, Ordering::Relaxed);
-        } else if late {
-            self.crowded_until_ns.store(now_ns + penalty, Ordering::Relaxed);
-            self.penalty_ns.store((2 * penalty).min(PENALTY_MAX_NS), Ordering::Relaxed);
-        } else if penalty > PENALTY_NS && !self.is_crowded(now_ns) {
+        self.crowded_until_ns.store(now_ns + penalty, Ordering::Relaxed);
+        self.penalty_ns.store((2 * penalty).min(PENALTY_MAX_NS), Ordering::Relaxed);
+    }
+
+    fn shorten_penalty(&self) {
+        let penalty = self.penalty_ns.load(Ordering::Relaxed);
+        if penalty > PENALTY_NS {
             self.penalty_ns.store((penalty - penalty / 8).max(PENALTY_NS), Ordering::Relaxed);
         }
     }
@@ -198,7 +246,7 @@ impl Steering {
 mod tests {
     use std::sync::mpsc;
 
-    use sinew_topology::Limits;
+    use sinew_topology::{Limits, pin_current_thread};
 
     use super::*;
 
@@ -287,6 +335,70 @@ mod tests {
             wake_in_vain(cpus[0]);
             assert_eq!(worker.does(|bed, _| bed.move_out()), all);
         });
+    }
+
+    /// Gives the core away until somebody has taken it.
+    fn lose_the_core() {
+        let here = std::iter::once(current_cpu().unwrap()).collect();
+        let done = AtomicBool::new(false);
+        let pinned = pin_current_thread(&here).unwrap();
+        let switches = || ThreadUsage::current().unwrap().involuntary_switches;
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                // Inherits the pin.
+                while !done.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+            });
+            let before = switches();
+            while switches() == before {
+                std::thread::yield_now();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        drop(pinned);
+    }
+
+    /// Would miss: a worker that gets up in time, and then loses its core with a part of the work in its hands, time and again.
+    #[test]
+    fn one_who_lost_its_core_says_that_the_machine_is_crowded() {
+        with_sleeper(|worker, steering, _| {
+            for loses in [false, true] {
+                steering.crowded_until_ns.store(0, Ordering::Relaxed);
+                steering.before_wake(worker.bed);
+                worker.does(Bed::get_up);
+                worker.does(|bed, _| bed.put_back());
+                let stay = worker.bed.0.lock().stay.unwrap();
+                if loses {
+                    worker.does(|_, _| lose_the_core());
+                    // As if that had taken all the time since the beginning.
+                    worker.bed.0.lock().stay = Some(Stay { since_ns: 0, ..stay });
+                } else {
+                    // As if nobody had come by, whatever goes on here.
+                    let before = ThreadUsage { involuntary_switches: u64::MAX, ..stay.before };
+                    worker.bed.0.lock().stay = Some(Stay { since_ns: 0, before });
+                }
+                // It may have been late.
+                steering.crowded_until_ns.store(0, Ordering::Relaxed);
+                worker.does(Bed::lie_down);
+                assert_eq!(steering.crowded_until_ns.load(Ordering::Relaxed) > 0, loses);
+            }
+        });
+    }
+
+    /// Would miss: a caller that takes a worker's core for a moment between two calls and makes a crowd, and a task that sleeps.
+    #[test]
+    fn one_who_passes_by_does_not_make_a_crowd() {
+        let stay = Stay { since_ns: 0, before: ThreadUsage { processor_ns: 7, involuntary_switches: 7 } };
+        let lost = |used_us: u64, switches: u64, lasted_us: u64| {
+            let now = ThreadUsage { processor_ns: 7 + used_us * 1_000, involuntary_switches: 7 + switches };
+            stay.lost_a_share(now, lasted_us * 1_000)
+        };
+        assert!(!lost(100, 3, 120));
+        assert!(!lost(100, 0, 50_000));
+        assert!(!lost(99_000, 20, 100_000));
+        assert!(lost(100, 1, 3_000));
+        assert!(lost(60_000, 12, 100_000));
     }
 
     /// Would miss: a mask that somebody has changed meanwhile, and that is overwritten.

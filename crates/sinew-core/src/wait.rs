@@ -15,12 +15,13 @@ use sinew_sync::atomic::{Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::plant::{Bug, planted};
 
+use crate::doze::{DOZE_NS, Look};
 use crate::fork;
 use crate::latch::Latch;
 use crate::patience::{Patience, micros};
 use crate::profile::Activity;
 use crate::queue::ScopeTasks;
-use crate::search::{Allowed, DOZE_NS, Job, Look, Silence};
+use crate::search::{Allowed, Job, Silence};
 use crate::stack::{At, Descriptor, Slot};
 use crate::worker::Worker;
 

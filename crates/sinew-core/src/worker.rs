@@ -22,7 +22,9 @@ use sinew_sync::parker::Parker;
 use crate::control::Stay;
 use crate::counters::{Counters, SeatCounters};
 use crate::glance::Glances;
+use crate::home::Home;
 use crate::inner::Inner;
+use crate::loops::Summons;
 use crate::profile::Books;
 use crate::queue::{Deque, Fifo, Injector};
 use crate::remap::Berth;
@@ -87,6 +89,8 @@ pub(crate) struct Own {
     pub(crate) berth: RefCell<Berth>,
     /// Which skeleton it takes part in, the innermost.
     pub(crate) stay: Cell<Stay>,
+    /// How the innermost controlled loop that it works on calls others.
+    pub(crate) summons: Cell<Option<Summons>>,
     /// When it looks at the limits of the process.
     pub(crate) glances: Glances,
     pub(crate) random: RefCell<fastrand::Rng>,
@@ -97,6 +101,8 @@ pub(crate) struct Own {
     pub(crate) scraps: Cell<u32>,
     /// Whether it is to take tasks that have waited for long, as the guest's substitute; see `limit`.
     pub(crate) relieves: Cell<bool>,
+    /// For how long it has worked for others since it slept, in ticks.
+    pub(crate) gain: Cell<u64>,
     /// Since when this worker leaves work from outside to another, in ticks; 0 if it does not.
     pub(crate) defers_since: Cell<u64>,
     /// How many of the next pushes are published unasked; see [`Worker::be_generous`].
@@ -121,11 +127,12 @@ impl Worker {
         index: usize,
         fenced: bool,
         stack: StackKind,
+        home: Home,
         books: Option<Box<Books>>,
         victims: Victims,
     ) -> Self {
         Self {
-            stack: TaskStack::new(fenced, books.is_some(), stack),
+            stack: TaskStack::new(fenced, books.is_some(), stack, home),
             deque: Deque::new(),
             fifo: Fifo::new(),
             inbox: Injector::new(),
@@ -143,12 +150,14 @@ impl Worker {
                 in_vain_since: Cell::new(0),
                 berth: RefCell::default(),
                 stay: Cell::default(),
+                summons: Cell::default(),
                 glances: Glances::default(),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
                 scraps: Cell::new(0),
                 relieves: Cell::new(false),
+                gain: Cell::new(0),
                 defers_since: Cell::new(0),
                 generous: Cell::new(0),
                 shares_core: Cell::new(false),
@@ -275,7 +284,9 @@ impl Worker {
             self.own.generous.set(more - 1);
             self.stack.call_attention(crate::stack::reason::HUNGRY);
         }
-        self.wake_one();
+        if self.pool().wake_for_push() {
+            self.counters.wakes.add(1);
+        }
     }
 
     /// A job begins that may well be a big one: its first pushes are published unasked, for they are its biggest parts, and a worker that comes to need them

@@ -23,6 +23,8 @@ pub enum Bug {
     RelaxedDone,
     /// The last searcher parks without looking once more.
     NoLastLook,
+    /// Who has dozed looks for work without leaving its notes again.
+    ForgottenNote,
     /// The searcher announces its sleep without a fence before its last look.
     NoSleepFence,
     /// A thief takes the last task of a second queue without a fence before it reads `bottom`.
@@ -43,6 +45,12 @@ pub enum Bug {
     EarlyPlace,
     /// A thread that keeps its place in a loop within a loop gives it back when the inner one ends.
     InnerPlace,
+    /// A half of what is sorted counts as done before it is.
+    EarlyHalf,
+    /// A participant that has waited for a stolen arm is not counted as at work again.
+    ForgottenReturn,
+    /// A worklist ends when its workers have gone, without another look at what they have left.
+    NoSecondRound,
     /// A thief of a loop's range notes what it stole only after others may have stolen from it in turn.
     LateNote,
     /// A searcher that has found work does not wake the next one.

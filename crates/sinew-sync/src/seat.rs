@@ -64,7 +64,8 @@ loom::thread_local! {
 /// The current worker, or null.
 #[inline(always)]
 pub fn current() -> Pointer {
-    SEAT.with(|seat| seat.current.get())
+    // Under a model checker the seat may be gone when destructors of the thread ask.
+    SEAT.try_with(|seat| seat.current.get()).unwrap_or(null())
 }
 
 /// Makes `worker` the current one; answers the one before. `make` is who makes the thread's alone worker, and [says so](set_alone).
@@ -84,7 +85,8 @@ pub fn restore(worker: Pointer) {
 
 /// Says which worker is the thread's alone one; null when it is gone.
 pub fn set_alone(worker: Pointer) {
-    SEAT.with(|seat| seat.alone.set(worker));
+    // As in `current`: nobody asks for it any more then.
+    let _ = SEAT.try_with(|seat| seat.alone.set(worker));
 }
 
 /// Whether something is under way on this thread that must not be interrupted.

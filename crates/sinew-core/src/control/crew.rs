@@ -23,10 +23,11 @@
 //!
 //! # Tests
 //!
-//! `tests/pool/course.rs`; the crate `sinew`'s `tests/changes.rs`.
+//! `control::schedules`, with a planted bug; `tests/pool/course.rs`; the crate `sinew`'s `tests/changes.rs`.
 
 use sinew_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, planted};
 
 use super::{Control, Course};
 use crate::Worker;
@@ -45,7 +46,7 @@ pub(super) struct Crew {
     seen: AtomicU64,
     seeing: Mutex<()>,
     /// Participants that do not wait for others.
-    at_work: AtomicUsize,
+    pub(super) at_work: AtomicUsize,
 }
 
 impl Default for Crew {
@@ -231,7 +232,7 @@ impl Course<'_> {
             Ok(b(w))
         };
         let (first, second) = w.join_context(first, second);
-        if waits {
+        if waits && !planted(Bug::ForgottenReturn) {
             self.crew.comes();
         }
         (first, second.unwrap_or_else(|b| b(w)))

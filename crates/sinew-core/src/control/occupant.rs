@@ -51,23 +51,26 @@ impl<'c> Occupant<'c> {
     }
 
     /// Between two items, without a lock: answers requests for tasks, follows the pool's mapping, and has the pool see what quota and affinity leave, if it follows them. Each of it as
-    /// often as loops do it between two slices, or whenever an item took longer.
+    /// often as loops do it between two slices, or whenever an item took longer. Answers whether this was such a moment, after which the thread may be elsewhere.
     ///
     /// # Cost
     ///
     /// An addition and a comparison, mostly.
     #[inline]
-    pub fn look_around(&mut self) {
-        if self.looks.is_due() {
+    pub fn look_around(&mut self) -> bool {
+        let is_due = self.looks.is_due();
+        if is_due {
             self.look_cold();
         }
+        is_due
     }
 
     #[cold]
     fn look_cold(&mut self) {
-        self.looks.timed(ticks());
+        let now = ticks();
+        self.looks.timed(now);
         self.w.safe_point();
-        self.w.pool().follow_limits();
+        self.w.glance_at(now);
     }
 
     /// Moves the thread to where the control wants it now; to be called when its [version](Course::version) has changed.

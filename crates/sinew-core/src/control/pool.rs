@@ -110,7 +110,10 @@ impl PoolControl {
     #[track_caller]
     pub fn set_schedule(&self, schedule: impl Into<Option<Schedule>>) {
         match schedule.into().map(Schedule::check).transpose() {
-            Ok(schedule) => self.inner.limit.schedule.set(schedule),
+            Ok(schedule) => {
+                self.inner.limit.schedule.set(schedule);
+                self.inner.tell_choice();
+            }
             Err(error) => panic!("{error}"),
         }
     }

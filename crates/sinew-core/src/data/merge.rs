@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 
 /// Merges of fewer elements are not worth a task.
-const ALONE: usize = 8 * 1024;
+const ALONE: usize = if cfg!(shuttle) { 3 } else { 8 * 1024 };
 
 /// A sorted run of elements that nobody changes for `'r`.
 pub(super) struct Run<'r, T> {

@@ -96,17 +96,52 @@ struct Piece([f64; PIECE]);
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn store(line: &mut [f64], values: &[f64]) {
-    use std::arch::x86_64::{_mm_loadu_pd, _mm_stream_pd};
-    const LINE: usize = 8;
-
     let aligned = line.as_ptr().addr().is_multiple_of(align_of::<Piece>());
     let whole = if aligned { line.len().min(values.len()) / LINE * LINE } else { 0 };
-    for at in (0..whole).step_by(2) {
-        // SAFETY: `at + 1 < whole`, which lies in both; `line` is aligned to 64 bytes and `at` even, so the store is aligned to 16. The values are read
-        // by others only after the fence of `streaming`, until which `line` is borrowed. SSE2 is part of x86-64.
-        unsafe { _mm_stream_pd(line.as_mut_ptr().add(at), _mm_loadu_pd(values.as_ptr().add(at))) };
+    let (lines, rest) = line.split_at_mut(whole);
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has it, and `lines` begins and ends with a line of the cache.
+        unsafe { stream_lines(lines, &values[..whole]) };
+    } else {
+        // SAFETY: `lines` begins and ends with a line of the cache.
+        unsafe { stream_pairs(lines, &values[..whole]) };
     }
-    line[whole..].copy_from_slice(&values[whole..]);
+    rest.copy_from_slice(&values[whole..]);
+}
+
+/// Doubles in a line of the cache.
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 8;
+
+/// A store a line instead of four: a core that computes what it stores, as in a stencil, gets on by about a tenth faster.
+///
+/// # Safety
+///
+/// The processor has AVX-512. `to` begins with a line of the cache, and consists of whole ones. The values are read by others only after a store fence.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn stream_lines(to: &mut [f64], values: &[f64]) {
+    use std::arch::x86_64::{_mm512_loadu_pd, _mm512_stream_pd};
+    for (to, values) in to.chunks_exact_mut(LINE).zip(values.chunks_exact(LINE)) {
+        // SAFETY: eight values each; the caller answers for where `to` begins, and for the fence.
+        unsafe { _mm512_stream_pd(to.as_mut_ptr(), _mm512_loadu_pd(values.as_ptr())) };
+    }
+}
+
+/// The same with what every processor has.
+///
+/// # Safety
+///
+/// As for [`stream_lines`], AVX-512 aside.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn stream_pairs(to: &mut [f64], values: &[f64]) {
+    use std::arch::x86_64::{_mm_loadu_pd, _mm_stream_pd};
+    for (to, values) in to.chunks_exact_mut(2).zip(values.chunks_exact(2)) {
+        // SAFETY: two values each; the caller answers for where `to` begins, and for the fence. SSE2 is part of x86-64.
+        unsafe { _mm_stream_pd(to.as_mut_ptr(), _mm_loadu_pd(values.as_ptr())) };
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -125,6 +160,33 @@ impl Drop for Fence {
         // SAFETY: SSE is part of x86-64.
         unsafe {
             std::arch::x86_64::_mm_sfence();
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    type Way = unsafe fn(&mut [f64], &[f64]);
+
+    /// Would miss: a way to store that only other processors take, and that leaves something out.
+    #[test]
+    fn either_way_to_store_whole_lines_copies_all_of_them() {
+        let values: Vec<f64> = (0..PIECE as u32).map(f64::from).collect();
+        let mut ways = vec![stream_pairs as Way];
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            ways.push(stream_lines);
+        } else {
+            println!("skipped for one of them: this processor has no AVX-512");
+        }
+        for way in ways {
+            let mut to = Piece([-1.0; PIECE]);
+            let fence = Fence;
+            // SAFETY: the processor has what it takes; a piece begins with a line and consists of whole ones, and the fence follows.
+            unsafe { way(&mut to.0, &values) };
+            drop(fence);
+            assert_eq!(to.0, *values);
         }
     }
 }

@@ -225,7 +225,7 @@ where
     let began = ticks();
     let mut local = enter();
     let (mut done, mut next) = (0, 1);
-    let mut pieces = w.pieces();
+    let mut pieces = w.pieces_alone();
     while done < n {
         w.count_chunk();
         let range = done..(done + next).min(n);

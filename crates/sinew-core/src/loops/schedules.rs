@@ -5,11 +5,13 @@
 
 use super::{Options, fold, fold_blocks, for_each, map, try_for_each};
 use crate::source::LoopMemory;
-use crate::{Pool, Stopped, Worker};
+use crate::{Control, Mapping, Pool, Stopped, Worker};
 use shuttle::scheduler::RandomScheduler;
+use shuttle::thread::{self, JoinHandle};
 use shuttle::{Config, Runner};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::lock::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) const SCHEDULES: [Schedule; 6] = [
@@ -42,6 +44,38 @@ pub(crate) fn explore_with(
             pool.run(|w| test(w, &Options { schedule, ..Options::default() }));
         });
     }
+}
+
+/// Threads that make a change each. They are started from within, by bodies: outside they would be done before anything has begun.
+#[derive(Default)]
+pub(crate) struct Changers(Mutex<Vec<JoinHandle<()>>>);
+
+impl Changers {
+    pub(crate) fn start(&self, control: &Control, number: usize) {
+        let control = control.clone();
+        self.run(move || match number % 5 {
+            0 => control.set_schedule(Schedule::Dynamic { chunk: 1 }),
+            1 => control.set_threads(1),
+            2 => control.set_schedule(Schedule::Stealing),
+            3 => control.set_mapping(&Mapping::Explicit(vec![2, 0, 1])).unwrap(),
+            _ => control.set_threads(3),
+        });
+    }
+
+    pub(crate) fn run(&self, change: impl FnOnce() + Send + 'static) {
+        let changer = thread::spawn(change);
+        self.0.lock().push(changer);
+    }
+
+    pub(crate) fn join(self) {
+        self.0.into_inner().into_iter().for_each(|changer| changer.join().unwrap());
+    }
+}
+
+/// Would miss, at every end: a worker that is still in the loop or skeleton, and a place that nobody gave back.
+pub(crate) fn assert_at_rest(control: &Control) {
+    assert_eq!(control.snapshot().working, 0);
+    assert!(control.places().all_free());
 }
 
 /// Would miss: an index visited twice or never, and a caller that returns while a helper is still at it.

@@ -100,13 +100,15 @@ struct Ran<'w, C: Clock> {
     longest: Paths,
     total: Paths,
     pieces: u64,
+    /// Whether others may have pieces of it.
+    is_shared: bool,
 }
 
 impl<'w, C: Clock> Pieces<'w, C> {
-    /// The first piece begins.
+    /// The first piece begins. Of a loop that is not shared the recording has the work alone: nobody would come on any machine.
     #[inline]
-    pub(crate) fn new(books: Option<&'w Books<C>>) -> Self {
-        Self(books.map(Ran::new))
+    pub(crate) fn new(books: Option<&'w Books<C>>, is_shared: bool) -> Self {
+        Self(books.map(|books| Ran::new(books, is_shared)))
     }
 
     /// A piece has ended, and the next may begin.
@@ -130,17 +132,24 @@ impl<C: Clock> Drop for Pieces<'_, C> {
 
 impl<'w, C: Clock> Ran<'w, C> {
     #[cold]
-    fn new(books: &'w Books<C>) -> Self {
+    fn new(books: &'w Books<C>, is_shared: bool) -> Self {
         let (longest, total) = Default::default();
         let start = books.path_now();
-        books.mark(Mark::Loop);
-        Self { books, start, longest, total, pieces: 0 }
+        let ran = Self { books, start, longest, total, pieces: 0, is_shared };
+        ran.mark(Mark::Loop);
+        ran
+    }
+
+    fn mark(&self, mark: Mark) {
+        if self.is_shared {
+            self.books.mark(mark);
+        }
     }
 
     #[cold]
     fn ended_cold(&mut self) {
         let piece = self.books.path_now().beyond(self.start);
-        self.books.mark(Mark::Next);
+        self.mark(Mark::Next);
         self.longest = self.longest.max(piece);
         self.total = self.total.plus(piece);
         self.pieces += 1;
@@ -150,7 +159,7 @@ impl<'w, C: Clock> Ran<'w, C> {
     #[cold]
     fn over_cold(&self) {
         let since = self.books.path_now().beyond(self.start);
-        self.books.mark(Mark::Join);
+        self.mark(Mark::Join);
         let pieces = self.longest.tree(self.total, self.pieces, &self.books.burdens);
         self.books.set_path(self.start.plus(pieces).plus(since));
     }
@@ -166,6 +175,12 @@ impl Worker {
     /// This worker begins to run pieces of a loop.
     #[inline]
     pub(crate) fn pieces(&self) -> Pieces<'_> {
-        Pieces::new(self.books())
+        Pieces::new(self.books(), true)
+    }
+
+    /// This worker begins to run a loop that it shares with nobody, as it is short.
+    #[inline]
+    pub(crate) fn pieces_alone(&self) -> Pieces<'_> {
+        Pieces::new(self.books(), false)
     }
 }

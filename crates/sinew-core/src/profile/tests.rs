@@ -187,7 +187,7 @@ proptest! {
         let books = books();
         books.turn(Activity::Application);
         pass(&books, before);
-        let mut running = Pieces::new(Some(&books));
+        let mut running = Pieces::new(Some(&books), true);
         for &piece in &pieces {
             pass(&books, piece);
             running.ended();

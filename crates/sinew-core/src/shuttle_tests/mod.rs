@@ -124,6 +124,22 @@ fn shuttle_a_joined_task_is_taken_while_its_owner_is_blocked() {
     explore(blocked_owner);
 }
 
+/// The first push wakes somebody, who may doze when the second comes; both tasks are over before anybody could take them.
+fn blocked_owner_after_short_tasks() {
+    let (pool, barrier) = (pool(2), Barrier::new(2));
+    pool.run(|w| {
+        w.join(|_| (), |_| ());
+        w.join(|_| (), |_| ());
+        w.join(|_| meet(&barrier), |_| meet(&barrier))
+    });
+}
+
+/// Would miss: a push that was left to a worker which dozes, and that nobody sees.
+#[test]
+fn shuttle_a_task_is_taken_after_others_that_nobody_was_woken_for() {
+    explore(blocked_owner_after_short_tasks);
+}
+
 /// Would miss: exposures that wait for the end of the spin window, and a pool that cannot end before it.
 #[test]
 fn shuttle_a_pool_that_spins_for_ever_still_takes_tasks_and_ends() {
@@ -467,6 +483,12 @@ fn shuttle_the_same_seed_gives_the_same_executions() {
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_searcher_that_does_not_look_again() {
     hunt(Bug::NoLastLook, blocked_owner);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_doze_after_which_nobody_is_told_to_wake() {
+    hunt(Bug::ForgottenNote, blocked_owner_after_short_tasks);
 }
 
 #[test]

@@ -74,7 +74,9 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use sinew_sync::fence::light;
 use sinew_sync::plant::{self, Bug};
+use sinew_topology::{PlacementError, where_is};
 
+use crate::home::Home;
 use bounds::{AtomicBounds, Bounds};
 pub(crate) use slot::{Slot, Task};
 use slots::Slots;
@@ -172,10 +174,10 @@ unsafe impl Sync for TaskStack {}
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
-    /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet, `every_push` if it is to look up after each push.
-    pub(crate) fn new(fenced: bool, every_push: bool, kind: StackKind) -> Self {
-        let two_field = (kind == StackKind::TwoField).then(|| Box::new(TwoField::new()));
-        let slots = Slots::new();
+    /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet, `every_push` if it is to look up after each push. Its pages are to lie at `home`.
+    pub(crate) fn new(fenced: bool, every_push: bool, kind: StackKind, home: Home) -> Self {
+        let two_field = (kind == StackKind::TwoField).then(|| Box::new(TwoField::new(home)));
+        let slots = Slots::new(home);
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
             head: AtomicPtr::new(first),
@@ -420,6 +422,11 @@ impl TaskStack {
     /// Bytes of its slots.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.slots) + self.two_field().map_or(0, TwoField::bytes)
+    }
+
+    /// On which nodes its slots' pages lie.
+    pub(crate) fn where_is(&self) -> Result<Vec<Option<usize>>, PlacementError> {
+        self.two_field().map_or_else(|| where_is(&self.slots), TwoField::where_is)
     }
 
     /// The stack that takes this one's place, if the pool is built so.

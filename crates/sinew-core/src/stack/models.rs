@@ -9,6 +9,7 @@ use sinew_sync::plant::{Bug, plant};
 
 use super::tally::Tally;
 use super::{At, Popped, StackKind, Steal, TaskStack, reason};
+use crate::home::Home;
 
 /// A step of the owner.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +44,8 @@ struct World {
 
 impl World {
     fn new(fenced: bool) -> Self {
-        Self { stack: TaskStack::new(fenced, false, StackKind::Split), tally: Tally::new() }
+        let stack = TaskStack::new(fenced, false, StackKind::Split, Home::OnlyNode);
+        Self { stack, tally: Tally::new() }
     }
 
     fn rob(&self, thief: usize, script: &[Rob]) {

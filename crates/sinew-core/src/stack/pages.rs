@@ -1,6 +1,7 @@
 //! Memory of task stacks: zeroed, and there only once it is touched.
 //!
 //! A page lies on the NUMA node of whoever touches it first, which is to be the stack's owner and not the thread that builds the pool. So nothing is written here.
+//! Nor are there large pages where nodes are several: one touch would place many owners' stacks.
 //! Not the allocator's memory either: what that hands out again it must clear first, half a MiB for each worker of each pool, of which most programs use the first
 //! page.
 
@@ -22,6 +23,7 @@ mod imp {
     use std::ptr::{NonNull, null_mut};
 
     use super::Blank;
+    use crate::home::Home;
 
     /// So many empty descriptors.
     #[derive(Debug)]
@@ -36,10 +38,12 @@ mod imp {
     unsafe impl<T: Sync> Sync for Pages<T> {}
 
     impl<T: Blank> Pages<T> {
+        /// For an owner with this home.
+        ///
         /// # Panics
         ///
         /// If the system has no memory left.
-        pub(in crate::stack) fn new(count: usize) -> Self {
+        pub(in crate::stack) fn new(count: usize, home: Home) -> Self {
             const { assert!(!std::mem::needs_drop::<T>() && align_of::<T>() <= 4096) };
             // SAFETY: a private mapping of fresh memory, placed by the kernel.
             let pages = unsafe {
@@ -56,7 +60,48 @@ mod imp {
             let Some(first) = pages else {
                 panic!("sinew: no memory for a worker's task stack: {}", io::Error::last_os_error());
             };
-            Self { first: first.cast(), count }
+            let pages = Self { first: first.cast(), count };
+            #[cfg(target_os = "linux")]
+            if home != Home::OnlyNode {
+                // A kernel without large pages refuses, and makes none.
+                // SAFETY: this changes no contents.
+                unsafe { pages.advise(libc::MADV_NOHUGEPAGE) };
+            }
+            #[cfg(not(target_os = "linux"))]
+            let _ = home;
+            pages
+        }
+
+        /// Gives them to an owner with this home: they go back to the kernel, and come again as they are touched, unless they lie there already.
+        #[cfg(target_os = "linux")]
+        pub(in crate::stack) fn pass_to(&mut self, home: Home) {
+            use sinew_topology::where_is;
+
+            let all_on =
+                |node| where_is(&self[..]).is_ok_and(|at| at.into_iter().flatten().all(|at| at == node));
+            let stay = match home {
+                Home::OnlyNode => true,
+                Home::Anywhere => false,
+                Home::Node(node) => all_on(node),
+            };
+            if !stay {
+                // Should the kernel refuse, they stay where they were, which is slower.
+                // SAFETY: nobody else has them, and all zero is a valid value (`Blank`).
+                unsafe { self.advise(libc::MADV_DONTNEED) };
+            }
+        }
+
+        /// Elsewhere nothing is known of nodes.
+        #[cfg(not(target_os = "linux"))]
+        pub(in crate::stack) fn pass_to(&mut self, _: Home) {}
+
+        /// # Safety
+        ///
+        /// What the advice does to the contents is right.
+        #[cfg(target_os = "linux")]
+        unsafe fn advise(&self, advice: libc::c_int) {
+            // SAFETY: the range is ours; otherwise as the caller says.
+            unsafe { libc::madvise(self.first.as_ptr().cast(), self.count * size_of::<T>(), advice) };
         }
     }
 
@@ -83,6 +128,7 @@ mod imp {
     use std::ops::Deref;
 
     use super::Blank;
+    use crate::home::Home;
 
     /// So many empty descriptors.
     #[derive(Debug)]
@@ -90,12 +136,12 @@ mod imp {
 
     impl<T: Blank> Pages<T> {
         #[cfg(any(loom, shuttle))]
-        pub(in crate::stack) fn new(count: usize) -> Self {
+        pub(in crate::stack) fn new(count: usize, _: Home) -> Self {
             Self((0..count).map(|_| T::blank()).collect())
         }
 
         #[cfg(not(any(loom, shuttle)))]
-        pub(in crate::stack) fn new(count: usize) -> Self {
+        pub(in crate::stack) fn new(count: usize, _: Home) -> Self {
             // SAFETY: all-zero bytes are a valid value (`Blank`).
             Self(unsafe { Box::new_zeroed_slice(count).assume_init() })
         }
@@ -112,3 +158,61 @@ mod imp {
 }
 
 pub(super) use imp::Pages;
+
+#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
+pub(super) use tests::tells_pages;
+
+#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
+mod tests {
+    use sinew_sync::atomic::{AtomicU64, Ordering};
+    use sinew_topology::where_is;
+
+    use super::*;
+    use crate::home::Home;
+
+    /// Something on a page of its own.
+    #[repr(align(4096))]
+    struct Probe(AtomicU64);
+
+    // SAFETY: an atomic at zero.
+    unsafe impl Blank for Probe {}
+
+    fn touch(pages: &Pages<Probe>) {
+        pages.iter().for_each(|probe| probe.0.store(1, Ordering::Relaxed));
+    }
+
+    fn there(pages: &Pages<Probe>) -> Vec<Option<usize>> {
+        where_is(pages).unwrap_or_default()
+    }
+
+    /// Whether the kernel tells pages that are there from others.
+    pub(in crate::stack) fn tells_pages() -> bool {
+        let fresh = Pages::<Probe>::new(1, Home::OnlyNode);
+        let before = there(&fresh);
+        touch(&fresh);
+        before == [None] && matches!(there(&fresh)[..], [Some(_)])
+    }
+
+    /// Would miss: pages that stay where their last owner had them.
+    #[test]
+    fn pages_that_lie_elsewhere_than_their_next_owner_come_anew() {
+        if !tells_pages() {
+            println!("skipped: this kernel does not say which pages there are");
+            return;
+        }
+        let kept_by = |home: fn(usize) -> Home| {
+            let mut pages = Pages::<Probe>::new(3, Home::OnlyNode);
+            touch(&pages);
+            let node = there(&pages)[0].unwrap();
+            pages.pass_to(home(node));
+            let kept = there(&pages).iter().flatten().count();
+            let zeroes = pages.iter().filter(|probe| probe.0.load(Ordering::Relaxed) == 0).count();
+            assert_eq!(kept + zeroes, 3);
+            kept
+        };
+        assert_eq!(kept_by(|_| Home::OnlyNode), 3);
+        assert_eq!(kept_by(|_| Home::Anywhere), 0);
+        assert_eq!(kept_by(|node| Home::Node(node + 1)), 0);
+        assert_eq!(kept_by(Home::Node), 3);
+    }
+}

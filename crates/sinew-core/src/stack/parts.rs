@@ -9,6 +9,7 @@ use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::plant::{Bug, plant, planted};
 
 use super::{Popped, StackKind, Steal, Task, TaskStack};
+use crate::home::Home;
 
 const PART: usize = 1;
 const STRANGER: usize = 2;
@@ -68,7 +69,7 @@ fn check() {
     model.preemption_bound = Some(3);
     model.check(|| {
         let world = Arc::new(World {
-            stack: TaskStack::new(false, false, StackKind::Split),
+            stack: TaskStack::new(false, false, StackKind::Split, Home::OnlyNode),
             reported: AtomicBool::new(false),
         });
         let theirs = Arc::clone(&world);

@@ -1,7 +1,7 @@
 //! The slots of task stacks, some of which are used again.
 //!
 //! Some of what ended pools leave is kept for the next ones, as it is: a slot is filled before anybody reads it, and giving pages back to the kernel interrupts
-//! every core of the process.
+//! every core of the process. On a machine of several nodes that is done nevertheless, if they lie on another one than their next owner.
 
 #[cfg(all(unix, not(any(loom, shuttle))))]
 mod imp {
@@ -9,6 +9,7 @@ mod imp {
 
     use sinew_sync::lock::Mutex;
 
+    use crate::home::Home;
     use crate::stack::pages::Pages;
     use crate::stack::{CAPACITY, Slot};
 
@@ -22,13 +23,18 @@ mod imp {
     pub(in crate::stack) struct Slots(Option<Pages<Slot>>);
 
     impl Slots {
+        /// For an owner with this home.
+        ///
         /// # Panics
         ///
         /// If the system has no memory left.
-        pub(in crate::stack) fn new() -> Self {
+        pub(in crate::stack) fn new(home: Home) -> Self {
             // After a fork the lock may be held by a thread that is not there.
-            let spare = SPARE.try_lock().and_then(|mut spare| spare.pop());
-            Self(Some(spare.unwrap_or_else(|| Pages::new(CAPACITY as usize))))
+            let mut spare = SPARE.try_lock().and_then(|mut spare| spare.pop());
+            if let Some(used) = &mut spare {
+                used.pass_to(home);
+            }
+            Self(Some(spare.unwrap_or_else(|| Pages::new(CAPACITY as usize, home))))
         }
     }
 
@@ -56,6 +62,7 @@ mod imp {
 mod imp {
     use std::ops::Deref;
 
+    use crate::home::Home;
     use crate::stack::pages::Pages;
     use crate::stack::{CAPACITY, Slot};
 
@@ -64,8 +71,8 @@ mod imp {
     pub(in crate::stack) struct Slots(Pages<Slot>);
 
     impl Slots {
-        pub(in crate::stack) fn new() -> Self {
-            Self(Pages::new(CAPACITY as usize))
+        pub(in crate::stack) fn new(home: Home) -> Self {
+            Self(Pages::new(CAPACITY as usize, home))
         }
     }
 

@@ -3,7 +3,6 @@
 //! What these would miss: which files a container has (`sinew-topology`'s `tests/limits.rs`), and whether the kernel enforces them (`cargo xtask numa-guest`).
 #![cfg(target_os = "linux")]
 
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinew_core::loops::{Options, for_each, try_for_each};
@@ -11,44 +10,15 @@ use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
 use sinew_core::{Cancelled, Control, Course, Pool, Worker};
 use sinew_policy::chunk::Schedule;
 use sinew_topology::ThreadRef;
-use tempfile::TempDir;
 
+use crate::container::Container;
 use crate::mapping::two_cpus;
 use crate::support::ends;
 
-/// The files of a container.
-struct Container(TempDir);
-
-impl Container {
-    /// One that feeds so many threads.
-    fn feeding(threads: usize) -> Self {
-        let container = Self(tempfile::tempdir().unwrap());
-        let mount = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-        container.write("proc/self/cgroup", "0::/\n");
-        container.write("proc/self/mountinfo", mount);
-        container.feed(threads);
-        container
-    }
-
-    /// From now on so many, or as many as there are processors.
-    fn feed(&self, threads: usize) {
-        let quota = if threads == usize::MAX { "max".into() } else { (100_000 * threads - 1).to_string() };
-        self.write("sys/fs/cgroup/cpu.max", &format!("{quota} 100000\n"));
-    }
-
-    /// Whoever reads meanwhile finds the old text or the new one.
-    fn write(&self, path: &str, text: &str) {
-        let path = self.0.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let new = path.with_extension("new");
-        fs::write(&new, text).unwrap();
-        fs::rename(new, path).unwrap();
-    }
-
-    /// A pool in it.
-    fn pool(&self, threads: usize) -> Pool {
-        Pool::builder().threads(threads).guest_seat(false).follow_limits_below(self.0.path()).build().unwrap()
-    }
+/// A pool in a container.
+fn pool_in(container: &Container, threads: usize) -> Pool {
+    let builder = Pool::builder().threads(threads).guest_seat(false);
+    builder.follow_limits_below(container.root()).build().unwrap()
 }
 
 /// Gives the pool something to do until its number of workers is this one: idle workers look at the limits now and then.
@@ -66,7 +36,7 @@ fn a_pool_follows_the_quota_of_its_container() {
     }
     ends(|| {
         let container = Container::feeding(1);
-        let pool = container.pool(2);
+        let pool = pool_in(&container, 2);
         for _ in 0..2 {
             until_workers(&pool, 1);
             container.feed(usize::MAX);
@@ -90,7 +60,7 @@ fn a_controlled_loop_follows_the_quota_of_its_container() {
     }
     ends(|| {
         let container = Container::feeding(2);
-        let (pool, control) = (container.pool(2), Control::new());
+        let (pool, control) = (pool_in(&container, 2), Control::new());
         let options = Options {
             schedule: Schedule::Dynamic { chunk: 1 },
             control: Some(&control),
@@ -126,7 +96,7 @@ struct Turns {
 impl Turns {
     fn new() -> Self {
         let container = Container::feeding(2);
-        Self { pool: container.pool(2), container, turn: AtomicUsize::new(0) }
+        Self { pool: pool_in(&container, 2), container, turn: AtomicUsize::new(0) }
     }
 
     /// Called all the time by whoever works; answers whether there are more turns to come.
@@ -199,7 +169,7 @@ fn a_pool_follows_the_affinity_mask_of_its_threads() {
     let Some([kept, _]) = two_cpus() else { return };
     ends(move || {
         let container = Container::feeding(2);
-        let pool = container.pool(2);
+        let pool = pool_in(&container, 2);
         until_workers(&pool, 2);
         let masks = pool.broadcast(|_| {
             let (me, mut steps) = (ThreadRef::current().unwrap(), Vec::new());

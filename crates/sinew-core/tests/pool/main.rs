@@ -30,6 +30,8 @@
 
 mod broadcast;
 mod closing;
+#[cfg(target_os = "linux")]
+mod container;
 mod control;
 mod course;
 mod enter;

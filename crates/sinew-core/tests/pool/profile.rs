@@ -287,11 +287,12 @@ fn profiles_can_be_read_while_workers_work() {
 #[test]
 fn the_span_is_measured_at_the_burdens_that_were_asked_for() {
     let pool = Pool::builder().threads(1).profile(true).burdens([0, 0, u64::MAX]).build().unwrap();
-    // Large enough that a first touch of the stack's pages, which lies on every path, is nothing beside the tasks.
     let profile = profile_of(&pool, |w| fib(w, 20));
     assert_eq!(profile.burdens(), [0, 0, u64::MAX]);
     assert_eq!(profile.span(0), profile.span(1));
-    assert!(profile.span(2) > 2 * profile.span(1), "at that price everything runs in place");
+    // No ratio: wherever the system takes the core away, that time lies on one path.
+    assert_eq!(profile.span(2), profile.work(), "at that price everything runs in place");
+    assert!(profile.span(1) < profile.work(), "a task in parallel is not on the longest path");
 }
 
 /// Would miss: books that are kept where nobody asked for them.

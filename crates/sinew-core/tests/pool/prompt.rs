@@ -5,7 +5,9 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sinew_core::{Pool, Worker};
+use sinew_core::loops::{Options, for_each};
+use sinew_core::{Control, Pool, Worker};
+use sinew_policy::chunk::Schedule;
 
 use crate::support::{ends, meet, with_each_pool};
 
@@ -163,5 +165,27 @@ fn tasks_above_and_below_a_blocked_join_are_taken() {
                 });
             }
         });
+    });
+}
+
+/// Would miss: a loop that calls others only when the body that wants them has ended; and one whose bodies can no longer call when a loop within them has ended, or call to that one.
+#[test]
+fn who_raises_the_number_of_threads_of_its_loop_is_joined_at_once() {
+    rounds(|pool| {
+        let (outer, inner, items) = (Control::new(), Control::new(), AtomicU32::new(0));
+        outer.set_threads(1);
+        let options =
+            |control| Options { schedule: Schedule::Dynamic { chunk: 1 }, control, ..Options::default() };
+        let item = |item: u32| {
+            add_one(&items);
+            if item == 0 {
+                let change = |_| inner.set_threads(2);
+                sinew_core::run(|w| for_each(w, 0..1_u32, &options(Some(&inner)), change)).unwrap();
+                outer.set_threads(2);
+                compute_until(&items, 2);
+            }
+        };
+        pool.run(|w| for_each(w, 0..100_u32, &options(Some(&outer)), item)).unwrap();
+        assert_eq!(items.into_inner(), 100);
     });
 }

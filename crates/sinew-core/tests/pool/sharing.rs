@@ -5,9 +5,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use sinew_coord::{Coordinator, Policy, Script, Table};
+use sinew_coord::{Coordinator, CoreSet, Policy, Script, Table};
 use sinew_core::loops::Options;
-use sinew_core::{Builder, Control, Pool, Worker};
+use sinew_core::{Builder, Control, Mapping, Pool, Worker};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{chunks, ends};
@@ -343,5 +343,81 @@ fn a_controlled_loop_follows_a_grant_while_it_runs() {
             wait_until(|| pool.share().is_some_and(|share| share.schedule.is_none()));
             claimed > 1_000
         });
+    });
+}
+
+/// Would miss: what a pool has chosen when it was built and its row does not say, cores beside those that it is pinned to, and others that are kept from it for nothing.
+#[test]
+fn a_pinned_pool_is_given_none_but_its_own_cores() {
+    ends(|| {
+        if !is_supported() {
+            return;
+        }
+        let machine = Machine::new(4);
+        let pinned = machine.builder(4).mapping(Mapping::Explicit(vec![3, 1])).build().unwrap();
+        wait_until(|| pinned.share().is_some());
+        let own: CoreSet = [1, 3].into_iter().collect();
+        let row = || Table::open(&machine.place()).unwrap().read().remove(0);
+        assert_eq!((row().choice.cores, row().grant.cores), (own, own));
+        let free = machine.pool(4);
+        while_busy(&pinned, || {
+            while_busy(&free, || {
+                wait_until(|| (pinned.workers(), free.workers()) == (2, 2));
+                assert!(pinned.share().unwrap().cores.is_within(&own));
+            });
+        });
+    });
+}
+
+/// Would miss: a thread that stays where the list has its seat, on a core that a neighbour was given, while the pool's own lies idle.
+#[test]
+fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {
+    ends(|| {
+        let cpus: Vec<usize> = sinew_topology::Limits::read().allowed().iter().take(2).collect();
+        if !is_supported() || cpus.len() < 2 {
+            println!("skipped: it takes two processors, and a table");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let builder =
+            || Pool::builder().threads(2).guest_seat(false).mapping(Mapping::Explicit(cpus.clone()));
+        let pool = || builder().coordinate_in(folder.path().join("shared")).build().unwrap();
+        let (first, second, settled) = (pool(), pool(), AtomicUsize::new(0));
+        let is_at_home = |pool: &Pool| {
+            let cpu = pool.install(|_| sinew_topology::current_cpu());
+            let share = pool.share().filter(|share| (share.threads, share.cores.len()) == (1, 1));
+            share.zip(cpu).is_some_and(|(share, cpu)| share.cores.contains(cpu))
+        };
+        std::thread::scope(|s| {
+            for pool in [&first, &second] {
+                let (settled, is_at_home) = (&settled, &is_at_home);
+                s.spawn(move || {
+                    wait_until(|| is_at_home(pool));
+                    settled.fetch_add(1, Ordering::Relaxed);
+                    // At work for as long as the other one needs it as a neighbour.
+                    wait_until(|| {
+                        is_at_home(pool);
+                        settled.load(Ordering::Relaxed) == 2
+                    });
+                });
+            }
+        });
+    });
+}
+
+/// Would miss: a schedule that the pool has chosen and its row does not say, so that others believe that it follows theirs; and one that it has given up and still has there.
+#[test]
+fn a_pool_says_which_schedule_it_has_chosen() {
+    with_a_grant(|pool, table, single| {
+        let mut coordinator = Coordinator::start(table, Policy::Script, single).unwrap();
+        let dynamic = Some(Schedule::Dynamic { chunk: 1 });
+        for own in [None, Some(Schedule::Static), Some(Schedule::Auto), None] {
+            pool.control().set_schedule(own);
+            wait_until(|| {
+                coordinator.step().unwrap();
+                let row = table.read().remove(0);
+                (row.choice.schedule, row.schedule) == (own, dynamic.filter(|_| own.is_none()))
+            });
+        }
     });
 }

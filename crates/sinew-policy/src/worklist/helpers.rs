@@ -1,6 +1,6 @@
 //! Helper threads: how many, and how far they run ahead.
 //!
-//! A core that would be idle runs the next unit of a worker ahead of it, to bring what it reads into the cache that the two share. Whether they share one follows from the pool's mapping. A helper that reads too
+//! A core that would be idle runs the next unit of a worker ahead of it, to bring what it reads into the cache that the two share. Where it sits is `sinew_topology::place_beside`'s. A helper that reads too
 //! little brings nothing, one that reads too much drives out what the worker needs now. Its *lifespan* is the number of words it may read for one
 //! unit; the tuner tries 1, 10, 100 and so on.
 //!

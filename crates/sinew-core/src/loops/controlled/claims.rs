@@ -41,6 +41,18 @@ impl Shared<'_> {
         self.ending.is_near() || self.plan.lock().is_over()
     }
 
+    /// Brings the plan to what is wished now, if that is more threads; for the participant of this rank on this worker. Answers whether it was.
+    pub(super) fn grow(&self, worker: usize, rank: usize) -> bool {
+        let mut plan = self.plan.lock();
+        let (limit, (version, wishes)) = (self.limit.asked(), self.control.wishes());
+        let terms = self.terms(&wishes, limit);
+        let grows = plan.has_fewer_than(terms.threads) && !self.is_cancelled(version);
+        if grows {
+            plan.follow(terms, terms.seat(self.workers, worker, rank));
+        }
+        grows
+    }
+
     /// What is in force by these wishes when the pool leaves so many workers to loops.
     fn terms(&self, wishes: &Wishes, limit: usize) -> Terms {
         let preset = self.limit.schedule.get().filter(|_| self.open);

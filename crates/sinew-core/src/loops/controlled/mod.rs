@@ -30,10 +30,12 @@ mod plan;
 mod rest;
 #[cfg(all(test, shuttle))]
 mod schedules;
+mod summons;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 pub(super) use chunks::Chunks;
+pub(crate) use summons::{Summons, call_others};
 
 use super::auto::{self, Trial};
 use super::driver::Options;
@@ -152,9 +154,18 @@ impl<'r> Controlled<'r> {
         let hire = || self.hire(s);
         self.shared.ending.guard(|| {
             if let Some(mut chunks) = Chunks::enter(self, w, &hire, rank) {
-                (self.session)(&mut chunks);
+                let grow = || self.grow(w, s, rank);
+                summons::with(w, self.shared.control, &grow, || (self.session)(&mut chunks));
             }
         });
+    }
+
+    /// This participant's body has wished for something: if that is more threads, they are called without waiting for the end of its slice.
+    #[cold]
+    fn grow<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>, rank: usize) {
+        if self.shared.grow(w.index(), rank) {
+            self.hire(s);
+        }
     }
 
     /// A participant has left that has done so many iterations.

@@ -199,6 +199,11 @@ impl Plan {
         terms == self.epoch.terms
     }
 
+    /// Whether the terms in force are for fewer threads.
+    pub(super) fn has_fewer_than(&self, threads: usize) -> bool {
+        self.epoch.terms.threads < threads
+    }
+
     pub(super) fn is_current(&self, epoch: &Arc<Epoch>) -> bool {
         Arc::ptr_eq(epoch, &self.epoch)
     }

@@ -1,50 +1,16 @@
 //! Controlled loops on a whole pool under random schedules (shuttle), changed by a thread outside and by their own bodies; planted bugs.
 
 use crate::data::{Around, IntoItems};
-use crate::loops::schedules::{SCHEDULES, explore_with};
+use crate::loops::schedules::{Changers, SCHEDULES, assert_at_rest, explore_with};
 use crate::loops::{Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map};
 use crate::{Cancelled, Control, Mapping, Stopped, Worker};
-use shuttle::thread::{self, JoinHandle};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
-use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Threads that make a change each. They are started from the loop's bodies: outside of it they would be done before it has begun.
-#[derive(Default)]
-struct Changers(Mutex<Vec<JoinHandle<()>>>);
-
-impl Changers {
-    fn start(&self, control: &Control, number: usize) {
-        let control = control.clone();
-        self.run(move || match number % 5 {
-            0 => control.set_schedule(Schedule::Dynamic { chunk: 1 }),
-            1 => control.set_threads(1),
-            2 => control.set_schedule(Schedule::Stealing),
-            3 => control.set_mapping(&Mapping::Explicit(vec![2, 0, 1])).unwrap(),
-            _ => control.set_threads(3),
-        });
-    }
-
-    fn run(&self, change: impl FnOnce() + Send + 'static) {
-        let changer = thread::spawn(change);
-        self.0.lock().push(changer);
-    }
-
-    fn join(self) {
-        self.0.into_inner().into_iter().for_each(|changer| changer.join().unwrap());
-    }
-}
-
 const N: usize = 16;
-
-/// Would miss, at every end: a worker that is still in the loop, and a place that nobody gave back.
-fn assert_at_rest(control: &Control) {
-    assert_eq!(control.snapshot().working, 0);
-    assert!(control.places().all_free());
-}
 
 fn visit_once(w: &Worker, options: &Options) {
     let (control, changers) = (Control::new(), Changers::default());

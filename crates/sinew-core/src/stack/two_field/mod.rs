@@ -48,9 +48,11 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{self, Bug, planted};
+use sinew_topology::{PlacementError, where_is};
 
 use super::pages::{Blank, Pages};
 use super::{CAPACITY, Popped, Task};
+use crate::home::Home;
 
 const NOT_STOLEN: u64 = 0;
 const DONE: u64 = 1;
@@ -163,11 +165,11 @@ pub(crate) struct TwoField {
 }
 
 impl TwoField {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(home: Home) -> Self {
         Self {
             top: CachePadded::new(AtomicUsize::new(0)),
             bottom: CachePadded::new(AtomicUsize::new(0)),
-            descriptors: Pages::new(CAPACITY as usize),
+            descriptors: Pages::new(CAPACITY as usize, home),
         }
     }
 
@@ -184,6 +186,10 @@ impl TwoField {
 
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.descriptors)
+    }
+
+    pub(super) fn where_is(&self) -> Result<Vec<Option<usize>>, PlacementError> {
+        where_is(&self.descriptors)
     }
 
     /// Pushes a task, and answers its descriptor's number. Whoever pushes looks at its attention word afterwards (T3).
@@ -311,9 +317,8 @@ impl TwoField {
 
 #[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
 mod tests {
-    use sinew_topology::where_is;
-
     use super::*;
+    use crate::stack::pages::tells_pages;
 
     unsafe fn never(_: *const (), _: *const ()) {
         unreachable!("nobody runs it")
@@ -326,21 +331,12 @@ mod tests {
             println!("skipped: this kernel does not say which pages there are");
             return;
         }
-        let stack = TwoField::new();
-        let touched = || where_is(&stack.descriptors).unwrap().iter().flatten().count();
+        let stack = TwoField::new(Home::Anywhere);
+        let touched = || stack.where_is().unwrap().iter().flatten().count();
         assert_eq!(touched(), 0);
         let task = Task { run: never, data: std::ptr::null() };
         // SAFETY: this is the owner of an empty stack.
         unsafe { stack.push(task, 1) };
         assert_eq!(touched(), 1);
-    }
-
-    /// Whether the kernel tells pages that are there from others.
-    fn tells_pages() -> bool {
-        let fresh = Pages::<Descriptor>::new(1);
-        let there = || where_is(&fresh).is_ok_and(|nodes| nodes[0].is_some());
-        let before = there();
-        fresh[0].alarm.store(NOT_STOLEN, Ordering::Relaxed);
-        !before && there()
     }
 }
