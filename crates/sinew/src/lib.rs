@@ -82,6 +82,8 @@ mod fold;
 mod metered;
 mod over;
 mod pipeline;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod sort;
 mod stencil;
 pub mod worklist;
@@ -101,9 +103,9 @@ pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Doma
 pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Course, Participant, Pool, PoolControl, PoolSnapshot,
-    Profile, Scope, ScopeBuilder, Share, Snapshot, StackKind, StealsAt, Stopped, Victims, Wait, Worker,
-    Working, global_pool, join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Control, Counters, Course, OwnPages, Participant, Pool, PoolControl,
+    PoolSnapshot, Profile, Scope, ScopeBuilder, Share, Snapshot, StackKind, StealsAt, Stopped, Victims, Wait,
+    Worker, Working, global_pool, join, run, scope, serially, spawn, victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;

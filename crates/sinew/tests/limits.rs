@@ -3,16 +3,22 @@
 //! What these would miss: which files a container has (`sinew-topology`), and other programs' shares (`sinew-core`'s `tests/pool/sharing.rs`), which set the same limit.
 
 #[cfg(target_os = "linux")]
-use std::fs;
+use std::sync::Mutex;
 use std::sync::mpsc;
+#[cfg(target_os = "linux")]
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use sinew::prelude::*;
 use sinew::stm::{Tx, TxResult};
 use sinew::worklist::{More, Settings, Work};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
+
 #[cfg(target_os = "linux")]
-use tempfile::TempDir;
+#[path = "../../sinew-core/tests/pool/container.rs"]
+mod container;
+#[cfg(target_os = "linux")]
+use container::Container;
 
 /// Runs `test` on a thread of its own; one that hangs fails.
 fn ends(test: impl FnOnce() + Send + 'static) {
@@ -94,35 +100,6 @@ fn a_worklist_follows_the_limit_of_its_pool() {
     });
 }
 
-/// The files of a container that feeds so many threads.
-#[cfg(target_os = "linux")]
-struct Container(TempDir);
-
-#[cfg(target_os = "linux")]
-impl Container {
-    fn feeding(threads: usize) -> Self {
-        let container = Self(tempfile::tempdir().unwrap());
-        let mount = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-        container.write("proc/self/cgroup", "0::/\n");
-        container.write("proc/self/mountinfo", mount);
-        container.feed(threads);
-        container
-    }
-
-    fn feed(&self, threads: usize) {
-        self.write("sys/fs/cgroup/cpu.max", &format!("{} 100000\n", 100_000 * threads - 1));
-    }
-
-    /// Whoever reads meanwhile finds the old text or the new one.
-    fn write(&self, path: &str, text: &str) {
-        let path = self.0.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let new = path.with_extension("new");
-        fs::write(&new, text).unwrap();
-        fs::rename(new, path).unwrap();
-    }
-}
-
 /// Would miss: a quota that nobody looks at while all workers are in a worklist; and a tuner that goes on with the cores of the beginning.
 #[cfg(target_os = "linux")]
 #[test]
@@ -134,7 +111,7 @@ fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
     ends(|| {
         let (container, control) = (Container::feeding(2), Control::new());
         let builder = Pool::builder().threads(2).guest_seat(false);
-        let pool = builder.follow_limits_below(container.0.path()).build().unwrap();
+        let pool = builder.follow_limits_below(container.root()).build().unwrap();
         let (stages, wanted) = (Stages::new(5), |stage: usize| 2 - stage % 2);
         let sum = TVar::new(0_u64);
         let mut list = Worklist::from(vec![(); 8]).follow(&control).tune(Tuning::Auto);
@@ -209,6 +186,13 @@ fn helpers_follow_a_control_that_changes_the_number_of_workers() {
     });
 }
 
+/// The CPUs that the calling thread may run on.
+#[cfg(target_os = "linux")]
+fn mine() -> Vec<usize> {
+    use sinew_topology::ThreadRef;
+    ThreadRef::current().and_then(ThreadRef::affinity).unwrap().iter().collect()
+}
+
 /// Would miss: a worklist that lets its control's mapping pass, or goes by the first one only, and a thread that is not given back its processors.
 #[cfg(target_os = "linux")]
 #[test]
@@ -218,7 +202,6 @@ fn the_workers_of_a_list_sit_where_its_control_has_them() {
         println!("skipped: one CPU");
         return;
     }
-    let mine = || sinew_topology::ThreadRef::current().and_then(sinew_topology::ThreadRef::affinity).unwrap();
     ends(move || {
         let (pool, control) = (pool(1), Control::new());
         let stages = Stages::new(4);
@@ -236,7 +219,7 @@ fn the_workers_of_a_list_sit_where_its_control_has_them() {
             list.run_plain(|(), more| {
                 let wanted =
                     |stage: usize| if stage.is_multiple_of(3) { cpus.clone() } else { vec![cpus[stage % 2]] };
-                stages.leave(|stage| mine().iter().eq(wanted(stage)), settle);
+                stages.leave(|stage| mine() == wanted(stage), settle);
                 goes_on(&stages, more);
             })
         });
@@ -247,6 +230,85 @@ fn the_workers_of_a_list_sit_where_its_control_has_them() {
             list.run_plain(|(), _| assert_eq!(mine().len(), 1)).unwrap();
             mine()
         });
-        assert!(inside.iter().eq(cpus));
+        assert_eq!(inside, cpus);
+    });
+}
+
+/// Units of a list of one worker with a helper, which say where the two are.
+#[cfg(target_os = "linux")]
+struct Pair<'a> {
+    worker: Mutex<Option<ThreadId>>,
+    helper: Mutex<Vec<usize>>,
+    stages: &'a Stages,
+    unit: &'a (dyn Fn([Vec<usize>; 2]) + Sync),
+    sum: &'a TVar<u64>,
+}
+
+#[cfg(target_os = "linux")]
+impl<'env> Work<'env> for Pair<'env> {
+    type Unit = ();
+    type Value = ();
+    type Local = ();
+
+    fn init(&self, _: usize) {
+        *self.worker.lock().unwrap() = Some(thread::current().id());
+    }
+    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, (): &(), more: &mut More<()>) -> TxResult<()> {
+        if *self.worker.lock().unwrap() != Some(thread::current().id()) {
+            *self.helper.lock().unwrap() = mine();
+        }
+        goes_on(self.stages, more);
+        self.sum.modify(tx, |sum| sum + 1)
+    }
+    fn fold(&self, (): &mut (), (): ()) {
+        let helper = self.helper.lock().unwrap().clone();
+        (self.unit)([mine(), helper]);
+    }
+}
+
+/// Would miss: a helper that stays where the pool has its thread, on another core than its worker's neighbour or on its worker's own; one that stays when a mapping has changed, of the
+/// control or of the pool; and one that is not let go.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_helper_sits_beside_its_worker_wherever_that_is_put() {
+    let &[a, b, ..] = &mine()[..] else {
+        println!("skipped: one CPU");
+        return;
+    };
+    let free = mine();
+    // The pool's threads are all in the list; which of them helps is open.
+    let mapping = move |stage: usize| match stage % 4 {
+        0 => Mapping::Explicit(vec![a, b]),
+        1 => Mapping::Explicit(vec![a]),
+        2 => Mapping::Explicit(vec![b, a]),
+        _ => Mapping::None,
+    };
+    let places = move |stage: usize| match stage % 4 {
+        0 | 2 => [vec![a], vec![b]],
+        1 => [vec![a], vec![a]],
+        _ => [free.clone(), free.clone()],
+    };
+    ends(move || {
+        let settings = Settings::baseline(1).stealing(true).lifespan(100);
+        for by_control in [true, false] {
+            let (pool, control) = (pool(2), Control::new());
+            let (stages, sum) = (Stages::new(8), TVar::new(0));
+            let put = |stage: usize| {
+                let mapping = mapping(stage);
+                if by_control { control.set_mapping(&mapping) } else { pool.set_mapping(&mapping) }.unwrap();
+            };
+            let unit = |mut pair: [Vec<usize>; 2]| {
+                pair.sort_unstable();
+                stages.leave(|stage| pair == places(stage), put);
+            };
+            put(0);
+            let (worker, helper) = (Mutex::new(None), Mutex::default());
+            let work = Pair { worker, helper, stages: &stages, unit: &unit, sum: &sum };
+            let list = Worklist::from(vec![(); 16]).speculative().tune(Tuning::Fixed(settings));
+            let report = pool.install(|_| list.follow(&control).run_work(&work)).unwrap();
+            assert_eq!(report.commits, sum.load());
+            pool.set_mapping(&Mapping::None).unwrap();
+            assert!(pool.broadcast(|_| mine()).iter().all(|cpus| cpus.len() >= 2), "not let go");
+        }
     });
 }

@@ -1,5 +1,5 @@
-//! Helper threads: the next unit of a worker, run ahead of it, to bring what it reads into a cache that both share. Whether they share one follows from the pool's mapping and from who comes first:
-//! any worker of the pool takes any seat.
+//! Helper threads: the next unit of a worker, run ahead of it, to bring what it reads into a cache that both share. So a helper's thread sits as near to its worker's as the mapping
+//! has room, whichever worker of the pool it is, and moves when that one is moved.
 //!
 //! A worker that has a helper holds one unit more than it runs. When it begins a unit, it hands the next one over, and the helper runs that in prefetch mode:
 //! with real reads, and without any effect.

@@ -29,7 +29,7 @@ use sinew_sync::lock::{Mutex, MutexGuard};
 use super::tally::Tally;
 
 /// Looks at a list that is locked before the kernel is asked to wait: its accesses are short.
-const LOOKS: u32 = 128;
+const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 
 /// A unit in a list or in a worker's hands.
 #[derive(Debug)]

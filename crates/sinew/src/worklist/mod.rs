@@ -47,6 +47,8 @@ mod footprint;
 mod lists;
 mod places;
 mod run;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod steering;
 mod tally;
 mod team;
@@ -185,7 +187,7 @@ impl<U> Worklist<U> {
     #[must_use]
     pub fn tune(mut self, tuning: Tuning) -> Self {
         if let Tuning::Fixed(settings) = tuning {
-            self.control.set(settings);
+            self.control.put(settings);
         }
         self.steering = None;
         self.tuning = Some(tuning);
@@ -194,6 +196,8 @@ impl<U> Worklist<U> {
 
     /// Allows helper threads: the function is then called for units that run later, or in another state of the variables than it finds
     /// in the end, and what it does outside of variables it must be able to bear. Its results there are dropped.
+    ///
+    /// Where threads are pinned, a helper's is on the processor nearest to its worker's that no other of the list has, among those of the mapping in force, and is moved when its worker is.
     #[must_use]
     pub fn speculative(mut self) -> Self {
         self.speculative = true;

@@ -1,10 +1,12 @@
 //! Where a worklist's threads sit, and where the pages lie that its workers are the first to touch.
 //!
 //! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are placed by their pool, so the mapping is chosen when that is built.
-//! Pages follow a policy of the worker's thread for the time of the run; on a machine of one node nothing is done.
+//! Pages follow a policy of the worker's thread for the time of the run; on a machine of one node nothing is done. Helpers sit beside the worker that they help ([`Companion`](sinew_core::Companion)), so
+//! workers say where they are ([`Sites`]), and again when they have been moved.
 
 use sinew_policy::worklist::Pages;
 use sinew_policy::worklist::places;
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_topology::{Machine, Mapping, PlacedThread, Placement, place_pages_of_current_thread};
 
 /// The mapping for a pool that runs worklists on `machine`: compact on several nodes, scatter on one.
@@ -84,9 +86,59 @@ impl Place {
     }
 }
 
+/// Where the threads of a run's workers are pinned, for those who help them.
+///
+/// Where a worker has left, its successor will say something new, or sit there as well.
+#[derive(Debug)]
+pub(super) struct Sites {
+    /// For each seat the number of its CPU and one, or 0 for none. Only whoever sits there writes.
+    cpus: Box<[AtomicUsize]>,
+    moves: AtomicU64,
+}
+
+impl Sites {
+    pub(super) fn new(seats: usize) -> Self {
+        Self { cpus: (0..seats).map(|_| AtomicUsize::new(0)).collect(), moves: AtomicU64::new(0) }
+    }
+
+    /// The thread at `seat` is pinned to this CPU from now on.
+    pub(super) fn note(&self, seat: usize, cpu: Option<usize>) {
+        let cpu = cpu.map_or(0, |cpu| cpu + 1);
+        // Relaxed: one writer.
+        if self.cpus[seat].load(Ordering::Relaxed) != cpu {
+            self.cpus[seat].store(cpu, Ordering::Relaxed);
+            // Release: pairs with `moves`, so that who sees the number finds the place.
+            self.moves.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// A number that is another one whenever somebody has moved.
+    #[inline]
+    pub(super) fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
+    }
+
+    /// Where the first `workers` are.
+    pub(super) fn of(&self, workers: usize) -> Vec<Option<usize>> {
+        // Relaxed: ordered by `moves`.
+        self.cpus.iter().take(workers).map(|cpu| cpu.load(Ordering::Relaxed).checked_sub(1)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Would miss: a move that helpers are not told of, a place that is taken for a move again and again, and CPU 0 taken for none.
+    #[test]
+    fn sites_count_moves_only() {
+        let sites = Sites::new(3);
+        assert_eq!((sites.of(2), sites.moves()), (vec![None, None], 0));
+        for (cpu, moves) in [(Some(0), 1), (Some(0), 1), (Some(5), 2), (None, 3)] {
+            sites.note(1, cpu);
+            assert_eq!((sites.of(3), sites.moves()), (vec![None, cpu, None], moves));
+        }
+    }
 
     /// Would miss: a placement taken for another.
     #[test]

@@ -11,10 +11,12 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, planted};
 use sinew_topology::Machine;
 
 use super::ahead::Ahead;
 use super::lists::{Entry, Lists};
+use super::places::Sites;
 use super::steering::{Control, Steering};
 use super::tally::{Report, Tally};
 use super::team::{Role, Team, Terms};
@@ -28,6 +30,7 @@ pub(super) struct Arena<'r, R: Run> {
     lists: Lists<R::Unit>,
     team: Team,
     seats: Box<[CachePadded<Seat<R>>]>,
+    sites: Sites,
     control: &'r Control,
     /// The run as a control sees it that may cancel it and limit its workers.
     course: Option<Course<'r>>,
@@ -88,6 +91,7 @@ impl<'r, R: Run> Arena<'r, R> {
             lists,
             team,
             seats: (0..seats).map(|_| CachePadded::new(Seat::new())).collect(),
+            sites: Sites::new(seats),
             control,
             steering,
             cores: AtomicUsize::new(0),
@@ -106,6 +110,9 @@ impl<'r, R: Run> Arena<'r, R> {
                     self.sit(w, s, seat);
                 }
             });
+            if planted(Bug::NoSecondRound) {
+                return;
+            }
         }
     }
 

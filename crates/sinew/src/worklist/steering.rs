@@ -104,8 +104,19 @@ impl Control {
         *self.0.settings.lock()
     }
 
-    /// Changes the settings. Each worker follows before its next unit. More threads than the pool has workers count as all of them, none as one.
+    /// Changes the settings. Each worker follows before its next unit. More threads than the pool has workers count as all of them.
+    ///
+    /// # Panics
+    ///
+    /// If the settings have 0 threads; those in force stay.
+    #[track_caller]
     pub fn set(&self, settings: Settings) {
+        assert!(settings.threads > 0, "a worklist with 0 threads never ends: use at least 1");
+        self.put(settings);
+    }
+
+    /// The same for settings that are checked when the list is run.
+    pub(super) fn put(&self, settings: Settings) {
         *self.0.settings.lock() = settings;
         self.has_changed();
     }
@@ -247,6 +258,7 @@ impl Steering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::AssertUnwindSafe;
 
     /// Would miss: a copy of the settings that is never renewed.
     #[test]
@@ -260,6 +272,17 @@ mod tests {
         assert!(control.version() != seen && control.pages() == Some(Pages::Cyclic));
         control.set_pages(None);
         assert_eq!(control.pages(), None);
+    }
+
+    /// Would miss: a list that never ends, or runs on one thread though somebody has asked for none; and settings that are lost with the refusal.
+    #[test]
+    fn zero_threads_are_refused() {
+        let control = Control::new(Settings::baseline(2));
+        let payload =
+            std::panic::catch_unwind(AssertUnwindSafe(|| control.set(Settings::baseline(0)))).unwrap_err();
+        let text = payload.downcast_ref::<&str>().unwrap();
+        assert!(text.contains("a worklist with 0 threads"), "{text}");
+        assert_eq!(control.settings(), Settings::baseline(2));
     }
 
     /// Would miss: a refill that starts the tuner over, takes the time between two runs for a slow epoch, or counts a run twice.

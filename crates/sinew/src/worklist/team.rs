@@ -66,8 +66,13 @@ impl Terms {
 
     /// Whether `worker` has a helper.
     pub(super) fn helps(&self, worker: usize) -> bool {
+        worker < self.helpers()
+    }
+
+    /// How many workers have a helper: the first ones.
+    pub(super) fn helpers(&self) -> usize {
         let Settings { threads, lifespan, .. } = self.settings;
-        lifespan > 0 && worker < helpers::helpers(threads, self.seats)
+        if lifespan > 0 { helpers::helpers(threads, self.seats) } else { 0 }
     }
 }
 

@@ -313,9 +313,7 @@ fn what_cannot_be_run_is_said() {
     };
     let one = || Worklist::from(vec![1_u8]);
     assert!(error(Worklist::new()).contains("`push`"));
-    let mut none = Settings::baseline(1);
-    none.threads = 0;
-    assert!(error(one().tune(Tuning::Fixed(none))).contains("0 threads"));
+    assert!(error(one().tune(Tuning::Fixed(Settings::baseline(0)))).contains("0 threads"));
     let many = error(one().tune(Tuning::Fixed(Settings::baseline(9))));
     assert!(many.contains("9 threads") && many.contains("4 workers"), "{many}");
     let helped = Settings::baseline(1).lifespan(3);

@@ -1,29 +1,34 @@
 //! A seat that helps a worker; see [`ahead`](crate::worklist::ahead).
 
+use sinew_core::Companion;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
 
 use super::{Arena, End, Hand};
-use crate::worklist::team::Role;
+use crate::worklist::team::{Role, Terms};
 use crate::worklist::work::Run;
 
 /// Looks for a unit before the processor is offered to others: a worker takes longer for one than a look.
-const LOOKS: u32 = 1_000;
+const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 1_000 };
 
 pub(super) struct Helper<'a, 'r, R: Run> {
     arena: &'a Arena<'r, R>,
     w: &'a Hand,
+    part: Companion<'a>,
     seat: usize,
     worker: usize,
+    /// The moves of workers that its place is of.
+    moves: Option<u64>,
 }
 
 impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
     pub(super) fn new(arena: &'a Arena<'r, R>, w: &'a Hand, seat: usize, worker: usize) -> Self {
-        Self { arena, w, seat, worker }
+        let part = Companion::enter(w, arena.course.as_ref());
+        Self { arena, w, part, seat, worker, moves: None }
     }
 
     /// Helps until the settings want something else, or the worker is gone.
-    pub(super) fn run(&self) -> End {
+    pub(super) fn run(mut self) -> End {
         let (mut version, mut seen, mut looks) = (self.arena.version(self.w), 0, 0_u32);
         let mut terms = self.arena.terms(self.w);
         let ahead = &self.arena.seats[self.worker].ahead;
@@ -35,6 +40,7 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
                 }
                 version = now;
                 terms = self.arena.terms(self.w);
+                self.moves = None;
             }
             if terms.role(self.seat) != Role::Help(self.worker) {
                 return End::Moved;
@@ -42,6 +48,7 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
             if self.arena.team.is_stopped() || !self.arena.team.is_taken(self.worker) {
                 return End::Over;
             }
+            self.sit(&terms);
             let ticket = ahead.ticket();
             if ticket == seen {
                 looks = looks.wrapping_add(1);
@@ -50,6 +57,17 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
             }
             seen = ticket;
             self.run_ahead(ticket, terms.settings.lifespan);
+        }
+    }
+
+    /// Has the thread sit beside its worker, wherever that is now.
+    #[inline]
+    fn sit(&mut self, terms: &Terms) {
+        let moves = self.arena.sites.moves();
+        if self.moves != Some(moves) || self.part.is_behind() {
+            self.moves = Some(moves);
+            let workers = self.arena.sites.of(terms.settings.threads);
+            self.part.sit_beside(self.worker, &workers, terms.helpers());
         }
     }
 

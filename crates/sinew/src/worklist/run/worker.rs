@@ -17,13 +17,13 @@ use crate::worklist::team::{Role, Terms};
 use crate::worklist::work::{Failure, More, Run, Turn};
 
 /// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that each worker commits after a bounded number.
-const PATIENCE: u32 = 64;
+const PATIENCE: u32 = if cfg!(shuttle) { 3 } else { 64 };
 
 /// How long a worker without units searches before it leaves, in ticks.
 const SEARCH: u64 = 20 * TICKS_A_US;
 
 /// The longest pause after an attempt that was given up is two to this power looks.
-const LONGEST_PAUSE: u32 = 10;
+const LONGEST_PAUSE: u32 = if cfg!(shuttle) { 1 } else { 10 };
 
 /// Why a seat's task is done with what it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +75,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let version = arena.version(w);
         arena.tell_cores(w);
         let terms = arena.terms(w);
+        let part = Occupant::enter(w, arena.course.as_ref(), seat);
+        arena.sites.note(seat, w.pinned_cpu());
         Self {
             arena,
             w,
-            part: Occupant::enter(w, arena.course.as_ref(), seat),
+            part,
             s,
             seat,
             version,
@@ -90,7 +92,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             more: More(Vec::new()),
             local: Some(local),
             place: Place::new(arena.control.pages(), arena.several_nodes),
-            rng: Rng::new(),
+            // To the model checker a schedule has to be the same again.
+            rng: if cfg!(shuttle) { Rng::with_seed(seat as u64) } else { Rng::new() },
             failures: 0,
             retries: 0,
             next_look: 0,
@@ -110,7 +113,9 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             if self.role != Role::Work {
                 return End::Moved;
             }
-            self.part.look_around();
+            if self.part.look_around() {
+                self.note_site();
+            }
             self.steer();
             if !self.fill() {
                 return End::Over;
@@ -118,6 +123,11 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             self.call_others();
             self.process();
         }
+    }
+
+    /// Says where its thread is now, for the helpers.
+    fn note_site(&self) {
+        self.arena.sites.note(self.seat, self.w.pinned_cpu());
     }
 
     fn tally(&self) -> &'scope Tally {
@@ -135,6 +145,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let before = std::mem::replace(&mut self.version, now);
         self.arena.tell_cores(self.w);
         self.part.follow();
+        self.note_site();
         self.place.choose(self.arena.control.pages());
         let Settings { stealing: stole, .. } = self.terms.settings;
         self.terms = self.arena.terms(self.w);

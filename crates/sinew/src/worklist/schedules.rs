@@ -1,0 +1,151 @@
+//! Whole runs under random schedules (shuttle): threads, mapping and settings change, everything is cancelled, units panic; a planted bug.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use sinew_core::Control as Handle;
+use sinew_stm::TVar;
+use sinew_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use sinew_sync::plant::Bug;
+
+use super::*;
+use crate::schedules::{Changers, explore, hunt};
+
+/// Units at the beginning. Each adds another one.
+const UNITS: usize = 5;
+
+/// Settings that differ in everything.
+fn settings(number: usize) -> Settings {
+    match number % 4 {
+        0 => Settings::baseline(1),
+        1 => Settings::baseline(3).stealing(true).swap_after(Some(1)),
+        2 => Settings::baseline(2).coalescing(true).lifespan(10),
+        _ => Settings::baseline(1).stealing(true).lifespan(100),
+    }
+}
+
+/// A list that is changed while it runs, and what has become of its units.
+struct Trial {
+    control: Handle,
+    changers: Changers,
+    runs: [AtomicU32; 2 * UNITS],
+    sum: TVar<u64>,
+    /// Whether some unit panics.
+    is_sick: AtomicBool,
+}
+
+impl Trial {
+    fn new() -> Self {
+        Self {
+            control: Handle::new(),
+            changers: Changers::default(),
+            runs: std::array::from_fn(|_| AtomicU32::new(0)),
+            sum: TVar::new(0),
+            is_sick: AtomicBool::new(false),
+        }
+    }
+
+    fn list(&self, first: usize) -> Worklist<usize> {
+        let list = (0..UNITS).collect::<Worklist<_>>().speculative().follow(&self.control);
+        list.tune(Tuning::Fixed(settings(first)))
+    }
+
+    /// Runs the list; `at` is called for each unit after its commit. One panics, if that is wished, in the middle of its transaction.
+    fn run(&self, list: &mut Worklist<usize>, at: impl Fn(usize) + Sync) -> Report {
+        let report = list.run_fold(
+            |tx, &unit, more| {
+                // Added by every attempt, and by helpers, so that those that do not count would show.
+                more.extend((unit < UNITS).then_some(unit + UNITS));
+                self.sum.modify(tx, |sum| sum + 1)?;
+                if unit == 3 && self.is_sick.load(Ordering::Relaxed) {
+                    std::panic::resume_unwind(Box::new(unit));
+                }
+                Ok(unit)
+            },
+            |(): &mut (), unit| {
+                self.runs[unit].fetch_add(1, Ordering::Relaxed);
+                at(unit);
+            },
+        );
+        report.unwrap()
+    }
+
+    /// Would miss: a unit that is lost or run twice, and a worker that is still there.
+    fn assert_whole(&self, left: &Worklist<usize>) {
+        let mut runs: Vec<u32> = self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
+        let done: u32 = runs.iter().sum();
+        for entry in &left.units {
+            runs[*entry.unit()] += 1;
+        }
+        // What a unit adds is there as soon as that one has run.
+        let (first, added) = runs.split_at(UNITS);
+        assert!(first.iter().all(|&runs| runs == 1), "{runs:?}");
+        let ran = |unit: usize| self.runs[unit].load(Ordering::Relaxed);
+        assert!((0..UNITS).all(|unit| added[unit] == ran(unit)), "{runs:?}");
+        assert_eq!(self.sum.load(), u64::from(done));
+        assert_eq!(self.control.snapshot().working, 0);
+    }
+}
+
+fn change_everything() {
+    for first in 0..4 {
+        let trial = Trial::new();
+        let mut list = trial.list(first);
+        let handle = list.control();
+        let report = trial.run(&mut list, |unit| match unit {
+            0 | 7 | 8 => trial.changers.start(&trial.control, unit),
+            2 | 4 | 5 => {
+                let handle = handle.clone();
+                trial.changers.run(move || handle.set(settings(first + unit / 2)));
+            }
+            _ => {}
+        });
+        assert_eq!((report.commits, report.added, list.len()), (2 * UNITS as u64, UNITS as u64, 0));
+        trial.assert_whole(&list);
+        let Trial { changers, .. } = trial;
+        changers.join();
+    }
+}
+
+/// Would miss: a unit that is lost or runs twice when workers and helpers come, go, move and change their lists; a run that ends while units are left, or never.
+#[test]
+fn shuttle_every_unit_commits_once_while_everything_changes() {
+    explore(change_everything);
+}
+
+#[test]
+#[should_panic]
+fn shuttle_finds_a_run_that_ends_while_units_are_left() {
+    hunt(Bug::NoSecondRound, change_everything);
+}
+
+/// Would miss: a unit that neither ran nor is left, or both, when a run is cancelled or a unit panics; and one that cannot be run again.
+#[test]
+fn shuttle_what_has_not_run_is_left() {
+    explore(|| {
+        for first in 0..4 {
+            let trial = Trial::new();
+            let mut list = trial.list(first);
+            trial.is_sick.store(true, Ordering::Relaxed);
+            let panicked = catch_unwind(AssertUnwindSafe(|| {
+                trial.run(&mut list, |unit| {
+                    if unit == 1 {
+                        trial.changers.start(&trial.control, first);
+                    }
+                })
+            }));
+            assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&3_usize));
+            trial.assert_whole(&list);
+            trial.is_sick.store(false, Ordering::Relaxed);
+            let report = trial.run(&mut list, |unit| {
+                if unit % 2 == 0 {
+                    let control = trial.control.clone();
+                    trial.changers.run(move || control.cancel());
+                }
+            });
+            trial.assert_whole(&list);
+            assert_eq!(report.cancelled, !list.is_empty());
+            let Trial { changers, .. } = trial;
+            changers.join();
+        }
+    });
+}
