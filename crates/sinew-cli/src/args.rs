@@ -177,7 +177,7 @@ fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100, loop:10000,heavy;
+    /// tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100, loop:10000,heavy (or biased, or decreasing);
     /// graph:FILE, what `sinew run --record` wrote; worklist:units=10000,reads=10,writes=2; domains:3600, tasks with homes;
     /// programs, which share machines; or sampling: what
     /// sampling victims does from 2 to 1024 workers, in the model of "Manycore Work Stealing"
@@ -188,7 +188,7 @@ pub(crate) struct SimArgs {
     /// The machine, from the outside in: "package:4 l3:1 core:16"; or dunnington, termi or sandman [default: all workers equally far apart]
     #[arg(long, value_name = "DESCRIPTION")]
     pub(crate) machine: Option<String>,
-    /// Whom thieves try, as in `run`; may be repeated
+    /// Whom thieves try, as in `run`; may be repeated [default: random]
     #[arg(long, value_name = "POLICY")]
     pub(crate) victims: Vec<Victims>,
     /// What thieves see of a worker's tasks: split, two-field or open
@@ -207,7 +207,9 @@ pub(crate) struct SimArgs {
     /// How long a leaf, task or iteration takes, in nanoseconds: 1000, uniform:10,20, exp:100 or pareto:10,1.5
     #[arg(long, value_name = "DURATION", default_value = "exp:1000", allow_negative_numbers = true)]
     pub(crate) leaf: sinew_sim::Duration,
-    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample, publish, exposure and wake; of loops attempt (a claim) and steal; of
+    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample, publish, exposure and wake; lists such as contention=1.2,1.5 (by what work
+    /// takes longer while 2, 3 and so on workers of a package work), factors (by what attempt, steal and sample take longer at distance 1, 2 and so on) and refill (what a
+    /// stolen task takes longer there), or none; of loops attempt (a claim) and steal; of
     /// worklists access, look, transaction, abort and wake; of programs move_cost, delay and period; of domains spawn, take, far (factors by distance: far=1.5,3)
     /// and bound (most pending tasks, or none); may be repeated
     #[arg(long = "cost", value_name = "NAME=VALUE", value_parser = sim::price)]
@@ -221,7 +223,7 @@ pub(crate) struct SimArgs {
     /// Measure what the scheduler costs on this machine, and write it to FILE, or print it
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     pub(crate) calibrate: Option<Option<PathBuf>>,
-    /// Hold simulated runs of applications against real ones on one and two workers
+    /// Hold simulated runs of eight applications against real ones on one and two workers, which takes minutes on a machine that has nothing else to do
     #[arg(long, conflicts_with_all = ["program", "calibrate"])]
     pub(crate) validate: bool,
     /// How a simulated loop is shared out, as in `run`; may be repeated [default: cut in halves by the adaptive rule]
@@ -261,7 +263,7 @@ pub(crate) struct SimArgs {
     /// From which all chance comes
     #[arg(long, value_name = "N", default_value = "0")]
     pub(crate) seed: u64,
-    /// Runs of which `sampling` shows the means, and --validate the medians
+    /// Runs of which `sampling` shows the means; and how many of each kind --validate wants that nothing disturbed, at least 5
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: u64,
     /// A file for the same table as comma-separated values
@@ -453,6 +455,13 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         }
         Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
     }
+}
+
+/// The arguments of `sim` in these words.
+#[cfg(test)]
+pub(crate) fn sim_of(words: &[&str]) -> Option<SimArgs> {
+    let line = CommandLine::try_parse_from(["sinew", "sim"].iter().chain(words)).ok()?;
+    if let Command::Sim(args) = line.command { Some(args) } else { None }
 }
 
 /// What an error message of the parser says, without the usage that follows it.

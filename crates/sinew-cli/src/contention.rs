@@ -4,6 +4,7 @@
 //! nothing is said. What a virtual machine's host takes away is not seen either.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 /// Below this share of the workers' time, waiting is not worth a word.
@@ -16,6 +17,12 @@ pub(crate) fn waited() -> Option<Duration> {
     // A thread that has ended meanwhile is left out.
     let nanoseconds: Vec<u64> = waits.flatten().filter_map(|text| ready_ns(&text)).collect();
     (!nanoseconds.is_empty()).then(|| Duration::from_nanos(nanoseconds.iter().sum()))
+}
+
+/// How long one thread has been, whose folder below `/proc` this is.
+pub(crate) fn waited_by(thread: &Path) -> Option<Duration> {
+    let text = fs::read_to_string(thread.join("schedstat")).ok()?;
+    ready_ns(&text).map(Duration::from_nanos)
 }
 
 /// The second of three numbers: time on a core, time ready without one, turns.

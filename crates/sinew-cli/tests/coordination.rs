@@ -9,7 +9,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sinew_coord::{CoreSet, FOLDER_VARIABLE, Member, Offer, Table};
+use sinew::Schedule;
+use sinew_coord::{Choice, CoreSet, FOLDER_VARIABLE, Member, Offer, Table};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -73,7 +74,8 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     let place = folder.path().join("shared");
     let mut coordinator = Coordinator::start(&place, &["--policy", "efficiency"]);
     let table = Table::open(&place).expect("a table");
-    let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1)).expect("a row");
+    let own = Choice { schedule: Some(Schedule::Static), cores: CoreSet::first(1) };
+    let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1).choice(own)).expect("a row");
     assert!(coordinator.line_with("arrived").contains("solver"));
     assert!(coordinator.line_with("solver").contains("1 on 0"));
     let out = output(&place, &["top", "--once", "--json", "--interval-ms", "10"]);
@@ -82,6 +84,8 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
         (&shown["policy"], &shown["programs"][0]["program"]),
         (&"efficiency".into(), &"solver".into())
     );
+    let own = (&shown["programs"][0]["own_schedule"], &shown["programs"][0]["own_cores"]);
+    assert_eq!(own, (&"static".into(), &serde_json::json!([0])));
     let text = output(&place, &["top", "--once", "--interval-ms", "10"]).stdout;
     assert!(String::from_utf8_lossy(&text).contains("solver"));
     let second = output(&place, &["coordinator"]);

@@ -25,6 +25,12 @@ fn a_table_has_a_row_for_each_run_and_repeats_and_can_be_written() {
     assert!(first.status.success());
     assert_eq!(first.stdout, second.stdout);
     assert_eq!(lines(&first.stdout).len(), 2 + 4);
+    // A worker does one thing at a time, and all that it does has a column.
+    for row in &lines(&first.stdout)[2..] {
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        let shares = cells[9..14].iter().map(|cell| cell.parse::<f64>().expect("a share"));
+        assert!((shares.sum::<f64>() - 100.0).abs() < 0.5, "{row}");
+    }
     let csv = fs::read_to_string(path).expect("a file");
     assert!(csv.starts_with("workers,victims,") && csv.contains("\"8\",\"set:12,4\","), "{csv}");
 }
@@ -75,6 +81,11 @@ fn bad_input_is_one_line_and_status_2() {
         (&["programs", "--cost", "period=0"], "0 s"),
         (&["domains:9", "--script", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["domains:9", "--cost", "far=0.5"], "0.5"),
+        (&["tree:3", "--cost", "contention=2,0.5"], "`0.5`"),
+        (&["tree:3", "--cost", "factors=1,-7"], "`-7`"),
+        (&["tree:3", "--cost", "refill=soon"], "`soon`"),
+        (&["loop:9", "--schedule", "static", "--cost", "contention=2"], "contention"),
+        (&["--validate", "--cost", "factors=2"], "factors"),
         (&["domains:9", "--workers", "2,99"], "99 workers"),
         (&[], "a program is needed"),
     ] {
@@ -191,6 +202,7 @@ fn what_is_given_in_vain_is_said() {
         (&["loop:9", "--schedule", "static", "--wait", "any", "--sweeps", "2"], &["--wait"]),
         (&["sampling", "--workers", "2", "--runs", "1", "--free", "--idle", "spin"], &["--idle", "--free"]),
         (&["tree:3", "--machines", "3", "--leaf", "5"], &["--machines"]),
+        (&["tree:3", "--cost", "factors=3", "--cost", "contention=2"], &["factors"]),
     ] {
         let out = sim(words);
         assert!(out.status.success(), "{words:?}: {out:?}");
@@ -215,6 +227,10 @@ fn every_kind_of_simulation_has_costs_that_can_be_set() {
         (&["domains:99"], &["spawn=9000", "take=0", "far=3", "bound=2"]),
         (&["loop:99", "--schedule", "dynamic"], &["attempt=900", "steal=900"]),
         (&["series:4,9,200000", "--workers", "4"], &["wake=0", "join=900"]),
+        (
+            &["tree:8", "--workers", "4", "--machine", "package:2 core:2"],
+            &["factors=9", "factors=none", "refill=0,uniform:9000,20000", "contention=1.5,2"],
+        ),
     ] {
         let usual = sim(words).stdout;
         for cost in costs {
@@ -296,6 +312,7 @@ fn an_interrupted_run_shows_what_it_has_done() {
         (&["tree:40", "--workers", "4,8"][..], "[1/2] 4 workers", 1),
         (&["domains:100000000", "--machine", "package:4 core:4"], "[1/12] 16 workers", 1),
         (&["loop:100000", "--schedule", "dynamic", "--sweeps", "1000000"], "[1/1000000] 2 workers", 1),
+        (&["--validate", "--runs", "1000000000"], "[1/8] nqueens", 0),
     ] {
         let (out, rest) = interrupted(words, begins);
         assert_eq!(out.status.code(), Some(1), "{words:?}: {rest}");

@@ -111,6 +111,35 @@ impl Costs {
     pub const NAMES: [&'static str; 8] =
         ["spawn", "join", "attempt", "steal", "sample", "publish", "exposure", "wake"];
 
+    /// The lists that [`set_list`](Self::set_list) knows.
+    pub const LISTS: [&'static str; 3] = ["factors", "refill", "contention"];
+
+    /// Sets one of [`LISTS`](Self::LISTS), of which each word is an entry; without words there is none.
+    ///
+    /// # Errors
+    ///
+    /// Names the word that cannot be an entry, or the name that is none of a list.
+    ///
+    /// ```
+    /// use sinew_sim::Costs;
+    ///
+    /// let mut costs = Costs::ZERO;
+    /// costs.set_list("contention", &["1.2", "1.5"])?;
+    /// assert_eq!(costs.contention, [1.2, 1.5]);
+    /// assert!(costs.set_list("contention", &["0.5"]).is_err());
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn set_list(&mut self, name: &str, words: &[&str]) -> Result<(), String> {
+        let duration = |word: &&str| word.parse().map_err(|error: DurationError| error.to_string());
+        match name {
+            "factors" => self.factors = numbers(name, words, "0", is_factor)?,
+            "refill" => self.refill = words.iter().map(duration).collect::<Result<_, _>>()?,
+            "contention" => self.contention = numbers(name, words, "1", is_contention)?,
+            _ => return Err(format!("`{name}` is no list: write one of {}", Self::LISTS.join(", "))),
+        }
+        Ok(())
+    }
+
     /// By what a way of this length multiplies.
     #[inline]
     pub(crate) fn factor(&self, distance: u8) -> f64 {
@@ -210,21 +239,11 @@ impl FromStr for Costs {
 
 impl Costs {
     fn read(&mut self, words: &[&str]) -> Result<(), String> {
-        let duration = |word: &&str| word.parse().map_err(|error: DurationError| error.to_string());
         match words {
             [] => {}
-            ["factors", factors @ ..] => {
-                let is_factor = |factor: &f64| (0.0..=1e6).contains(factor);
-                self.factors = numbers("factors", factors, "0", is_factor)?;
-            }
-            ["contention", factors @ ..] => {
-                self.contention = numbers("contention", factors, "1", is_contention)?;
-            }
-            ["refill", refills @ ..] => {
-                self.refill = refills.iter().map(duration).collect::<Result<_, _>>()?;
-            }
+            [name, list @ ..] if Self::LISTS.contains(name) => self.set_list(name, list)?,
             [name, cost] => {
-                let cost = duration(cost)?;
+                let cost = cost.parse().map_err(|error: DurationError| error.to_string())?;
                 if !self.set(name, cost) {
                     return Err(format!("`{name}` costs nothing: write one of {}", Self::NAMES.join(", ")));
                 }
@@ -247,6 +266,11 @@ fn numbers(
         number.ok_or_else(|| format!("{name} are numbers from {least} to 1000000, not `{word}`"))
     };
     words.iter().map(number).collect()
+}
+
+/// Whether a way may be so many times as long.
+fn is_factor(factor: &f64) -> bool {
+    (0.0..=1e6).contains(factor)
 }
 
 /// Whether work may take so many times as long.
@@ -324,5 +348,7 @@ mod tests {
             assert!(error.starts_with("line 2 of the costs: ") && error.contains(says), "{error}");
         }
         assert_eq!("steal 3".parse::<Costs>(), Err(CostsError::NoCosts));
+        let error = Costs::usual().set_list("steal", &["3"]).expect_err("no list");
+        assert!(error.contains("`steal`"), "{error}");
     }
 }

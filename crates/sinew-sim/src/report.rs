@@ -54,8 +54,10 @@ pub struct Counts {
     pub spawns: u64,
     /// Tasks that their own worker took back.
     pub inlined: u64,
-    /// Attempts that got a task.
+    /// Attempts that got a task, pieces of loops aside in which the thief took part already.
     pub steals: u64,
+    /// Pieces of loops that moved from one who took part to another who did.
+    pub pieces: u64,
     /// Those of them that helped the thief of what was waited for.
     pub leaps: u64,
     /// All attempts.

@@ -107,6 +107,15 @@ impl<N: Copy> TaskStack<N> {
         self.limit += self.hidden().div_ceil(2);
     }
 
+    /// Shows thieves the oldest private tasks as long as they are such. Answers whether there were any.
+    pub(crate) fn publish_while(&mut self, may_be_seen: impl Fn(&N) -> bool) -> bool {
+        let before = self.limit;
+        while self.entries.get(self.limit).is_some_and(|entry| may_be_seen(&entry.task.node)) {
+            self.limit += 1;
+        }
+        self.limit > before
+    }
+
     /// How many tasks are private.
     #[inline]
     pub(crate) fn hidden(&self) -> usize {
@@ -233,6 +242,8 @@ pub(crate) struct Seat<N> {
     pub(crate) asked: Option<Time>,
     /// The last call to everybody that it has answered.
     pub(crate) answered: u64,
+    /// The loop that it took part in last.
+    pub(crate) shares: Option<u32>,
     /// Until when a thief is busy with its oldest task, where stacks have two fields.
     pub(crate) busy_until: Time,
     doing: Activity,
@@ -254,6 +265,7 @@ impl<N: Copy> Seat<N> {
             attempts: 0,
             asked: None,
             answered: 0,
+            shares: None,
             busy_until: 0,
             doing: Activity::Searches,
             since: 0,

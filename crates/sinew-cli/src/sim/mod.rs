@@ -11,6 +11,7 @@
 //! | `crowding` | how much longer work takes while another core works, too |
 //! | `loops` | loops under each schedule |
 //! | `validate` | simulated and real runs side by side |
+//! | `quiet` | real runs that nothing disturbed |
 //! | `setup` | what the arguments say about machine and costs |
 //! | `options` | which of them count for what, and which were given in vain |
 //! | `prices` | costs on the command line |
@@ -26,6 +27,7 @@ mod measured;
 mod options;
 mod prices;
 mod programs;
+mod quiet;
 mod runs;
 mod setup;
 mod validate;

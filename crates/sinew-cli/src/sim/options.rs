@@ -89,6 +89,13 @@ pub(super) fn useless(args: &SimArgs, kind: Kind) -> Vec<String> {
             "--machine says only how many workers there are in {kind}, and --workers says it already"
         ));
     }
+    if matches!(kind, Kind::Tasks | Kind::Graph)
+        && let Some(list) = prices::by_distance(args)
+    {
+        lines.push(format!(
+            "--cost {list} changes nothing without --machine: all workers are equally far apart then"
+        ));
+    }
     lines
 }
 

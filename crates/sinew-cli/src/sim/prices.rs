@@ -18,11 +18,16 @@ pub(crate) enum Price {
     Factors(Vec<f64>),
     /// At most so many, or any number.
     Most(Option<usize>),
+    /// The entries of one of [`Costs::LISTS`], which have been judged.
+    List(Vec<String>),
 }
 
 /// How many times as long a task takes far away, and how many may be pending.
 const FAR: &str = "far";
 const BOUND: &str = "bound";
+/// No entry, and no bound.
+const NONE: &str = "none";
+const BY_DISTANCE: [&str; 2] = ["factors", "refill"];
 const LOOPS: [&str; 2] = ["attempt", "steal"];
 const OF_DOMAINS: [&str; 4] = ["spawn", "take", FAR, BOUND];
 
@@ -31,14 +36,38 @@ pub(crate) fn price(text: &str) -> Result<(String, Price), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, for example steal=exp:400")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
     if !Kind::ALL.iter().any(|kind| names(*kind).contains(&name.as_str())) {
-        return Err(format!("`{name}` costs nothing: write for example one of {}", Costs::NAMES.join(", ")));
+        let known = names(Kind::Tasks).join(", ");
+        return Err(format!("`{name}` costs nothing: write for example one of {known}"));
     }
     let price = match name.as_str() {
+        list if Costs::LISTS.contains(&list) => Price::List(list_of(list, value)?),
         FAR => Price::Factors(factors(value)?),
         BOUND => Price::Most(bound(value)?),
         _ => Price::Takes(value.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?),
     };
     Ok((name, price))
+}
+
+/// The entries of one of [`Costs::LISTS`], which are judged here.
+fn list_of(name: &str, text: &str) -> Result<Vec<String>, String> {
+    let entries = if text == NONE { Vec::new() } else { entries(text) };
+    Costs::usual().set_list(name, &entries)?;
+    Ok(entries.into_iter().map(str::to_owned).collect())
+}
+
+/// What commas part, but for those within `uniform:10,20` and `pareto:10,1.5`.
+fn entries(text: &str) -> Vec<&str> {
+    let (mut entries, mut begin) = (Vec::new(), 0);
+    for (comma, _) in text.match_indices(',') {
+        let entry = text[begin..comma].trim();
+        let takes_two = ["uniform:", "pareto:"].iter().any(|name| entry.starts_with(name));
+        if !takes_two || entry.contains(',') {
+            entries.push(entry);
+            begin = comma + 1;
+        }
+    }
+    entries.push(text[begin..].trim());
+    entries
 }
 
 fn factors(text: &str) -> Result<Vec<f64>, String> {
@@ -51,21 +80,23 @@ fn factors(text: &str) -> Result<Vec<f64>, String> {
 
 fn bound(text: &str) -> Result<Option<usize>, String> {
     match (text, text.parse()) {
-        ("none", _) => Ok(None),
+        (NONE, _) => Ok(None),
         (_, Ok(most)) if most > 0 => Ok(Some(most)),
         _ => Err(format!("`{text}` is neither none nor a number of tasks from 1 on")),
     }
 }
 
 /// What has a cost in such a simulation.
-fn names(kind: Kind) -> &'static [&'static str] {
+fn names(kind: Kind) -> Vec<&'static str> {
     match kind {
-        Kind::Tasks | Kind::Graph | Kind::Validate => &Costs::NAMES,
-        Kind::Loop => &LOOPS,
-        Kind::Worklist => &Worklist::NAMES,
-        Kind::Domains => &OF_DOMAINS,
-        Kind::Programs => &Cluster::NAMES,
-        Kind::Sampling => &[],
+        Kind::Tasks | Kind::Graph => [&Costs::NAMES[..], &Costs::LISTS].concat(),
+        // Its lists are measured, or matter to nobody on two workers.
+        Kind::Validate => Costs::NAMES.to_vec(),
+        Kind::Loop => LOOPS.to_vec(),
+        Kind::Worklist => Worklist::NAMES.to_vec(),
+        Kind::Domains => OF_DOMAINS.to_vec(),
+        Kind::Programs => Cluster::NAMES.to_vec(),
+        Kind::Sampling => Vec::new(),
     }
 }
 
@@ -77,23 +108,36 @@ pub(super) fn check(args: &SimArgs, kind: Kind) -> Result<(), Failure> {
     let Some((name, _)) = args.costs.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
         return Ok(());
     };
-    Err(Failure::Usage(match known {
-        [] => format!("`{name}` has no cost of its own in {kind}: leave --cost out"),
-        _ => format!("`{name}` costs nothing in {kind}: write one of {}", known.join(", ")),
+    Err(Failure::Usage(match known.is_empty() {
+        true => format!("`{name}` has no cost of its own in {kind}: leave --cost out"),
+        false => format!("`{name}` costs nothing in {kind}: write one of {}", known.join(", ")),
     }))
+}
+
+/// A list by distance that is given in vain, as all workers are equally far apart.
+pub(super) fn by_distance(args: &SimArgs) -> Option<&str> {
+    let mut names = args.costs.iter().map(|(name, _)| name.as_str());
+    names.find(|name| BY_DISTANCE.contains(name) && args.machine.is_none())
 }
 
 /// All that take time.
 fn durations(args: &SimArgs) -> impl Iterator<Item = (&str, Duration)> {
     args.costs.iter().filter_map(|(name, price)| match price {
         Price::Takes(time) => Some((name.as_str(), *time)),
-        Price::Factors(_) | Price::Most(_) => None,
+        Price::Factors(_) | Price::Most(_) | Price::List(_) => None,
     })
 }
 
 pub(super) fn set_costs(args: &SimArgs, costs: &mut Costs) {
     for (name, time) in durations(args) {
         costs.set(name, time);
+    }
+    for (name, price) in &args.costs {
+        if let Price::List(entries) = price {
+            let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+            // Judged when it was read.
+            let _ = costs.set_list(name, &entries);
+        }
     }
 }
 
@@ -124,6 +168,8 @@ pub(super) fn set_domains(args: &SimArgs, domains: &mut Domains) {
             }
             Price::Factors(factors) => domains.far.clone_from(factors),
             Price::Most(most) => domains.most_pending = *most,
+            // Of trees of tasks.
+            Price::List(_) => {}
         }
     }
 }
@@ -137,21 +183,43 @@ mod tests {
     fn every_cost_can_be_written_zero_included() {
         for kind in Kind::ALL {
             for name in names(kind) {
-                let value = match *name {
+                let value = match name {
+                    list if Costs::LISTS.contains(&list) => "1, 2.5",
                     FAR => "1.5,3",
                     BOUND => "none",
                     _ => "0",
                 };
                 let (read, price) = price(&format!("{name}={value}")).expect(name);
-                let expected = match *name {
+                let expected = match name {
+                    list if Costs::LISTS.contains(&list) => Price::List(vec!["1".into(), "2.5".into()]),
                     FAR => Price::Factors(vec![1.5, 3.0]),
                     BOUND => Price::Most(None),
                     _ => Price::Takes(Duration::ZERO),
                 };
-                assert_eq!((read.as_str(), price), (*name, expected));
+                assert_eq!((read.as_str(), price), (name, expected));
             }
         }
         assert_eq!(price("bound=7"), Ok((BOUND.to_owned(), Price::Most(Some(7)))));
+    }
+
+    /// Would miss: an entry that is cut in two at its own comma, or two that are one.
+    #[test]
+    fn lists_are_parted_by_commas_that_are_none_of_an_entry() {
+        let list = |text: &str| match price(text) {
+            Ok((_, Price::List(entries))) => entries,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(
+            list("refill=0,uniform:10,20, exp:5,pareto:3,1.5"),
+            ["0", "uniform:10,20", "exp:5", "pareto:3,1.5"]
+        );
+        assert_eq!(list("contention=none"), Vec::<String>::new());
+        let mut costs = Costs::usual();
+        let args = |cost: &str| {
+            crate::args::sim_of(&["tree:3", "--cost", cost, "--cost", "refill=7"]).expect("arguments")
+        };
+        set_costs(&args("factors=3"), &mut costs);
+        assert_eq!((costs.factors, costs.refill), (vec![3.0], vec![Duration::ns(7)]));
     }
 
     /// Would miss: a value that is taken for another, or an error that does not name it.
@@ -164,6 +232,11 @@ mod tests {
             ("far=0.5", "`0.5`"),
             ("far=2,x", "`x`"),
             ("bound=0", "`0`"),
+            ("contention=1.5,0.9", "`0.9`"),
+            ("contention=", "``"),
+            ("factors=1,-2", "`-2`"),
+            ("refill=5,soon", "`soon`"),
+            ("refill=uniform:5", "`uniform:5`"),
         ] {
             let error = price(text).expect_err(text);
             assert!(error.contains(says) && !error.contains('\n'), "{error}");

@@ -12,7 +12,7 @@ use super::{Rows, failed, in_file, micros, read};
 use crate::args::SimArgs;
 use crate::failure::Failure;
 
-const TITLES: [&str; 14] = [
+const TITLES: [&str; 15] = [
     "workers",
     "victims",
     "time us",
@@ -23,6 +23,7 @@ const TITLES: [&str; 14] = [
     "steals",
     "samples",
     "works %",
+    "schedules %",
     "searches %",
     "waits %",
     "parks %",
@@ -116,7 +117,6 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
 fn row(setup: &Setup, report: &Report) -> Vec<String> {
     let counts = &report.counts;
     let of_bound = report.time as f64 / report.bounds().lower.max(1.0);
-    let shares = [Activity::Works, Activity::Searches, Activity::Waits, Activity::Parks];
     let mut row = vec![
         setup.workers.to_string(),
         setup.victims.to_string(),
@@ -129,7 +129,7 @@ fn row(setup: &Setup, report: &Report) -> Vec<String> {
         counts.steals.to_string(),
         counts.samples.to_string(),
     ];
-    row.extend(shares.map(|activity| format!("{:.1}", 100.0 * report.share(activity))));
+    row.extend(Activity::ALL.map(|activity| format!("{:.1}", 100.0 * report.share(activity))));
     row.push(format!("{:016x}", report.trace));
     row
 }

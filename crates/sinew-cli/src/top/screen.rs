@@ -135,6 +135,7 @@ impl Screen {
             Constraint::Length(12),
             Constraint::Length(6),
             Constraint::Length(6),
+            Constraint::Min(6),
         ];
         let table = Table::new(rows, widths)
             .header(Row::new(TITLES).style(bold))
@@ -160,7 +161,8 @@ mod tests {
     use super::*;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use sinew_coord::{CoreSet, Member, Offer};
+    use sinew::Schedule;
+    use sinew_coord::{Choice, CoreSet, Member, Offer};
 
     fn key(code: KeyCode) -> KeyEvent {
         KeyEvent::new(code, KeyModifiers::NONE)
@@ -172,7 +174,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
         let offer = |name| Offer::on(name, CoreSet::first(2), 2);
-        let _members = ["first", "second"].map(|name| Member::join(&table, offer(name)).unwrap());
+        let own = Choice { schedule: Some(Schedule::Static), cores: [1].into_iter().collect() };
+        let _members = ["first", "second"].map(|name| Member::join(&table, offer(name).choice(own)).unwrap());
         let mut screen = Screen::new(Some(table.clone()));
         // Both rows are this process's, so both change: a program's rows have one weight.
         for code in [KeyCode::Down, KeyCode::Down, KeyCode::Char('+'), KeyCode::Char('+'), KeyCode::Char('-')]
@@ -180,11 +183,13 @@ mod tests {
             assert!(screen.follow(wish(key(code))));
         }
         assert_eq!(table.read().iter().map(|row| row.weight).collect::<Vec<_>>(), [2.0, 2.0]);
-        let mut terminal = Terminal::new(TestBackend::new(100, 20)).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(120, 20)).unwrap();
         screen.view.look(Some(&table));
         terminal.draw(|frame| screen.draw(frame)).unwrap();
         let drawn = format!("{}", terminal.backend());
-        for part in ["2 programs", "first", "second", "2.00", "weight set", "arrived", "q quit"] {
+        for part in
+            ["2 programs", "first", "second", "2.00", "weight set", "arrived", "q quit", "static on 1"]
+        {
             assert!(drawn.contains(part), "{part} is not in {drawn}");
         }
         assert!(screen.follow(wish(key(KeyCode::Char('=')))));

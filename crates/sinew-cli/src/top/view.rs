@@ -8,8 +8,8 @@ use sinew_coord::{Decision, Policy, Row, Table, Who};
 use crate::table::Table as TextTable;
 
 /// The columns, on the screen and in plain text.
-pub(super) const TITLES: [&str; 9] =
-    ["program", "pid", "threads", "cores", "demand", "weight", "items/s", "shares", "for s"];
+pub(super) const TITLES: [&str; 10] =
+    ["program", "pid", "threads", "cores", "demand", "weight", "items/s", "shares", "for s", "chosen"];
 
 /// The table at one moment, and what has happened since the one before.
 #[derive(Debug)]
@@ -76,6 +76,7 @@ impl View {
             self.rate(row).map_or_else(|| "-".into(), |rate| format!("{rate:.0}")),
             row.epoch.to_string(),
             format!("{:.0}", self.seconds_ago(row.joined_ns)),
+            chosen(row),
         ]
     }
 
@@ -109,6 +110,8 @@ impl View {
                 "threads": row.grant.threads,
                 "cores": row.grant.cores.iter().collect::<Vec<_>>(),
                 "schedule": row.schedule.map(|schedule| schedule.to_string()),
+                "own_schedule": row.choice.schedule.map(|schedule| schedule.to_string()),
+                "own_cores": row.choice.cores.iter().collect::<Vec<_>>(),
                 "demand": row.demand,
                 "stopped": row.stopped,
                 "min": row.min,
@@ -139,4 +142,13 @@ impl View {
             "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>(),
         })
     }
+}
+
+/// What a program has decided itself, as a cell.
+fn chosen(row: &Row) -> String {
+    let cores = Some(row.choice.cores).filter(|cores| !cores.is_empty());
+    let parts =
+        [row.choice.schedule.map(|schedule| schedule.to_string()), cores.map(|cores| format!("on {cores}"))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(" ") }
 }

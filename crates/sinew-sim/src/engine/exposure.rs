@@ -1,7 +1,8 @@
 //! Private tasks, and how thieves get to them.
 //!
 //! Where stacks are split, a spawn is nobody's business. A thief that finds nothing asks the owner, whose next spawn publishes half of what is private; where none comes for a
-//! while, since the owner computes, the thief takes all that is there, which costs every core a fence.
+//! while, since the owner computes, the thief takes all that is there, which costs every core a fence. Pieces of a loop are nobody's secret any more once a second worker takes part in it: they lie in a source that
+//! both know.
 //!
 //! # Invariants
 //!
@@ -24,6 +25,11 @@ impl<W: Workload> Simulation<'_, W> {
             self.call_sleeper();
             return false;
         }
+        if seat.shares.is_some() && self.shows_pieces(me) {
+            self.call_sleeper();
+            return false;
+        }
+        let seat = &mut self.seats[me];
         if seat.asked.is_none() && seat.answered == self.calls {
             return false;
         }
@@ -33,6 +39,30 @@ impl<W: Workload> Simulation<'_, W> {
         self.books.counts.publications += 1;
         self.call_sleeper();
         true
+    }
+
+    /// Whoever takes part in the same loop sees its pieces. Answers whether any were private.
+    fn shows_pieces(&mut self, owner: usize) -> bool {
+        let workload = self.workload;
+        let seat = &mut self.seats[owner];
+        let Some(shared) = seat.shares else { return false };
+        let shows = seat.tasks.publish_while(|node| workload.of_loop(node) == Some(shared));
+        if shows {
+            self.note_offer(owner);
+        }
+        shows
+    }
+
+    /// A thief has got `node`: if that is a piece of a loop, thief and owner both take part from now on. Answers whether the thief did before.
+    pub(super) fn shares_loop(&mut self, me: usize, owner: usize, node: &W::Node) -> bool {
+        let shared = self.workload.of_loop(node);
+        if shared.is_none() {
+            return false;
+        }
+        let takes_part = self.seats[me].shares == shared;
+        (self.seats[me].shares, self.seats[owner].shares) = (shared, shared);
+        self.shows_pieces(owner);
+        takes_part
     }
 
     /// A thief has got something: it asks for the next before it goes, and calls another one.

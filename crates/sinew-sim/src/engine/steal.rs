@@ -185,7 +185,9 @@ impl<W: Workload> Simulation<'_, W> {
 
     fn carry_home(&mut self, me: usize, victim: usize, mut task: Task<W::Node>, slot: usize, advised: bool) {
         self.on_offer -= 1;
-        self.books.counts.steals += 1;
+        let is_piece = self.shares_loop(me, victim, &task.node);
+        self.books.counts.steals += u64::from(!is_piece);
+        self.books.counts.pieces += u64::from(is_piece);
         self.books.counts.leaps += u64::from(!advised);
         self.trace.add(self.queue.now(), me, Step::Steals, task.id);
         #[cfg(test)]

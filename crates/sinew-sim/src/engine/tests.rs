@@ -10,7 +10,8 @@ use crate::random::{Duration, NS};
 use crate::report::{Activity, Report, Violation};
 use crate::setup::{Fault, Idle, Mishap, Setup, Stack, Wait};
 use crate::workload::{
-    Chains, Children, Fib, IterationCosts, RandomTree, Serial, Series, Shape, Splits, Tree, Uts, Workload,
+    Chains, Children, Fib, IterationCosts, RandomTree, Recorded, Serial, Series, Shape, Splits, Tree, Uts,
+    Workload,
 };
 
 const SEEDS: u64 = 200;
@@ -113,6 +114,22 @@ fn any_setup(seed: u64) -> Setup {
     }
 }
 
+/// Loops that offer their parts to helpers, with joins in some of their pieces.
+fn any_recording(chance: &mut fastrand::Rng) -> Recorded {
+    let mut work = |most: u64| (chance.u64(..most) * NS).to_string();
+    let mut piece = |number: usize| match number % 3 {
+        0 => format!("{}({}|{})", work(500), work(2_000), work(2_000)),
+        _ => work(4_000),
+    };
+    let mut calls = String::new();
+    for pieces in [1, 2, 3, 30] {
+        let pieces: Vec<String> = (0..pieces).map(&mut piece).collect();
+        calls += &format!("7: 5({{{}}}1|2)({{5|6}}|{{9000000|5}})3\n", pieces.join("|"));
+    }
+    let graph = format!("sinew graph 1\n{calls}end 4\n");
+    Recorded::new(&graph.parse().expect("a graph"))
+}
+
 /// Runs it twice: alike, every task once, and with the work that it has on one worker (the checks of every run aside).
 fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     let first = report(setup, workload);
@@ -141,6 +158,8 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
         match seed % 8 {
             0 => check(&setup, &Tree::new(chance.u32(0..9), leaf, seed), true),
             1 => check(&setup, &Fib::new(chance.u32(0..13), leaf), true),
+            // What is recorded goes on after its joins.
+            3 if setup.wait != Wait::Leave => check(&setup, &any_recording(chance), true),
             2 | 3 => check(&setup, &RandomTree::new(chance.u64(1..600), leaf, seed), true),
             4 => check(&setup, &Uts::new(Children::Geometric { mean: 2.0, depth: 7 }, leaf, seed), true),
             5 => check(

@@ -199,6 +199,9 @@ impl Worklist {
             return wrong(format!("a worklist runs on 1 to {MOST_WORKERS} cores, not {}", self.cores));
         }
         match self.tuning {
+            Tuning::Fixed(settings) if settings.threads == 0 => {
+                return wrong("a worklist with 0 threads never ends: use at least 1".to_owned());
+            }
             Tuning::Fixed(settings) if settings.threads > self.cores => {
                 return wrong(format!("{} threads do not fit onto {} cores", settings.threads, self.cores));
             }

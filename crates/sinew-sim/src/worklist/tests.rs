@@ -143,6 +143,7 @@ fn impossible_worklists_are_refused_by_the_value() {
     for (list, mix, says) in [
         (fixed(0, Settings::baseline(1)), mix, "not 0"),
         (fixed(2, Settings::baseline(3)), mix, "3 threads"),
+        (fixed(2, Settings::baseline(0)), mix, "0 threads"),
         (list.clone(), Mix { variables: 0, ..mix }, "variables"),
         (list.clone(), Mix { reads: 99_999, ..mix }, "not 99999"),
         (list.clone(), Mix { writes: 99_998, ..mix }, "not 99998"),

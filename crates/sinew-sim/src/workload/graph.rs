@@ -17,11 +17,14 @@ struct Part {
     count: u32,
     /// What comes after the join.
     sequel: u32,
+    /// The part that the loop hangs on of which it is a piece, or an offer.
+    of_loop: u32,
 }
 
 /// A recorded task graph as a program.
 ///
-/// Tasks are spawned in the order of the recording, the first one called; pieces of a loop hang on a tree of halves without work of its own. What was spent outside the pool before a call is
+/// Tasks are spawned in the order of the recording, the first one called; pieces of a loop hang on a tree of halves without work of its own. A join of a loop and of next to nothing is what the runtime offers
+/// helpers: who steals its second arm takes part in the loop, as one does who steals a piece. What was spent outside the pool before a call is
 /// work of its root, so a program whose calls are short beside what lies between them gains as little here as it does in reality.
 ///
 /// # Cost
@@ -64,7 +67,7 @@ impl Recorded {
 
     fn part(&mut self, work: Time) -> u32 {
         let number = u32::try_from(self.parts.len()).expect("fewer parts than numbers");
-        self.parts.push(Part { work, first: 0, count: 0, sequel: NONE });
+        self.parts.push(Part { work, first: 0, count: 0, sequel: NONE, of_loop: NONE });
         number
     }
 
@@ -99,7 +102,10 @@ impl Recorded {
 
     /// All tasks of a bracket are known. Answers the part that follows.
     fn close(&mut self, Open { part, is_loop, tasks }: Open) -> u32 {
-        let children = if is_loop { self.halve(&tasks) } else { tasks.into_iter().rev().collect() };
+        let children = if is_loop { self.halve(&tasks, part) } else { tasks.iter().rev().copied().collect() };
+        if let (false, &[caller, helper]) = (is_loop, &tasks[..]) {
+            self.offer(caller, helper);
+        }
         self.set_children(part, &children);
         let sequel = self.part(0);
         self.parts[part as usize].sequel = sequel;
@@ -113,23 +119,56 @@ impl Recorded {
         self.children.extend_from_slice(children);
     }
 
-    /// The back half and the front half of these pieces, as tasks; a single one as it is.
-    fn halve(&mut self, pieces: &[u32]) -> Vec<u32> {
-        if pieces.len() <= 2 {
-            return pieces.iter().rev().copied().collect();
-        }
-        let (front, back) = pieces.split_at(pieces.len() / 2);
-        [back, front].map(|half| self.inner(half)).to_vec()
+    /// The back half and the front half of these pieces of the loop that hangs on `head`, as tasks; a single one as it is.
+    fn halve(&mut self, pieces: &[u32], head: u32) -> Vec<u32> {
+        let halves = match pieces {
+            [] | [_] | [_, _] => pieces.iter().rev().copied().collect(),
+            _ => {
+                let (front, back) = pieces.split_at(pieces.len() / 2);
+                [back, front].map(|half| self.inner(half, head)).to_vec()
+            }
+        };
+        halves.iter().for_each(|&half| self.parts[half as usize].of_loop = head);
+        halves
     }
 
-    fn inner(&mut self, pieces: &[u32]) -> u32 {
+    fn inner(&mut self, pieces: &[u32], head: u32) -> u32 {
         if let [piece] = pieces {
             return *piece;
         }
-        let children = self.halve(pieces);
+        let children = self.halve(pieces, head);
         let inner = self.part(0);
         self.set_children(inner, &children);
         inner
+    }
+
+    /// If the first arm of a join is a loop, and the second nothing else than a part of it, the second is the offer to take part.
+    fn offer(&mut self, caller: u32, helper: u32) {
+        let is_helper = self.is_loop(helper) || self.is_single(helper);
+        if !(self.is_loop(caller) && is_helper) {
+            return;
+        }
+        // What the helper did lies behind it.
+        for part in &mut self.parts[helper as usize..] {
+            if part.of_loop == helper {
+                part.of_loop = caller;
+            }
+        }
+        self.parts[helper as usize].of_loop = caller;
+    }
+
+    /// Whether a task is a loop and nothing else.
+    fn is_loop(&self, task: u32) -> bool {
+        let Part { first, count, sequel, .. } = self.parts[task as usize];
+        let piece = self.children.get(first as usize).filter(|_| count > 0);
+        let hangs_here = piece.is_some_and(|&piece| self.parts[piece as usize].of_loop == task);
+        hangs_here && self.is_single(sequel)
+    }
+
+    /// Whether a part only works, and nothing comes after it.
+    fn is_single(&self, part: u32) -> bool {
+        let Part { count, sequel, .. } = self.parts[part as usize];
+        count == 0 && sequel == NONE
     }
 }
 
@@ -170,6 +209,12 @@ impl Workload for Recorded {
 
     fn has_sequels(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn of_loop(&self, node: &u32) -> Option<u32> {
+        let of_loop = self.parts[*node as usize].of_loop;
+        (of_loop != NONE).then_some(of_loop)
     }
 }
 
@@ -216,6 +261,46 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Would miss: a helper of a loop that is taken for a task of its own, or a task for a helper.
+    #[test]
+    fn who_takes_the_second_arm_beside_a_loop_takes_part_in_it() {
+        for (calls, pieces) in [
+            ("0: 5{1|2|3|4}\n", 6),
+            ("0: 5(2{1|2|3|4}1|3)\n", 7),
+            ("0: 5(2{1|2|3|4}1|3{5|6}1)\n", 9),
+            ("0: ({1|2}|(3|4))\n", 2),
+            ("0: ({1|2}(3|4)|5)\n", 2),
+            ("0: (({1|2}|0)|7)\n", 3),
+            ("0: (1|2)(3|4|5)\n", 0),
+        ] {
+            let graph = recorded(calls);
+            let loops: Vec<u32> =
+                graph.parts.iter().map(|part| part.of_loop).filter(|&of| of != NONE).collect();
+            assert_eq!(loops.len(), pieces, "{calls}");
+            assert!(loops.windows(2).all(|pair| pair[0] == pair[1]), "{calls}: {loops:?}");
+        }
+    }
+
+    /// Would miss: a loop whose pieces are stolen one by one, after a silence each, which is what its helper never has to do.
+    #[test]
+    fn a_helper_comes_to_a_loop_once() {
+        let pieces: Vec<String> = (0..64).map(|piece| format!("{}", 9_000_000 + piece * 50_000)).collect();
+        let pieces = pieces.join("|");
+        for text in [format!("0: ({{{pieces}}}|0)\n"), format!("0: {{{pieces}}}\n")] {
+            let graph = recorded(&text);
+            let report =
+                Simulation::new(Setup::new(2), &graph).expect("a setup").run().expect("no violation");
+            assert_eq!(report.counts.steals, 1, "{:?}", report.counts);
+            assert!(report.counts.pieces > 0, "{:?}", report.counts);
+            let half = report.work / 2;
+            assert!(report.time < half + half / 20 + 60_000_000, "{} of {half}", report.time);
+        }
+        // A task for each half, each with tasks of its own: nobody sees into these.
+        let tasks = recorded("0: ((9000000|9000000)|(9000000|9000000))\n");
+        let report = Simulation::new(Setup::new(2), &tasks).expect("a setup").run().expect("no violation");
+        assert_eq!(report.counts.pieces, 0);
     }
 
     /// Would miss: a way of waiting that forgets what comes after a join.

@@ -91,6 +91,12 @@ pub trait Workload {
         false
     }
 
+    /// The loop that it is a piece of, or the offer to take part in, by a number of its own. Pieces are no secret: whoever takes part may take them from all who do, without asking.
+    fn of_loop(&self, node: &Self::Node) -> Option<u32> {
+        let _ = node;
+        None
+    }
+
     /// The task, now that a thief has it.
     fn stolen(&self, node: &Self::Node) -> Self::Node {
         *node
