@@ -89,6 +89,17 @@ impl Results {
         (0..rounds).filter_map(ratio).collect()
     }
 
+    /// Metrics that a case has several times, row by row, in its first round; nothing where it has not been run.
+    pub fn rows<const N: usize>(&self, labels: &Labels, columns: [&str; N]) -> Vec<[f64; N]> {
+        let is_first = |sample: &&Sample| sample.round == 0 && sample.labels == *labels;
+        let Some(sample) = self.samples.iter().find(is_first) else { return Vec::new() };
+        let column = |name: &str| -> Vec<f64> {
+            sample.metrics.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value).collect()
+        };
+        let columns = columns.map(column);
+        (0..columns[0].len()).map(|at| std::array::from_fn(|of| columns[of][at])).collect()
+    }
+
     fn in_round(&self, which: &Which<'_>, metric: &str, round: usize) -> Option<f64> {
         let mut samples = self.samples.iter().filter(|sample| sample.round == round && sample.is(which));
         samples.find_map(|sample| sample.metric(metric))

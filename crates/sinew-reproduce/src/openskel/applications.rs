@@ -2,11 +2,9 @@
 //!
 //! Those of the publication, as far as they are there.
 
-use std::rc::Rc;
-
-use crate::experiment::Block;
+use crate::experiment::{Block, Case};
 use crate::failure::Failure;
-use crate::setting::Scale;
+use crate::setting::{Scale, Setting};
 
 /// An application with a worklist, and its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +48,14 @@ pub(crate) fn applications(scale: Scale) -> Vec<Application> {
 
 /// A block for each application.
 pub(crate) fn blocks(
-    scale: Scale,
-    cases: impl Fn(Application) -> Result<Vec<crate::experiment::Case>, Failure> + 'static,
+    setting: &Setting,
+    cases: fn(Application, &Setting) -> Result<Vec<Case>, Failure>,
 ) -> Vec<Block> {
-    let cases = Rc::new(cases);
     let block = |application: Application| {
-        let cases = Rc::clone(&cases);
-        Block::new(application.name, move || cases(application))
+        let setting = setting.clone();
+        Block::new(application.name, move || cases(application, &setting))
     };
-    applications(scale).into_iter().map(block).collect()
+    applications(setting.scale).into_iter().map(block).collect()
 }
 
 /// Their names, for rows of tables.

@@ -60,8 +60,7 @@ impl Experiment for Footprint {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let workers = setting.most_workers();
-        Ok(blocks(setting.scale, move |application| cases(application, workers)))
+        Ok(blocks(setting, cases))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
@@ -73,8 +72,8 @@ impl Experiment for Footprint {
     }
 }
 
-fn cases(Application { name, size }: Application, workers: usize) -> Result<Vec<Case>, Failure> {
-    let bench = Bench::listed(name, size, None)?;
+fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
+    let (bench, workers) = (Bench::listed(name, size, None)?, setting.most_workers());
     let way = Way::settings(Settings::baseline(workers).stealing(true), workers);
     Ok(vec![Case::new(labels(name), move || {
         let (metrics, recorded) = bench.run_sampled(&way, EVERY)?;
@@ -97,13 +96,7 @@ fn samples(touches: &[Touch]) -> Metrics {
 
 /// The samples of the first round, read back.
 fn first_run(results: &Results, app: &str) -> Vec<Sampled> {
-    let is_first = |sample: &&crate::results::Sample| sample.round == 0 && sample.labels == labels(app);
-    let Some(sample) = results.samples().iter().find(is_first) else { return Vec::new() };
-    let column = |name: &str| -> Vec<f64> {
-        sample.metrics.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value).collect()
-    };
-    let columns = COLUMNS.map(column);
-    (0..columns[0].len()).map(|at| std::array::from_fn(|of| columns[of][at])).collect()
+    results.rows(&labels(app), COLUMNS)
 }
 
 fn table(results: &Results, applications: &[String], workers: usize) -> Table {

@@ -60,8 +60,7 @@ impl Experiment for LateLocks {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let cores = setting.most_workers();
-        Ok(blocks(setting.scale, move |application| cases(application, cores)))
+        Ok(blocks(setting, cases))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
@@ -72,8 +71,8 @@ impl Experiment for LateLocks {
     }
 }
 
-fn cases(Application { name, size }: Application, cores: usize) -> Result<Vec<Case>, Failure> {
-    let bench = Bench::listed(name, size, None)?;
+fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
+    let (bench, cores) = (Bench::listed(name, size, None)?, setting.most_workers());
     let mut cases = Vec::new();
     for optimisation in [BASELINE].into_iter().chain(OPTIMISATIONS) {
         let Some(settings) = settings(optimisation, cores) else { continue };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `applications` | what is run, and how large |
 //! | `bench` | an application, prepared once and run in many ways |
+//! | `held` | what reports ask where versions are held against one of them |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
 //! | `single` | Figures 5.3 to 5.6 and 5.8: each optimisation alone |
 //! | `locking` | section 4.1: the same with locks that are taken at the commit |
@@ -20,6 +21,7 @@ mod applications;
 mod bench;
 mod combined;
 mod footprint;
+mod held;
 mod locking;
 mod oracle;
 mod path;

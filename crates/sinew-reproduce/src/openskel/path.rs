@@ -12,7 +12,7 @@ use crate::experiment::{About, Block, Case, Experiment, Labels, Metrics};
 use crate::failure::Failure;
 use crate::paper::openskel::PATH_WORDS;
 use crate::report::{Cell, Form, Part, Plot, Series, Table};
-use crate::results::{Results, Sample};
+use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
 /// The experiment.
@@ -61,8 +61,7 @@ impl Experiment for TunersPath {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let cores = setting.most_workers();
-        Ok(blocks(setting.scale, move |application| cases(application, cores)))
+        Ok(blocks(setting, cases))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
@@ -78,8 +77,8 @@ impl Experiment for TunersPath {
     }
 }
 
-fn cases(Application { name, size }: Application, cores: usize) -> Result<Vec<Case>, Failure> {
-    let bench = Bench::listed(name, size, None)?;
+fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
+    let (bench, cores) = (Bench::listed(name, size, None)?, setting.most_workers());
     let way = Way::Tuned { knobs: Knobs::default(), cores };
     Ok(vec![Case::new(labels(name), move || {
         let (metrics, recorded) = bench.run_recorded(&way)?;
@@ -122,13 +121,7 @@ fn row(row: &Row) -> impl Iterator<Item = (&'static str, f64)> {
 type Values = [f64; COLUMNS.len()];
 
 fn first_path(results: &Results, app: &str) -> Vec<Values> {
-    let is_first = |sample: &&Sample| sample.round == 0 && sample.labels == labels(app);
-    let Some(sample) = results.samples().iter().find(is_first) else { return Vec::new() };
-    let column = |name: &str| -> Vec<f64> {
-        sample.metrics.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value).collect()
-    };
-    let columns = COLUMNS.map(column);
-    (0..columns[0].len()).map(|at| std::array::from_fn(|of| columns[of][at])).collect()
+    results.rows(&labels(app), COLUMNS)
 }
 
 fn costs(results: &Results, applications: &[String]) -> Table {

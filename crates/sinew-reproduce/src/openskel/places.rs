@@ -7,14 +7,14 @@ use sinew_topology::Machine;
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way, plain};
+use super::held::Held;
 use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED, usual_repeat};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::PLACES_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table};
+use crate::report::{Form, Part, Plot, Table};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
-use crate::statistics::mean;
 
 /// The experiment.
 #[derive(Debug)]
@@ -70,22 +70,23 @@ impl Experiment for Places {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.threads.clone();
-        Ok(blocks(setting.scale, move |application| cases(application, &counts)))
+        Ok(blocks(setting, cases))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, applications: names(setting.scale), counts: &setting.threads };
-        let plots = view.applications.iter().map(|app| view.plot(app)).filter(|plot| !plot.is_empty());
-        let parts = [Part::Table(view.table()), Part::words(view.verdict()), Part::words(PLACES_WORDS)];
+        let (applications, labels) = (names(setting.scale), ["place", "workers"]);
+        let held = Held { results, applications, counts: &setting.threads, labels, base: SCATTER };
+        let plots = held.applications.iter().map(|app| plot(&held, app)).filter(|plot| !plot.is_empty());
+        let verdict = held.verdict(&PLACES[1..]);
+        let parts = [Part::Table(table(&held)), Part::words(verdict), Part::words(PLACES_WORDS)];
         parts.into_iter().chain(plots.map(Part::Plot)).collect()
     }
 }
 
-fn cases(Application { name, size }: Application, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let (bench, nodes) = (Bench::listed(name, size, None)?, Machine::host().nodes().len());
     let mut cases = Vec::new();
-    for &workers in counts {
+    for &workers in &setting.threads {
         for place in PLACES {
             let Some(way) = way(place, workers, nodes) else { continue };
             let bench = bench.clone();
@@ -95,81 +96,30 @@ fn cases(Application { name, size }: Application, counts: &[usize]) -> Result<Ve
     Ok(cases)
 }
 
-/// What the report reads.
-struct View<'a> {
-    results: &'a Results,
-    applications: Vec<String>,
-    counts: &'a [usize],
+fn table(held: &Held<'_>) -> Table {
+    let titles = ["application", "place", "workers", "seconds", "over scatter, %"];
+    let mut table = Table::new("places", "Where threads sit and pages lie", &titles);
+    for app in &held.applications {
+        for (place, &workers) in
+            PLACES.into_iter().flat_map(|place| held.counts.iter().map(move |workers| (place, workers)))
+        {
+            let Some(seconds) = held.median(app, (place, workers), "wall_s") else { continue };
+            let improvement = held.improvement(app, (place, workers)).filter(|_| place != SCATTER);
+            table.row(vec![
+                app.as_str().into(),
+                place.into(),
+                workers.into(),
+                seconds.into(),
+                improvement.into(),
+            ]);
+        }
+    }
+    table
 }
 
-impl View<'_> {
-    fn median(&self, app: &str, place: &str, workers: usize) -> Option<f64> {
-        let workers = workers.to_string();
-        self.results.median(&[("application", app), ("place", place), ("workers", &workers)], "wall_s")
-    }
-
-    /// Over scatter on as many workers, in per cent.
-    fn improvement(&self, app: &str, place: &str, workers: usize) -> Option<f64> {
-        let workers = workers.to_string();
-        let which = |place| [("application", app), ("place", place), ("workers", workers.as_str())];
-        Some((self.results.ratio(&which(SCATTER), &which(place), "wall_s")? - 1.0) * 100.0)
-    }
-
-    fn table(&self) -> Table {
-        let titles = ["application", "place", "workers", "seconds", "over scatter, %"];
-        let mut table = Table::new("places", "Where threads sit and pages lie", &titles);
-        for app in &self.applications {
-            for place in PLACES {
-                for &workers in self.counts {
-                    let Some(seconds) = self.median(app, place, workers) else { continue };
-                    let improvement = self.improvement(app, place, workers).filter(|_| place != SCATTER);
-                    table.row(vec![
-                        app.as_str().into(),
-                        place.into(),
-                        workers.into(),
-                        seconds.into(),
-                        improvement.into(),
-                    ]);
-                }
-            }
-        }
-        table
-    }
-
-    /// The mean over the applications of the best improvement of each.
-    fn verdict(&self) -> String {
-        let best = |app: &String, place: &str| {
-            let all = self.counts.iter().filter_map(|&workers| self.improvement(app, place, workers));
-            all.max_by(f64::total_cmp)
-        };
-        let average = |place: &&str| {
-            let all: Vec<f64> = self.applications.iter().filter_map(|app| best(app, place)).collect();
-            Some(format!("{place}: {:+.1} %", mean(&all)?))
-        };
-        let sentences: Vec<String> = PLACES[1..].iter().filter_map(average).collect();
-        match &sentences[..] {
-            [] => "Nothing has been compared yet.".to_owned(),
-            some => format!(
-                "Over scatter, the average of each application's best number of workers: {}.",
-                some.join("; ")
-            ),
-        }
-    }
-
-    fn plot(&self, app: &str) -> Plot {
-        let counts = self.counts.iter().map(usize::to_string).collect();
-        let title = format!("{app}: time by place");
-        let mut plot = Plot::new(&format!("{app}-places"), title, Form::Bars);
-        plot = plot.axes("workers", "seconds").over(counts);
-        for place in PLACES {
-            let values: Vec<_> =
-                self.counts.iter().map(|&workers| self.median(app, place, workers)).collect();
-            if values.iter().any(Option::is_some) {
-                plot = plot.with(Series::new(place, values));
-            }
-        }
-        plot
-    }
+fn plot(held: &Held<'_>, app: &str) -> Plot {
+    let plot = Plot::new(&format!("{app}-places"), format!("{app}: time by place"), Form::Bars);
+    held.plot(plot, "seconds", PLACES, |version| held.median(app, version, "wall_s"))
 }
 
 #[cfg(test)]

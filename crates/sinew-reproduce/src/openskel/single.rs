@@ -6,11 +6,12 @@ use sinew_policy::worklist::{Settings, helpers, swap};
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
+use super::held::Held;
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::single;
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Part, Table};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 use crate::statistics::mean;
@@ -74,32 +75,24 @@ impl Experiment for Single {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.threads.clone();
-        Ok(blocks(setting.scale, move |application| cases(application, &counts)))
+        Ok(blocks(setting, cases))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, applications: names(setting.scale), counts: &setting.threads };
-        let tables = [Part::Table(view.best()), Part::Table(view.times())];
-        let plots = view.applications.iter().flat_map(|app| {
-            [
-                view.plot(app, "speedup", "speed-up over serial", |optimisation, cores| {
-                    view.speed_up(app, optimisation, cores)
-                }),
-                view.plot(app, "aborts", "aborts / attempts", |optimisation, cores| {
-                    view.median(app, optimisation, cores, "abort_ratio")
-                }),
-            ]
-        });
+        let (applications, labels) = (names(setting.scale), ["optimisation", "cores"]);
+        let held = Held { results, applications, counts: &setting.threads, labels, base: BASELINE };
+        let tables = [Part::Table(best(&held)), Part::Table(times(&held))];
+        let (all, metrics) = (all().collect::<Vec<_>>(), [("aborts", "aborts / attempts", "abort_ratio")]);
+        let plots = held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &all, &metrics));
         tables.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
     }
 }
 
-fn cases(Application { name, size }: Application, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let bench = Bench::listed(name, size, None)?;
     let serial = bench.clone();
     let mut cases = vec![Case::new(labels(name, SERIAL, 1), move || serial.serial())];
-    for &cores in counts {
+    for &cores in &setting.threads {
         for optimisation in all() {
             let Some(settings) = settings(optimisation, cores) else { continue };
             let (bench, way) = (bench.clone(), Way::settings(settings, cores));
@@ -109,120 +102,63 @@ fn cases(Application { name, size }: Application, counts: &[usize]) -> Result<Ve
     Ok(cases)
 }
 
-/// What the report reads.
-struct View<'a> {
-    results: &'a Results,
-    applications: Vec<String>,
-    counts: &'a [usize],
+/// The fastest against the fastest, in per cent.
+fn best_improvement(held: &Held<'_>, app: &str, optimisation: &str) -> Option<f64> {
+    let fastest = |version| Some((version, held.fastest(app, version)?));
+    held.improvement_over(app, fastest(BASELINE)?, fastest(optimisation)?)
 }
 
-impl View<'_> {
-    fn median(&self, app: &str, optimisation: &str, cores: usize, metric: &str) -> Option<f64> {
-        let cores = cores.to_string();
-        self.results
-            .median(&[("application", app), ("optimisation", optimisation), ("cores", &cores)], metric)
-    }
-
-    fn ratio(&self, app: &str, of: (&str, usize), to: (&str, usize)) -> Option<f64> {
-        let (of_cores, to_cores) = (of.1.to_string(), to.1.to_string());
-        let of = [("application", app), ("optimisation", of.0), ("cores", of_cores.as_str())];
-        let to = [("application", app), ("optimisation", to.0), ("cores", to_cores.as_str())];
-        self.results.ratio(&of, &to, "wall_s")
-    }
-
-    fn speed_up(&self, app: &str, optimisation: &str, cores: usize) -> Option<f64> {
-        self.ratio(app, (SERIAL, 1), (optimisation, cores))
-    }
-
-    /// Over the baseline on as many cores, in per cent.
-    fn improvement(&self, app: &str, optimisation: &str, cores: usize) -> Option<f64> {
-        Some((self.ratio(app, (BASELINE, cores), (optimisation, cores))? - 1.0) * 100.0)
-    }
-
-    /// The number of cores on which it is fastest.
-    fn fastest(&self, app: &str, optimisation: &str) -> Option<usize> {
-        let times = |&cores: &usize| Some((cores, self.median(app, optimisation, cores, "wall_s")?));
-        let times = self.counts.iter().filter_map(times);
-        times.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(cores, _)| cores)
-    }
-
-    /// The fastest against the fastest, in per cent.
-    fn best_improvement(&self, app: &str, optimisation: &str) -> Option<f64> {
-        let (ours, baseline) = (self.fastest(app, optimisation)?, self.fastest(app, BASELINE)?);
-        Some((self.ratio(app, (BASELINE, baseline), (optimisation, ours))? - 1.0) * 100.0)
-    }
-
-    fn best(&self) -> Table {
-        let titles = ["application", "optimisation", "cores", "over the best baseline, %", "paper"];
-        let title = "Each optimisation on its best number of cores, over the baseline on its best";
-        let mut table = Table::new("single", title, &titles);
-        for app in &self.applications {
-            for optimisation in OPTIMISATIONS {
-                table.row(vec![
-                    app.as_str().into(),
-                    optimisation.into(),
-                    self.fastest(app, optimisation).into(),
-                    self.best_improvement(app, optimisation).into(),
-                    single(app, optimisation).into(),
-                ]);
-            }
-        }
+fn best(held: &Held<'_>) -> Table {
+    let titles = ["application", "optimisation", "cores", "over the best baseline, %", "paper"];
+    let title = "Each optimisation on its best number of cores, over the baseline on its best";
+    let mut table = Table::new("single", title, &titles);
+    for app in &held.applications {
         for optimisation in OPTIMISATIONS {
-            let each = self.applications.iter().filter_map(|app| self.best_improvement(app, optimisation));
-            let average = mean(&each.collect::<Vec<_>>());
-            table.row(vec!["average".into(), optimisation.into(), Cell::Gap, average.into(), Cell::Gap]);
+            table.row(vec![
+                app.as_str().into(),
+                optimisation.into(),
+                held.fastest(app, optimisation).into(),
+                best_improvement(held, app, optimisation).into(),
+                single(app, optimisation).into(),
+            ]);
         }
-        table
     }
+    for optimisation in OPTIMISATIONS {
+        let each = held.applications.iter().filter_map(|app| best_improvement(held, app, optimisation));
+        let average = mean(&each.collect::<Vec<_>>());
+        table.row(vec!["average".into(), optimisation.into(), Cell::Gap, average.into(), Cell::Gap]);
+    }
+    table
+}
 
-    fn times(&self) -> Table {
-        let titles = [
-            "application",
-            "optimisation",
-            "cores",
-            "seconds",
-            "±",
-            "speed-up",
-            "over the baseline, %",
-            "aborts / attempts",
-        ];
-        let mut table = Table::new("times", "On each number of cores", &titles);
-        for app in &self.applications {
-            for (optimisation, &cores) in
-                all().flat_map(|name| self.counts.iter().map(move |cores| (name, cores)))
-            {
-                let count = cores.to_string();
-                let which = [
-                    ("application", app.as_str()),
-                    ("optimisation", optimisation),
-                    ("cores", count.as_str()),
-                ];
-                table.row(vec![
-                    app.as_str().into(),
-                    optimisation.into(),
-                    cores.into(),
-                    self.results.median(&which, "wall_s").into(),
-                    self.results.spread(&which, "wall_s").into(),
-                    self.speed_up(app, optimisation, cores).into(),
-                    self.improvement(app, optimisation, cores).filter(|_| optimisation != BASELINE).into(),
-                    self.results.median(&which, "abort_ratio").into(),
-                ]);
-            }
+fn times(held: &Held<'_>) -> Table {
+    let titles = [
+        "application",
+        "optimisation",
+        "cores",
+        "seconds",
+        "±",
+        "speed-up",
+        "over the baseline, %",
+        "aborts / attempts",
+    ];
+    let mut table = Table::new("times", "On each number of cores", &titles);
+    for app in &held.applications {
+        for version in all().flat_map(|name| held.counts.iter().map(move |&cores| (name, cores))) {
+            let (optimisation, cores) = version;
+            table.row(vec![
+                app.as_str().into(),
+                optimisation.into(),
+                cores.into(),
+                held.median(app, version, "wall_s").into(),
+                held.spread(app, version, "wall_s").into(),
+                held.speed_up(app, (SERIAL, 1), version).into(),
+                held.improvement(app, version).filter(|_| optimisation != BASELINE).into(),
+                held.median(app, version, "abort_ratio").into(),
+            ]);
         }
-        table
     }
-
-    fn plot(&self, app: &str, what: &str, y: &str, value: impl Fn(&str, usize) -> Option<f64>) -> Plot {
-        let counts = self.counts.iter().map(usize::to_string).collect();
-        let form = if what == "speedup" { Form::Lines } else { Form::Bars };
-        let mut plot =
-            Plot::new(&format!("{app}-{what}"), format!("{app}: {y}"), form).axes("cores", y).over(counts);
-        for optimisation in all() {
-            let values = self.counts.iter().map(|&cores| value(optimisation, cores)).collect();
-            plot = plot.with(Series::new(optimisation, values));
-        }
-        plot
-    }
+    table
 }
 
 #[cfg(test)]

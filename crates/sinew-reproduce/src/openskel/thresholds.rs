@@ -52,8 +52,7 @@ impl Experiment for Thresholds {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let (scale, cores) = (setting.scale, setting.most_workers());
-        Ok(blocks(scale, move |application| cases(application, &tenths(scale), cores)))
+        Ok(blocks(setting, cases))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
@@ -65,12 +64,9 @@ impl Experiment for Thresholds {
     }
 }
 
-fn cases(
-    Application { name, size }: Application,
-    tenths: &[u32],
-    cores: usize,
-) -> Result<Vec<Case>, Failure> {
-    let bench = Bench::listed(name, size, None)?;
+fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
+    let (bench, cores) = (Bench::listed(name, size, None)?, setting.most_workers());
+    let tenths = tenths(setting.scale);
     let pairs = tenths.iter().flat_map(|&alpha| tenths.iter().map(move |&beta| (alpha, beta)));
     let case = |(alpha, beta)| {
         let threshold = |tenths: u32| f64::from(tenths) / 10.0;

@@ -7,11 +7,12 @@ use sinew_policy::worklist::Settings;
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
+use super::held::{Held, Version};
 use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW, usual_repeat};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_WORDS};
-use crate::report::{Cell, Form, Part, Plot, Series, Table};
+use crate::report::{Cell, Part, Table};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 use crate::statistics::{deviation, mean};
@@ -61,41 +62,33 @@ impl Experiment for Versions {
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
-        let counts = setting.threads.clone();
-        Ok(blocks(setting.scale, move |application| cases(application, &counts)))
+        Ok(blocks(setting, cases))
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, applications: names(setting.scale), counts: &setting.threads };
+        let (applications, labels) = (names(setting.scale), ["version", "workers"]);
+        let held = Held { results, applications, counts: &setting.threads, labels, base: BY_HAND };
         let parts = [
-            Part::Table(view.times()),
-            Part::words(view.verdict()),
+            Part::Table(times(&held)),
+            Part::words(held.verdict(&[BASELINE, STEALING])),
             Part::words(VERSIONS_WORDS),
-            Part::Table(view.characters()),
-            Part::Table(view.deviations()),
+            Part::Table(characters(&held)),
+            Part::Table(deviations(&held)),
         ];
-        let each = view.applications.iter().flat_map(|app| {
-            [
-                view.plot(app, "speedup", "speed-up over serial", |app, version, workers| {
-                    view.speed_up(app, version, workers)
-                }),
-                view.plot(app, "aborts", "aborts / attempts", |app, version, workers| {
-                    view.median(app, version, workers, "abort_ratio")
-                }),
-                view.plot(app, "transactions", "attempts", |app, version, workers| {
-                    view.median(app, version, workers, "transactions")
-                }),
-            ]
-        });
-        parts.into_iter().chain(each.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
+        let plots = held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &PARALLEL, &PLOTS));
+        parts.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
     }
 }
 
-fn cases(Application { name, size }: Application, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+/// Plots beside that of the speed-up: their names, what they show, and its metric.
+const PLOTS: [(&str, &str, &str); 2] =
+    [("aborts", "aborts / attempts", "abort_ratio"), ("transactions", "attempts", "transactions")];
+
+fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let (listed, by_hand) = (Bench::listed(name, size, None)?, Bench::by_hand(name, size)?);
     let serial = listed.clone();
     let mut cases = vec![Case::new(labels(name, SERIAL, 1), move || serial.serial())];
-    for &workers in counts {
+    for &workers in &setting.threads {
         let settings = |settings| (listed.clone(), Way::settings(settings, workers));
         let baseline = Settings::baseline(workers);
         let ways =
@@ -107,182 +100,112 @@ fn cases(Application { name, size }: Application, counts: &[usize]) -> Result<Ve
     Ok(cases)
 }
 
-/// What the report reads.
-struct View<'a> {
-    results: &'a Results,
-    applications: Vec<String>,
-    counts: &'a [usize],
-}
-
-impl View<'_> {
-    fn median(&self, app: &str, version: &str, workers: usize, metric: &str) -> Option<f64> {
-        let workers = workers.to_string();
-        self.results.median(&[("application", app), ("version", version), ("workers", &workers)], metric)
-    }
-
-    fn speed_up(&self, app: &str, version: &str, workers: usize) -> Option<f64> {
-        let workers = workers.to_string();
-        let which = [("application", app), ("version", version), ("workers", workers.as_str())];
-        self.results.ratio(&[("application", app), ("version", SERIAL)], &which, "wall_s")
-    }
-
-    /// How much faster than by hand, in per cent.
-    fn improvement(&self, app: &str, version: &str, workers: usize) -> Option<f64> {
-        let workers = workers.to_string();
-        let which = |version| [("application", app), ("version", version), ("workers", workers.as_str())];
-        Some((self.results.ratio(&which(BY_HAND), &which(version), "wall_s")? - 1.0) * 100.0)
-    }
-
-    fn times(&self) -> Table {
-        let titles = [
-            "application",
-            "version",
-            "workers",
-            "seconds",
-            "±",
-            "speed-up over serial",
-            "over by hand, %",
-            "aborts / attempts",
-            "transactions",
-        ];
-        let mut table = Table::new("versions", "Times, aborts and numbers of transactions", &titles);
-        for app in &self.applications {
-            for version in PARALLEL {
-                for &workers in self.counts {
-                    table.row(self.row(app, version, workers));
-                }
+fn times(held: &Held<'_>) -> Table {
+    let titles = [
+        "application",
+        "version",
+        "workers",
+        "seconds",
+        "±",
+        "speed-up over serial",
+        "over by hand, %",
+        "aborts / attempts",
+        "transactions",
+    ];
+    let mut table = Table::new("versions", "Times, aborts and numbers of transactions", &titles);
+    for app in &held.applications {
+        for version in PARALLEL {
+            for &workers in held.counts {
+                table.row(row(held, app, (version, workers)));
             }
         }
-        table
     }
+    table
+}
 
-    fn row(&self, app: &str, version: &str, workers: usize) -> Vec<Cell> {
-        let count = workers.to_string();
-        let which = [("application", app), ("version", version), ("workers", count.as_str())];
-        let improvement = self.improvement(app, version, workers).filter(|_| version != BY_HAND);
-        vec![
-            app.into(),
-            version.into(),
-            workers.into(),
-            self.results.median(&which, "wall_s").into(),
-            self.results.spread(&which, "wall_s").into(),
-            self.speed_up(app, version, workers).into(),
-            improvement.into(),
-            self.results.median(&which, "abort_ratio").into(),
-            self.results.median(&which, "transactions").into(),
-        ]
-    }
+fn row(held: &Held<'_>, app: &str, version: Version<'_>) -> Vec<Cell> {
+    let (name, workers) = version;
+    vec![
+        app.into(),
+        name.into(),
+        workers.into(),
+        held.median(app, version, "wall_s").into(),
+        held.spread(app, version, "wall_s").into(),
+        held.speed_up(app, (SERIAL, 1), version).into(),
+        held.improvement(app, version).filter(|_| name != BY_HAND).into(),
+        held.median(app, version, "abort_ratio").into(),
+        held.median(app, version, "transactions").into(),
+    ]
+}
 
-    /// Table 4.2.
-    fn characters(&self) -> Table {
-        let titles = [
-            "application",
-            "by hand fastest on",
-            "aborts / attempts",
-            "microseconds an attempt",
-            "paper: scales to",
-            "paper: aborts",
-            "paper: cache misses",
-            "paper: length",
-        ];
-        let mut table = Table::new("characters", "What applications are like, by hand (Table 4.2)", &titles);
-        for app in &self.applications {
-            let fastest = self.fastest(app);
-            let at = |metric| self.median(app, BY_HAND, fastest?, metric);
-            let worked = fastest.zip(at("wall_s")).map(|(workers, wall_s)| workers as f64 * wall_s);
-            let each = worked.zip(at("transactions")).map(|(worked, attempts)| worked / attempts * 1e6);
-            let paper = TABLE_4_2.iter().find(|row| row.app == app);
-            table.row(vec![
-                app.as_str().into(),
-                fastest.into(),
-                at("abort_ratio").into(),
-                each.into(),
-                paper.map(|row| row.scales_to).into(),
-                paper.map(|row| row.aborts).into(),
-                paper.map(|row| row.misses).into(),
-                paper.map(|row| row.length).into(),
-            ]);
-        }
-        table
+/// Table 4.2.
+fn characters(held: &Held<'_>) -> Table {
+    let titles = [
+        "application",
+        "by hand fastest on",
+        "aborts / attempts",
+        "microseconds an attempt",
+        "paper: scales to",
+        "paper: aborts",
+        "paper: cache misses",
+        "paper: length",
+    ];
+    let mut table = Table::new("characters", "What applications are like, by hand (Table 4.2)", &titles);
+    for app in &held.applications {
+        let fastest = held.fastest(app, BY_HAND);
+        let at = |metric| held.median(app, (BY_HAND, fastest?), metric);
+        let worked = fastest.zip(at("wall_s")).map(|(workers, wall_s)| workers as f64 * wall_s);
+        let each = worked.zip(at("transactions")).map(|(worked, attempts)| worked / attempts * 1e6);
+        let paper = TABLE_4_2.iter().find(|row| row.app == app);
+        table.row(vec![
+            app.as_str().into(),
+            fastest.into(),
+            at("abort_ratio").into(),
+            each.into(),
+            paper.map(|row| row.scales_to).into(),
+            paper.map(|row| row.aborts).into(),
+            paper.map(|row| row.misses).into(),
+            paper.map(|row| row.length).into(),
+        ]);
     }
+    table
+}
 
-    fn fastest(&self, app: &str) -> Option<usize> {
-        let times = self
-            .counts
-            .iter()
-            .filter_map(|&count| Some((count, self.median(app, BY_HAND, count, "wall_s")?)));
-        times.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(count, _)| count)
+/// Table 4.3.
+fn deviations(held: &Held<'_>) -> Table {
+    let titles = [
+        "application",
+        "baseline",
+        "by hand",
+        "paper: UMA16 baseline",
+        "original",
+        "paper: NUMA32 baseline",
+        "original there",
+    ];
+    let title =
+        "Standard deviations of the time in per cent, averaged over all numbers of workers (Table 4.3)";
+    let mut table = Table::new("deviations", title, &titles);
+    for app in &held.applications {
+        let paper = TABLE_4_3.iter().find(|row| row.app == app);
+        table.row(vec![
+            app.as_str().into(),
+            mean_deviation(held, app, BASELINE).into(),
+            mean_deviation(held, app, BY_HAND).into(),
+            paper.map(|row| row.baseline_uma16).into(),
+            paper.map(|row| row.original_uma16).into(),
+            paper.map(|row| row.baseline_numa32).into(),
+            paper.map(|row| row.original_numa32).into(),
+        ]);
     }
+    table
+}
 
-    /// Table 4.3.
-    fn deviations(&self) -> Table {
-        let titles = [
-            "application",
-            "baseline",
-            "by hand",
-            "paper: UMA16 baseline",
-            "original",
-            "paper: NUMA32 baseline",
-            "original there",
-        ];
-        let title =
-            "Standard deviations of the time in per cent, averaged over all numbers of workers (Table 4.3)";
-        let mut table = Table::new("deviations", title, &titles);
-        for app in &self.applications {
-            let paper = TABLE_4_3.iter().find(|row| row.app == app);
-            table.row(vec![
-                app.as_str().into(),
-                self.deviation(app, BASELINE).into(),
-                self.deviation(app, BY_HAND).into(),
-                paper.map(|row| row.baseline_uma16).into(),
-                paper.map(|row| row.original_uma16).into(),
-                paper.map(|row| row.baseline_numa32).into(),
-                paper.map(|row| row.original_numa32).into(),
-            ]);
-        }
-        table
-    }
-
-    fn deviation(&self, app: &str, version: &str) -> Option<f64> {
-        let of = |&workers: &usize| {
-            let workers = workers.to_string();
-            let which = [("application", app), ("version", version), ("workers", workers.as_str())];
-            Some(deviation(&self.results.values(&which, "wall_s"))? * 100.0)
-        };
-        mean(&self.counts.iter().filter_map(of).collect::<Vec<_>>())
-    }
-
-    /// The average over the applications of the best improvement of each.
-    fn verdict(&self) -> String {
-        let sentence = |version: &str| {
-            let best = |app: &String| {
-                let all = self.counts.iter().filter_map(|&workers| self.improvement(app, version, workers));
-                all.max_by(f64::total_cmp)
-            };
-            let all: Vec<f64> = self.applications.iter().filter_map(best).collect();
-            Some(format!("{version}: {:+.1} %", mean(&all)?))
-        };
-        let sentences: Vec<String> = [BASELINE, STEALING].into_iter().filter_map(sentence).collect();
-        match &sentences[..] {
-            [] => "Nothing has been compared yet.".to_owned(),
-            some => format!(
-                "Over by hand, the average of each application's best number of workers: {}.",
-                some.join("; ")
-            ),
-        }
-    }
-
-    fn plot(&self, app: &str, what: &str, y: &str, value: impl Fn(&str, &str, usize) -> Option<f64>) -> Plot {
-        let counts = self.counts.iter().map(usize::to_string).collect();
-        let form = if what == "speedup" { Form::Lines } else { Form::Bars };
-        let mut plot =
-            Plot::new(&format!("{app}-{what}"), format!("{app}: {y}"), form).axes("workers", y).over(counts);
-        for version in PARALLEL {
-            let values = self.counts.iter().map(|&workers| value(app, version, workers)).collect();
-            plot = plot.with(Series::new(version, values));
-        }
-        plot
-    }
+fn mean_deviation(held: &Held<'_>, app: &str, version: &str) -> Option<f64> {
+    let of = |&workers: &usize| {
+        let walls = held.ask(app, (version, workers), |results, which| results.values(which, "wall_s"));
+        Some(deviation(&walls)? * 100.0)
+    };
+    mean(&held.counts.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

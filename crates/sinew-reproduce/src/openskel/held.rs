@@ -1,0 +1,124 @@
+//! Versions of applications held against one of them: cases that are told apart by the application, by one thing more, and by the number of workers or cores.
+
+use crate::report::{Form, Plot, Series};
+use crate::results::Results;
+use crate::statistics::mean;
+
+/// What a report reads.
+pub(super) struct Held<'a> {
+    pub(super) results: &'a Results,
+    pub(super) applications: Vec<String>,
+    pub(super) counts: &'a [usize],
+    /// The names of the labels beside `application`: of the versions, and of the number.
+    pub(super) labels: [&'static str; 2],
+    /// The version that the others are held against.
+    pub(super) base: &'static str,
+}
+
+/// A version on so many workers.
+pub(super) type Version<'v> = (&'v str, usize);
+
+impl Held<'_> {
+    /// Asks about one case.
+    pub(super) fn ask<R>(
+        &self,
+        app: &str,
+        (version, count): Version<'_>,
+        question: impl FnOnce(&Results, &[(&str, &str)]) -> R,
+    ) -> R {
+        let ([name, number], count) = (self.labels, count.to_string());
+        question(self.results, &[("application", app), (name, version), (number, &count)])
+    }
+
+    pub(super) fn median(&self, app: &str, version: Version<'_>, metric: &str) -> Option<f64> {
+        self.ask(app, version, |results, which| results.median(which, metric))
+    }
+
+    pub(super) fn spread(&self, app: &str, version: Version<'_>, metric: &str) -> Option<f64> {
+        self.ask(app, version, |results, which| results.spread(which, metric))
+    }
+
+    /// How many times as fast as `of` another version is.
+    pub(super) fn speed_up(&self, app: &str, of: Version<'_>, to: Version<'_>) -> Option<f64> {
+        self.ask(app, of, |results, of| self.ask(app, to, |_, to| results.ratio(of, to, "wall_s")))
+    }
+
+    /// How much faster than `of`, in per cent.
+    pub(super) fn improvement_over(&self, app: &str, of: Version<'_>, to: Version<'_>) -> Option<f64> {
+        Some((self.speed_up(app, of, to)? - 1.0) * 100.0)
+    }
+
+    /// The same over the base on as many.
+    pub(super) fn improvement(&self, app: &str, (version, count): Version<'_>) -> Option<f64> {
+        self.improvement_over(app, (self.base, count), (version, count))
+    }
+
+    /// The number on which a version is fastest.
+    pub(super) fn fastest(&self, app: &str, version: &str) -> Option<usize> {
+        let times = |&count: &usize| Some((count, self.median(app, (version, count), "wall_s")?));
+        let times = self.counts.iter().filter_map(times);
+        times.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(count, _)| count)
+    }
+
+    /// For each of these versions the mean over the applications of the best improvement of each.
+    pub(super) fn verdict(&self, versions: &[&str]) -> String {
+        let sentence = |version: &&str| {
+            let best = |app: &String| {
+                let all = self.counts.iter().filter_map(|&count| self.improvement(app, (version, count)));
+                all.max_by(f64::total_cmp)
+            };
+            let all: Vec<f64> = self.applications.iter().filter_map(best).collect();
+            Some(format!("{version}: {:+.1} %", mean(&all)?))
+        };
+        let sentences: Vec<String> = versions.iter().filter_map(sentence).collect();
+        match &sentences[..] {
+            [] => "Nothing has been compared yet.".to_owned(),
+            some => format!(
+                "Over {}, the average of each application's best number of {}: {}.",
+                self.base,
+                self.labels[1],
+                some.join("; ")
+            ),
+        }
+    }
+
+    /// Values of all numbers for each of these versions of an application that has any.
+    pub(super) fn plot(
+        &self,
+        plot: Plot,
+        y: &str,
+        versions: impl IntoIterator<Item = &'static str>,
+        value: impl Fn(Version<'_>) -> Option<f64>,
+    ) -> Plot {
+        let counts = self.counts.iter().map(usize::to_string).collect();
+        let mut plot = plot.axes(self.labels[1], y).over(counts);
+        for version in versions {
+            let values: Vec<_> = self.counts.iter().map(|&count| value((version, count))).collect();
+            if values.iter().any(Option::is_some) {
+                plot = plot.with(Series::new(version, values));
+            }
+        }
+        plot
+    }
+
+    /// The plots of an application's speed-up over its serial version, which runs on one, and of some metrics.
+    pub(super) fn plots<'s>(
+        &'s self,
+        app: &'s str,
+        serial: &'static str,
+        versions: &'s [&'static str],
+        metrics: &'s [(&'static str, &'static str, &'static str)],
+    ) -> impl Iterator<Item = Plot> + 's {
+        let name =
+            move |what: &str, y: &str, form| Plot::new(&format!("{app}-{what}"), format!("{app}: {y}"), form);
+        let y = "speed-up over serial";
+        let first = self.plot(name("speedup", y, Form::Lines), y, versions.iter().copied(), |version| {
+            self.speed_up(app, (serial, 1), version)
+        });
+        let others = metrics.iter().map(move |&(what, y, metric)| {
+            let plot = name(what, y, Form::Bars);
+            self.plot(plot, y, versions.iter().copied(), |version| self.median(app, version, metric))
+        });
+        std::iter::once(first).chain(others)
+    }
+}
