@@ -8,8 +8,12 @@ use crate::command;
 use clap::Args;
 use std::process::Command;
 
-/// The crates that have models.
-const CRATES: [&str; 3] = ["sinew-core", "sinew-stm", "sinew-sync"];
+/// The crates that have models, of which those for shuttle are in one more.
+const CRATES: [&str; 4] = ["sinew-core", "sinew-stm", "sinew-sync", "sinew"];
+
+fn crates(checker: &str) -> &'static [&'static str] {
+    if checker == "shuttle" { &CRATES } else { &CRATES[..3] }
+}
 
 /// How far a checker looks.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -101,7 +105,10 @@ fn check(checker: &str, depth: Depth, configure: impl Fn(&mut Command)) -> Resul
     let filter = format!("{checker}_");
     let listed = command::output(tests(checker).args([&filter, "--", "--list"]))?;
     if !listed.lines().any(|line| line.ends_with(": test")) {
-        return Err(format!("no test named {filter}… in {}: nothing was checked", CRATES.join(" and ")));
+        return Err(format!(
+            "no test named {filter}… in {}: nothing was checked",
+            crates(checker).join(" and ")
+        ));
     }
     let mut tests = tests(checker);
     configure(&mut tests);
@@ -114,7 +121,7 @@ fn check(checker: &str, depth: Depth, configure: impl Fn(&mut Command)) -> Resul
 /// `cargo test` of the crates with models, built for `checker`.
 fn tests(checker: &str) -> Command {
     let mut cargo = command::cargo(&["test", "--release", "--lib", "--features", checker]);
-    for name in CRATES {
+    for name in crates(checker) {
         cargo.args(["--package", name]);
     }
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();

@@ -1,8 +1,8 @@
 //! OpenMP programs of many short loops beside each other: under the plain operating system, `sinew exec` and `sinew exec --malleable`.
 //!
 //! The *ideal* is serial work split perfectly over the cores, for programs that come one after the other as well: at each moment those that are there
-//! have equal parts. Programs whose threads lose their core while others spin for them take many times that under the plain system, so those are ended
-//! at a limit, and the limit is what is shown then.
+//! have equal parts. Programs with a *thread each*, and a lone plain one, show how near to that this machine comes where there is nothing to share out.
+//! Programs whose threads lose their core while others spin for them take many times that under the plain system, so those are ended at a limit, and the limit is what is shown then.
 //!
 //! This program becomes `sinew exec` itself, when it is started with [`MODE`] in its environment: no other binary is needed.
 
@@ -29,6 +29,8 @@ const CAP: f64 = 12.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Plain,
+    /// With one thread, by the user's wish.
+    Single,
     Safe,
     Malleable,
 }
@@ -72,7 +74,7 @@ fn compile(folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// Some programs, started so and in this way, and what came out in each round: the total time and the worst program's, as parts of the ideal; of a lone
-/// program, of its plain time.
+/// program that is not plain, of its plain time.
 struct Case {
     programs: usize,
     staggered: bool,
@@ -83,16 +85,20 @@ struct Case {
 impl Case {
     fn all() -> Vec<Self> {
         let case = |programs, staggered, mode| Self { programs, staggered, mode, ratios: Vec::new() };
-        let lone = MODES.iter().skip(1).map(|&mode| case(1, false, mode));
+        let lone = MODES.iter().map(|&mode| case(1, false, mode));
         let several = [(2, false), (2, true), (3, false), (3, true), (4, false), (4, true)];
         let beside = several
             .into_iter()
             .flat_map(|(programs, staggered)| MODES.iter().map(move |&mode| case(programs, staggered, mode)));
-        lone.chain(beside).collect()
+        let single = (2..=4).map(|programs| case(programs, false, Mode::Single));
+        lone.chain(beside).chain(single).collect()
     }
 
     fn line(&self) -> Line {
         let total = middle(self.ratios.iter().map(|ratios| ratios.0));
+        if self.programs == 1 && self.mode == Mode::Plain {
+            return Line::single("1 program, plain".to_owned(), "total / ideal", total, Unit::Number);
+        }
         if self.programs == 1 {
             let line =
                 Line::single(format!("1 program, {}", self.mode.name()), "time / plain", total, Unit::Number);
@@ -107,7 +113,7 @@ impl Case {
         let mut line = Line::single(name, "total / ideal", total, Unit::Number);
         line.figures.push(("worst / fair", middle(self.ratios.iter().map(|ratios| ratios.1))));
         match self.mode {
-            Mode::Plain => line,
+            Mode::Plain | Mode::Single => line,
             Mode::Safe => line.at_most("total / ideal", 1.3, "at most 1.3 times the ideal"),
             Mode::Malleable => line.at_most("total / ideal", 1.05, "at most 1.05 times the ideal").at_most(
                 "worst / fair",
@@ -143,6 +149,7 @@ impl Mode {
     fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
+            Self::Single => "a thread each",
             Self::Safe => "exec",
             Self::Malleable => "exec --malleable",
         }
@@ -154,7 +161,7 @@ impl Setup {
         let own =
             std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
         let mut command = match mode {
-            Mode::Plain => Command::new(&self.program),
+            Mode::Plain | Mode::Single => Command::new(&self.program),
             Mode::Safe | Mode::Malleable => {
                 let mut command = Command::new(own);
                 command.env(MODE, if mode == Mode::Safe { "safe" } else { "malleable" }).arg(&self.program);
@@ -162,7 +169,11 @@ impl Setup {
             }
         };
         command.arg(self.loops.to_string()).args(LOOP).stdout(Stdio::null());
-        command.env_remove("OMP_NUM_THREADS").env("SINEW_TABLE_DIR", self.folder.path().join("table"));
+        command.env_remove("OMP_NUM_THREADS");
+        if mode == Mode::Single {
+            command.env("OMP_NUM_THREADS", "1");
+        }
+        command.env("SINEW_TABLE_DIR", self.folder.path().join("table"));
         Ok(command)
     }
 
@@ -189,10 +200,13 @@ impl Setup {
         let plain = self.alone(Mode::Plain, None)?;
         for case in cases {
             // What takes many times the ideal is not measured more than once.
-            if case.mode == Mode::Plain && round > 0 {
+            if case.mode == Mode::Plain && case.programs > 1 && round > 0 {
                 continue;
             }
-            case.ratios.push(if case.programs == 1 {
+            case.ratios.push(if case.programs == 1 && case.mode == Mode::Plain {
+                let ratio = plain * self.cores / serial;
+                (ratio, ratio)
+            } else if case.programs == 1 {
                 let ratio = self.alone(case.mode, None)? / plain;
                 (ratio, ratio)
             } else {

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use numa_protocol::{Line, Order, Outcome, Shape};
 
-use crate::{hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worklist};
+use crate::{homes, hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worklist};
 
 /// What a check finds: that all is as it should be, or that it cannot be looked at here; an error says what is wrong.
 pub(crate) type Verdict = Result<Outcome, String>;
@@ -22,7 +22,7 @@ pub(crate) struct Check {
 }
 
 /// In the order in which they run: what others rely on first, what changes the machine last.
-fn groups() -> [&'static [Check]; 10] {
+fn groups() -> [&'static [Check]; 11] {
     [
         tree::CHECKS,
         hwloc::CHECKS,
@@ -30,6 +30,7 @@ fn groups() -> [&'static [Check]; 10] {
         pages::CHECKS,
         locality::CHECKS,
         placed::CHECKS,
+        homes::CHECKS,
         steals::CHECKS,
         worklist::CHECKS,
         limits::CHECKS,

@@ -12,6 +12,7 @@
 //! | `tree`, `hwloc` | the tree and distances, beside the shape and beside hwloc |
 //! | `pin` | workers and guests on CPUs |
 //! | `pages`, `locality`, `placed` | pages on nodes; queues of locality domains; arrays whose blocks have one |
+//! | `homes` | where the memory of workers themselves lies |
 //! | `steals` | whom thieves go to |
 //! | `worklist` | where a worklist's pages lie |
 //! | `limits`, `hotplug` | control groups; CPUs that are switched off |
@@ -23,6 +24,8 @@
 
 #[cfg(target_os = "linux")]
 mod checks;
+#[cfg(target_os = "linux")]
+mod homes;
 #[cfg(target_os = "linux")]
 mod hotplug;
 #[cfg(target_os = "linux")]

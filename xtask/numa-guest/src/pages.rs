@@ -31,6 +31,8 @@ pub(crate) const PAGES: usize = 60;
 pub(crate) fn fresh(pages: usize) -> Result<MmapMut, String> {
     let memory = MmapMut::map_anon(pages * PAGE).map_err(|error| format!("{pages} pages: {error}"))?;
     memory.advise(Advice::NoHugePage).map_err(|error| format!("large pages: {error}"))?;
+    // The kernel tells of a neighbour with the same properties, such as a task stack, as one with it.
+    memory.advise(Advice::DontFork).map_err(|error| format!("a map of its own: {error}"))?;
     Ok(memory)
 }
 

@@ -1,0 +1,116 @@
+//! The memory of workers themselves, their state and their task stacks, lies on the nodes that they are pinned to, or on the nearest with memory.
+
+use numa_protocol::{Outcome, Shape};
+use sinew_core::{Mapping, OwnPages, Pool, StackKind, Worker, run};
+
+use crate::checks::{Check, Verdict, ensure, same};
+use crate::pages::nearest_memory;
+use crate::workers::here;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check { name: "homes/a-worker-and-its-stack-lie-near-its-cpu", run: at_home },
+    Check { name: "homes/a-stack-used-again-where-it-lies-is-kept", run: kept },
+    Check { name: "homes/a-stack-used-again-on-another-node-comes-anew", run: anew },
+];
+
+/// Nested joins that fill several pages of a stack, of descriptors of 32 bytes.
+const DEEP: usize = 600;
+/// Pages that this touches at least.
+const PAGES: usize = DEEP * 32 / 4096;
+
+/// What a worker has found about itself.
+struct Found {
+    cpu: usize,
+    pages: OwnPages,
+}
+
+/// Workers on these CPUs, seat by seat, each with a thread of its own.
+fn pool(cpus: &[usize], stack: StackKind) -> Result<Pool, String> {
+    let builder = Pool::builder().threads(cpus.len()).mapping(Mapping::Explicit(cpus.to_vec()));
+    builder.stack(stack).guest_seat(false).build().map_err(|error| error.to_string())
+}
+
+fn nest(w: &Worker, joins: usize) -> usize {
+    match joins.checked_sub(1) {
+        None => 0,
+        Some(less) => {
+            let (inner, one) = w.join(|w| nest(w, less), |_| 1);
+            inner + one
+        }
+    }
+}
+
+/// Has every worker join to this depth, and tells where its memory is then.
+fn survey(pool: &Pool, depth: usize) -> Result<Vec<Found>, String> {
+    let look = |w: &Worker| {
+        same("joins", &nest(w, depth), &depth)?;
+        let pages = w.where_is().map_err(|error| error.to_string())?;
+        Ok(Found { cpu: here(), pages })
+    };
+    pool.broadcast(|_| run(look)).into_iter().collect()
+}
+
+impl Found {
+    fn used(&self) -> Vec<usize> {
+        self.pages.stack.iter().copied().flatten().collect()
+    }
+
+    /// Everything that is there lies where the CPU has its memory from.
+    fn is_at_home(&self, shape: &Shape) -> Result<(), String> {
+        let (cpu, home) = (self.cpu, nearest_memory(shape, self.cpu)?);
+        let state = &self.pages.state;
+        ensure(!state.is_empty() && state.iter().all(|node| *node == Some(home)), || {
+            format!("state of the worker on CPU {cpu}, of node {home}: {state:?}")
+        })?;
+        let stack = self.used();
+        ensure(!stack.is_empty() && stack.iter().all(|node| *node == home), || {
+            format!("stack of the worker on CPU {cpu}, of node {home}: {stack:?}")
+        })
+    }
+}
+
+fn at_home(shape: &Shape) -> Verdict {
+    let forth: Vec<usize> = (0..shape.cpus()).collect();
+    let back: Vec<usize> = forth.iter().rev().copied().collect();
+    for (cpus, stack) in [(&forth, StackKind::Split), (&back, StackKind::Split), (&back, StackKind::TwoField)]
+    {
+        let found = survey(&pool(cpus, stack)?, DEEP)?;
+        same("CPUs", &found.iter().map(|worker| worker.cpu).collect::<Vec<_>>(), cpus)?;
+        for worker in found {
+            worker.is_at_home(shape)?;
+            ensure(worker.used().len() >= PAGES, || format!("{} pages", worker.used().len()))?;
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// The pages in use of the stacks of workers on `then`, which take over what deep workers on `before` have left, and join but once.
+fn taken_over(shape: &Shape, before: usize, then: usize) -> Result<Vec<usize>, String> {
+    let four = |cpu: usize| pool(&[cpu; 4], StackKind::Split);
+    // More stacks than are kept: what other checks have left is gone afterwards.
+    let many = pool(&[before; 16], StackKind::Split)?;
+    survey(&many, DEEP)?;
+    drop(many);
+    let found = survey(&four(then)?, 1)?;
+    found.iter().try_for_each(|worker| worker.is_at_home(shape))?;
+    Ok(found.iter().map(|worker| worker.used().len()).collect())
+}
+
+fn kept(shape: &Shape) -> Verdict {
+    let used = taken_over(shape, 0, 0)?;
+    ensure(used.iter().all(|&pages| pages >= PAGES), || format!("pages in use: {used:?}"))?;
+    Ok(Outcome::Passed)
+}
+
+fn anew(shape: &Shape) -> Verdict {
+    let home = nearest_memory(shape, 0)?;
+    let elsewhere = (0..shape.cpus()).find(|&cpu| nearest_memory(shape, cpu) != Ok(home));
+    let Some(cpu) = elsewhere else {
+        return Ok(Outcome::Skipped("all CPUs have their memory from one node".into()));
+    };
+    for (before, then) in [(0, cpu), (cpu, 0)] {
+        let used = taken_over(shape, before, then)?;
+        same("pages in use", &used, &vec![1; 4])?;
+    }
+    Ok(Outcome::Passed)
+}
