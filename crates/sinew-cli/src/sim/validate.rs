@@ -13,8 +13,7 @@
 //! sees of a disturbance makes a run longer, too. The simulated times are mostly shorter than the real ones, where tasks are small by a sixth and more, since they are made of the shortest
 //! times of each stretch; what is predicted is their ratio.
 //!
-//! A run takes some 50 ms or more, so that the moment in which the second worker comes, or a disturbance that nobody sees, makes no difference. Where one call is shorter, and a longer one would be too long a
-//! recording, a run is of several calls.
+//! A run takes some 50 ms or more, so that the moment in which the second worker comes, or a disturbance that nobody sees, makes no difference. It is one call: between two, the caller takes a worker's core.
 
 use std::time::Duration;
 
@@ -53,27 +52,26 @@ const TITLES: [&str; 19] = [
     "waits % sim",
 ];
 
-/// An application, its size, and how many calls make a run.
+/// An application and its size.
 struct Case {
     name: &'static str,
     size: &'static str,
-    calls: usize,
 }
 
-const fn case(name: &'static str, size: &'static str, calls: usize) -> Case {
-    Case { name, size, calls }
+const fn case(name: &'static str, size: &'static str) -> Case {
+    Case { name, size }
 }
 
 /// Joins of every grain, loops, scopes, and serial parts; runs of some 50 to 200 ms on one worker of a machine of today.
 const CASES: [Case; 8] = [
-    case("nqueens", "11", 4),
-    case("uts", "small", 8),
-    case("multisort", "65536x32", 1),
-    case("strassen", "256x64", 1),
-    case("quicksort", "small", 1),
-    case("matmul", "1000", 1),
-    case("heat", "1024", 2),
-    case("ssf", "12x512", 1),
+    case("nqueens", "12"),
+    case("uts", "T3"),
+    case("multisort", "65536x32"),
+    case("strassen", "256x64"),
+    case("quicksort", "small"),
+    case("matmul", "1000"),
+    case("heat", "1448"),
+    case("ssf", "12x512"),
 ];
 
 /// What is predicted no worse than this is predicted well.
@@ -167,7 +165,7 @@ fn compare(
     let size: Size = case.size.parse().unwrap_or_default();
     let problem = app.prepare(&Options { size, ..Options::default() }).map_err(Failure::usage)?;
     let Some(graph) = record(&*problem, goes_on)? else { return Ok(None) };
-    let Some(measured) = measure(&*problem, case.calls, runs, goes_on)? else { return Ok(None) };
+    let Some(measured) = measure(&*problem, runs, goes_on)? else { return Ok(None) };
     let (factors, refill, contention) = (Vec::new(), Vec::new(), vec![measured.crowding]);
     let costs = Costs { factors, refill, contention, ..costs.clone() };
     let graph = Recorded::new(&graph);
@@ -246,7 +244,6 @@ fn shorter(least: Graph, next: Graph) -> Graph {
 /// On one worker, on one beside another one, and on two, in turns; nothing if the user has had enough.
 fn measure(
     problem: &dyn Problem,
-    calls: usize,
     runs: usize,
     goes_on: &mut GoesOn<'_>,
 ) -> Result<Option<Measured>, Failure> {
@@ -256,9 +253,9 @@ fn measure(
     let round = |number: usize| {
         let at = number % 2;
         [
-            watched(&crews[at], calls, || run(problem, &lone[at], calls)),
-            watched(&crews[2], calls, || mean(&at_once(|number| run(problem, &lone[number], calls)))),
-            watched(&crews[3], calls, || run(problem, &two, calls)),
+            watched(&crews[at], || call(problem, &lone[at])),
+            watched(&crews[2], || mean(&at_once(|number| call(problem, &lone[number])))),
+            watched(&crews[3], || call(problem, &two)),
         ]
     };
     // The first one finds cold caches.
@@ -281,14 +278,9 @@ fn measure(
 }
 
 /// With how much its workers lost, as a share of the time that it took.
-fn watched(crew: &Crew, calls: usize, run: impl FnOnce() -> Real) -> (Real, Option<f64>) {
+fn watched(crew: &Crew, run: impl FnOnce() -> Real) -> (Real, Option<f64>) {
     let (run, lost) = crew.watch(run);
-    (run, lost.map(|lost| lost.as_secs_f64() / (run.time * calls as f64).max(f64::MIN_POSITIVE)))
-}
-
-fn run(problem: &dyn Problem, pool: &Pool, calls: usize) -> Real {
-    let runs: Vec<Real> = (0..calls).map(|_| call(problem, pool)).collect();
-    mean(&runs)
+    (run, lost.map(|lost| lost.as_secs_f64() / run.time.max(f64::MIN_POSITIVE)))
 }
 
 fn call(problem: &dyn Problem, pool: &Pool) -> Real {
@@ -359,7 +351,7 @@ mod tests {
     /// Would miss: a user who waits for the end of an application that he has had enough of, at any of its steps.
     #[test]
     fn an_application_ends_at_its_next_step_when_nobody_wants_more() {
-        let case = Case { name: "nqueens", size: "4", calls: 1 };
+        let case = Case { name: "nqueens", size: "4" };
         for steps in 0..RECORDINGS + ENOUGH {
             let mut left = steps;
             let mut goes_on = |_: f64| {
@@ -380,7 +372,7 @@ mod tests {
             shares.push(share);
             true
         };
-        let case = Case { name: "nqueens", size: "6", calls: 2 };
+        let case = Case { name: "nqueens", size: "6" };
         let Ok(Some(compared)) = compare(&case, &Costs::usual(), 1, &mut goes_on) else { panic!("no row") };
         assert_eq!(compared.row.len(), TITLES.len());
         assert_eq!(compared.row[0].ends_with('*'), !compared.counts);

@@ -246,8 +246,8 @@ impl<'p> Acts<'p> {
                 thread::yield_now();
                 return self.begun.both().contains(&0);
             }
-            // Whoever should not be there gets its chance to be.
-            _ if self.begun.changed.load(Ordering::SeqCst) => thread::yield_now(),
+            // Whoever should not be there gets its chance to be; not at each item, since giving a core away takes milliseconds beside other programs.
+            ..500 if self.begun.changed.load(Ordering::SeqCst) => thread::yield_now(),
             _ => {}
         }
         true
