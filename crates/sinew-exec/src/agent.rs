@@ -9,14 +9,18 @@
 //! no faster than the system switches between them. To grow, threads are first put on a processor each, and let go after some milliseconds: some kernels
 //! leave threads that wake each other on one processor for a tenth of a second though others are idle.
 //!
+//! # Turns
+//!
+//! With more programs than processors everybody's share is one thread on all of them. Processes of several threads are on one of them at a time then (`turns`).
+//!
 //! # Demand
 //!
 //! With neighbours it also looks, four times a second, how much processor time the command uses, and says how many threads have something to do (`usage`).
 //!
 //! # Cost
 //!
-//! Nothing while nothing changes and nobody else is there; with neighbours, some 10 µs a look and process of the command, and some 20 µs more for each of its threads where it does not use
-//! all it has. A change costs as much, and some system calls for each thread of the command.
+//! Nothing while nothing changes and nobody else is there; with neighbours, some 10 µs a look and process of the command, and for one that does not use all it has a look at the machine's
+//! processes, a hundredth of a core unless there are a thousand. A change costs a system call per thread of the command, and a look at the machine's processes for descendants; so does a turn, of which so many are left out that it is a fiftieth of the time at most.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -33,7 +37,8 @@ use crate::divide::divide;
 use crate::family;
 use crate::page::Page;
 use crate::shares::{Grant, Job, Shares};
-use crate::threads::{Masks, only};
+use crate::threads::{Masks, are_several, only};
+use crate::turns;
 use crate::usage::{Means, Usage};
 
 /// How long the thread beside waits before it looks whether it is still wanted.
@@ -47,6 +52,9 @@ const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 /// How long a team that grows may take to make its new threads, and how long they then stay on a processor each.
 const MAKING: Duration = Duration::from_millis(1);
 const SPREAD: Duration = Duration::from_millis(5);
+
+/// A turn is at least so many times as long as moving to its processor took.
+const TURN_PART: u32 = 50;
 
 /// Looks for new processes before giving up on a command that starts them faster than they can be looked at.
 const MOST_LOOKS: usize = 10;
@@ -74,6 +82,17 @@ struct Agent<'a> {
     /// The command and its descendants, when it was last looked.
     family: Vec<u32>,
     watch: Watch,
+    turn: Turn,
+}
+
+/// The processor that processes of several threads have now.
+struct Turn {
+    /// None where the share is the command's alone.
+    processor: Option<usize>,
+    /// When it is time for another one; none where nobody takes turns.
+    ends: Option<Instant>,
+    /// When new processes were looked for.
+    looked: Instant,
 }
 
 /// What the command uses.
@@ -147,6 +166,7 @@ pub(crate) fn follow(
         masks: Masks::new(&job.cpus, []),
         family: vec![job.pid],
         watch: Watch::new(job),
+        turn: Turn { processor: None, ends: Some(Instant::now()), looked: Instant::now() },
     };
     agent.apply();
     ready();
@@ -186,7 +206,8 @@ impl Agent<'_> {
     ) {
         let mut is_alone = self.is_alone(shares);
         loop {
-            let patience = (!is_alone).then(|| self.watch.next.saturating_duration_since(Instant::now()));
+            let next = self.turn.ends.map_or(self.watch.next, |ends| ends.min(self.watch.next));
+            let patience = (!is_alone).then(|| next.saturating_duration_since(Instant::now()));
             let news = self.wait(ending, &registrations, patience);
             if news.command_ended {
                 return;
@@ -194,14 +215,43 @@ impl Agent<'_> {
             is_alone = self.is_alone(shares);
             self.look(shares, is_alone);
             let is_other = news.granted && self.take(grants);
+            let is_moved = self.is_moved(shares, news.granted);
             if news.registered {
                 self.register(&mut registrations);
             }
             if is_other || news.registered || !news.ended.is_empty() {
                 self.remove(&news.ended);
                 self.apply_to_all();
+            } else if is_moved {
+                self.move_to_turn();
             }
         }
+    }
+
+    /// Looks whose turn it is, if it is time to or the programs are others; whether another processor is this command's now.
+    fn is_moved(&mut self, shares: &dyn Shares, are_others: bool) -> bool {
+        let now = Instant::now();
+        if !are_others && self.turn.ends.is_none_or(|ends| now < ends) {
+            return false;
+        }
+        let (turn, left) = turns::now();
+        let crowd = Some(shares).filter(|_| self.job.follows).and_then(Shares::crowd);
+        let processor = crowd.and_then(|crowd| turns::processor(&self.grant.cpus, crowd, turn));
+        self.turn.ends = crowd.map(|_| now + left);
+        std::mem::replace(&mut self.turn.processor, processor) != processor
+    }
+
+    /// Moves everybody to where this turn has them, now and then those who are new as well: until then they are where their parents were.
+    fn move_to_turn(&mut self) {
+        let began = Instant::now();
+        if began - self.turn.looked >= LOOK_EVERY {
+            self.family = family::descendants(self.job.pid);
+            self.turn.looked = began;
+        }
+        let pieces = divide(&self.grant, self.parties.len());
+        self.move_all(&pieces);
+        let least = began + began.elapsed() * TURN_PART;
+        self.turn.ends = self.turn.ends.map(|ends| ends.max(least));
     }
 
     /// Takes the last grant; whether it is another one. It is not where only the number of neighbours has changed.
@@ -359,14 +409,15 @@ impl Agent<'_> {
         self.page.note_masks(&noted);
     }
 
-    /// Moves the parties to their pieces, and all other processes to the whole share.
+    /// Moves the parties to their pieces, and all other processes to the whole share; or those of several threads to the processor whose turn it is.
     fn move_all(&mut self, pieces: &[Grant]) {
-        for (party, piece) in self.parties.iter().zip(pieces) {
-            self.masks.set(party.pid, &piece.cpus);
-        }
         let registered: HashSet<u32> = self.parties.iter().map(|party| party.pid).collect();
-        for pid in self.family.iter().filter(|pid| !registered.contains(pid)) {
-            self.masks.set(*pid, &self.grant.cpus);
+        let parties = self.parties.iter().zip(pieces).map(|(party, piece)| (party.pid, &piece.cpus));
+        let others = self.family.iter().filter(|pid| !registered.contains(pid));
+        let turn = self.turn.processor.map(only);
+        for (pid, cpus) in parties.chain(others.map(|pid| (*pid, &self.grant.cpus))) {
+            let turn = turn.as_ref().filter(|_| are_several(pid));
+            self.masks.set(pid, turn.unwrap_or(cpus));
         }
     }
 

@@ -34,6 +34,7 @@
 //! | `keeper` | the process that is there when the agent is not |
 //! | `usage` | how much a command has to do, from what it uses; pure |
 //! | `divide` | one command's share among its processes; pure |
+//! | `turns` | which processor its teams have, where there are more programs than processors; pure |
 //! | `threads`, `family` | masks of all threads of a process; the processes of a command |
 //! | `page` | the page that the preloaded library reads |
 //! | `library` | that library |
@@ -86,12 +87,14 @@ mod table;
 #[cfg(target_os = "linux")]
 mod threads;
 #[cfg(target_os = "linux")]
+mod turns;
+#[cfg(target_os = "linux")]
 mod usage;
 
 #[cfg(target_os = "linux")]
 pub use failure::Failure;
 #[cfg(target_os = "linux")]
 pub use launch::exec;
-pub use shares::{Command, Grant, Job, Shares, Terms};
+pub use shares::{Command, Crowd, Grant, Job, Shares, Terms};
 #[cfg(target_os = "linux")]
 pub use table::join_table;

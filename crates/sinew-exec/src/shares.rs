@@ -62,6 +62,15 @@ impl Default for Terms {
     }
 }
 
+/// More programs than processors, each with one thread on all of them, and which of them this one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crowd {
+    /// Its number, from 0, in an order that is the same for all.
+    pub place: usize,
+    /// How many they are.
+    pub of: usize,
+}
+
 /// A place among the programs that share the machine.
 pub trait Shares: Send + Sync {
     /// Waits until the grant is another one than last time, for `patience` at most; the first call answers at once. `None`: nothing new.
@@ -70,6 +79,15 @@ pub trait Shares: Send + Sync {
     /// How many others there are to leave cores to.
     fn neighbours(&self) -> usize {
         0
+    }
+
+    /// Whom it shares its processors with; `None` where it has its own.
+    ///
+    /// # Cost
+    ///
+    /// Reads the table.
+    fn crowd(&self) -> Option<Crowd> {
+        None
     }
 
     /// Says how many threads of the command would find something to do.

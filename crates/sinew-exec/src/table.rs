@@ -7,7 +7,7 @@ use std::time::Duration;
 use sinew_coord::{CoreSet, Error, Member, Offer, Share, Table, Who};
 use sinew_topology::CpuSet;
 
-use crate::shares::{Grant, Job, Shares, Terms};
+use crate::shares::{Crowd, Grant, Job, Shares, Terms};
 
 /// A row for a command.
 #[derive(Debug)]
@@ -78,6 +78,21 @@ impl Shares for Row {
 
     fn neighbours(&self) -> usize {
         self.member().as_ref().map_or(0, |member| member.share().neighbours)
+    }
+
+    fn crowd(&self) -> Option<Crowd> {
+        let member = self.member();
+        let member = member.as_ref()?;
+        let own = member.share();
+        let rows = member.table().read();
+        let mut crowd = rows.iter().filter(|row| {
+            let has_the_same = row.grant.threads == own.threads && row.grant.cores == own.cores;
+            has_the_same && row.demand > 0 && !row.stopped
+        });
+        let is_crowded = own.threads == 1 && own.cores.len() > 1;
+        let of = crowd.clone().count();
+        let place = crowd.position(|row| row.program == member.program())?;
+        is_crowded.then_some(Crowd { place, of })
     }
 
     fn set_demand(&self, threads: usize) {

@@ -88,6 +88,11 @@ impl Masks {
     }
 }
 
+/// Whether a process has threads that may wake one another.
+pub(crate) fn are_several(pid: u32) -> bool {
+    threads_of(pid).len() > 1
+}
+
 /// One processor.
 pub(crate) fn only(cpu: usize) -> CpuSet {
     std::iter::once(cpu).collect()

@@ -338,6 +338,34 @@ fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     }
 }
 
+/// Would miss: a team that stays on one processor while others have theirs to themselves, one that stays on all, and processes of one thread that are moved about for nothing.
+#[test]
+fn a_team_takes_turns_where_there_are_more_programs_than_processors() {
+    let Some([first, second]) = two_cpus() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = build("gcc", folder.path(), ENDLESS, "endless", &[]) else {
+        println!("skipped: gcc cannot build OpenMP programs here");
+        return;
+    };
+    let both: sinew_topology::CpuSet = [first, second].into_iter().collect();
+    let script = Script::new();
+    let commands = format!("{} & sleep 1000", program.display());
+    let mut child = script.command(&[], &words(&["sh", "-c", &commands])).spawn().unwrap();
+    let mut grants = script.writer_from(&format!("{both} 1 0/3"));
+    let shell = child.id();
+    let team = || common::family_of(shell).into_iter().find(|pid| common::masks_of(*pid).len() > 1);
+    until("a team", || team().is_some());
+    let is_at = |cpus: String| common::masks_of(team().unwrap()).iter().all(|mask| *mask == cpus);
+    for cpu in [first, second, first] {
+        until("its turn", || is_at(cpu.to_string()));
+    }
+    assert_eq!(common::masks_of(shell), [both.to_string()], "the shell has one thread");
+    writeln!(grants, "{both} 1 0/2").unwrap();
+    until("processors enough", || is_at(both.to_string()));
+    common::family_of(shell).into_iter().rev().for_each(|pid| common::kill("KILL", pid));
+    child.wait().unwrap();
+}
+
 /// Would miss: names that are looked up by `dlsym`.
 #[test]
 fn a_program_that_can_do_without_a_runtime_still_can() {

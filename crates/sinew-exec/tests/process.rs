@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
-use common::{Script, helpers_of, kill, mask_of, masks_of, runs, two_cpus, until, words};
+use common::{Script, family_of, helpers_of, kill, mask_of, masks_of, runs, two_cpus, until, words};
 
 /// A file of grants that says nothing: the command keeps what it has.
 fn quietly(command: &[&str]) -> Command {
@@ -137,15 +137,6 @@ fn command_and_descendants_follow_the_grants() {
         });
     }
     end(child);
-}
-
-fn family_of(pid: u32) -> Vec<u32> {
-    let children = Command::new("pgrep").args(["-P", &pid.to_string()]).output().expect("pgrep");
-    let children = String::from_utf8_lossy(&children.stdout)
-        .lines()
-        .filter_map(|line| line.parse().ok())
-        .collect::<Vec<u32>>();
-    std::iter::once(pid).chain(children).collect()
 }
 
 /// Would miss: a binding to exactly what is granted at that moment.

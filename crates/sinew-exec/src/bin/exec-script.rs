@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! `sinew exec` with shares from a file instead of the table, for tests: `exec-script [--malleable] [--verbose] [--library FILE] SHARES COMMAND…`.
 //!
-//! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of threads. A file that cannot be read is a table that
+//! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of threads; and, where others have the same, another blank and `PLACE/OF`. A file that cannot be read is a table that
 //! cannot be joined. The end of the file changes nothing more. Where SHARES is the word `table`, the table is asked after all.
 
 #[cfg(target_os = "linux")]
@@ -24,15 +24,18 @@ mod script {
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
-    use sinew_exec::{Command, Failure, Grant, Job, Shares, exec};
+    use sinew_exec::{Command, Crowd, Failure, Grant, Job, Shares, exec};
 
-    /// The lines of the file.
-    struct Script(Mutex<BufReader<File>>);
+    /// The lines of the file, and what the last one said of others.
+    struct Script {
+        lines: Mutex<BufReader<File>>,
+        crowd: Mutex<Option<Crowd>>,
+    }
 
     impl Script {
         fn line(&self) -> Option<String> {
             let mut line = String::new();
-            let read = self.0.lock().ok()?.read_line(&mut line).ok()?;
+            let read = self.lines.lock().ok()?.read_line(&mut line).ok()?;
             (read > 0).then(|| line.trim().to_owned())
         }
     }
@@ -43,8 +46,22 @@ mod script {
                 std::thread::park_timeout(patience);
                 return None;
             };
-            let (cpus, threads) = line.split_once(' ')?;
+            let (cpus, rest) = line.split_once(' ')?;
+            let (threads, crowd) = rest.split_once(' ').unzip();
+            *self.crowd.lock().ok()? = crowd.and_then(|text| {
+                let (place, of) = text.split_once('/')?;
+                Some(Crowd { place: place.parse().ok()?, of: of.parse().ok()? })
+            });
+            let threads = threads.unwrap_or(rest);
             Some(Grant { cpus: cpus.parse().ok()?, threads: threads.parse().ok()? })
+        }
+
+        fn neighbours(&self) -> usize {
+            self.crowd().map_or(0, |crowd| crowd.of - 1)
+        }
+
+        fn crowd(&self) -> Option<Crowd> {
+            *self.crowd.lock().ok()?
         }
 
         fn leave(&self) {}
@@ -72,6 +89,6 @@ mod script {
 
     fn join(path: &Path) -> Result<Arc<dyn Shares>, String> {
         let file = File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        Ok(Arc::new(Script(Mutex::new(BufReader::new(file)))))
+        Ok(Arc::new(Script { lines: Mutex::new(BufReader::new(file)), crowd: Mutex::new(None) }))
     }
 }

@@ -138,6 +138,16 @@ pub(crate) fn helpers_of(child: &Child) -> Option<(u32, u32)> {
     Some((agent, keeper))
 }
 
+/// A process and its children.
+pub(crate) fn family_of(pid: u32) -> Vec<u32> {
+    let children = Command::new("pgrep").args(["-P", &pid.to_string()]).output().expect("pgrep");
+    let children = String::from_utf8_lossy(&children.stdout)
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .collect::<Vec<u32>>();
+    std::iter::once(pid).chain(children).collect()
+}
+
 /// Whether a process is there, and more than a remainder.
 pub(crate) fn runs(pid: u32) -> bool {
     status_line(Path::new(&format!("/proc/{pid}/status")), "State:")
