@@ -11,7 +11,8 @@
 //!
 //! # Turns
 //!
-//! With more programs than processors everybody's share is one thread on all of them. Processes of several threads are on one of them at a time then (`turns`).
+//! With more programs than processors everybody's share is one thread on all of them. Processes of several threads, where the library does not lower
+//! their teams, are on one of them at a time then (`turns`).
 //!
 //! # Demand
 //!
@@ -235,7 +236,7 @@ impl Agent<'_> {
             return false;
         }
         let (turn, left) = turns::now();
-        let crowd = Some(shares).filter(|_| self.job.follows).and_then(Shares::crowd);
+        let crowd = Some(shares).filter(|_| self.job.follows && !self.job.lowers).and_then(Shares::crowd);
         let processor = crowd.and_then(|crowd| turns::processor(&self.grant.cpus, crowd, turn));
         self.turn.ends = crowd.map(|_| now + left);
         std::mem::replace(&mut self.turn.processor, processor) != processor

@@ -64,6 +64,7 @@ fn prepare(
         cpus: start.cpus,
         threads: start.threads.min(command.max.filter(|_| plan.narrow).unwrap_or(usize::MAX)),
         follows: plan.narrow,
+        lowers: plan.lower,
     };
     let started = files(command, &plan, &job).and_then(|files| keeper::start(&job, files, join));
     match started {

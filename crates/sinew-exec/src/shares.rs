@@ -36,6 +36,8 @@ pub struct Job {
     pub threads: usize,
     /// It follows what it is granted; otherwise it stays on all of `cpus` whatever anybody says.
     pub follows: bool,
+    /// Its teams are lowered to its threads, so that they do not have to take turns.
+    pub lowers: bool,
 }
 
 /// What a command may use.
