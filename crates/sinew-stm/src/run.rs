@@ -107,6 +107,12 @@ impl Transaction {
         Self { patience: attempts, ..self }
     }
 
+    /// Whether there is more to its beginning than a snapshot. Without branches, so that who makes many attempts of one kind finds it out once.
+    #[inline(always)]
+    fn is_special(&self) -> bool {
+        (self.manager == Manager::Age) | (self.patience == 0) | (self.locking == Locking::Commit)
+    }
+
     /// What the transactions of this site did, on all threads.
     pub fn counters(&self) -> Counters {
         engine().sites.lock().counters(self.site)
@@ -120,7 +126,8 @@ impl Transaction {
     #[inline]
     pub fn atomically<'env, R>(&self, mut f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResult<R>) -> R {
         let mut descriptor = local::enter(self.site);
-        let mut run = Run::begin(self, descriptor);
+        let mut run = Run::new(self, descriptor);
+        run.begin(self, descriptor);
         loop {
             match run.attempt(descriptor, &mut f) {
                 Ok(value) => {
@@ -147,7 +154,8 @@ impl Transaction {
         f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
     ) -> Result<R, Cause> {
         let descriptor = local::enter(self.site);
-        let mut run = Run::begin(self, descriptor);
+        let mut run = Run::new(self, descriptor);
+        run.begin(self, descriptor);
         match run.attempt(descriptor, f) {
             Ok(value) => {
                 run.finish(descriptor);
@@ -169,23 +177,36 @@ struct Run {
 impl Run {
     /// A run with the descriptor that it has just borrowed. Who calls keeps the pointer at hand, in a register.
     #[inline(always)]
-    fn begin(how: &Transaction, mut descriptor: NonNull<Descriptor>) -> Self {
-        let mut run = Self { descriptor: Some(descriptor), site: how.site, locking: how.locking };
+    fn new(how: &Transaction, descriptor: NonNull<Descriptor>) -> Self {
+        Self { descriptor: Some(descriptor), site: how.site, locking: how.locking }
+    }
+
+    /// Begins the first attempt. Not in [`new`](Self::new): what has been lent out would be copied on its way to the caller.
+    #[inline(always)]
+    fn begin(&mut self, how: &Transaction, mut descriptor: NonNull<Descriptor>) {
         // SAFETY: I12.
         let d = unsafe { descriptor.as_mut() };
         d.count_for(how.site);
         d.manager = how.manager;
         d.begin();
+        if how.is_special() {
+            self.begin_specially(how);
+        }
+    }
+
+    /// The beginning that not every transaction has.
+    #[inline(never)]
+    fn begin_specially(&mut self, how: &Transaction) {
+        let d = self.descriptor();
         if how.manager == Manager::Age {
             d.special = true;
             d.shared.set_age(d.snapshot());
         }
         if how.patience == 0 {
-            run.prepare(0);
+            self.prepare(0);
         } else if how.locking == Locking::Commit {
             d.lock_late();
         }
-        run
     }
 
     fn descriptor(&mut self) -> &mut Descriptor {

@@ -68,7 +68,23 @@ impl<'c> Course<'c> {
     /// An addition to a word that few others write.
     #[inline]
     pub fn done(&self, w: &Worker, items: usize) {
+        self.count(w, items);
+        self.tell();
+    }
+
+    /// The first half of [`done`](Self::done): the items are counted, and nobody is called.
+    #[inline]
+    pub fn count(&self, w: &Worker, items: usize) {
         self.control.count(w.index(), items);
+    }
+
+    /// The other half: calls the callback, if that is due.
+    ///
+    /// # Panics
+    ///
+    /// If the callback does.
+    #[inline]
+    pub fn tell(&self) {
         self.control.tell(self.control.version());
     }
 

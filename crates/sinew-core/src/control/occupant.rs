@@ -58,11 +58,23 @@ impl<'c> Occupant<'c> {
     /// An addition and a comparison, mostly.
     #[inline]
     pub fn look_around(&mut self) -> bool {
-        let is_due = self.looks.is_due();
+        self.look_around_after(1)
+    }
+
+    /// The same after so many items, which may be up to [`items_until_look`](Self::items_until_look).
+    #[inline]
+    pub fn look_around_after(&mut self, items: u32) -> bool {
+        let is_due = self.looks.is_due(items);
         if is_due {
             self.look_cold();
         }
         is_due
+    }
+
+    /// How many items may follow each other before it looks around again, going by how long the last ones took: 1 if they are long, and never more than some tens. At least 1.
+    #[inline]
+    pub fn items_until_look(&self) -> u32 {
+        self.looks.left()
     }
 
     #[cold]
@@ -114,11 +126,17 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// An item has ended.
+    /// So many items have ended.
     #[inline]
-    fn is_due(&mut self) -> bool {
-        self.items += 1;
+    fn is_due(&mut self, items: u32) -> bool {
+        self.items += items;
         self.items >= self.stride
+    }
+
+    /// Items until it is due, at least one.
+    #[inline]
+    fn left(&self) -> u32 {
+        self.stride.saturating_sub(self.items).max(1)
     }
 
     /// It looks around, at `now`.
@@ -139,7 +157,7 @@ mod tests {
         for _ in 0..20 {
             let mut items = 1;
             now += length;
-            while !looks.is_due() {
+            while !looks.is_due(1) {
                 items += 1;
                 now += length;
             }

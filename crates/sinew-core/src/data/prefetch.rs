@@ -11,8 +11,8 @@ pub enum Intent {
     Write,
 }
 
-/// Doubles in a line of the cache, on the processors that are known to the compiler here.
-const LINE: usize = 8;
+/// Bytes in a line of the cache, on the processors that are known to the compiler here.
+const LINE: usize = 64;
 
 /// Asks for the memory of `count` values, of which the first is `values[at]`. They may lie beyond the end of `values`: nothing is read, and an address that
 /// there is no memory at costs nothing but the request.
@@ -21,15 +21,16 @@ const LINE: usize = 8;
 ///
 /// An instruction a line of 64 bytes. Elsewhere than on x86-64, nothing happens.
 #[inline(always)]
-pub fn prefetch(values: &[f64], at: usize, count: usize, intent: Intent) {
-    for line in (at..at + count).step_by(LINE) {
-        ask_for(values.as_ptr().wrapping_add(line), intent);
+pub fn prefetch<T>(values: &[T], at: usize, count: usize, intent: Intent) {
+    let first = values.as_ptr().wrapping_add(at).cast::<u8>();
+    for byte in (0..count * size_of::<T>()).step_by(LINE) {
+        ask_for(first.wrapping_add(byte), intent);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn ask_for(address: *const f64, intent: Intent) {
+fn ask_for(address: *const u8, intent: Intent) {
     use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
     // SAFETY: a prefetch accesses nothing that the program could see, and faults nowhere, whatever the address.
     unsafe {
@@ -42,4 +43,4 @@ fn ask_for(address: *const f64, intent: Intent) {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn ask_for(_: *const f64, _: Intent) {}
+fn ask_for(_: *const u8, _: Intent) {}

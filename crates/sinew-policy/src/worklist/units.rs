@@ -81,19 +81,21 @@ pub fn to_take(coalescing: bool, helped: bool, holds: usize) -> usize {
     (1 + usize::from(coalescing) + usize::from(helped)).saturating_sub(holds)
 }
 
-/// The most units that a worker takes from a list of its own at once.
+/// The most units that a worker takes from a list of its own at once, unless it knows that they are short.
 pub const BATCH: usize = 8;
 
 /// How many units a worker takes from its own list, which has `units`, when it wants `wanted` at least: an eighth of a long list, up to [`BATCH`], so that
-/// the list's lock costs little; and just what it needs of a short one, as the rest is for thieves.
+/// the list's lock costs little; and just what it needs of a short one, as the rest is for thieves. Where `brief` units in a row are known to take so little time that nobody
+/// would miss them meanwhile, it is up to so many.
 ///
 /// ```
 /// use sinew_policy::worklist::units::batch;
 ///
-/// assert_eq!((batch(1, 1_000), batch(1, 40), batch(1, 3), batch(2, 3)), (8, 5, 1, 2));
+/// assert_eq!([1_000, 40, 3].map(|units| batch(1, units, 1)), [8, 5, 1]);
+/// assert_eq!((batch(2, 3, 1), batch(1, 1_000, 64), batch(1, 80, 64)), (2, 64, 10));
 /// ```
-pub fn batch(wanted: usize, units: usize) -> usize {
-    wanted.max((units / 8).min(BATCH))
+pub fn batch(wanted: usize, units: usize, brief: usize) -> usize {
+    wanted.max((units / 8).min(brief.max(BATCH)))
 }
 
 /// Whether the shared list, or one's own, is contended: more than `alpha` accesses in one committed unit had to wait.
@@ -149,9 +151,9 @@ mod tests {
     proptest! {
         /// Would miss: a worker that keeps more than an eighth from thieves, or gets less than it needs.
         #[test]
-        fn a_batch_leaves_most_to_thieves(wanted in 1..4_usize, units in 0..10_000_usize) {
-            let taken = batch(wanted, units);
-            prop_assert!(taken >= wanted && (taken == wanted || (8 * taken <= units && taken <= BATCH)));
+        fn a_batch_leaves_most_to_thieves(wanted in 1..4_usize, units in 0..10_000_usize, brief in 0..100_usize) {
+            let taken = batch(wanted, units, brief);
+            prop_assert!(taken >= wanted && (taken == wanted || (8 * taken <= units && taken <= brief.max(BATCH))));
         }
     }
 

@@ -221,7 +221,7 @@ impl<'c> Course<'c> {
         let there = self.lists.len(list);
         let held = &mut self.seats[me].held;
         if list == me {
-            held.extend(self.lists.take(list, units::batch(wanted, there)));
+            held.extend(self.lists.take(list, units::batch(wanted, there, 1)));
         } else if list == self.lists.shared() {
             held.extend(self.lists.take(list, wanted));
         } else {

@@ -15,10 +15,10 @@
 //!
 //! # Cost
 //!
-//! A lock that nobody else wants for each access; a look at a length for each list that is passed by.
+//! A lock that nobody else wants for each access; a look at a length for each list that is passed by. Units are moved to a worker's hands and to a thief's list as a block: of short units
+//! up to 64 at once, but no more than an eighth of the list, as nobody can steal them from there.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use sinew_policy::worklist::units;
@@ -26,6 +26,7 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering, spin_loop};
 use sinew_sync::lock::{Mutex, MutexGuard};
 
+use super::hands::Hands;
 use super::tally::Tally;
 
 /// Looks at a list that is locked before the kernel is asked to wait: its accesses are short.
@@ -58,8 +59,8 @@ impl<U> Entry<U> {
     }
 }
 
-/// Units, the oldest first.
-type Units<U> = VecDeque<Entry<U>>;
+/// Units, the oldest first: whoever works on them takes the last.
+pub(super) type Units<U> = Vec<Entry<U>>;
 
 #[derive(Debug)]
 struct List<U> {
@@ -107,6 +108,8 @@ pub(super) struct Access<'a> {
     pub(super) stealing: bool,
     /// Whether there is no other worker, so that nothing has to be dealt.
     pub(super) alone: bool,
+    /// How many units in a row nobody would miss if they are taken together.
+    pub(super) brief: usize,
     pub(super) tally: &'a Tally,
 }
 
@@ -124,7 +127,7 @@ impl<U> Lists<U> {
         let (shared, own) = if at_once { (Vec::new(), deal(units, threads)) } else { (units, Vec::new()) };
         let list = |units| CachePadded::new(List::new(units));
         let own = own.into_iter().chain(std::iter::repeat_with(Units::new)).take(seats).map(list).collect();
-        Self { shared: list(shared.into()), own }
+        Self { shared: list(shared), own }
     }
 
     /// Deals what is left of the list for all to the first `threads` workers. If that is much, they take it portion by portion.
@@ -133,7 +136,7 @@ impl<U> Lists<U> {
             return;
         }
         let left = self.shared.with(tally, std::mem::take);
-        for (list, units) in self.own.iter().zip(deal(left.into(), threads.min(self.own.len()))) {
+        for (list, units) in self.own.iter().zip(deal(left, threads.min(self.own.len()))) {
             list.with(tally, |list| append(list, units));
         }
     }
@@ -143,38 +146,38 @@ impl<U> Lists<U> {
     }
 
     /// Takes at least `wanted` units, if there are so many, from the lists that are this worker's to work on: the preferred one first. Answers whether there
-    /// were any.
-    pub(super) fn take(&self, by: Access<'_>, wanted: usize, into: &mut Units<U>) -> bool {
+    /// were any. They come after those that are in its `hands`.
+    pub(super) fn take(&self, by: Access<'_>, wanted: usize, hands: &mut Hands<U>) -> bool {
         let other = Access { stealing: !by.stealing, ..by };
-        let before = into.len();
+        let before = hands.len();
         for from in [by, other] {
             let list = self.preferred(from);
-            let missing = wanted.saturating_sub(into.len() - before);
+            let missing = wanted.saturating_sub(hands.len() - before);
             if missing == 0 || list.len() == 0 {
                 continue;
             }
             if by.stealing && !from.stealing && !by.alone {
-                self.take_portion(by, missing, into);
+                self.take_portion(by, missing, hands);
             } else {
                 list.with(by.tally, |units| {
                     // The list for all is for all, unless nobody else is there.
                     let several = by.stealing || from.stealing;
-                    let count = if several { units::batch(missing, units.len()) } else { missing };
-                    into.extend((0..count).map_while(|_| units.pop_back()));
+                    let count = if several { units::batch(missing, units.len(), by.brief) } else { missing };
+                    hands.take_top(units, count);
                 });
             }
         }
-        into.len() > before
+        hands.len() > before
     }
 
     /// Takes a portion of what has not been dealt: the units that are `wanted`, and the rest into this worker's own list.
     #[cold]
-    fn take_portion(&self, by: Access<'_>, wanted: usize, into: &mut Units<U>) {
+    fn take_portion(&self, by: Access<'_>, wanted: usize, hands: &mut Hands<U>) {
         let mut portion = self.shared.with(by.tally, |left| {
             let count = units::portion(left.len(), self.own.len()).max(wanted);
             left.split_off(left.len().saturating_sub(count))
         });
-        into.extend((0..wanted).map_while(|_| portion.pop_back()));
+        hands.take_top(&mut portion, wanted);
         if !portion.is_empty() {
             self.own[by.worker].with(by.tally, |list| append(list, portion));
         }
@@ -186,8 +189,7 @@ impl<U> Lists<U> {
         let seats = self.own.len();
         let victims = (0..seats).map(|i| (random % seats + i) % seats).filter(|&victim| victim != worker);
         for victim in victims.filter(|&victim| self.own[victim].len() > 0) {
-            let stolen: Units<U> =
-                self.own[victim].with(tally, |list| list.drain(..units::stolen(list.len())).collect());
+            let stolen = self.own[victim].with(tally, steal_half);
             if !stolen.is_empty() {
                 tally.steals.add(1);
                 tally.stolen.add(stolen.len() as u64);
@@ -230,6 +232,15 @@ impl<U> Lists<U> {
     }
 }
 
+/// The oldest units of a list, which a thief takes. The others are copied, all at once, as they are not more.
+fn steal_half<U>(list: &mut Units<U>) -> Units<U> {
+    if list.is_empty() {
+        return Units::new();
+    }
+    let kept = list.split_off(units::stolen(list.len()));
+    std::mem::replace(list, kept)
+}
+
 /// Adds units to a list. Into an empty one they go as they are: copying millions takes longer than running some of them.
 fn append<U>(list: &mut Units<U>, units: Units<U>) {
     if list.is_empty() {
@@ -250,9 +261,9 @@ fn deal<U>(mut units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
         to.get() > 0
     };
     if threads > 1 {
-        units.extract_if(.., is_anothers).for_each(|unit| others[to.get() - 1].push_back(unit));
+        units.extract_if(.., is_anothers).for_each(|unit| others[to.get() - 1].push(unit));
     }
-    std::iter::once(units.into()).chain(others).collect()
+    std::iter::once(units).chain(others).collect()
 }
 
 #[cfg(test)]
@@ -274,19 +285,26 @@ mod tests {
     fn units_stay_whole_on_their_way_between_lists() {
         let tally = Tally::default();
         let lists = Lists::new(entries(101), 3, 2, false);
-        let mut hands = Units::new();
-        let by = |worker, stealing| Access { worker, stealing, alone: false, tally: &tally };
+        let mut hands = Hands::new();
+        let by = |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
         assert!(lists.take(by(0, false), 1, &mut hands));
-        assert_eq!(*hands[0].unit(), 100, "a stack");
+        assert_eq!(hands.first(), Some(&100), "a stack");
         lists.deal(2, &tally);
         assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [50, 50, 0]);
         assert!(lists.steal(by(2, true), 0));
         assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [25, 50, 25]);
-        assert!(lists.swap(by(2, true), &mut hands[0], u64::MAX));
-        lists.add(by(1, false), hands.drain(..));
+        assert!(lists.swap(by(2, true), hands.first_mut().unwrap(), u64::MAX));
+        lists.add(by(1, false), hands.drain());
         assert_eq!(lists.shared.len(), 1);
         assert_eq!(numbers(lists), (0..101).collect::<Vec<_>>());
         assert_eq!((tally.steals.get(), tally.stolen.get(), tally.stalls.get()), (1, 25, 0));
+    }
+
+    /// The units in these hands, as they would be run.
+    fn run(hands: &mut Hands<u32>) -> Vec<u32> {
+        let mut numbers: Vec<u32> = hands.drain().map(|entry| *entry.unit()).collect();
+        numbers.reverse();
+        numbers
     }
 
     /// Would miss: units that nobody takes any more because the settings changed.
@@ -294,11 +312,11 @@ mod tests {
     fn what_is_left_in_the_other_list_is_taken_as_well() {
         let tally = Tally::default();
         let lists = Lists::new(entries(4), 2, 2, true);
-        let by = |worker, stealing| Access { worker, stealing, alone: false, tally: &tally };
+        let by = |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
         lists.add(by(0, false), std::iter::once(Entry::Own(9)));
-        let mut hands = Units::new();
+        let mut hands = Hands::new();
         assert!(lists.take(by(0, false), 4, &mut hands));
-        assert_eq!(hands.iter().map(|entry| *entry.unit()).collect::<Vec<_>>(), [9, 2, 0]);
+        assert_eq!(run(&mut hands), [9, 2, 0]);
         assert!(!lists.take(by(0, false), 1, &mut hands) && lists.any());
         assert!(!lists.steal(by(1, true), 0), "nobody steals from itself");
         assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
@@ -309,25 +327,25 @@ mod tests {
     fn a_long_list_is_dealt_in_portions() {
         let (tally, many) = (Tally::default(), 3 * units::AT_ONCE as u32);
         let lists = Lists::new(entries(many), 3, 2, true);
-        let by = |worker| Access { worker, stealing: true, alone: false, tally: &tally };
+        let by = |worker| Access { worker, stealing: true, alone: false, brief: 1, tally: &tally };
         assert!(lists.own.iter().all(|list| list.len() == 0) && lists.has_spare(by(0)));
-        let mut hands = Units::new();
+        let mut hands = Hands::new();
         assert!(lists.take(by(0), 2, &mut hands));
-        assert_eq!(hands.iter().map(|entry| *entry.unit()).collect::<Vec<_>>(), [many - 1, many - 2]);
+        assert_eq!((hands.first(), hands.second(), hands.len()), (Some(&(many - 1)), Some(&(many - 2)), 2));
         assert_eq!(
             (lists.own[0].len(), lists.shared.len()),
             (units::PORTION - 2, many as usize - units::PORTION)
         );
         assert!(lists.take(by(0), 1, &mut hands), "of its own");
-        assert_eq!((*hands[2].unit(), lists.own[0].len()), (many - 3, units::PORTION - 2 - units::BATCH));
+        assert_eq!((hands.len(), lists.own[0].len()), (2 + units::BATCH, units::PORTION - 2 - units::BATCH));
         assert!(lists.steal(by(1), 0));
-        lists.add(by(0), hands.drain(..));
+        lists.add(by(0), hands.drain());
         let left = lists.own.iter().map(|list| list.len()).sum::<usize>();
         assert_eq!(left, units::PORTION);
         let alone = Access { alone: true, ..by(2) };
         assert!(lists.take(alone, 1, &mut hands));
         assert_eq!((hands.len(), lists.own[2].len()), (units::BATCH, 0), "nothing is dealt to who is alone");
-        lists.add(by(0), hands.drain(..));
+        lists.add(by(0), hands.drain());
         lists.deal(2, &tally);
         assert_eq!(lists.shared.len(), many as usize - units::PORTION - units::BATCH, "still long");
         assert_eq!(numbers(lists), (0..many).collect::<Vec<_>>());

@@ -185,7 +185,15 @@ impl<'r, R: Run> Arena<'r, R> {
     #[inline]
     fn count(&self, w: &Hand, units: usize) {
         if let Some(course) = &self.course {
-            course.done(w, units);
+            course.count(w, units);
+        }
+    }
+
+    /// Tells who follows the run how far it is, if that is due.
+    #[inline]
+    fn tell(&self) {
+        if let Some(course) = &self.course {
+            course.tell();
         }
     }
 

@@ -1,6 +1,6 @@
 //! The settings of a run, who changes them, and when.
 //!
-//! Workers keep a copy and look at a version before each unit, so a change costs a load where nothing changes. The tuner is fed by whichever worker finds
+//! Workers keep a copy and look at a version between units, so a change costs a load where nothing changes; of short units they run some tens before they look. The tuner is fed by whichever worker finds
 //! an epoch complete; it belongs to the list and goes on where it was when the list is filled again.
 
 use std::fmt;
@@ -104,7 +104,7 @@ impl Control {
         *self.0.settings.lock()
     }
 
-    /// Changes the settings. Each worker follows before its next unit. More threads than the pool has workers count as all of them.
+    /// Changes the settings. Each worker follows when it is done with its unit, or with some tens of them if they are short. More threads than the pool has workers count as all of them.
     ///
     /// # Panics
     ///
@@ -126,7 +126,7 @@ impl Control {
         *self.0.pages.lock()
     }
 
-    /// On which nodes the pages lie that workers are the first to touch from now on, as with [`Worklist::pages`](super::Worklist::pages); each follows before its next unit.
+    /// On which nodes the pages lie that workers are the first to touch from now on, as with [`Worklist::pages`](super::Worklist::pages); each follows as with [`set`](Self::set).
     /// `None` leaves it to the rule. Pages that were touched before stay where they are: a list does not know which memory its units use.
     ///
     /// ```

@@ -130,6 +130,12 @@ pub(super) trait Run: Sync {
     type Local: Send;
 
     fn init(&self, worker: usize) -> Self::Local;
+    /// Whether somebody is to be told of each attempt.
+    fn is_watched(&self) -> bool {
+        false
+    }
+    /// What runs units one by one, each as one attempt of which nobody is to be told. After a failure nothing has happened, and what is in `more` is dropped.
+    fn one_by_one(&self) -> impl Fn(&Self::Unit, &mut More<Self::Unit>) -> Result<Self::Value, Failure>;
     /// Runs the units as one, of which the first is there. After a failure nothing has happened, and what is in `values` and `more` is dropped.
     fn attempt(
         &self,
@@ -162,7 +168,22 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         self.work.init(worker)
     }
 
+    fn is_watched(&self) -> bool {
+        self.footprint.is_some()
+    }
+
     #[inline]
+    fn one_by_one(&self) -> impl Fn(&W::Unit, &mut More<W::Unit>) -> Result<W::Value, Failure> {
+        // Copies, which the compiler keeps at hand from one unit to the next.
+        let Self { work, how, .. } = *self;
+        move |unit, more| {
+            let mut waits = false;
+            let attempt =
+                how.attempt(|tx| work.process(tx, unit, more).inspect_err(|stop| waits = stop.is_retry()));
+            attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
+        }
+    }
+
     fn attempt(
         &self,
         [mut next, mut after]: [Option<&W::Unit>; 2],
@@ -186,6 +207,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
     }
 
+    #[inline]
     fn fold(&self, local: &mut W::Local, value: W::Value) {
         self.work.fold(local, value);
     }
@@ -262,6 +284,11 @@ where
 
     fn init(&self, _worker: usize) -> L {
         L::default()
+    }
+
+    #[inline]
+    fn one_by_one(&self) -> impl Fn(&U, &mut More<U>) -> Result<V, Failure> {
+        |unit, more| Ok((self.0.process)(unit, more))
     }
 
     fn attempt(

@@ -1,6 +1,14 @@
 //! A seat that runs units.
-
-use std::collections::VecDeque;
+//!
+//! # Cost
+//!
+//! Units that are short are run in *stretches*: some of them, one after the other, and after the last all that is to be looked at between units: settings, wishes, limits, cancellation, the
+//! tuner, who is missing. How many follows from how long the last ones took ([`Occupant::items_until_look`]): one, if they are long, up to 64. What is left for each is an attempt, a fold,
+//! and a look at whether it has added units. A stretch ends early with a unit that adds others, so that thieves find these, or is given up.
+//!
+//! # Invariants
+//!
+//! - W1: however a stretch ends, by a panic of a unit or of a fold as well, the units that have committed are counted and no longer in hand, and all others go back to the lists.
 
 use fastrand::Rng;
 use sinew_core::{Occupant, Scope};
@@ -10,6 +18,7 @@ use sinew_sync::clock::{TICKS_A_US, ticks};
 use sinew_sync::thread::yield_now;
 
 use super::{Arena, Hand, Version};
+use crate::worklist::hands::Hands;
 use crate::worklist::lists::{Access, Entry};
 use crate::worklist::places::Place;
 use crate::worklist::tally::Tally;
@@ -49,7 +58,7 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     /// Whether a helper may run the next unit ahead.
     helped: bool,
     /// The units taken: those of the transaction that is next, then those that a helper runs ahead.
-    held: VecDeque<Entry<R::Unit>>,
+    held: Hands<R::Unit>,
     values: Vec<R::Value>,
     more: More<R::Unit>,
     local: Option<R::Local>,
@@ -60,6 +69,8 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     retries: u32,
     /// Commits at which the tuner is asked to look next.
     next_look: u64,
+    /// Units run since it last looked for changes.
+    ran: u32,
 }
 
 impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
@@ -87,7 +98,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             role: terms.role(seat),
             helped: terms.helps(seat),
             terms,
-            held: VecDeque::with_capacity(4),
+            held: Hands::new(),
             values: Vec::with_capacity(2),
             more: More(Vec::new()),
             local: Some(local),
@@ -97,6 +108,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             failures: 0,
             retries: 0,
             next_look: 0,
+            ran: 0,
         }
     }
 
@@ -113,7 +125,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             if self.role != Role::Work {
                 return End::Moved;
             }
-            if self.part.look_around() {
+            if self.part.look_around_after(std::mem::take(&mut self.ran)) {
                 self.note_site();
             }
             self.steer();
@@ -121,7 +133,11 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
                 return End::Over;
             }
             self.call_others();
-            self.process();
+            if self.is_plain() {
+                self.process_plain();
+            } else {
+                self.process();
+            }
         }
     }
 
@@ -136,7 +152,13 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     fn access(&self) -> Access<'scope> {
         let Settings { stealing, threads, .. } = self.terms.settings;
-        Access { worker: self.seat, stealing, alone: threads == 1, tally: self.tally() }
+        Access {
+            worker: self.seat,
+            stealing,
+            alone: threads == 1,
+            brief: self.part.items_until_look() as usize,
+            tally: self.tally(),
+        }
     }
 
     /// Takes up what has changed. True if another worker of the pool is to go on here.
@@ -217,22 +239,72 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
+    /// Whether units are run one by one, with nobody to be told of each, and the last one was not given up.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        !self.helped && !self.terms.settings.coalescing && self.failures == 0 && !self.arena.run.is_watched()
+    }
+
+    /// Runs units as long as nothing else is to be done between them: until it is time to look for changes, one is given up, or one has added others.
+    #[inline]
+    fn process_plain(&mut self) {
+        let Some(local) = &mut self.local else { return };
+        let (arena, w, tally) = (self.arena, self.w, &self.arena.seats[self.seat].tally);
+        let most = self.held.len().min(self.part.items_until_look() as usize);
+        let mut stretch = Stretch { arena, w, tally, held: &mut self.held, ran: 0 };
+        let attempt = arena.run.one_by_one();
+        let mut last = None;
+        for unit in stretch.held.first_ones(most) {
+            match attempt(unit, &mut self.more) {
+                Ok(value) if self.more.0.is_empty() => {
+                    stretch.ran += 1;
+                    arena.run.fold(local, value);
+                }
+                other => {
+                    stretch.ran += usize::from(other.is_ok());
+                    last = Some(other);
+                    break;
+                }
+            }
+        }
+        // An attempt that was given up took its time as well.
+        self.ran = stretch.ran.max(1) as u32;
+        drop(stretch);
+        match last {
+            Some(Ok(value)) => self.add_and_fold(value),
+            Some(Err(why)) => self.fail(why),
+            None => {}
+        }
+        arena.tell();
+    }
+
+    /// After the commit of a unit that has added others: these first, as the fold may panic.
+    fn add_and_fold(&mut self, value: R::Value) {
+        self.add();
+        if let Some(local) = &mut self.local {
+            self.arena.run.fold(local, value);
+        }
+    }
+
     /// Runs the next transaction until it commits, or another unit is to be tried first.
+    #[inline(never)]
     fn process(&mut self) {
         let mut count = self.held.len().min(1 + usize::from(self.terms.settings.coalescing));
         self.hand_over(count);
         loop {
             let favoured = self.failures >= PATIENCE;
-            let Some(first) = self.held.front() else { return };
-            let units = [Some(first), self.held.get(1).filter(|_| count > 1)];
+            if self.held.is_empty() {
+                return;
+            }
+            let units = [self.held.first(), self.held.second().filter(|_| count > 1)];
             let turn = Turn { seat: self.seat, favoured };
-            let units = units.map(|entry| entry.map(Entry::unit));
             match self.arena.run.attempt(units, &mut self.values, &mut self.more, turn) {
                 Ok(()) => return self.commit(count, favoured),
-                Err(Failure::Conflict) => self.give_up(),
-                Err(Failure::Waits) => {
-                    count = 1;
-                    self.give_way();
+                Err(failure) => {
+                    if failure == Failure::Waits {
+                        count = 1;
+                    }
+                    self.fail(failure);
                 }
             }
             if self.arena.is_over() {
@@ -246,12 +318,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     fn hand_over(&mut self, count: usize) {
         if self.helped {
             let ahead = &self.arena.seats[self.seat].ahead;
-            let next = if self.held.len() > count { self.held.remove(count) } else { None };
-            ahead.hand(next.map(|next| {
-                let (kept, handed) = next.share();
-                self.held.insert(count, kept);
-                handed
-            }));
+            ahead.hand(self.held.share(count));
         }
     }
 
@@ -265,13 +332,15 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             tally.favoured.add(1);
         }
         (self.failures, self.retries) = (0, 0);
-        (0..count).for_each(|_| drop(self.held.pop_front()));
+        self.held.drop_first(count);
+        self.ran += count as u32;
         if !self.more.0.is_empty() {
             self.add();
         }
         let Some(local) = &mut self.local else { return };
         self.values.drain(..).for_each(|value| self.arena.run.fold(local, value));
         self.arena.count(self.w, count);
+        self.arena.tell();
     }
 
     /// Adds what the transaction has added.
@@ -281,6 +350,14 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.arena.expect(self.more.0.len());
         let access = self.access();
         self.arena.lists.add(access, self.more.0.drain(..).map(Entry::Own));
+    }
+
+    /// After an attempt that was given up.
+    fn fail(&mut self, failure: Failure) {
+        match failure {
+            Failure::Conflict => self.give_up(),
+            Failure::Waits => self.give_way(),
+        }
     }
 
     /// After a conflict: another unit, if it is time for that, or a pause.
@@ -299,7 +376,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         // Waiting is no conflict, and being irrevocable would not help.
         self.failures = 0;
         if !self.swap() {
-            self.held.rotate_left(1);
+            self.held.postpone_first();
             yield_now();
         }
     }
@@ -317,7 +394,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     fn swap(&mut self) -> bool {
         let (access, random) = (self.access(), self.rng.u64(..));
-        let swapped = self.arena.lists.swap(access, &mut self.held[0], random);
+        let swapped = self.held.first_mut().is_some_and(|first| self.arena.lists.swap(access, first, random));
         if swapped {
             self.retries = 0;
             self.tally().swaps.add(1);
@@ -327,6 +404,24 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     fn pause(&mut self) {
         (0..self.rng.u32(0..1 << self.failures.min(LONGEST_PAUSE))).for_each(|_| spin_loop());
+    }
+}
+
+/// Units that are run one after the other. Its drop counts those that have run, and takes them out of the worker's hands (W1).
+struct Stretch<'a, 'r, R: Run> {
+    arena: &'a Arena<'r, R>,
+    w: &'a Hand,
+    tally: &'a Tally,
+    held: &'a mut Hands<R::Unit>,
+    ran: usize,
+}
+
+impl<R: Run> Drop for Stretch<'_, '_, R> {
+    #[inline]
+    fn drop(&mut self) {
+        self.tally.commits.add(self.ran as u64);
+        self.arena.count(self.w, self.ran);
+        self.held.drop_first(self.ran);
     }
 }
 
@@ -341,7 +436,7 @@ impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
         }
         if !self.held.is_empty() {
             let access = self.access();
-            self.arena.lists.add(access, self.held.drain(..));
+            self.arena.lists.add(access, self.held.drain());
         }
         *self.arena.seats[self.seat].local.lock() = self.local.take();
         self.arena.team.leave();

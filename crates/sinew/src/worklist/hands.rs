@@ -1,0 +1,120 @@
+//! The units in a worker's hands: taken from a list, and not yet run.
+
+use std::sync::Arc;
+
+use sinew_core::data::{Intent, prefetch};
+
+use super::lists::{Entry, Units};
+
+/// Units that are moved one by one. More of them are copied all at once, into memory of their own.
+const FEW: usize = 3;
+
+/// Units in the order in which they will be run.
+#[derive(Debug)]
+pub(super) struct Hands<U> {
+    /// The first one is at the end, where taking it away moves no other.
+    upside_down: Vec<Entry<U>>,
+}
+
+impl<U> Hands<U> {
+    pub(super) fn new() -> Self {
+        Self { upside_down: Vec::new() }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.upside_down.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.upside_down.is_empty()
+    }
+
+    /// The first unit.
+    #[inline]
+    pub(super) fn first(&self) -> Option<&U> {
+        self.upside_down.last().map(Entry::unit)
+    }
+
+    /// The first unit, to be swapped for another.
+    pub(super) fn first_mut(&mut self) -> Option<&mut Entry<U>> {
+        self.upside_down.last_mut()
+    }
+
+    /// The unit after the first.
+    pub(super) fn second(&self) -> Option<&U> {
+        self.upside_down.iter().nth_back(1).map(Entry::unit)
+    }
+
+    /// The first `count` units.
+    #[inline]
+    pub(super) fn first_ones(&self, count: usize) -> impl Iterator<Item = &U> {
+        let others = self.len().saturating_sub(count);
+        self.upside_down[others..].iter().rev().map(Entry::unit)
+    }
+
+    /// The first `count` units have been run.
+    #[inline]
+    pub(super) fn drop_first(&mut self, count: usize) {
+        self.upside_down.truncate(self.len().saturating_sub(count));
+    }
+
+    /// The first unit is to be the last.
+    pub(super) fn postpone_first(&mut self) {
+        self.upside_down.rotate_right(1);
+    }
+
+    /// The unit after the first `count`, if there is one, for a helper as well.
+    pub(super) fn share(&mut self, count: usize) -> Option<Arc<U>> {
+        let at = self.upside_down.len().checked_sub(count + 1)?;
+        let (kept, handed) = self.upside_down.remove(at).share();
+        self.upside_down.insert(at, kept);
+        Some(handed)
+    }
+
+    /// Takes up to `count` units from the top of `list`, to be run after those that are here.
+    pub(super) fn take_top(&mut self, list: &mut Units<U>, count: usize) {
+        if count <= FEW {
+            (0..count).map_while(|_| list.pop()).for_each(|unit| self.upside_down.insert(0, unit));
+        } else {
+            let at = list.len().saturating_sub(count);
+            let mut taken = list.split_off(at);
+            // What will be taken next: processors foresee few steps of a way backwards through memory.
+            let next = count.min(at);
+            prefetch(list, at - next, next, Intent::Read);
+            taken.append(&mut self.upside_down);
+            self.upside_down = taken;
+        }
+    }
+
+    /// Gives all of them back, so that the first would be on top of the list again.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<U>> {
+        self.upside_down.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would miss: units that are run in another order than they lay on the list, and one that is lost while they are moved.
+    #[test]
+    fn units_are_run_from_the_top_of_the_list_downwards() {
+        let mut list: Units<u32> = (0..6).map(Entry::Own).collect();
+        let mut hands = Hands::new();
+        hands.take_top(&mut list, 2);
+        hands.take_top(&mut list, 1);
+        assert_eq!((hands.first(), hands.second(), hands.len()), (Some(&5), Some(&4), 3));
+        assert_eq!(hands.share(2).as_deref(), Some(&3));
+        assert!(hands.share(3).is_none());
+        hands.postpone_first();
+        assert_eq!((hands.first(), hands.second()), (Some(&4), Some(&3)));
+        assert!(hands.first_ones(2).eq(&[4, 3]));
+        hands.drop_first(1);
+        assert_eq!(hands.drain().map(|entry| *entry.unit()).collect::<Vec<_>>(), [5, 3]);
+        hands.take_top(&mut list, 1);
+        hands.take_top(&mut list, 9);
+        assert_eq!((hands.first(), hands.second(), hands.len(), list.len()), (Some(&2), Some(&1), 3, 0));
+    }
+}
