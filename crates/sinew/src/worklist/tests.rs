@@ -263,6 +263,40 @@ fn a_panic_ends_the_run_and_leaves_the_other_units() {
     }
 }
 
+/// Would miss: units of a stretch that are run again or lost since a later one panicked, or its fold did; and units that were added by one whose fold panics.
+#[test]
+fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
+    const UNITS: usize = 5_000;
+    let (pool, counts) = (pool(), TArray::new(2 * UNITS, 0_u64));
+    let list = (0..UNITS).collect::<Worklist<usize>>();
+    let mut list = list.tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
+    // In the order in which they are run. What the last of them has added is still to be run.
+    for (sick, in_fold, left) in [(3_001, false, 3_002), (2_002, true, 2_003), (1_001, false, 1_002)] {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|_| {
+                list.run_fold(
+                    |tx, &unit, more| {
+                        counts.modify(tx, unit, |n| n + 1)?;
+                        more.extend((unit == 2_002).then_some(unit + UNITS));
+                        let is_sick = unit == sick && !in_fold;
+                        if is_sick { std::panic::resume_unwind(Box::new(unit)) } else { Ok(unit) }
+                    },
+                    |(): &mut (), unit| {
+                        if unit == sick {
+                            std::panic::resume_unwind(Box::new(unit));
+                        }
+                    },
+                )
+            })
+        }));
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&sick));
+        assert_eq!(list.len(), left, "{sick}");
+    }
+    pool.run(|_| list.run(|tx, &unit| counts.modify(tx, unit, |n| n + 1))).unwrap();
+    let once = |unit: usize| u64::from(unit < UNITS || unit == 2_002 + UNITS);
+    assert!(counts.load_all().into_iter().eq((0..2 * UNITS).map(once)));
+}
+
 /// Would miss: a unit that waits for another that is behind it in the list, in the same hands, or in the same transaction: even one worker gets through.
 #[test]
 fn a_unit_that_waits_lets_others_go_first() {
