@@ -55,6 +55,7 @@ mod preset;
 mod profile;
 mod queue;
 mod remap;
+mod returns;
 mod scope;
 mod search;
 mod seats;
