@@ -23,6 +23,7 @@ use crate::home::Home;
 use crate::inner::{FirstSeat, Inner, Living, PanicHandler};
 use crate::limit::Limit;
 use crate::patience::ENDLESS;
+use crate::payoff::Payoff;
 use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
 use crate::queue::Injector;
@@ -487,8 +488,7 @@ impl Builder {
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
             steal_delay: u64::from(self.steal_delay),
             panic_handler: self.panic_handler,
-            payoff: Default::default(),
-            returns: Default::default(),
+            payoff: Payoff::new(),
             steering: Steering::new(
                 is_real && self.mapping == Mapping::None && threads <= limits.allowed().len(),
             ),

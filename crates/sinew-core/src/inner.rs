@@ -32,7 +32,6 @@ use crate::payoff::Payoff;
 use crate::profile::Profiling;
 use crate::queue::{Injector, Queued};
 use crate::remap::Berths;
-use crate::returns::Returns;
 use crate::seats::Seats;
 use crate::sharing::Sharing;
 use crate::sleep::Sleepers;
@@ -93,7 +92,6 @@ pub(crate) struct Inner {
     pub(crate) stealing: Stealing,
     pub(crate) steering: Steering,
     pub(crate) payoff: Payoff,
-    pub(crate) returns: Returns,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
     /// Threads that have not resigned, and delivered tasks that are not over.

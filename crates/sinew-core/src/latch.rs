@@ -33,12 +33,10 @@ impl Owner {
     #[inline]
     pub(crate) unsafe fn wake_after(owner: *const Self, worker: &Worker, last: impl FnOnce() -> bool) {
         // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
-        if unsafe { Self::wake_among(owner, |seat| &worker.pool().seats[seat].parker, last) } {
-            worker.has_answered();
-        }
+        unsafe { Self::wake_among(owner, |seat| &worker.pool().seats[seat].parker, last) };
     }
 
-    /// The same for a pool whose workers park where `parker_at` says. Answers whether a thread from elsewhere was parked, and has been woken.
+    /// The same for a pool whose workers park where `parker_at` says.
     ///
     /// # Safety
     ///
@@ -48,7 +46,7 @@ impl Owner {
         owner: *const Self,
         parker_at: impl FnOnce(usize) -> &'p Parker,
         last: impl FnOnce() -> bool,
-    ) -> bool {
+    ) {
         // SAFETY: as the caller says; what is needed later is copied.
         match unsafe { &*owner } {
             Self::Seat(seat) => {
@@ -56,11 +54,12 @@ impl Owner {
                 if last() {
                     parker_at(seat).unpark();
                 }
-                false
             }
             Self::Elsewhere(parker) => {
                 let parker = Arc::clone(parker);
-                last() && parker.unpark()
+                if last() {
+                    parker.unpark();
+                }
             }
         }
     }
@@ -86,23 +85,19 @@ impl Latch {
     /// `latch` is valid until it is set; it may be gone directly after.
     pub(crate) unsafe fn set(latch: *const Self, worker: &Worker) {
         // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
-        if unsafe { Self::set_among(latch, |seat| &worker.pool().seats[seat].parker) } {
-            worker.has_answered();
-        }
+        unsafe { Self::set_among(latch, |seat| &worker.pool().seats[seat].parker) };
     }
 
-    /// Answers as [`Owner::wake_among`].
-    ///
     /// # Safety
     ///
     /// As [`set`](Self::set).
-    unsafe fn set_among<'p>(latch: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) -> bool {
+    unsafe fn set_among<'p>(latch: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) {
         // SAFETY: valid until the store, which is the last access. Release: pairs with `is_set`.
         unsafe {
             Owner::wake_among(&raw const (*latch).owner, parker_at, || {
                 (*latch).set.store(1, plant::ordering(Bug::RelaxedLatch, Ordering::Release));
                 true
-            })
+            });
         }
     }
 
@@ -139,22 +134,20 @@ impl Countdown {
     /// Called once for each part. `countdown` is valid until the last one; it may be gone directly after.
     pub(crate) unsafe fn count(countdown: *const Self, worker: &Worker) {
         // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
-        if unsafe { Self::count_among(countdown, |seat| &worker.pool().seats[seat].parker) } {
-            worker.has_answered();
-        }
+        unsafe { Self::count_among(countdown, |seat| &worker.pool().seats[seat].parker) };
     }
 
-    /// Answers as [`Owner::wake_among`].
-    ///
     /// # Safety
     ///
     /// As [`count`](Self::count).
-    unsafe fn count_among<'p>(countdown: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) -> bool {
+    unsafe fn count_among<'p>(countdown: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) {
         // SAFETY: this part is counted in `left`, so the subtraction is within the countdown's life; and if it was the last part, nobody else ends it.
         unsafe {
             // AcqRel: the last one, and with it the waiting thread, sees what all have done.
             let before = (*countdown).left.fetch_sub(1, plant::ordering(Bug::RelaxedCount, Ordering::AcqRel));
-            before == 1 && Latch::set_among(&raw const (*countdown).latch, parker_at)
+            if before == 1 {
+                Latch::set_among(&raw const (*countdown).latch, parker_at);
+            }
         }
     }
 }

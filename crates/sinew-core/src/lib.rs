@@ -55,7 +55,6 @@ mod preset;
 mod profile;
 mod queue;
 mod remap;
-mod returns;
 mod scope;
 mod search;
 mod seats;

@@ -3,21 +3,17 @@
 //! A worker that spins may keep the very thread off its core that has work for it, or that it waits for: some kernels put both on one core though others
 //! are idle, and on a busy machine there may be no other. So it offers its core after the first half a microsecond, then after twice as long each time. If
 //! somebody takes the offer for long, the core is shared with a program that computes, and the window is over at once. If somebody takes it for a moment, that
-//! may well be the one: from then on the worker offers the core after every look, until nobody wants it any more. And it offers it at once when a caller from
-//! outside has been given its answer (`returns`).
+//! may well be the one: from then on the worker offers the core after every look, until nobody wants it any more.
 //!
 //! # Cost
 //!
-//! A look at the clock every sixteen rounds, one at the returns each round; an offer that nobody takes, 0.4 µs.
+//! A look at the clock every sixteen rounds; an offer that nobody takes, 0.4 µs.
 
 use std::cell::Cell;
 
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
 use sinew_sync::thread::yield_now;
-
-use crate::returns::Returns;
-use crate::worker::Worker;
 
 /// Rounds between two looks at the clock.
 const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
@@ -42,9 +38,6 @@ pub(crate) const ENDLESS: u64 = u64::MAX;
 pub(crate) struct Patience<'w> {
     /// Whether the last offer was taken for a moment; remembered from one time of looking to the next.
     shared: &'w Cell<bool>,
-    returns: &'w Returns,
-    /// How many returns it has offered its core for.
-    returned: u32,
     window_ns: u64,
     began: u64,
     last: u64,
@@ -55,13 +48,10 @@ pub(crate) struct Patience<'w> {
 }
 
 impl<'w> Patience<'w> {
-    /// `returned` is how many of the `returns` need no offer any more.
-    fn new(window_ns: u64, shared: &'w Cell<bool>, returns: &'w Returns, returned: u32) -> Self {
+    pub(crate) fn new(window_ns: u64, shared: &'w Cell<bool>) -> Self {
         let now = now_ns();
         Self {
             shared,
-            returns,
-            returned,
             window_ns,
             began: now,
             last: now,
@@ -77,22 +67,15 @@ impl<'w> Patience<'w> {
     pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);
-        let returned = self.has_returned();
-        if !returned && !self.shared.get() && !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
+        if !self.shared.get() && !self.rounds.is_multiple_of(ROUNDS_A_LOOK) {
             return true;
         }
         let now = now_ns();
         self.note_gap(now, GAP_NS);
-        if returned || self.shared.get() || now >= self.next_offer {
+        if self.shared.get() || now >= self.next_offer {
             self.offer_core(now);
         }
         !self.is_over() && self.silence_ns() < silence_ns
-    }
-
-    /// Whether a caller has been given its answer since this was asked last.
-    fn has_returned(&mut self) -> bool {
-        let now = self.returns.count();
-        std::mem::replace(&mut self.returned, now) != now
     }
 
     /// Whether the window is over.
@@ -121,54 +104,6 @@ impl<'w> Patience<'w> {
     }
 }
 
-impl Worker {
-    /// The patience of this worker for a window, of which it has answered so many returns before.
-    pub(crate) fn patience(&self, window_ns: u64, returned: u32) -> Patience<'_> {
-        Patience::new(window_ns, &self.own.shares_core, &self.pool().returns, returned)
-    }
-}
-
 pub(crate) fn micros(ns: u64) -> u32 {
     u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
-}
-
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-    use crate::pool::Pool;
-
-    /// Whether the next round offers the core. The first rounds do so for a return only, unless the last offer was taken for a moment.
-    fn offers(patience: &mut Patience<'_>) -> bool {
-        patience.shared.set(false);
-        let before = patience.offer_ns;
-        patience.is_left(u64::MAX);
-        patience.offer_ns != before
-    }
-
-    /// Would miss: a core that is kept from a caller which has its answer, and one that is offered again and again for the same.
-    #[test]
-    fn the_core_is_offered_at_once_when_a_caller_has_its_answer_and_once_only() {
-        let pool = Pool::builder().threads(2).build().unwrap();
-        pool.run(|w| {
-            let mut patience = w.patience(ENDLESS, w.returns_before_search());
-            assert!(!offers(&mut patience));
-            w.has_answered();
-            assert!(offers(&mut patience));
-            assert!(!offers(&mut patience));
-        });
-    }
-
-    /// Would miss: the one that gave the answer and does not give way to the caller, and returns of long ago that cost every search an offer.
-    #[test]
-    fn who_has_given_the_answer_offers_its_core_when_it_searches_next() {
-        let pool = Pool::builder().threads(2).build().unwrap();
-        pool.run(|w| {
-            w.has_answered();
-            for first in [true, false] {
-                let mut patience = w.patience(ENDLESS, w.returns_before_search());
-                assert_eq!(offers(&mut patience), first);
-                assert!(!offers(&mut patience));
-            }
-        });
-    }
 }

@@ -19,10 +19,14 @@ pub(crate) const ENOUGH: u64 = 5 * TICKS_A_US;
 const IN_A_ROW: u32 = if cfg!(shuttle) { 0 } else { 4 };
 
 /// How often in a row wake-ups in a pool have not paid.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Payoff(CachePadded<AtomicU32>);
 
 impl Payoff {
+    pub(crate) fn new() -> Self {
+        Self(CachePadded::new(AtomicU32::new(0)))
+    }
+
     /// A worker sleeps that has worked for `gain` ticks since it slept last.
     pub(crate) fn learn(&self, gain: u64) {
         // Relaxed, here and below: a hint; that two sleepers at a time may count for one does no harm.
@@ -45,7 +49,7 @@ mod tests {
 
     #[test]
     fn some_in_a_row_must_have_come_in_vain_and_one_in_time_is_enough() {
-        let payoff = Payoff::default();
+        let payoff = Payoff::new();
         for _ in 0..IN_A_ROW {
             assert!(payoff.pays());
             payoff.learn(ENOUGH - 1);

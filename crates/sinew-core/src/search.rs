@@ -316,7 +316,7 @@ impl Worker {
     /// Searches for one spin window, or longer while there are private tasks about. Answers also whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
-        let mut patience = self.patience(self.window_ns(), self.returns_before_search());
+        let mut patience = Patience::new(self.window_ns(), &self.own.shares_core);
         loop {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);

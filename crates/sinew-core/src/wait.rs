@@ -18,7 +18,7 @@ use sinew_sync::plant::{Bug, planted};
 use crate::doze::{DOZE_NS, Look};
 use crate::fork;
 use crate::latch::Latch;
-use crate::patience::micros;
+use crate::patience::{Patience, micros};
 use crate::profile::Activity;
 use crate::queue::ScopeTasks;
 use crate::search::{Allowed, Job, Silence};
@@ -284,7 +284,7 @@ impl Worker {
         let _search = self.enter(Activity::Search);
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
-        let mut patience = self.patience(self.waiting_ns(), self.pool().returns.count());
+        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(patience.lost_core);
@@ -313,7 +313,7 @@ impl Worker {
     /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's list while it is parked.
     #[cold]
     fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
-        let mut patience = self.patience(self.waiting_ns(), self.pool().returns.count());
+        let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(patience.lost_core);

@@ -109,8 +109,6 @@ pub(crate) struct Own {
     pub(crate) generous: Cell<u32>,
     /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
     pub(crate) shares_core: Cell<bool>,
-    /// Whether it has woken a caller from outside since it searched last; see `returns`.
-    pub(crate) has_answered: Cell<bool>,
     /// Silence after which this worker exposes another's tasks; grows while exposures are cancelled.
     pub(crate) silence_ns: Cell<u64>,
     /// Whether the last stolen task was long; see `search`.
@@ -163,7 +161,6 @@ impl Worker {
                 defers_since: Cell::new(0),
                 generous: Cell::new(0),
                 shares_core: Cell::new(false),
-                has_answered: Cell::new(false),
                 silence_ns: Cell::new(SILENCE_NS),
                 tasks_are_long: Cell::new(false),
             },
