@@ -8,7 +8,7 @@
 //! # Invariants
 //!
 //! - T1: in each turn the numbers of programs on two processors differ by one at most.
-//! - T2: over as many turns as programs each is on every place once.
+//! - T2: where the numbers do not come out even, each program has each place once in as many turns as there are programs.
 
 use std::time::Duration;
 

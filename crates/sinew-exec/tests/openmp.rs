@@ -54,6 +54,15 @@ const ENDLESS: &str = "int main(void) { for (;;) {
 __asm__ volatile(\"\");
 } }";
 
+/// That program; says that a test is skipped where there is none.
+fn endless(folder: &Path) -> Option<PathBuf> {
+    let program = build("gcc", folder, ENDLESS, "endless", &[]);
+    if program.is_none() {
+        println!("skipped: gcc cannot build OpenMP programs here");
+    }
+    program
+}
+
 /// Those that are in one program without data per thread.
 const CASES: [&str; 17] = [
     "follow",
@@ -315,10 +324,7 @@ fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own(
 fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     let Some([first, second]) = two_cpus() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build("gcc", folder.path(), ENDLESS, "endless", &[]) else {
-        println!("skipped: gcc cannot build OpenMP programs here");
-        return;
-    };
+    let Some(program) = endless(folder.path()) else { return };
     let team = std::thread::available_parallelism().unwrap().get();
     let all = common::mask_of(std::process::id()).unwrap();
     for (policy, idle) in [(None, 2), (Some("active"), 0)] {
@@ -343,10 +349,7 @@ fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
 fn a_team_takes_turns_where_there_are_more_programs_than_processors() {
     let Some([first, second]) = two_cpus() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = build("gcc", folder.path(), ENDLESS, "endless", &[]) else {
-        println!("skipped: gcc cannot build OpenMP programs here");
-        return;
-    };
+    let Some(program) = endless(folder.path()) else { return };
     let both: sinew_topology::CpuSet = [first, second].into_iter().collect();
     let script = Script::new();
     let commands = format!("{} & sleep 1000", program.display());
