@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use sinew_core::open::{Scope, ScopeFifo};
-use sinew_core::{BroadcastContext, Worker, with_current};
+use sinew_core::{BroadcastContext, Entering, Worker, with_current};
 
 use crate::pool::global;
 
@@ -66,10 +66,7 @@ where
     RA: Send,
     RB: Send,
 {
-    with_current(|worker| match worker {
-        Some(worker) => worker.join(|_| oper_a(), |_| oper_b()),
-        None => global().pool().install(|worker| worker.join(|_| oper_a(), |_| oper_b())),
-    })
+    sinew_core::join_context(enter_global, |_, _| oper_a(), |_, _| oper_b())
 }
 
 /// [`join`] whose arms learn whether they have moved to another thread: both have, where the call came from outside the pool.
@@ -85,14 +82,11 @@ where
     RA: Send,
     RB: Send,
 {
-    with_current(|worker| match worker {
-        Some(worker) => {
-            worker.join_context(|_| oper_a(FnContext::new(false)), |_, stolen| oper_b(FnContext::new(stolen)))
-        }
-        None => global().pool().install(|worker| {
-            worker.join(|_| oper_a(FnContext::new(true)), |_| oper_b(FnContext::new(true)))
-        }),
-    })
+    sinew_core::join_context(
+        enter_global,
+        |_, migrated| oper_a(FnContext::new(migrated)),
+        |_, migrated| oper_b(FnContext::new(migrated)),
+    )
 }
 
 /// Runs `op` with a scope inside the pool, and returns when the tasks spawned into it are over, too.
@@ -233,6 +227,11 @@ pub fn yield_now() -> Option<Yield> {
 /// Runs one task that the calling thread would run first; `None` outside of pools.
 pub fn yield_local() -> Option<Yield> {
     with_current(|worker| worker.map(|worker| Yield::of(worker.yield_local())))
+}
+
+/// Calls a join from outside of pools on a thread of the global one.
+fn enter_global(join: Entering<'_>) {
+    global().pool().install(|worker| join(worker));
 }
 
 /// Calls `f` on a worker: here, if this thread is one, else on one of the global pool.

@@ -1,5 +1,6 @@
 //! The global pool, and the free functions that find their worker by themselves.
 
+use crate::join::join_context;
 use crate::pool::Pool;
 use crate::tls;
 use crate::worker::Worker;
@@ -142,8 +143,5 @@ where
     RA: Send,
     RB: Send,
 {
-    match tls::current() {
-        Some(worker) => worker.join(|_| a(), |_| b()),
-        None => from_outside(|worker| worker.join(|_| a(), |_| b())),
-    }
+    join_context(|join| Pool::run(pool(), |worker| join(worker)), |_, _| a(), |_, _| b())
 }

@@ -4,22 +4,26 @@
 //! directly, a call that the compiler knows and inlines; the descriptor is then never read. Both arms always run, and a panic of
 //! the first is held back until the second is over, for the second may borrow from the frame.
 //!
+//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves and for every way off the fast path, which know arms by
+//! pointers only (`erased`). More copies would make programs large, and a compiler that finds a caller's loop five times optimises each of them less.
+//!
 //! # Cost
 //!
 //! Not stolen: some ten instructions beside the two calls, no locked instruction and no fence. Overflow, unwinding, requests and stolen
 //! arms are calls that are never inlined.
+
+mod erased;
 
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use sinew_sync::thread::yield_now;
-
-use crate::fork;
-use crate::profile::{Activity, Fork};
-use crate::stack::{At, Popped, Task, TwoField, reason};
+use crate::profile::Activity;
+use crate::stack::{At, Popped, Task, reason};
+use crate::tls;
 use crate::worker::Worker;
+use erased::{Arm, Arms};
 
 /// What a panic carries.
 type Payload = Box<dyn Any + Send>;
@@ -27,34 +31,55 @@ type Payload = Box<dyn Any + Send>;
 /// What came of an arm.
 type Outcome<R> = Result<R, Payload>;
 
-/// The second arm, until it is run, and its result if a thief ran it.
-struct Frame<B, RB> {
-    arm: UnsafeCell<ManuallyDrop<B>>,
-    result: UnsafeCell<MaybeUninit<Outcome<RB>>>,
+/// An arm, until it is run, and its result if it was not the fast path that ran it.
+struct Frame<F, R> {
+    arm: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<MaybeUninit<Outcome<R>>>,
 }
 
-impl<B, RB> Frame<B, RB>
+impl<F, R> Frame<F, R>
 where
-    B: for<'w> FnOnce(&'w Worker, bool) -> RB,
+    F: for<'w> FnOnce(&'w Worker, bool) -> R,
 {
-    /// The second arm as a task.
+    #[inline(always)]
+    fn new(arm: F) -> Self {
+        Self { arm: UnsafeCell::new(ManuallyDrop::new(arm)), result: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// The arm as a task.
     #[inline(always)]
     fn task(&self) -> Task {
         Task { run: Self::run_stolen, data: std::ptr::from_ref(self).cast() }
+    }
+
+    /// The arm without its type.
+    fn erased(&self) -> Arm {
+        Arm::new(Self::run, self.task())
     }
 
     /// What a thief calls.
     ///
     /// # Safety
     ///
-    /// `data` is a `Frame<B, RB>` whose arm nobody else takes, and which outlives the call; `worker` is the caller's.
+    /// As [`run`](Self::run).
     unsafe fn run_stolen(data: *const (), worker: *const ()) {
-        // SAFETY: the caller vouches for both.
-        let (frame, worker) = unsafe { (&*data.cast::<Self>(), &*worker.cast::<Worker>()) };
-        // SAFETY: the thief has claimed the task, so it is the only one that takes the arm (I5).
+        // SAFETY: the caller vouches for both pointers; the thief has claimed the task, so it is the only one that takes the arm (I5).
+        unsafe { Self::run(data, &*worker.cast::<Worker>(), true) }
+    }
+
+    /// Runs the arm and keeps what comes of it, a panic too.
+    ///
+    /// # Safety
+    ///
+    /// `data` is a `Frame<F, R>` whose arm nobody else takes, and which outlives the call; `worker` is the caller's.
+    #[inline(never)]
+    unsafe fn run(data: *const (), worker: &Worker, migrated: bool) {
+        // SAFETY: the caller vouches for it.
+        let frame = unsafe { &*data.cast::<Self>() };
+        // SAFETY: nobody else takes it.
         let arm = unsafe { frame.take() };
-        let result = catch_unwind(AssertUnwindSafe(|| arm(worker, true)));
-        // SAFETY: the joiner reads the result only after the thief's report (M6).
+        let result = catch_unwind(AssertUnwindSafe(|| arm(worker, migrated)));
+        // SAFETY: the joiner reads the result only after this call, or after the thief's report (M6).
         unsafe { (*frame.result.get()).write(result) };
     }
 
@@ -62,16 +87,16 @@ where
     ///
     /// Called once.
     #[inline(always)]
-    unsafe fn take(&self) -> B {
+    unsafe fn take(&self) -> F {
         // SAFETY: called once, and nobody else accesses the arm meanwhile.
         unsafe { ManuallyDrop::take(&mut *self.arm.get()) }
     }
 
     /// # Safety
     ///
-    /// Called once, after the thief's report.
-    unsafe fn take_result(&self) -> Outcome<RB> {
-        // SAFETY: written by the thief before its report.
+    /// Called once, after [`run`](Self::run).
+    unsafe fn take_result(&self) -> Outcome<R> {
+        // SAFETY: written by `run`.
         unsafe { (*self.result.get()).assume_init_read() }
     }
 }
@@ -176,10 +201,18 @@ impl Worker {
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
         RB: Send,
     {
-        let frame = Frame {
-            arm: UnsafeCell::new(ManuallyDrop::new(b)),
-            result: UnsafeCell::new(MaybeUninit::uninit()),
-        };
+        self.join_arms(|worker, _| a(worker), b)
+    }
+
+    /// A join whose arms both learn whether they are run elsewhere than where it was called.
+    #[inline(always)]
+    fn join_arms<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
+        let frame = Frame::new(b);
         let depth = self.stack.depth();
         // SAFETY: this is the owner (W1); the stack was not full, or the join that filled it would have run inline; the frame
         // outlives the task, because every way out of here takes the task back or waits for its thief.
@@ -189,7 +222,7 @@ impl Worker {
         }
         self.stack.set_depth(depth + 1);
         let unjoined = Unjoined { worker: self, frame: &frame, at, depth };
-        let ra = a(self);
+        let ra = a(self, false);
         std::mem::forget(unjoined);
         // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at most once.
         let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
@@ -213,10 +246,10 @@ impl Worker {
     {
         self.stack.set_depth(depth);
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked.
-        let mine = unsafe { self.take_back(at) };
-        let result = self.second_arm(frame, mine, &mut self.fork());
+        unsafe { self.finish(frame.erased(), at) };
         // The first arm's panic wins. If the payload of the second panics when it is dropped, that is a panic while unwinding, and aborts.
-        drop(result);
+        // SAFETY: finished.
+        drop(unsafe { frame.take_result() });
     }
 
     /// Resumes the panic of a stolen arm.
@@ -243,118 +276,14 @@ impl Worker {
     #[inline(never)]
     fn join_slowly<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
     where
-        A: for<'w> FnOnce(&'w Self) -> RA,
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
     {
-        let stack = self.stack.two_field();
-        if stack.map_or(self.stack.is_full(at), TwoField::is_full) {
-            return self.join_full(a, frame, at);
-        }
-        match stack {
-            Some(stack) => self.join_two_field(a, frame, at, stack),
-            None => self.join_profiled(a, frame, at),
-        }
-    }
-
-    /// A join of a pool with two-field stacks: its task moves from the slot of the fast path, where no thief of such a pool looks, to that stack.
-    fn join_two_field<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, slot: At, stack: &TwoField) -> (RA, RB)
-    where
-        A: for<'w> FnOnce(&'w Self) -> RA,
-        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
-    {
-        // SAFETY: the slot is the newest, and nobody else's.
-        unsafe { self.take_back(slot) };
-        let depth = self.stack.depth();
-        // SAFETY: this is the owner, and there is room; the task is popped or waited for below, before the frame ends.
-        let at = unsafe { stack.push(frame.task(), depth + 1) };
-        self.safe_point(); // T3 of `two_field`
-        let mut fork = self.fork();
-        self.stack.set_depth(depth + 1);
-        let ra = fork.first(|| a(self));
-        self.stack.set_depth(depth + 1);
-        // SAFETY: the newest task, as the first arm has joined all it pushed.
-        let mine = unsafe { self.take_back_two_field(at, stack) };
-        let rb = self.second_arm(frame, mine, &mut fork);
-        self.stack.set_depth(depth);
-        fork.joined();
-        both(ra, rb)
-    }
-
-    /// [`take_back`](Self::take_back) on a two-field stack.
-    ///
-    /// # Safety
-    ///
-    /// `at` is the newest task's.
-    unsafe fn take_back_two_field(&self, at: usize, stack: &TwoField) -> bool {
-        // SAFETY: as the caller says.
-        let mut popped = unsafe { stack.pop(at) };
-        while popped.is_none() {
-            if self.pool().is_of_another_process() {
-                fork::die_of_lost_task();
-            }
-            // The thief may have lost its core between its claim and what follows it.
-            yield_now();
-            // SAFETY: as the caller says.
-            popped = unsafe { stack.pop_again(at) };
-        }
-        if popped == Some(Popped::Mine) {
-            return true;
-        }
-        self.wait_for_stolen(stack.descriptor(at));
-        // SAFETY: found stolen, and done; what was pushed above it meanwhile is joined.
-        unsafe { stack.unpin(at) };
-        false
-    }
-
-    /// A join that the profile looks at.
-    fn join_profiled<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
-    where
-        A: for<'w> FnOnce(&'w Self) -> RA,
-        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
-    {
-        let depth = self.stack.depth();
-        let mut fork = self.fork();
-        self.stack.set_depth(depth + 1);
-        let ra = fork.first(|| a(self));
-        self.stack.set_depth(depth + 1);
-        // SAFETY: the slot is the newest: what the first arm pushed, it has joined.
-        let mine = unsafe { self.take_back(at) };
-        let rb = self.second_arm(frame, mine, &mut fork);
-        self.stack.set_depth(depth);
-        fork.joined();
-        both(ra, rb)
-    }
-
-    /// The second arm's outcome: from running it here, if it is `mine`, or else from its thief, which has finished.
-    fn second_arm<B, RB>(&self, frame: &Frame<B, RB>, mine: bool, fork: &mut Fork<'_>) -> Outcome<RB>
-    where
-        B: for<'w> FnOnce(&'w Self, bool) -> RB,
-    {
-        if mine {
-            // SAFETY: taken back, so it is nobody else's.
-            let arm = unsafe { frame.take() };
-            fork.second(|| arm(self, false))
-        } else {
-            fork.stolen(std::ptr::from_ref(frame).cast());
-            // SAFETY: whoever answered that the task was stolen has waited for the thief.
-            unsafe { frame.take_result() }
-        }
-    }
-
-    /// A join whose task took the last slot: the task is taken back (or waited for) first, so that the first arm finds a slot.
-    fn join_full<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: At) -> (RA, RB)
-    where
-        A: for<'w> FnOnce(&'w Self) -> RA,
-        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
-    {
-        self.counters.overflows.add(1);
-        // SAFETY: the slot is the newest.
-        let mine = unsafe { self.take_back(at) };
-        let mut fork = self.fork();
-        let ra = fork.first(|| a(self));
-        let rb = self.second_arm(frame, mine, &mut fork);
-        fork.joined();
-        both(ra, rb)
+        let first = Frame::new(a);
+        // SAFETY: both frames outlive the call, which brings both arms to their ends; the slot is the newest.
+        unsafe { self.join_erased(Arms { first: first.erased(), second: frame.erased() }, at) };
+        // SAFETY: both have run.
+        unsafe { both(first.take_result(), frame.take_result()) }
     }
 
     /// Takes the newest task back, or waits until its thief has finished it. True if it is this worker's to run.
@@ -388,4 +317,59 @@ impl Worker {
         }
         mine
     }
+}
+
+/// [`Worker::join_context`] for code that has no worker at hand: on the current worker if there is one, else wherever `enter` brings it, and there both
+/// arms have migrated.
+///
+/// `enter` gets the whole join and calls it on a worker, for instance by [`Pool::install`](crate::Pool::install).
+///
+/// # Panics
+///
+/// If an arm panics, after both have ended; with the first arm's payload if both did. If `enter` panics, or returns without having called what it got; the
+/// arms are leaked then.
+///
+/// # Cost
+///
+/// As [`Worker::join`], and a look into thread-local storage.
+///
+/// ```
+/// let enter = |join: sinew_core::Entering<'_>| sinew_core::global_pool().install(|w| join(w));
+/// let (first, second) = sinew_core::join_context(enter, |_, migrated| migrated, |_, migrated| migrated);
+/// assert!(first && second); // no worker called it
+/// ```
+#[inline]
+pub fn join_context<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
+where
+    E: FnOnce(Entering<'_>),
+    A: for<'w> FnOnce(&'w Worker, bool) -> RA + Send,
+    B: for<'w> FnOnce(&'w Worker, bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match tls::current() {
+        Some(worker) => worker.join_arms(a, b),
+        None => join_elsewhere(enter, a, b),
+    }
+}
+
+/// A join that waits to be called on a worker; see [`join_context`].
+pub type Entering<'a> = &'a mut (dyn FnMut(&Worker) + Send);
+
+#[cold]
+#[inline(never)]
+fn join_elsewhere<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
+where
+    E: FnOnce(Entering<'_>),
+    A: for<'w> FnOnce(&'w Worker, bool) -> RA + Send,
+    B: for<'w> FnOnce(&'w Worker, bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let (first, second) = (Frame::new(a), Frame::new(b));
+    let arms = Arms { first: first.erased(), second: second.erased() };
+    // SAFETY: arms and results may go to other threads, and both frames outlive the call.
+    unsafe { erased::join_by(enter, arms) };
+    // SAFETY: both have run.
+    unsafe { both(first.take_result(), second.take_result()) }
 }

@@ -88,6 +88,7 @@ pub use control::{
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};
 pub use home::OwnPages;
+pub use join::{Entering, join_context};
 pub use pool::Pool;
 pub use profile::{
     Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline, TimelineSpan,

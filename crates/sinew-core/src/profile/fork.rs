@@ -1,13 +1,10 @@
 //! Joins and loops as the profile sees them: around their arms and pieces it reads the clock and combines the ways through them.
 //!
-//! Whoever carries out a join off the fast path wraps its arms in a [`Fork`]; in a pool that does not profile that only catches their panics.
+//! Whoever carries out a join off the fast path wraps its arms in a [`Fork`]; in a pool that does not profile that does nothing more.
 //!
 //! # Cost
 //!
 //! While the pool profiles: five looks at the clock for a join that nobody steals, one for a piece of a loop.
-
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::activity::Activity;
 use super::books::Books;
@@ -15,8 +12,6 @@ use super::paths::Paths;
 use super::record::Mark;
 use super::sheet::{Clock, Ticks};
 use crate::worker::Worker;
-
-type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
 /// A join, from its push to its end.
 #[must_use]
@@ -38,35 +33,33 @@ impl<'w, C: Clock> Fork<'w, C> {
         Self { books, start, first: Paths::default(), second: Paths::default() }
     }
 
-    /// Runs the first arm.
+    /// Runs the first arm, which keeps its panics to itself.
     #[inline]
-    pub(crate) fn first<R>(&mut self, arm: impl FnOnce() -> R) -> Outcome<R> {
+    pub(crate) fn first(&mut self, arm: impl FnOnce()) {
         if let Some(books) = self.books {
             books.turn(Activity::Application);
         }
-        let result = catch_unwind(AssertUnwindSafe(arm));
+        arm();
         if let Some(books) = self.books {
             books.turn(Activity::Get);
             books.counts.gets.add(1);
             books.mark(Mark::Next);
             self.first = books.path().beyond(self.start);
         }
-        result
     }
 
     /// Runs the second arm, which nobody has stolen, after the first.
     #[inline]
-    pub(crate) fn second<R>(&mut self, arm: impl FnOnce() -> R) -> Outcome<R> {
+    pub(crate) fn second(&mut self, arm: impl FnOnce()) {
         if let Some(books) = self.books {
             books.counts.inlined.add(1);
             books.turn(Activity::Application);
             books.set_path(self.start);
         }
-        let result = catch_unwind(AssertUnwindSafe(arm));
+        arm();
         if let Some(books) = self.books {
             self.second = books.path_now().beyond(self.start);
         }
-        result
     }
 
     /// The second arm, whose frame is at `frame`, was stolen and is over.

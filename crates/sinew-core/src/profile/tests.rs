@@ -86,7 +86,7 @@ impl Tree {
                 books.turn(Activity::Spawn);
                 pass(books, SCHEDULER);
                 let mut fork = Fork::new(Some(books));
-                fork.first(|| first.run(books, thief)).unwrap();
+                fork.first(|| first.run(books, thief));
                 pass(books, SCHEDULER);
                 match thief {
                     Some(thief) if *stolen => {
@@ -97,7 +97,7 @@ impl Tree {
                         books.report(frame, thief.resume(&interrupted, Activity::Search));
                         fork.stolen(frame);
                     }
-                    _ => fork.second(|| second.run(books, thief)).unwrap(),
+                    _ => fork.second(|| second.run(books, thief)),
                 }
                 fork.joined();
             }
