@@ -228,6 +228,6 @@ where
             }
         };
         // SAFETY: delivered and run once; it borrows nothing and does not unwind.
-        pool.deliver(seat, Queued { task: unsafe { HeapTask::on_heap(part) }, depth });
+        pool.deliver(seat, Queued { task: unsafe { HeapTask::on_heap(part, None) }, depth });
     }
 }

@@ -158,7 +158,7 @@ unsafe fn task<S: Open>(
         };
     };
     // SAFETY: as the caller says.
-    unsafe { HeapTask::on_heap(work) }
+    unsafe { HeapTask::on_heap(work, spawner) }
 }
 
 /// Spawns a part of a broadcast for every thread.
@@ -185,7 +185,7 @@ impl<'scope> Scope<'scope> {
     ///
     /// # Cost
     ///
-    /// An allocation, and one locked instruction on a line that other workers write; another one every twentieth time, and from another thread than
+    /// A block of memory, which the worker mostly has at hand, and one locked instruction on a line that other workers write; another one every twentieth time, and from another thread than
     /// the one that runs the spawning task.
     pub fn spawn<B>(&self, body: B)
     where
@@ -214,7 +214,7 @@ impl<'scope> ScopeFifo<'scope> {
     ///
     /// # Cost
     ///
-    /// An allocation, four locked instructions, and a lock that only this worker and its thieves take.
+    /// A block of memory, four locked instructions, and a lock that only this worker and its thieves take.
     pub fn spawn_fifo<B>(&self, body: B)
     where
         B: FnOnce(&Self) + Send + 'scope,

@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 
 use crate::inner::Inner;
 use crate::profile::Activity;
-use crate::queue::{Header, Queued, TaskRef};
+use crate::queue::{self, Class, Header, Queued, TaskRef};
 use crate::tls;
 use crate::worker::Worker;
 
-/// A task on the heap, freed by running it.
+/// A task on the heap, freed by running it. If it is small, it lies in a [block](crate::queue::Blocks) that workers keep.
 #[repr(C)]
 pub(crate) struct HeapTask<F> {
     header: Header,
@@ -20,26 +20,47 @@ impl<F> HeapTask<F>
 where
     F: for<'w> FnOnce(&'w Worker),
 {
-    /// Puts `work`, which must not unwind, on the heap.
+    const CLASS: Option<Class> = Class::of::<Self>();
+
+    /// Puts `work`, which must not unwind, on the heap; `here` is the worker that this thread is, if it is one.
     ///
     /// # Safety
     ///
     /// The task is run once, on any thread, before what `work` borrows is gone.
-    pub(crate) unsafe fn on_heap(work: F) -> TaskRef
+    #[inline]
+    pub(crate) unsafe fn on_heap(work: F, here: Option<&Worker>) -> TaskRef
     where
         F: Send,
     {
-        let task = Box::new(Self { header: Header { run: Self::run }, work });
-        TaskRef(NonNull::from(Box::leak(task)).cast())
+        let task = Self { header: Header { run: Self::run }, work };
+        let Some(class) = Self::CLASS else {
+            return TaskRef(NonNull::from(Box::leak(Box::new(task))).cast());
+        };
+        let block =
+            here.map_or_else(|| queue::new_block(class), |worker| worker.own.blocks.take(class)).cast();
+        // SAFETY: the block is of a class that this type fits in, and nobody else's.
+        unsafe { block.write(task) };
+        TaskRef(block.cast())
     }
 
     /// # Safety
     ///
     /// `header` is the first field of a `HeapTask<F>` made by `on_heap`; called once.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
-        // SAFETY: made by `Box::leak` in `on_heap`.
-        let task = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
-        (task.work)(worker);
+        let task = header.cast::<Self>();
+        let Some(class) = Self::CLASS else {
+            // SAFETY: made by `Box::leak` in `on_heap`.
+            let task = unsafe { Box::from_raw(task.as_ptr()) };
+            return (task.work)(worker);
+        };
+        // Given back before the call: what the task spawns finds the block in the cache.
+        // SAFETY: written by `on_heap`, and read once; the block is of that class, and nobody uses it any more.
+        let Self { work, .. } = unsafe {
+            let task = task.read();
+            worker.own.blocks.give(class, header.cast());
+            task
+        };
+        work(worker);
     }
 }
 
@@ -68,7 +89,7 @@ impl Worker {
             return spawn_around(f);
         }
         let _spawn = self.enter(Activity::Spawn);
-        self.queue(Queued { task: self.trace(detached(f)), depth: self.depth() + 1 });
+        self.queue(Queued { task: self.trace(detached(f, Some(self))), depth: self.depth() + 1 });
     }
 
     /// Spawns a detached task that is begun after all that this worker has spawned so before; see [`spawn_fifo`].
@@ -85,7 +106,7 @@ impl Worker {
         }
         let _spawn = self.enter(Activity::Spawn);
         let depth = self.depth() + 1;
-        let task = self.trace(detached(f));
+        let task = self.trace(detached(f, Some(self)));
         // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before it ends.
         let token = unsafe { self.fifo.push(Queued { task, depth }) };
         self.queue(Queued { task: token, depth });
@@ -117,7 +138,7 @@ where
 }
 
 /// A detached task: its panic goes to the handler of the pool that runs it.
-fn detached<F>(f: F) -> TaskRef
+fn detached<F>(f: F, here: Option<&Worker>) -> TaskRef
 where
     F: for<'w> FnOnce(&'w Worker) + Send + 'static,
 {
@@ -128,7 +149,7 @@ where
         worker.end_detached();
     };
     // SAFETY: run once; it borrows nothing. It does not unwind, as `handle_panic` does not.
-    unsafe { HeapTask::on_heap(work) }
+    unsafe { HeapTask::on_heap(work, here) }
 }
 
 /// Spawns a detached task into `pool`.
@@ -138,7 +159,7 @@ where
 {
     match tls::current_in(pool) {
         Some(worker) => worker.spawn(f),
-        None => pool.inject(Queued { task: detached(f), depth: 0 }, true),
+        None => pool.inject(Queued { task: detached(f, None), depth: 0 }, true),
     }
 }
 

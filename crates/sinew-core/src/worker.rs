@@ -26,7 +26,7 @@ use crate::home::Home;
 use crate::inner::Inner;
 use crate::loops::Summons;
 use crate::profile::Books;
-use crate::queue::{Deque, Fifo, Injector};
+use crate::queue::{Blocks, Deque, Fifo, Injector};
 use crate::remap::Berth;
 use crate::stack::{StackKind, TaskStack, reason};
 use crate::steer::Bed;
@@ -78,6 +78,8 @@ pub struct Worker {
 
 /// What only the owner touches.
 pub(crate) struct Own {
+    /// Memory for the tasks that it spawns.
+    pub(crate) blocks: Blocks,
     pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
     /// Of which choice the policy is; see `stealing`.
     pub(crate) victims_version: Cell<u32>,
@@ -144,6 +146,7 @@ impl Worker {
             waits: AtomicBool::new(false),
             counters: CachePadded::new(SeatCounters::default()),
             own: Own {
+                blocks: Blocks::default(),
                 policy: RefCell::new(victims.policy()),
                 victims_version: Cell::new(0),
                 has_masters: Cell::new(victims.has_masters()),

@@ -288,7 +288,7 @@ impl Queues {
             }
             let queues = Arc::clone(self);
             // SAFETY: delivered, and run once. It owns what it uses; the tasks that it runs are those of a scope that waits for them.
-            let task = unsafe { HeapTask::on_heap(move |worker: &Worker| queues.answer(worker)) };
+            let task = unsafe { HeapTask::on_heap(move |worker: &Worker| queues.answer(worker), None) };
             pool.deliver(seat, Queued { task, depth });
         }
     }

@@ -152,11 +152,11 @@ impl<'scope> DomainScope<'scope, '_> {
         let inside = self.state.inside();
         if self.state.pool().is_serial() {
             // SAFETY: the task counts itself out, and is run once.
-            return unsafe { self.state.queue(self.state.task(f), inside) };
+            return unsafe { self.state.queue(self.state.task(f, inside), inside) };
         }
         let depth = inside.map_or(self.state.depth(), Worker::depth) + 1;
         // SAFETY: the task is run once; the scope, with the queues and what `f` borrows, ends after it.
-        let token = unsafe { self.queues.push(domain, Queued { task: self.state.task(f), depth }) };
+        let token = unsafe { self.queues.push(domain, Queued { task: self.state.task(f, inside), depth }) };
         let token_here = Queued { task: token, depth };
         let held_up = before >= self.max_pending
             && inside.is_some_and(|worker| {

@@ -4,6 +4,7 @@
 //! stand above the join's own slot and be taken for it. They are heap tasks (or live in the frame of a caller who waits), known
 //! by a [`TaskRef`], and queue here: in the worker's own [`deque`](Deque), or, from outside, in the pool's [`Injector`].
 
+mod blocks;
 mod deque;
 mod fifo;
 mod injector;
@@ -13,6 +14,7 @@ mod scope_tasks;
 
 use std::ptr::NonNull;
 
+pub(crate) use blocks::{Blocks, Class, new as new_block};
 pub(crate) use deque::{Deque, Taken};
 pub(crate) use fifo::Fifo;
 pub(crate) use injector::Injector;

@@ -157,7 +157,7 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Cost
     ///
-    /// An allocation and two locked instructions.
+    /// A block of memory, which the worker mostly has at hand, and two locked instructions.
     pub fn spawn<F>(&'scope self, f: F)
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
@@ -165,8 +165,9 @@ impl<'scope> Scope<'scope, '_> {
         if self.state.count_in(1) >= self.max_pending {
             return self.spawn_beyond_bound(f);
         }
+        let inside = self.state.inside();
         // SAFETY: the task counts itself out, and what it borrows outlives the scope.
-        unsafe { self.state.queue(self.state.task(f), self.state.inside()) };
+        unsafe { self.state.queue(self.state.task(f, inside), inside) };
     }
 
     #[cold]
@@ -174,9 +175,10 @@ impl<'scope> Scope<'scope, '_> {
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'scope,
     {
+        let inside = self.state.inside();
         // SAFETY: run once, below; what it borrows outlives the scope.
-        let task = unsafe { self.state.task(f) };
-        let Some(worker) = self.state.inside() else {
+        let task = unsafe { self.state.task(f, inside) };
+        let Some(worker) = inside else {
             // SAFETY: the task counts itself out.
             return unsafe { self.state.queue(task, None) };
         };

@@ -97,12 +97,12 @@ impl ScopeState {
         tls::current_in(self.pool())
     }
 
-    /// `f` as a task that is counted already: without unwinding, and counted out at its end.
+    /// `f` as a task that is counted already: without unwinding, and counted out at its end. `here` is the worker that this thread is, if it is one.
     ///
     /// # Safety
     ///
     /// The task is run once; what `f` borrows outlives the scope.
-    pub(crate) unsafe fn task<F>(&self, f: F) -> TaskRef
+    pub(crate) unsafe fn task<F>(&self, f: F, here: Option<&Worker>) -> TaskRef
     where
         F: for<'w> FnOnce(&'w Worker) + Send,
     {
@@ -116,7 +116,7 @@ impl ScopeState {
             }
         };
         // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there (C2).
-        unsafe { HeapTask::on_heap(task) }
+        unsafe { HeapTask::on_heap(task, here) }
     }
 
     /// Queues a counted task: with this thread's worker, which is `inside`, or from outside.

@@ -1,0 +1,147 @@
+//! Memory of queued tasks that are over, kept by the worker that ran them for the tasks that it spawns next.
+//!
+//! Most tasks on the heap are small and end soon after they were made, often one just before the next is made. The allocator takes as long for such a pair
+//! of calls as the rest of a spawn does.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::{NonNull, null_mut};
+
+/// Bytes of a small block and of a large one: with the word that most allocators add, one and two cache lines.
+const SIZES: [usize; 2] = [56, 120];
+
+/// How blocks are aligned: as allocators do it without being asked. Whole lines take twice as long to allocate.
+const ALIGN: usize = 2 * size_of::<usize>();
+
+/// Blocks of a size that are kept, at most. More would only help bursts of spawns, whose tasks lie too long to be in the cache.
+const KEPT: u32 = 64;
+
+/// The size of block that a task goes into.
+#[derive(Clone, Copy)]
+pub(crate) struct Class(usize);
+
+impl Class {
+    /// The smallest that `T` fits in, if one does.
+    pub(crate) const fn of<T>() -> Option<Self> {
+        let mut class = 0;
+        while class < SIZES.len() {
+            if size_of::<T>() <= SIZES[class] && align_of::<T>() <= ALIGN {
+                return Some(Self(class));
+            }
+            class += 1;
+        }
+        None
+    }
+
+    fn layout(self) -> Layout {
+        Layout::from_size_align(SIZES[self.0], ALIGN).expect("a power of two")
+    }
+}
+
+/// A block that nobody uses; its first bytes say which is the next.
+struct Spare {
+    next: *mut Spare,
+}
+
+/// What a worker keeps. Only its owner touches it.
+pub(crate) struct Blocks {
+    first: [Cell<*mut Spare>; SIZES.len()],
+    kept: [Cell<u32>; SIZES.len()],
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self { first: [const { Cell::new(null_mut()) }; _], kept: [const { Cell::new(0) }; _] }
+    }
+}
+
+impl Blocks {
+    /// A block of `class`: a kept one, or a new one.
+    #[inline]
+    pub(crate) fn take(&self, class: Class) -> NonNull<u8> {
+        let first = &self.first[class.0];
+        let Some(spare) = NonNull::new(first.get()) else { return new(class) };
+        // SAFETY: kept blocks are valid, and written by `give`.
+        first.set(unsafe { spare.as_ref() }.next);
+        let kept = &self.kept[class.0];
+        kept.set(kept.get() - 1);
+        spare.cast()
+    }
+
+    /// Keeps a block, or frees it where enough are kept.
+    ///
+    /// # Safety
+    ///
+    /// The block came from [`new`] or from the [`take`](Self::take) of any worker, for `class`, and nobody uses it any more.
+    #[inline]
+    pub(crate) unsafe fn give(&self, class: Class, block: NonNull<u8>) {
+        let (first, kept) = (&self.first[class.0], &self.kept[class.0]);
+        if kept.get() == KEPT {
+            // SAFETY: as the caller says.
+            return unsafe { free(class, block) };
+        }
+        // SAFETY: the block is as large and aligned as a `Spare` at least, and nobody else's.
+        unsafe { block.cast::<Spare>().write(Spare { next: first.get() }) };
+        first.set(block.as_ptr().cast());
+        kept.set(kept.get() + 1);
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        for class in (0..SIZES.len()).map(Class) {
+            while self.kept[class.0].get() > 0 {
+                let block = self.take(class);
+                // SAFETY: it was kept, so it came from `new`, and it is not kept any more.
+                unsafe { free(class, block) };
+            }
+        }
+    }
+}
+
+/// A block for a task that no worker makes.
+#[inline(never)]
+pub(crate) fn new(class: Class) -> NonNull<u8> {
+    let layout = class.layout();
+    // SAFETY: the layout is not empty.
+    NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// # Safety
+///
+/// The block came from [`new`], for `class`, and nobody uses it any more.
+#[inline(never)]
+unsafe fn free(class: Class, block: NonNull<u8>) {
+    // SAFETY: allocated with this layout.
+    unsafe { dealloc(block.as_ptr(), class.layout()) };
+}
+
+#[cfg(test)]
+mod tests {
+    //! What they would miss: a task that is written past its block; the tests of scopes run under AddressSanitizer.
+    use super::*;
+
+    #[test]
+    fn a_type_goes_into_the_smallest_block_that_it_fits() {
+        let class = |class: Option<Class>| class.map(|class| SIZES[class.0]);
+        assert_eq!(class(Class::of::<[u64; 7]>()), Some(56));
+        assert_eq!(class(Class::of::<[u64; 8]>()), Some(120));
+        assert_eq!(class(Class::of::<[u64; 16]>()), None);
+        #[repr(align(64))]
+        struct Line(#[expect(dead_code)] u8);
+        assert_eq!(class(Class::of::<Line>()), None);
+    }
+
+    #[test]
+    fn what_is_given_is_taken_again_the_newest_first_and_not_more_than_is_kept() {
+        let (blocks, class) = (Blocks::default(), Class::of::<u64>().unwrap());
+        let taken: Vec<_> = (0..KEPT + 5).map(|_| blocks.take(class)).collect();
+        // SAFETY: taken, and given once.
+        taken.iter().for_each(|block| unsafe { blocks.give(class, *block) });
+        assert_eq!(blocks.kept[class.0].get(), KEPT);
+        let again: Vec<_> = (0..KEPT).map(|_| blocks.take(class)).collect();
+        assert!(again.iter().eq(taken[..KEPT as usize].iter().rev()));
+        // SAFETY: as above.
+        again.into_iter().for_each(|block| unsafe { blocks.give(class, block) });
+    }
+}
