@@ -118,7 +118,7 @@ unsafe fn free(class: Class, block: NonNull<u8>) {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a task that is written past its block; the tests of scopes run under AddressSanitizer.
+    //! What they would miss: a task that is written into a block of another class; it does not fit, which the tests of scopes would notice under a checker of memory.
     use super::*;
 
     #[test]
