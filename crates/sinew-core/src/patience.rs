@@ -22,14 +22,14 @@ const ROUNDS_A_LOOK: u32 = if cfg!(shuttle) { 1 } else { 16 };
 const GAP_NS: u64 = 500_000;
 
 /// How long an offer takes at least that somebody took at all.
-const MOMENT_NS: u64 = 1_000;
+pub(crate) const MOMENT_NS: u64 = 1_000;
 
 /// Time before the first offer of the core to other threads, and at most between two.
 const FIRST_OFFER_NS: u64 = 500;
 const LAST_OFFER_NS: u64 = 16_000;
 
-/// How long an offer takes at least that was taken.
-const TAKEN_NS: u64 = 1_000_000;
+/// How long an offer takes at least that was taken by somebody who computes.
+pub(crate) const TAKEN_NS: u64 = 1_000_000;
 
 /// A window that nothing ends but work.
 pub(crate) const ENDLESS: u64 = u64::MAX;

@@ -162,36 +162,37 @@ impl SpinWindow {
     }
 }
 
-/// Whether a thread that waits for others should watch for a while before it parks.
+/// Whether a thread that waits for others should try something before it parks that pays only sometimes.
 ///
-/// Watching pays where the answer mostly comes within [`WATCH_US`], and takes the core from the one that is waited for where there is no other. So every
-/// time it was in vain the next waits go without: one, three, seven, up to [`MOST_SKIPPED`]; the first success ends that.
+/// Watching pays where the answer mostly comes within [`WATCH_US`], and takes the core from the one that is waited for where there is no other. Giving the core
+/// away pays where it is soon given back. So every time it was in vain the next waits go without: one, three, seven, up to [`MOST_SKIPPED`]; the first success
+/// ends that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Watch {
+pub struct Trial {
     skip: u32,
     in_vain: u32,
 }
 
 /// How long to watch, in microseconds.
 pub const WATCH_US: u32 = 12;
-/// The most waits without watching in a row.
+/// The most waits in a row without a try.
 pub const MOST_SKIPPED: u32 = 255;
 
-impl Watch {
+impl Trial {
     /// A thread that has not waited yet.
     pub const fn new() -> Self {
         Self { skip: 0, in_vain: 0 }
     }
 
-    /// Whether to watch this time.
-    pub fn should_watch(&mut self) -> bool {
+    /// Whether to try it this time.
+    pub fn is_due(&mut self) -> bool {
         let now = self.skip == 0;
         self.skip = self.skip.saturating_sub(1);
         now
     }
 
-    /// What came of watching.
-    pub fn watched(&mut self, successfully: bool) {
+    /// What came of it.
+    pub fn tried(&mut self, successfully: bool) {
         self.in_vain = if successfully { 0 } else { (2 * self.in_vain + 1).min(MOST_SKIPPED) };
         self.skip = self.in_vain;
     }
@@ -285,26 +286,26 @@ mod tests {
         assert_eq!(window.next_us(), 3);
     }
 
-    /// Would miss: a thread that watches in vain each time, or never again.
+    /// Would miss: a thread that tries in vain each time, or never again.
     #[test]
-    fn watching_in_vain_is_tried_ever_more_rarely_and_success_brings_it_back() {
-        let watches = |watch: &mut Watch, waits: u32, succeeds: bool| {
-            let mut watched = 0;
+    fn what_is_in_vain_is_tried_ever_more_rarely_and_success_brings_it_back() {
+        let tries = |trial: &mut Trial, waits: u32, succeeds: bool| {
+            let mut tried = 0;
             for _ in 0..waits {
-                if watch.should_watch() {
-                    watched += 1;
-                    watch.watched(succeeds);
+                if trial.is_due() {
+                    tried += 1;
+                    trial.tried(succeeds);
                 }
             }
-            watched
+            tried
         };
-        let mut watch = Watch::new();
-        assert_eq!(watches(&mut watch, 100, true), 100);
+        let mut trial = Trial::new();
+        assert_eq!(tries(&mut trial, 100, true), 100);
         // After 1, 3, 7, … waits without.
-        assert_eq!(watches(&mut watch, 1 + 1 + 1 + 3 + 1 + 7 + 1, false), 4);
-        assert!((30..50).contains(&watches(&mut watch, 10_000, false)));
-        assert!(watches(&mut watch, 1_000, true) >= 1_000 - MOST_SKIPPED);
-        assert_eq!(watches(&mut watch, 100, true), 100);
+        assert_eq!(tries(&mut trial, 1 + 1 + 1 + 3 + 1 + 7 + 1, false), 4);
+        assert!((30..50).contains(&tries(&mut trial, 10_000, false)));
+        assert!(tries(&mut trial, 1_000, true) >= 1_000 - MOST_SKIPPED);
+        assert_eq!(tries(&mut trial, 100, true), 100);
     }
 
     /// Would miss: a penalty that stays short on a core that stays shared (I2), or stays long on one that is free.
