@@ -92,23 +92,31 @@ fn wait_outside(parker: &Parker, awaited: &dyn Awaited, watches: bool) {
     }
 }
 
+/// How often a caller gets its core back in vain, at most: each time, the worker that offered it loses a microsecond or two.
+const MOST_RETURNS: u32 = 16;
+
 /// Gives the core away for as long as somebody takes it for a moment each time. Who takes it for long computes, and this thread may not be up when its answer
-/// is there: then it is better to be woken.
+/// is there; who offers it again and again has small things to do, and is in a hurry: then it is better to park.
 fn give_core_away(awaited: &dyn Awaited) {
     if cfg!(any(loom, shuttle)) || !with_learned(|learned| learned.giving.is_due()) {
         return;
     }
     let mut last = now_ns();
-    while !awaited.is_done() {
+    let mut given_back_soon = true;
+    for _ in 0..MOST_RETURNS {
         yield_now();
         let now = now_ns();
-        match now.saturating_sub(last) {
-            ..MOMENT_NS => return,
-            MOMENT_NS..TAKEN_NS => last = now,
-            TAKEN_NS.. => return with_learned(|learned| learned.giving.tried(false)),
+        let took = now.saturating_sub(last);
+        last = now;
+        given_back_soon = took < TAKEN_NS;
+        if awaited.is_done() || !given_back_soon {
+            break;
+        }
+        if took < MOMENT_NS {
+            return; // nobody wanted it, from which nothing is learned
         }
     }
-    with_learned(|learned| learned.giving.tried(true));
+    with_learned(|learned| learned.giving.tried(given_back_soon && awaited.is_done()));
 }
 
 /// What a thread has learned about waiting for pools.
