@@ -102,21 +102,22 @@ fn give_core_away(awaited: &dyn Awaited) {
         return;
     }
     let mut last = now_ns();
-    let mut given_back_soon = true;
     for _ in 0..MOST_RETURNS {
         yield_now();
         let now = now_ns();
         let took = now.saturating_sub(last);
         last = now;
-        given_back_soon = took < TAKEN_NS;
-        if awaited.is_done() || !given_back_soon {
-            break;
+        if took >= TAKEN_NS {
+            return with_learned(|learned| learned.giving.cost_dear());
+        }
+        if awaited.is_done() {
+            return with_learned(|learned| learned.giving.tried(true));
         }
         if took < MOMENT_NS {
             return; // nobody wanted it, from which nothing is learned
         }
     }
-    with_learned(|learned| learned.giving.tried(given_back_soon && awaited.is_done()));
+    with_learned(|learned| learned.giving.tried(false));
 }
 
 /// What a thread has learned about waiting for pools.

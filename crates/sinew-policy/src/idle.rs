@@ -196,6 +196,11 @@ impl Trial {
         self.in_vain = if successfully { 0 } else { (2 * self.in_vain + 1).min(MOST_SKIPPED) };
         self.skip = self.in_vain;
     }
+
+    /// It cost far more than it ever saves: it is left alone for as long as anything.
+    pub fn cost_dear(&mut self) {
+        (self.in_vain, self.skip) = (MOST_SKIPPED, MOST_SKIPPED);
+    }
 }
 
 #[cfg(test)]
@@ -305,6 +310,8 @@ mod tests {
         assert_eq!(tries(&mut trial, 1 + 1 + 1 + 3 + 1 + 7 + 1, false), 4);
         assert!((30..50).contains(&tries(&mut trial, 10_000, false)));
         assert!(tries(&mut trial, 1_000, true) >= 1_000 - MOST_SKIPPED);
+        trial.cost_dear();
+        assert_eq!(tries(&mut trial, MOST_SKIPPED + 1, true), 1);
         assert_eq!(tries(&mut trial, 100, true), 100);
     }
 
