@@ -4,15 +4,16 @@
 //! directly, a call that the compiler knows and inlines; the descriptor is then never read. Both arms always run, and a panic of
 //! the first is held back until the second is over, for the second may borrow from the frame.
 //!
-//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves and for every way off the fast path, which know arms by
-//! pointers only (`erased`). More copies would make programs large, and a compiler that finds a caller's loop five times optimises each of them less.
+//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves and for every way off the fast path (`slow`, `elsewhere`).
+//! More copies would make programs large, and a compiler that finds a caller's loop five times optimises each of them less.
 //!
 //! # Cost
 //!
 //! Not stolen: some ten instructions beside the two calls, no locked instruction and no fence. Overflow, unwinding, requests and stolen
 //! arms are calls that are never inlined.
 
-mod erased;
+mod elsewhere;
+mod slow;
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -21,9 +22,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::profile::Activity;
 use crate::stack::{At, Popped, Task, reason};
-use crate::tls;
 use crate::worker::Worker;
-use erased::{Arm, Arms};
+
+pub use elsewhere::{Entering, join_context};
 
 /// What a panic carries.
 type Payload = Box<dyn Any + Send>;
@@ -52,35 +53,28 @@ where
         Task { run: Self::run_stolen, data: std::ptr::from_ref(self).cast() }
     }
 
-    /// The arm without its type.
-    fn erased(&self) -> Arm {
-        Arm::new(Self::run, self.task())
-    }
-
     /// What a thief calls.
     ///
     /// # Safety
     ///
-    /// As [`run`](Self::run).
+    /// `data` is a `Frame<F, R>` that outlives the call, and as for [`run`](Self::run).
     unsafe fn run_stolen(data: *const (), worker: *const ()) {
         // SAFETY: the caller vouches for both pointers; the thief has claimed the task, so it is the only one that takes the arm (I5).
-        unsafe { Self::run(data, &*worker.cast::<Worker>(), true) }
+        unsafe { (*data.cast::<Self>()).run(&*worker.cast::<Worker>(), true) }
     }
 
     /// Runs the arm and keeps what comes of it, a panic too.
     ///
     /// # Safety
     ///
-    /// `data` is a `Frame<F, R>` whose arm nobody else takes, and which outlives the call; `worker` is the caller's.
+    /// Nobody else takes the arm; `worker` is the caller's.
     #[inline(never)]
-    unsafe fn run(data: *const (), worker: &Worker, migrated: bool) {
-        // SAFETY: the caller vouches for it.
-        let frame = unsafe { &*data.cast::<Self>() };
+    unsafe fn run(&self, worker: &Worker, migrated: bool) {
         // SAFETY: nobody else takes it.
-        let arm = unsafe { frame.take() };
+        let arm = unsafe { self.take() };
         let result = catch_unwind(AssertUnwindSafe(|| arm(worker, migrated)));
         // SAFETY: the joiner reads the result only after this call, or after the thief's report (M6).
-        unsafe { (*frame.result.get()).write(result) };
+        unsafe { (*self.result.get()).write(result) };
     }
 
     /// # Safety
@@ -175,7 +169,7 @@ impl Worker {
         B: for<'w> FnOnce(&'w Self) -> RB + Send,
         RB: Send,
     {
-        self.join_context(a, |worker, _migrated| b(worker))
+        self.join_arms(|worker, _| a(worker), |worker, _| b(worker))
     }
 
     /// [`join`](Self::join) whose second arm learns whether it *migrated*: whether it was stolen rather than run by this join itself.
@@ -205,7 +199,7 @@ impl Worker {
     }
 
     /// A join whose arms both learn whether they are run elsewhere than where it was called.
-    #[inline(always)]
+    #[inline]
     fn join_arms<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self, bool) -> RA,
@@ -245,10 +239,17 @@ impl Worker {
         B: for<'w> FnOnce(&'w Self, bool) -> RB,
     {
         self.stack.set_depth(depth);
-        // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked.
-        unsafe { self.finish(frame.erased(), at) };
+        // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked. The arm is run here or was by its thief.
+        unsafe {
+            let mut fork = self.fork();
+            if self.take_back(at) {
+                fork.second(|| frame.run(self, false));
+            } else {
+                fork.stolen(frame.task().data);
+            }
+        }
         // The first arm's panic wins. If the payload of the second panics when it is dropped, that is a panic while unwinding, and aborts.
-        // SAFETY: finished.
+        // SAFETY: the arm has run.
         drop(unsafe { frame.take_result() });
     }
 
@@ -280,8 +281,19 @@ impl Worker {
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
     {
         let first = Frame::new(a);
-        // SAFETY: both frames outlive the call, which brings both arms to their ends; the slot is the newest.
-        unsafe { self.join_erased(Arms { first: first.erased(), second: frame.erased() }, at) };
+        // SAFETY: the slot is the newest, and the frame outlives the call, which brings both arms to their ends.
+        let mut slowly = unsafe { self.leave_fast_path(frame.task(), at) };
+        // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion through the arms once, which is a third of fib's time.
+        // SAFETY: each arm is run once: the second here, if it is this worker's, else by its thief.
+        unsafe {
+            slowly.fork.first(|| first.run(self, false));
+            if self.takes_back_slowly(&slowly) {
+                slowly.fork.second(|| frame.run(self, false));
+            } else {
+                slowly.fork.stolen(frame.task().data);
+            }
+        }
+        self.end_slowly(slowly);
         // SAFETY: both have run.
         unsafe { both(first.take_result(), frame.take_result()) }
     }
@@ -317,59 +329,4 @@ impl Worker {
         }
         mine
     }
-}
-
-/// [`Worker::join_context`] for code that has no worker at hand: on the current worker if there is one, else wherever `enter` brings it, and there both
-/// arms have migrated.
-///
-/// `enter` gets the whole join and calls it on a worker, for instance by [`Pool::install`](crate::Pool::install).
-///
-/// # Panics
-///
-/// If an arm panics, after both have ended; with the first arm's payload if both did. If `enter` panics, or returns without having called what it got; the
-/// arms are leaked then.
-///
-/// # Cost
-///
-/// As [`Worker::join`], and a look into thread-local storage.
-///
-/// ```
-/// let enter = |join: sinew_core::Entering<'_>| sinew_core::global_pool().install(|w| join(w));
-/// let (first, second) = sinew_core::join_context(enter, |_, migrated| migrated, |_, migrated| migrated);
-/// assert!(first && second); // no worker called it
-/// ```
-#[inline]
-pub fn join_context<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
-where
-    E: FnOnce(Entering<'_>),
-    A: for<'w> FnOnce(&'w Worker, bool) -> RA + Send,
-    B: for<'w> FnOnce(&'w Worker, bool) -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    match tls::current() {
-        Some(worker) => worker.join_arms(a, b),
-        None => join_elsewhere(enter, a, b),
-    }
-}
-
-/// A join that waits to be called on a worker; see [`join_context`].
-pub type Entering<'a> = &'a mut (dyn FnMut(&Worker) + Send);
-
-#[cold]
-#[inline(never)]
-fn join_elsewhere<E, A, B, RA, RB>(enter: E, a: A, b: B) -> (RA, RB)
-where
-    E: FnOnce(Entering<'_>),
-    A: for<'w> FnOnce(&'w Worker, bool) -> RA + Send,
-    B: for<'w> FnOnce(&'w Worker, bool) -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    let (first, second) = (Frame::new(a), Frame::new(b));
-    let arms = Arms { first: first.erased(), second: second.erased() };
-    // SAFETY: arms and results may go to other threads, and both frames outlive the call.
-    unsafe { erased::join_by(enter, arms) };
-    // SAFETY: both have run.
-    unsafe { both(first.take_result(), second.take_result()) }
 }
