@@ -202,7 +202,7 @@ where
         Some(worker) => {
             tls::with_current(worker, |w| w.wait_for_own(shared.left.latch(), w.help_for_broadcast()));
         }
-        None => waiter.wait(shared.left.latch()),
+        None => waiter.wait(pool, shared.left.latch()),
     }
     let results = shared.results.into_iter().map(UnsafeCell::into_inner);
     results

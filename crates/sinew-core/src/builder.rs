@@ -487,6 +487,7 @@ impl Builder {
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
             steal_delay: u64::from(self.steal_delay),
+            cores: limits.allowed().len(),
             panic_handler: self.panic_handler,
             payoff: Payoff::new(),
             steering: Steering::new(

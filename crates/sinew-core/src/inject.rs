@@ -63,7 +63,7 @@ where
     };
     pool.inject(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 }, waiter.keeps_core());
     queued();
-    waiter.wait(&task.latch);
+    waiter.wait(pool, &task.latch);
     match task.result.into_inner() {
         Some(Ok(result)) => result,
         Some(Err(payload)) => resume_unwind(payload),

@@ -63,6 +63,8 @@ pub(crate) enum FirstSeat {
 
 /// What a pool's threads share.
 pub(crate) struct Inner {
+    /// Cores that the process could use when the pool was built.
+    pub(crate) cores: usize,
     pub(crate) seats: Seats,
     pub(crate) first_seat: FirstSeat,
     pub(crate) sleepers: Sleepers,
@@ -127,6 +129,11 @@ impl Inner {
     /// Whether callers from outside may sit down at seat 0.
     pub(crate) fn takes_guests(&self) -> bool {
         self.first_seat == FirstSeat::Guests
+    }
+
+    /// Whether a worker is awake for every core of the process, those of threads that call from outside included. A hint.
+    pub(crate) fn wants_every_core(&self) -> bool {
+        self.limit.get().min(self.seats.len()) >= self.cores && self.sleepers.all_are_up()
     }
 
     /// How many may search at once: half of those who may work, and two in any case, since a loop that follows another soon would have to wake the second

@@ -152,6 +152,12 @@ impl Sleepers {
         self.lists.lock().dozing -= 1;
     }
 
+    /// Whether no worker sleeps; a hint.
+    pub(crate) fn all_are_up(&self) -> bool {
+        // Relaxed: a hint.
+        Counts(self.counts.load(Ordering::Relaxed)).asleep() == 0
+    }
+
     /// [`wake_one`](Self::wake_one), which takes `seat` if that one sleeps without work.
     pub(crate) fn wake_rather(&self, seat: usize) -> Option<usize> {
         fence(Ordering::SeqCst); // M7

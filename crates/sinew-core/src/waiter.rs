@@ -3,7 +3,7 @@
 //! A thread without a pool watches for its answer for a moment, where that has paid before, gives its core away, and parks. Before it hands its work over it
 //! knows whether it watches: a thread that does not leaves its core, so the worker that it wakes may well come to run there.
 //!
-//! Where there is a worker for every core, the caller's is one that a worker wants. While that one computes, a caller that is ready to run but lets it go first costs
+//! Where a worker is awake for every core, the caller's is one that a worker wants. While that one computes, a caller that is ready to run but lets it go first costs
 //! nothing, and it has its core back when the worker next offers it, within 2 µs. To wake a caller that is parked takes an interrupt of the core that the
 //! worker searches on: on a virtual machine 16 to 20 µs in all, as long as many a loop.
 //!
@@ -19,6 +19,7 @@ use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use sinew_sync::parker::Parker;
 use sinew_sync::thread::yield_now;
 
+use crate::inner::Inner;
 use crate::patience::{MOMENT_NS, TAKEN_NS};
 use crate::tls;
 use crate::wait::Awaited;
@@ -55,20 +56,20 @@ impl Waiter<'_> {
         }
     }
 
-    /// Waits for something that another pool brings about.
-    pub(crate) fn wait(&self, awaited: &dyn Awaited) {
+    /// Waits for something that `pool`, which is another one, brings about.
+    pub(crate) fn wait(&self, pool: &Inner, awaited: &dyn Awaited) {
         match self {
             Self::Worker(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
-            Self::Thread { parker, watches } => wait_outside(parker, awaited, *watches),
+            Self::Thread { parker, watches } => wait_outside(parker, pool, awaited, *watches),
         }
     }
 }
 
-/// Waits on the thread whose [`Waiter`] parks at `parker` for something that another pool brings about.
-pub(crate) fn wait_elsewhere(parker: &Parker, awaited: &dyn Awaited) {
+/// Waits on the thread whose [`Waiter`] parks at `parker` for something that `pool`, which is another one, brings about.
+pub(crate) fn wait_elsewhere(parker: &Parker, pool: &Inner, awaited: &dyn Awaited) {
     match living_worker() {
         Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
-        None => wait_outside(parker, awaited, should_watch()),
+        None => wait_outside(parker, pool, awaited, should_watch()),
     }
 }
 
@@ -78,7 +79,7 @@ fn living_worker<'a>() -> Option<&'a Worker> {
     tls::current().filter(|worker| !worker.pool().is_of_another_process())
 }
 
-fn wait_outside(parker: &Parker, awaited: &dyn Awaited, watches: bool) {
+fn wait_outside(parker: &Parker, pool: &Inner, awaited: &dyn Awaited, watches: bool) {
     if watches {
         let began = ticks();
         while !awaited.is_done() && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_A_US {
@@ -86,7 +87,9 @@ fn wait_outside(parker: &Parker, awaited: &dyn Awaited, watches: bool) {
         }
         with_learned(|learned| learned.watching.tried(awaited.is_done()));
     }
-    give_core_away(awaited);
+    if !awaited.is_done() && pool.wants_every_core() {
+        give_core_away(awaited);
+    }
     while !awaited.is_done() {
         parker.park();
     }
@@ -120,6 +123,10 @@ fn give_core_away(awaited: &dyn Awaited) {
     with_learned(|learned| learned.giving.tried(false));
 }
 
+/// Waits without watching, and without giving the core away, at most in a row. In vain, the one costs some microseconds, the other a slice of the scheduler.
+const WATCHES_SKIPPED: u32 = 15;
+const GIFTS_SKIPPED: u32 = 255;
+
 /// What a thread has learned about waiting for pools.
 #[derive(Clone, Copy)]
 struct Learned {
@@ -129,7 +136,7 @@ struct Learned {
 
 impl Learned {
     const fn nothing() -> Self {
-        Self { watching: Trial::new(), giving: Trial::new() }
+        Self { watching: Trial::new(WATCHES_SKIPPED), giving: Trial::new(GIFTS_SKIPPED) }
     }
 }
 

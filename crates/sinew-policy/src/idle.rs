@@ -165,23 +165,20 @@ impl SpinWindow {
 /// Whether a thread that waits for others should try something before it parks that pays only sometimes.
 ///
 /// Watching pays where the answer mostly comes within [`WATCH_US`], and takes the core from the one that is waited for where there is no other. Giving the core
-/// away pays where it is soon given back. So every time it was in vain the next waits go without: one, three, seven, up to [`MOST_SKIPPED`]; the first success
-/// ends that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// away pays where it is soon given back. So every time it was in vain the next waits go without: one, three, seven, up to a bound; the first success ends that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
+    most_skipped: u32,
     skip: u32,
     in_vain: u32,
 }
 
 /// How long to watch, in microseconds.
 pub const WATCH_US: u32 = 12;
-/// The most waits in a row without a try.
-pub const MOST_SKIPPED: u32 = 255;
-
 impl Trial {
-    /// A thread that has not waited yet.
-    pub const fn new() -> Self {
-        Self { skip: 0, in_vain: 0 }
+    /// A thread that has not waited yet, and will never let more than `most_skipped` waits go by without a try.
+    pub const fn new(most_skipped: u32) -> Self {
+        Self { most_skipped, skip: 0, in_vain: 0 }
     }
 
     /// Whether to try it this time.
@@ -193,13 +190,13 @@ impl Trial {
 
     /// What came of it.
     pub fn tried(&mut self, successfully: bool) {
-        self.in_vain = if successfully { 0 } else { (2 * self.in_vain + 1).min(MOST_SKIPPED) };
+        self.in_vain = if successfully { 0 } else { (2 * self.in_vain + 1).min(self.most_skipped) };
         self.skip = self.in_vain;
     }
 
     /// It cost far more than it ever saves: it is left alone for as long as anything.
     pub fn cost_dear(&mut self) {
-        (self.in_vain, self.skip) = (MOST_SKIPPED, MOST_SKIPPED);
+        (self.in_vain, self.skip) = (self.most_skipped, self.most_skipped);
     }
 }
 
@@ -304,14 +301,14 @@ mod tests {
             }
             tried
         };
-        let mut trial = Trial::new();
+        let mut trial = Trial::new(255);
         assert_eq!(tries(&mut trial, 100, true), 100);
         // After 1, 3, 7, … waits without.
         assert_eq!(tries(&mut trial, 1 + 1 + 1 + 3 + 1 + 7 + 1, false), 4);
         assert!((30..50).contains(&tries(&mut trial, 10_000, false)));
-        assert!(tries(&mut trial, 1_000, true) >= 1_000 - MOST_SKIPPED);
+        assert!(tries(&mut trial, 1_000, true) >= 1_000 - 255);
         trial.cost_dear();
-        assert_eq!(tries(&mut trial, MOST_SKIPPED + 1, true), 1);
+        assert_eq!(tries(&mut trial, 256, true), 1);
         assert_eq!(tries(&mut trial, 100, true), 100);
     }
 

@@ -229,7 +229,7 @@ impl ScopeState {
 
     fn wait(&self) {
         match &self.owner {
-            Owner::Elsewhere(parker) => wait_elsewhere(parker, self),
+            Owner::Elsewhere(parker) => wait_elsewhere(parker, self.pool(), self),
             Owner::Seat(_) => {
                 let worker = tls::current_in(self.pool()).expect("a scope ends on the thread it began on");
                 tls::with_current(worker, |worker| self.wait_inside(worker));
