@@ -9,7 +9,8 @@
 
 use std::sync::Arc;
 
-use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::clock::now_ns;
 use sinew_sync::parker::Parker;
 use sinew_sync::plant::{self, Bug};
 
@@ -69,13 +70,15 @@ impl Owner {
 #[derive(Debug)]
 pub(crate) struct Latch {
     set: AtomicU32,
+    /// When it was set, for an owner that is elsewhere; else 0.
+    at_ns: AtomicU64,
     owner: Owner,
 }
 
 impl Latch {
     /// A latch that `owner` waits for.
     pub(crate) fn new(owner: Owner) -> Self {
-        Self { set: AtomicU32::new(0), owner }
+        Self { set: AtomicU32::new(0), at_ns: AtomicU64::new(0), owner }
     }
 
     /// Sets the latch and wakes the waiting thread. `worker` is one of the pool that the latch's task was given to.
@@ -95,10 +98,20 @@ impl Latch {
         // SAFETY: valid until the store, which is the last access. Release: pairs with `is_set`.
         unsafe {
             Owner::wake_among(&raw const (*latch).owner, parker_at, || {
+                if matches!((*latch).owner, Owner::Elsewhere(_)) {
+                    // Relaxed: published by the store that follows.
+                    (*latch).at_ns.store(now_ns(), Ordering::Relaxed);
+                }
                 (*latch).set.store(1, plant::ordering(Bug::RelaxedLatch, Ordering::Release));
                 true
             });
         }
+    }
+
+    /// When the latch, which is set, was set; for an owner that is elsewhere.
+    pub(crate) fn set_at_ns(&self) -> Option<u64> {
+        // Relaxed: whoever asks has seen the latch set.
+        Some(self.at_ns.load(Ordering::Relaxed)).filter(|at_ns| *at_ns > 0)
     }
 
     /// Whether the latch is set.

@@ -99,6 +99,11 @@ pub(crate) trait Awaited {
     fn thief(&self) -> Option<usize> {
         None
     }
+
+    /// When it was done, by [`now_ns`](sinew_sync::clock::now_ns), if that is known.
+    fn done_at_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Awaited for Slot {
@@ -132,6 +137,10 @@ impl Awaited for Descriptor {
 impl Awaited for Latch {
     fn is_done(&self) -> bool {
         self.is_set()
+    }
+
+    fn done_at_ns(&self) -> Option<u64> {
+        self.set_at_ns()
     }
 }
 

@@ -98,8 +98,11 @@ fn wait_outside(parker: &Parker, pool: &Inner, awaited: &dyn Awaited, watches: b
 /// How often a caller gets its core back in vain, at most: each time, the worker that offered it loses a microsecond or two.
 const MOST_RETURNS: u32 = 16;
 
-/// Gives the core away for as long as somebody takes it for a moment each time. Who takes it for long computes, and this thread may not be up when its answer
-/// is there; who offers it again and again has small things to do, and is in a hurry: then it is better to park.
+/// An answer that has lain there for so long came to a caller that should have been woken.
+const LATE_NS: u64 = 100_000;
+
+/// Gives the core away for as long as somebody takes it each time. Who offers it again and again in vain has small things to do, and is in a hurry: then it is
+/// better to park; and so it is if somebody computes on this core who is not the one that is waited for, and the answer lies there meanwhile.
 fn give_core_away(awaited: &dyn Awaited) {
     if cfg!(any(loom, shuttle)) || !with_learned(|learned| learned.giving.is_due()) {
         return;
@@ -110,11 +113,13 @@ fn give_core_away(awaited: &dyn Awaited) {
         let now = now_ns();
         let took = now.saturating_sub(last);
         last = now;
-        if took >= TAKEN_NS {
-            return with_learned(|learned| learned.giving.cost_dear());
-        }
         if awaited.is_done() {
-            return with_learned(|learned| learned.giving.tried(true));
+            let late =
+                awaited.done_at_ns().map_or(took >= TAKEN_NS, |done| now.saturating_sub(done) >= LATE_NS);
+            return with_learned(|learned| match late {
+                true => learned.giving.cost_dear(),
+                false => learned.giving.tried(true),
+            });
         }
         if took < MOMENT_NS {
             return; // nobody wanted it, from which nothing is learned
