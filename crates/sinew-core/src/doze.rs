@@ -29,12 +29,21 @@ pub(crate) const DOZE_NS: u64 = 1_000_000;
 /// The same where owners do not wake who dozes: so long does work lie, at worst, that has become worth a worker's while.
 const SHORT_DOZE_NS: u64 = 400_000;
 
+/// So many short dozes follow one another while nothing is to be seen. A note costs its owner a wake-up, and the heavy fence interrupts it: as much as ten looks
+/// of somebody who dozes.
+const SHORT_DOZES: u32 = if cfg!(shuttle) { 1 } else { 4 };
+
 impl Worker {
-    /// Sleeps for a moment, in which owners need not wake it. Answers whether it was woken; else it must look once more (S4).
+    /// Sleeps for a moment, in which owners need not wake it. Answers whether it was woken or has seen work; else it must look once more (S4).
     pub(crate) fn doze(&self) -> bool {
         let Inner { sleepers, payoff, .. } = self.pool();
         sleepers.begin_doze();
-        let woken = self.parker.park_for(if payoff.pays() { DOZE_NS } else { SHORT_DOZE_NS });
+        let woken = match payoff.pays() {
+            true => self.parker.park_for(DOZE_NS),
+            false => {
+                (0..SHORT_DOZES).any(|_| self.parker.park_for(SHORT_DOZE_NS) || self.sees_work(Allowed::Any))
+            }
+        };
         sleepers.end_doze();
         if !woken && !planted(Bug::ForgottenNote) {
             self.leave_notes();

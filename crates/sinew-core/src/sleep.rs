@@ -21,7 +21,7 @@
 //!   finds a sleeper or knows that another waker was there first.
 //! - S3: when the number of searchers falls to zero and somebody sleeps, either work was found and one more is woken, or the last
 //!   searcher does the handshake of the last look.
-//! - S4: a push that found a note wakes somebody, or somebody without work dozes. Who has dozed and was not woken leaves its notes again before it looks.
+//! - S4: a push that found a note wakes somebody, or somebody without work dozes. Who has dozed, was not woken and has seen no work leaves its notes again before it looks for the last time.
 //!
 //! # Orderings
 //!
