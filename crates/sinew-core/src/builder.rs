@@ -454,6 +454,7 @@ impl Builder {
 
     fn seats(self, threads: usize, place: Place<'_>) -> Arc<Inner> {
         let Place { seating, machine, limits, is_real } = place;
+        let cores = limits.allowed().len();
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
         let profiling = self
@@ -487,12 +488,10 @@ impl Builder {
             wait: self.wait,
             spin_ns: self.spin.map(|window| u64::try_from(window.as_nanos()).unwrap_or(ENDLESS)),
             steal_delay: u64::from(self.steal_delay),
-            cores: limits.allowed().len(),
+            cores,
             panic_handler: self.panic_handler,
             payoff: Payoff::new(),
-            steering: Steering::new(
-                is_real && self.mapping == Mapping::None && threads <= limits.allowed().len(),
-            ),
+            steering: Steering::new(is_real && self.mapping == Mapping::None && threads <= cores),
             stealing: Stealing::new(
                 self.victims,
                 self.withhold.map_or(WITHHELD_NS, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
