@@ -41,7 +41,9 @@ impl Worker {
         let woken = match payoff.pays() {
             true => self.parker.park_for(DOZE_NS),
             false => {
-                (0..SHORT_DOZES).any(|_| self.parker.park_for(SHORT_DOZE_NS) || self.sees_work(Allowed::Any))
+                let short = || self.parker.park_for(SHORT_DOZE_NS);
+                // No look after the last: whoever was not woken looks in any case.
+                short() || (1..SHORT_DOZES).any(|_| self.sees_work(Allowed::Any) || short())
             }
         };
         sleepers.end_doze();
