@@ -3,8 +3,10 @@
 //! # Shutdown
 //!
 //! 1. Ending the pool sets `ending` and wakes every worker.
-//! 2. A worker that finds nothing to do any more *resigns*, waits for a moment whether all do, and parks; new work wakes it as ever, and takes it back into the count. So tasks that
-//!    need each other still find a second worker, and detached tasks are run first, also those that tasks spawn meanwhile.
+//! 2. A worker that finds nothing to do any more *resigns*, waits for a moment whether all do, and parks; new work wakes it as ever, and takes it back into
+//!    the count. So tasks that need each other still find a second worker, and detached tasks are run first, also those that tasks spawn meanwhile. It reads
+//!    `ending` before it looks for the last time: the last searcher's look sees all that was queued from outside before the pool was told to end, so not all
+//!    resign while that lies there.
 //! 3. The last one to resign wakes the others, and all end.
 //! 4. The seats are freed by the last of the pool's handle and its threads.
 //!

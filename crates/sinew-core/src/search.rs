@@ -222,6 +222,8 @@ impl Worker {
         let mut searching = sleepers.try_search(self.pool().most_searchers());
         let (mut parked_ns, mut unsure) = (0, false);
         loop {
+            // Before the last look: whoever resigns and is the last searcher has looked since the pool was told to end, and has seen what was queued before.
+            let resigns = self.pool().is_ending();
             if searching {
                 if self.is_surplus() {
                     self.bed.put_back();
@@ -256,20 +258,20 @@ impl Worker {
                 searching = sleepers.try_search(usize::MAX);
                 continue;
             }
-            let Some(parked) = self.sleep(unsure) else { return Search::Over };
+            let resigns = resigns || (planted(Bug::StaleLook) && self.pool().is_ending());
+            let Some(parked) = self.sleep(unsure, resigns) else { return Search::Over };
             parked_ns += parked;
             sleepers.get_up(self.index());
             searching = true;
         }
     }
 
-    /// Parks; answers for how long, or `None` when the pool is over. A worker that finds the pool ending resigns for the time; one that is `unsure` dozes
-    /// first, and looks once more.
-    fn sleep(&self, unsure: bool) -> Option<u64> {
+    /// Parks; answers for how long, or `None` when the pool is over. A worker of a pool that ends `resigns` for the time; one that is `unsure` dozes first, and
+    /// looks once more.
+    fn sleep(&self, unsure: bool, resigns: bool) -> Option<u64> {
         let _parked = self.enter_park();
         let began = now_ns();
         self.deactivate();
-        let resigns = self.pool().is_ending();
         if resigns && self.pool().resign_to_the_last() {
             return None;
         }

@@ -57,6 +57,8 @@ pub enum Bug {
     LonelySearcher,
     /// A worker leaves an ending pool as soon as it finds nothing to do itself.
     EarlyEnd,
+    /// A worker resigns that has last looked for work before the pool was told to end.
+    StaleLook,
     /// A thief does not wake the worker that waits for its task.
     ForgottenJoiner,
     /// A token is queued before the task that it stands for.

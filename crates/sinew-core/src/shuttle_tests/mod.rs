@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bursts::BurstScheduler;
+use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
@@ -57,10 +58,13 @@ fn explore(program: fn()) {
     Runner::new(PctScheduler::new(DEPTH, third), config).run(program);
 }
 
+/// So often is explored where something is to be found: on average, the rarest of them is after a twentieth of it.
+const HUNT: usize = 400;
+
 /// Plants `bug` and explores: the test that calls it expects the checker to fail. Enough schedules to find it in any run.
 fn hunt(bug: Bug, program: fn()) {
     plant(&[bug]);
-    for _ in 0..20 {
+    for _ in 0..HUNT {
         explore(program);
     }
 }
@@ -344,9 +348,22 @@ fn detached_at_the_end() {
     assert_eq!(ran.load(Ordering::SeqCst), 4);
 }
 
+/// A task that comes at any moment of the only thread's search, with the end of the pool.
+fn detached_from_outside() {
+    let (pool, ran) = (pool(2), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&ran);
+    for _ in 0..thread_rng().gen_range(0..20) {
+        thread::yield_now();
+    }
+    pool.spawn(move |_| add(&counted));
+    drop(pool);
+    assert_eq!(ran.load(Ordering::SeqCst), 1, "a detached task was forgotten");
+}
+
 /// Would miss: detached tasks that the end of their pool forgets, or that wait for a thread which is gone.
 #[test]
 fn shuttle_a_pool_ends_after_its_detached_tasks() {
+    explore(detached_from_outside);
     explore(|| {
         let (pool, ran) = (pool(3), Arc::new(AtomicUsize::new(0)));
         let (inside, outside) = (Arc::clone(&ran), Arc::clone(&ran));
@@ -501,6 +518,12 @@ fn shuttle_finds_a_searcher_that_wakes_nobody_after_it() {
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_thread_that_leaves_too_early() {
     hunt(Bug::EarlyEnd, detached_at_the_end);
+}
+
+#[test]
+#[should_panic(expected = "forgotten")]
+fn shuttle_finds_a_worker_that_resigns_without_a_look() {
+    hunt(Bug::StaleLook, detached_from_outside);
 }
 
 #[test]
