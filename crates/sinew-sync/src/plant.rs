@@ -51,6 +51,8 @@ pub enum Bug {
     ForgottenReturn,
     /// A worklist ends when its workers have gone, without another look at what they have left.
     NoSecondRound,
+    /// A panic among units that are run one after the other puts those before it back to the list.
+    LostStretch,
     /// A thief of a loop's range notes what it stole only after others may have stolen from it in turn.
     LateNote,
     /// A searcher that has found work does not wake the next one.

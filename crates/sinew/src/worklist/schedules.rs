@@ -149,3 +149,36 @@ fn shuttle_what_has_not_run_is_left() {
         }
     });
 }
+
+/// Units so short that more and more of them are run between two looks around, from the last one on. One of those that are taken at the first time panics.
+fn panic_in_a_stretch() {
+    const SICK: usize = 90;
+    let runs: [AtomicU32; 100] = std::array::from_fn(|_| AtomicU32::new(0));
+    let mut list =
+        (0..runs.len()).collect::<Worklist<_>>().tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        list.run_fold(
+            |_, &unit, _| if unit == SICK { std::panic::resume_unwind(Box::new(unit)) } else { Ok(unit) },
+            |(): &mut (), unit| {
+                runs[unit].fetch_add(1, Ordering::Relaxed);
+            },
+        )
+    }));
+    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&SICK));
+    for entry in &list.units {
+        runs[*entry.unit()].fetch_add(1, Ordering::Relaxed);
+    }
+    assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 1), "run or left twice: {runs:?}");
+}
+
+/// Would miss: units of a stretch that run again since a later one panicked, or are neither run nor left.
+#[test]
+fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {
+    explore(panic_in_a_stretch);
+}
+
+#[test]
+#[should_panic(expected = "run or left twice")]
+fn shuttle_finds_a_stretch_that_forgets_what_it_ran() {
+    hunt(Bug::LostStretch, panic_in_a_stretch);
+}
