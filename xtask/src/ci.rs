@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on this machine prints
 //! `skipped: reason`.
 
-use crate::{checkers, command, numa, rayon, tidy};
+use crate::{checkers, command, growth, numa, rayon, tidy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,7 @@ fn doc() -> Result<Outcome, String> {
 /// Workspaces of their own, below the root: what stands in for a published package, and what is measured with either.
 const NESTED: [&str; 2] = [command::DROP_IN, "bench/rayon"];
 
-/// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace.
+/// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace; and what the drop-in leaves to others.
 fn compat() -> Result<Outcome, String> {
     for place in NESTED {
         pass(command::nested(place, &["fmt", "--", "--check"]))?;
@@ -112,7 +112,7 @@ fn compat() -> Result<Outcome, String> {
             pass(doc)?;
         }
     }
-    Ok(Passed)
+    growth::check().map(|()| Passed)
 }
 
 /// The fuzzer's targets are kept such that they build; without the fuzzer itself, which is C++.

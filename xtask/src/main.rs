@@ -3,7 +3,7 @@
 //!
 //! | chore | what it does | room |
 //! |---|---|---|
-//! | `ci` | everything a change must pass, with the time of each step | [`ci`] |
+//! | `ci` | everything a change must pass, with the time of each step | [`ci`], [`growth`] |
 //! | `tidy` | house rules that no compiler checks | [`tidy`] |
 //! | `loom`, `shuttle`, `stress` | the concurrency checkers | [`checkers`] |
 //! | `fuzz` | images of the table that programs share a machine by, made up by a fuzzer | [`checkers`] |
@@ -14,6 +14,7 @@
 mod checkers;
 mod ci;
 mod command;
+mod growth;
 mod numa;
 mod rayon;
 mod tidy;

@@ -166,7 +166,7 @@ impl State {
             if (row.grant, row.schedule) != (grant, schedule) || row.epoch == 0 {
                 (row.grant, row.schedule) = (grant, schedule);
                 row.epoch = row.epoch.wrapping_add(1).max(1);
-                changed.push(row.slot);
+                changed.extend([row.slot]);
             }
         }
         changed

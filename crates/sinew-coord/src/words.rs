@@ -6,7 +6,7 @@ pub(crate) struct Writer<'a>(pub(crate) &'a mut Vec<u64>);
 
 impl Writer<'_> {
     pub(crate) fn put(&mut self, word: u64) {
-        self.0.push(word);
+        self.0.extend([word]);
     }
 
     pub(crate) fn pair(&mut self, low: u32, high: u32) {

@@ -109,7 +109,7 @@ impl Sleepers {
     /// A searcher goes to sleep. Answers whether it was the last one and must look once more (S3).
     pub(crate) fn fall_asleep(&self, seat: usize) -> bool {
         let mut lists = self.lists.lock();
-        lists.idle.push(seat);
+        lists.idle.extend([seat]);
         Counts(self.counts.fetch_add(SLEEPER - SEARCHER, Ordering::AcqRel)).searching() == 1
     }
 
@@ -119,7 +119,7 @@ impl Sleepers {
         let sleep = |counts| (Counts(counts).searching() > 0).then_some(counts + SLEEPER);
         let asleep = self.counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, sleep).is_ok();
         if asleep {
-            lists.idle.push(seat);
+            lists.idle.extend([seat]);
         }
         asleep
     }
@@ -127,7 +127,7 @@ impl Sleepers {
     /// A worker in a blocked join goes to sleep; it must look once more.
     pub(crate) fn lie_down(&self, seat: usize) {
         let mut lists = self.lists.lock();
-        lists.waiting.push(seat);
+        lists.waiting.extend([seat]);
         self.counts.fetch_add(SLEEPER, Ordering::AcqRel);
     }
 

@@ -158,7 +158,7 @@ impl Owners {
                 }
                 position = end;
             }
-            begins.push(position);
+            begins.extend([position]);
         }
         Deal { segments, begins }
     }

@@ -199,11 +199,11 @@ fn write_tokens(f: &mut fmt::Formatter<'_>, tokens: &[Token]) -> fmt::Result {
             Token::Work(time) if after_work => write!(f, "+{time}")?,
             Token::Work(time) => write!(f, "{time}")?,
             Token::Fork => {
-                open.push(')');
+                open.extend([')']);
                 f.write_char('(')?;
             }
             Token::Loop => {
-                open.push('}');
+                open.extend(['}']);
                 f.write_char('{')?;
             }
             Token::Next => f.write_char('|')?,
@@ -269,7 +269,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, usize> {
                 Some(Token::Work(work))
             }
             bracket @ (b'(' | b'{') => {
-                open.push(if bracket == b'(' { b')' } else { b'}' });
+                open.extend([if bracket == b'(' { b')' } else { b'}' }]);
                 Some(if bracket == b'(' { Token::Fork } else { Token::Loop })
             }
             b'|' => Some(Token::Next),

@@ -175,7 +175,7 @@ fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
     let mut key = vec![cpu];
     for row in cut.iter().rev() {
         further_in = row[i].unwrap_or(further_in);
-        key.push(further_in);
+        key.extend([further_in]);
     }
     key.reverse();
     key
@@ -195,7 +195,7 @@ impl Grower<'_> {
         let mut parent = 0;
         for place in 0..self.machine.levels.len() {
             let object = self.enter(place, parent, cpu, pu);
-            self.machine.paths.push(object.map_or(NONE, |o| o as u32));
+            self.machine.paths.extend([object.map_or(NONE, |o| o as u32)]);
             parent = object.unwrap_or(parent);
         }
         let sibling = pu - self.machine.objects[parent].pus.start;
@@ -228,7 +228,7 @@ impl Grower<'_> {
         let start =
             Object { level, number, cache_bytes, parent: Some(parent), children: vec![], pus: pu..pu };
         self.machine.objects.push(start);
-        self.machine.objects[parent].children.push(object);
+        self.machine.objects[parent].children.extend([object]);
         object
     }
 

@@ -69,7 +69,7 @@ fn by_driver(devices: &Path, cpus: &mut [CpuFacts]) -> Result<Option<Vec<CoreKin
     for cpu in cpus.iter() {
         let mut holders = lists.iter().enumerate().filter(|(_, (_, list))| list.contains(cpu.cpu));
         match (holders.next(), holders.next()) {
-            (Some((kind, _)), None) => kinds.push(kind),
+            (Some((kind, _)), None) => kinds.extend([kind]),
             _ => {
                 return Err(Warning::at(
                     devices,
@@ -92,7 +92,7 @@ fn by_measure(
         let path = devices.join(format!("system/cpu/cpu{}", cpu.cpu)).join(measure.file);
         let Some(text) = read_if_there(&path)? else { return Ok(None) };
         let value: u64 = text.parse().map_err(|_| Warning::at(&path, not_a("number", &text)))?;
-        values.push(value);
+        values.extend([value]);
     }
     let tops = tops(&values);
     let kind_of: BTreeMap<u64, usize> = tops.iter().enumerate().map(|(kind, &top)| (top, kind)).collect();
@@ -113,7 +113,7 @@ fn tops(values: &[u64]) -> Vec<u64> {
     let mut tops: Vec<u64> = Vec::new();
     for value in sorted {
         if tops.last().is_none_or(|&top| u128::from(value) * 5 < u128::from(top) * 4) {
-            tops.push(value);
+            tops.extend([value]);
         }
     }
     tops

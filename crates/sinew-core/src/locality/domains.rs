@@ -291,7 +291,7 @@ impl Table {
         let count = nodes.len();
         let mut seats = vec![Vec::new(); count];
         for (seat, own) in own.iter().enumerate() {
-            own.iter().for_each(|&domain| seats[domain].push(seat));
+            own.iter().for_each(|&domain| seats[domain].extend([seat]));
         }
         let ring: Vec<Vec<usize>> =
             own.iter().map(|own| (0..count).map(|step| (own[0] + step) % count).collect()).collect();

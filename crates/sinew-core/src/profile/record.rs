@@ -148,7 +148,7 @@ impl Recorder {
 
     /// From a thief: the strand of the stolen arm of the join whose frame is there (V2).
     pub(super) fn report(&self, frame: *const (), strand: usize) {
-        self.mail.lock().push((frame.addr(), strand));
+        self.mail.lock().extend([(frame.addr(), strand)]);
     }
 
     /// What that thief has reported.
@@ -265,7 +265,7 @@ fn expanded(marks: &[Mark], strands: &[Vec<Mark>], ps: f64) -> Vec<Token> {
             Some(Mark::Join) => Token::Join,
         };
         match token {
-            Token::Fork | Token::Loop => loops.push(token == Token::Loop),
+            Token::Fork | Token::Loop => loops.extend([token == Token::Loop]),
             Token::Join if loops.pop() == Some(true) && tokens.last() == Some(&Token::Next) => {
                 tokens.pop();
             }

@@ -67,7 +67,8 @@ impl Meter {
                 Some((_, known)) => mix(known),
                 None => {
                     self.with.truncate(NEIGHBOURS - 1);
-                    self.with.insert(0, (*neighbour, rate));
+                    self.with.extend([(*neighbour, rate)]);
+                    self.with.rotate_right(1);
                 }
             },
             _ => {}

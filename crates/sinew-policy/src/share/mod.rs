@@ -130,12 +130,11 @@ pub fn decide(policy: Policy, layout: &Layout, programs: &[Program], effects: &E
 
 fn decide_once(policy: Policy, layout: &Layout, programs: &[Program], effects: &Effects) -> Vec<Grant> {
     let all = layout.cores();
-    let at_work: Vec<usize> = (0..programs.len()).filter(|&i| programs[i].is_at_work()).collect();
-    let masks: Vec<CoreSet> = at_work.iter().map(|&i| programs[i].mask.and(&all)).collect();
+    let mask_of = |i: usize| programs[i].mask.and(&all);
+    let is_here = |&i: &usize| programs[i].is_at_work() && !mask_of(i).is_empty();
+    let at_work: Vec<usize> = (0..programs.len()).filter(is_here).collect();
+    let masks: Vec<CoreSet> = at_work.iter().map(|&i| mask_of(i)).collect();
     let mut grants: Vec<Grant> = programs.iter().map(|program| on_whole_mask(program, &all)).collect();
-    let on_machine: Vec<usize> = (0..at_work.len()).filter(|&w| !masks[w].is_empty()).collect();
-    let (at_work, masks): (Vec<usize>, Vec<CoreSet>) =
-        on_machine.into_iter().map(|w| (at_work[w], masks[w])).unzip();
     if at_work.is_empty() {
         return programs.iter().map(|program| undisturbed(program, &all)).collect();
     }

@@ -157,7 +157,7 @@ impl<'a> Board<'a> {
                 }
                 if owner != program && came_by[owner].is_none() {
                     came_by[owner] = Some((taker, cpu));
-                    queue.push(owner);
+                    queue.extend([owner]);
                 }
             }
         }

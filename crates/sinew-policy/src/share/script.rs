@@ -73,7 +73,7 @@ impl Script {
     pub fn happened(&mut self, event: &Event, now_ms: u64) {
         for (step, due) in self.steps.iter().zip(&mut self.due_ms) {
             if step.event == *event {
-                due.push(now_ms + step.after_ms);
+                due.extend([now_ms + step.after_ms]);
             }
         }
     }
