@@ -74,8 +74,7 @@ where
 /// # Panics
 ///
 /// As [`join`].
-// Not inlined into what runs an iterator's parts: the loops there are compiled better without it, and a part is long enough for a call.
-#[inline(never)]
+#[inline]
 pub fn join_context<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
     A: FnOnce(FnContext) -> RA + Send,

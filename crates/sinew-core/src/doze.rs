@@ -29,8 +29,8 @@ pub(crate) const DOZE_NS: u64 = 1_000_000;
 /// The same where owners do not wake who dozes: so long does work lie, at worst, that has become worth a worker's while.
 const SHORT_DOZE_NS: u64 = 400_000;
 
-/// So many short dozes follow one another while nothing is to be seen. A note costs its owner a wake-up, and the heavy fence interrupts it: as much as ten looks
-/// of somebody who dozes.
+/// So many short dozes follow one another while nothing is to be seen. A note costs its owner a wake-up, and the heavy fence interrupts it; a look costs the
+/// owner nothing.
 const SHORT_DOZES: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
 impl Worker {

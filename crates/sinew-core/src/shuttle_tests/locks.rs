@@ -87,18 +87,14 @@ fn shuttle_a_lock_may_be_held_across_a_scope() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_that_any_task_will_not_do() {
-    for _ in 0..20 {
-        explore(|| locks_across_joins(Wait::Any, 0));
-    }
+    explore_long(|| locks_across_joins(Wait::Any, 0));
 }
 
 /// Would miss: the same for depth: a deeper task need not be a part.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_that_deeper_tasks_will_not_do() {
-    for _ in 0..20 {
-        explore(|| locks_across_joins(Wait::Leapfrog, 2));
-    }
+    explore_long(|| locks_across_joins(Wait::Leapfrog, 2));
 }
 
 #[test]

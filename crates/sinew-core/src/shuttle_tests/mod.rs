@@ -64,9 +64,11 @@ const HUNT: usize = 400;
 /// Plants `bug` and explores: the test that calls it expects the checker to fail. Enough schedules to find it in any run.
 fn hunt(bug: Bug, program: fn()) {
     plant(&[bug]);
-    for _ in 0..HUNT {
-        explore(program);
-    }
+    explore_long(program);
+}
+
+fn explore_long(program: fn()) {
+    (0..HUNT).for_each(|_| explore(program));
 }
 
 fn pool(threads: usize) -> Pool {

@@ -67,6 +67,7 @@ impl Meter {
                 Some((_, known)) => mix(known),
                 None => {
                     self.with.truncate(NEIGHBOURS - 1);
+                    // The newest first.
                     self.with.extend([(*neighbour, rate)]);
                     self.with.rotate_right(1);
                 }

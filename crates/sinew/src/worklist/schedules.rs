@@ -1,4 +1,4 @@
-//! Whole runs under random schedules (shuttle): threads, mapping and settings change, everything is cancelled, units panic; a planted bug.
+//! Whole runs under random schedules (shuttle): threads, mapping and settings change, everything is cancelled, units panic; two planted bugs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
