@@ -5,8 +5,8 @@
 //! wake-ups and thefts are those of any task.
 //!
 //! Strict scopes need more: the token may come to a worker for whose domain there is nothing. It then leaves a *debt* at a queue that has tasks, and
-//! *calls* the workers of that domain: a call is a task in a worker's inbox, of which each worker has at most one outstanding. Who answers a call, or
-//! takes a token while its domain is indebted, pays off a debt by running a task beyond its own.
+//! *calls* the workers of that domain: a call is a task in a worker's inbox, of which each worker has at most one outstanding. Who answers a call pays off
+//! a debt by running a task; who takes a token while its domain is indebted does so as well, and queues the token again before it runs the task.
 //!
 //! # Invariants
 //!
@@ -21,7 +21,7 @@
 //!
 //! # Tests
 //!
-//! `shuttle_tests/locality.rs`, with two planted bugs; `tests/pool/locality.rs`.
+//! `shuttle_tests/locality.rs`, with three planted bugs; `tests/pool/locality.rs`.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -188,6 +188,10 @@ impl Queues {
     /// The queues outlive the task.
     pub(super) unsafe fn push(self: &Arc<Self>, domain: usize, queued: Queued) -> TaskRef {
         self.queues[if self.order == Order::Together { 0 } else { domain }].push(queued);
+        self.token()
+    }
+
+    fn token(self: &Arc<Self>) -> TaskRef {
         // The pointer is that of the `Arc`, so that it may be counted later.
         let this = Arc::as_ptr(self).cast_mut();
         TaskRef(NonNull::new(this).expect("an `Arc` is never null").cast())
@@ -248,7 +252,8 @@ impl Queues {
         }
     }
 
-    /// Runs a task of the worker's own domain, or leaves a debt. Answers whether the token is spent.
+    /// Runs a task of the worker's own domain, or leaves a debt. A token that has brought the task of a debt stands for another one now, which others may
+    /// take meanwhile. Answers false if there was nothing to be had.
     fn spend(self: &Arc<Self>, worker: &Worker) -> bool {
         let pool = worker.pool();
         let order = self.domains.order(worker.index(), true);
@@ -257,8 +262,12 @@ impl Queues {
             let queue = &self.queues[domain];
             if place < own || !self.has_workers(domain, pool) {
                 if let Some((task, pays)) = queue.pop() {
+                    let keeps = pays && planted(Bug::KeptToken);
+                    if pays && !keeps {
+                        worker.queue(Queued { task: self.token(), depth: task.depth });
+                    }
                     worker.run_task(task);
-                    return !pays;
+                    return !keeps;
                 }
             } else if let Some(depth) = queue.owe() {
                 self.call(domain, depth, pool);

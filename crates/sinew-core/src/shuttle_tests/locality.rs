@@ -93,6 +93,32 @@ fn shuttle_finds_a_call_that_is_answered_too_late() {
     hunt(Bug::LateAnswer, debts);
 }
 
+/// Two tasks that wait for one another, in the domains in which the submitter is not.
+fn meeting() {
+    let pool = full(3);
+    let (domains, met) = (Domains::new(&pool, DomainKind::Parts(3)).unwrap(), Barrier::new(2));
+    pool.run(|w| {
+        let here = domains.of(w);
+        DomainScopeBuilder::new(&domains).order(Order::Strict).run_on(w, |s| {
+            for domain in (0..3).filter(|&domain| domain != here) {
+                s.spawn_into(domain, |_| meet(&met));
+            }
+        });
+    });
+}
+
+/// Would miss: a worker that pays a debt of its domain, and keeps the token of another task meanwhile.
+#[test]
+fn shuttle_no_token_waits_for_a_task() {
+    explore(meeting);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_token_that_is_kept_during_a_task() {
+    hunt(Bug::KeptToken, meeting);
+}
+
 /// Would miss: a blocked joiner that does not run the strict task which it waits for, whatever it may run otherwise.
 #[test]
 fn shuttle_a_blocked_worker_runs_the_strict_tasks_that_it_waits_for() {

@@ -74,6 +74,28 @@ fn strict_tasks_run_in_their_domain_only() {
     });
 }
 
+/// Would miss: a strict task that nobody begins while another runs, which may wait for it.
+#[test]
+fn strict_tasks_of_all_domains_run_at_once() {
+    ends(|| {
+        for (threads, count) in [(2, 2), (4, 2), (6, 3), (8, 4)] {
+            let pool = full_pool(threads);
+            let domains = parts(&pool, count);
+            let met = Barrier::new(threads);
+            for _ in 0..300 {
+                pool.run(|w| {
+                    DomainScopeBuilder::new(&domains).order(Order::Strict).run_on(w, |s| {
+                        for seat in (0..threads).filter(|&seat| seat != w.index()) {
+                            s.spawn_into(domains.of_seat(seat), |_| meet(&met));
+                        }
+                        meet(&met);
+                    });
+                });
+            }
+        }
+    });
+}
+
 /// Would miss: a worker that takes a stranger's task while its own domain has one. Both workers hold a task; behind them each domain has a row, and who comes first
 /// takes from its own.
 #[test]
