@@ -46,6 +46,9 @@ use crate::worker::Worker;
 /// How often a worker that has resigned offers its core to the others, who are about to resign mostly, before it parks.
 const LAST_OFFERS: u32 = if cfg!(shuttle) { 1 } else { 2 };
 
+/// Among those who serve a pool: the last one has resigned.
+const OVER: usize = 1 << (usize::BITS - 1);
+
 /// What to do with the payload of a detached task that panicked.
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
@@ -98,7 +101,7 @@ pub(crate) struct Inner {
     pub(crate) payoff: Payoff,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
-    /// Threads that have not resigned, and delivered tasks that are not over.
+    /// Threads that have come and not resigned, and delivered tasks that are not over; or [`OVER`].
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,
@@ -257,26 +260,38 @@ impl Inner {
         }
     }
 
-    /// A thread of the pool is about to begin.
-    pub(crate) fn enlist(&self) {
+    /// A thread of the pool will come. Before it has, the pool may be over, unless the thread `serves` from now on.
+    pub(crate) fn enlist(&self, serves: bool) {
         // Relaxed: published with the thread itself. The pool does not end while it is built.
-        self.serving.fetch_add(1, Ordering::Relaxed);
+        self.serving.fetch_add(usize::from(serves), Ordering::Relaxed);
         self.threads.begin();
     }
 
-    /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is over.
-    pub(crate) fn resign(&self) {
+    /// A thread has come, or one that had resigned was woken. False if the pool is over.
+    pub(crate) fn serve(&self) -> bool {
+        let serve = |serving| (serving < OVER).then(|| serving + 1);
+        self.serving.fetch_update(Ordering::AcqRel, Ordering::Acquire, serve).is_ok()
+    }
+
+    /// A delivered task is over, or a thread that serves will not come. Those who have resigned look again where nobody else is left to.
+    pub(crate) fn retire(&self) {
         // AcqRel: whoever ends comes after all that the others did.
         if self.serving.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.unpark_all();
         }
     }
 
-    /// [`resign`](Self::resign), and waits for a moment: mostly the others are about to resign, too. Answers whether the pool is over then.
-    pub(crate) fn resign_to_the_last(&self) -> bool {
-        self.resign();
+    /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is over. Who is not the last waits for a moment: mostly the
+    /// others are about to resign, too. Answers whether the pool is over then.
+    pub(crate) fn resign(&self) -> bool {
+        let resign = |serving| Some(if serving == 1 { OVER } else { serving - 1 });
+        // AcqRel: as above.
+        if self.serving.fetch_update(Ordering::AcqRel, Ordering::Acquire, resign) == Ok(1) {
+            self.unpark_all();
+            return true;
+        }
         // Acquire: as whoever is woken by the last one.
-        let is_over = || self.serving.load(Ordering::Acquire) == 0;
+        let is_over = || self.serving.load(Ordering::Acquire) >= OVER;
         (0..LAST_OFFERS).any(|_| {
             let over = is_over();
             if !over {
@@ -284,12 +299,6 @@ impl Inner {
             }
             over
         })
-    }
-
-    /// A worker that had resigned was woken. False if the pool is over.
-    pub(crate) fn serve_again(&self) -> bool {
-        let serve = |serving| (serving > 0).then(|| serving + 1);
-        self.serving.fetch_update(Ordering::AcqRel, Ordering::Acquire, serve).is_ok()
     }
 }
 

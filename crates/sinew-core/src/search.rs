@@ -145,7 +145,7 @@ impl Worker {
                 self.counters.queued_tasks.add(1);
                 self.count_mailed();
                 self.run_task(queued);
-                self.pool().resign();
+                self.pool().retire();
             }
             Job::Injected(queued) => {
                 self.own.gain.set(ENOUGH);
@@ -272,7 +272,7 @@ impl Worker {
         let _parked = self.enter_park();
         let began = now_ns();
         self.deactivate();
-        if resigns && self.pool().resign_to_the_last() {
+        if resigns && self.pool().resign() {
             return None;
         }
         self.counters.parks.add(1);
@@ -285,7 +285,7 @@ impl Worker {
             }
         }
         self.bed.get_up(&self.pool().steering);
-        if resigns && !self.pool().serve_again() {
+        if resigns && !self.pool().serve() {
             return None;
         }
         self.activate();
@@ -323,16 +323,21 @@ impl Worker {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);
             }
-            if patience.is_left(self.own.silence_ns.get()) && !self.pool().is_ending() {
+            // Nobody else may have the core while this worker could leave.
+            let ends = self.pool().is_ending();
+            if !ends && patience.is_left(self.own.silence_ns.get()) {
                 continue;
             }
             match self.break_silence(Allowed::Any, &patience) {
                 Silence::Broken(job) => return (Some(job), patience.lost_core),
-                Silence::Empty if patience.is_over() || self.pool().is_ending() || self.is_surplus() => {
+                Silence::Empty if ends || patience.is_over() || self.is_surplus() => {
                     return (None, patience.lost_core);
                 }
                 Silence::Empty => self.goes_on_searching(Allowed::Any),
                 Silence::Lasts => {}
+            }
+            if ends {
+                patience.is_left(self.own.silence_ns.get());
             }
         }
     }

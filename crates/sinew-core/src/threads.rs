@@ -53,7 +53,8 @@ pub struct SeatThread {
 
 impl SeatThread {
     pub(crate) fn new(inner: &Arc<Inner>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
-        inner.enlist();
+        // What a hook starts must not find the pool over.
+        inner.enlist(settings.on_start.is_some());
         Self { inner: Arc::clone(inner), settings: Arc::clone(settings), index, has_run: false }
     }
 
@@ -76,8 +77,18 @@ impl SeatThread {
     fn serve(&self) {
         let (pool, index) = (&*self.inner, self.index);
         let worker = &pool.seats[index];
-        worker.follow_mapping();
-        pool.call_hook(self.settings.on_start.as_ref(), index);
+        let serves = self.settings.on_start.is_some() || pool.serve();
+        if serves {
+            worker.follow_mapping();
+            pool.call_hook(self.settings.on_start.as_ref(), index);
+            self.work();
+        }
+        pool.call_hook(self.settings.on_exit.as_ref(), index);
+        worker.leave_berth();
+    }
+
+    fn work(&self) {
+        let worker = &self.inner.seats[self.index];
         worker.bed.move_in();
         worker.arrive(Activity::Search);
         worker.activate();
@@ -88,15 +99,13 @@ impl SeatThread {
         worker.deactivate();
         worker.turn(Activity::Away);
         worker.bed.move_out();
-        pool.call_hook(self.settings.on_exit.as_ref(), index);
-        worker.leave_berth();
     }
 }
 
 impl Drop for SeatThread {
     fn drop(&mut self) {
-        if !self.has_run {
-            self.inner.resign();
+        if !self.has_run && self.settings.on_start.is_some() {
+            self.inner.retire();
         }
         self.inner.threads.leave();
     }

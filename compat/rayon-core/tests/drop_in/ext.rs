@@ -124,7 +124,7 @@ fn a_shutdown_waits_for_everything() {
         let waits = ThreadPoolBuilder::new()
             .num_threads(3)
             .exit_handler(move |_| {
-                (0..1000).for_each(|_| thread::yield_now());
+                (0..50).for_each(|_| thread::yield_now());
                 leaves.fetch_add(1, Ordering::SeqCst);
             })
             .build()

@@ -6,7 +6,7 @@ use std::thread;
 
 use sinew_core::{Pool, Worker};
 
-use crate::support::{Drops, all_left, ends, meet, message_of, telling};
+use crate::support::{Drops, add, all_left, ends, linger, meet, message_of, telling};
 
 fn fib(w: &Worker, n: u64) -> u64 {
     if n < 2 {
@@ -59,7 +59,7 @@ fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
             let (ran, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
             let leaves = Arc::clone(&left);
             let builder = Pool::builder().threads(threads).guest_seat(false).on_exit(move |_| {
-                (0..1000).for_each(|_| thread::yield_now());
+                linger(1);
                 leaves.fetch_add(1, Ordering::SeqCst);
             });
             // Nobody has handles of these threads.
@@ -170,6 +170,47 @@ fn hooks_run_as_workers_of_their_seats() {
         let seen = seen.lock().unwrap();
         for hook in ["start", "exit"] {
             assert_eq!(seen.iter().filter(|&&call| call == (hook, true, 55)).count(), 3, "{seen:?}");
+        }
+    });
+}
+
+/// Would miss: a thread that comes when the others have left, and forgets what its hook has spawned or does without the hooks.
+#[test]
+fn what_hooks_spawn_runs_in_pools_that_end_at_once() {
+    ends(|| {
+        for threads in 1..=3 {
+            for _ in 0..100 {
+                let [starts, ran, exits] = [0; 3].map(|_| Arc::new(AtomicUsize::new(0)));
+                let (started, runs, exited) = (Arc::clone(&starts), Arc::clone(&ran), Arc::clone(&exits));
+                let pool = Pool::builder().threads(threads).guest_seat(false).on_start(move |_| {
+                    add(&started);
+                    let runs = Arc::clone(&runs);
+                    sinew_core::spawn(move |_| add(&runs));
+                });
+                let pool = pool.on_exit(move |_| add(&exited));
+                pool.build().unwrap().shutdown();
+                let counts = [&starts, &ran, &exits].map(|count| count.load(Ordering::SeqCst));
+                assert_eq!(counts, [threads; 3]);
+            }
+        }
+    });
+}
+
+/// Would miss: a thread that comes when the others have left, and keeps the pool or does without its exit hook.
+#[test]
+fn a_thread_that_comes_too_late_leaves_with_its_hook() {
+    ends(|| {
+        for threads in 1..=4 {
+            for _ in 0..100 {
+                let (builder, exits) = telling(threads);
+                let ran = Arc::new(AtomicUsize::new(0));
+                let counted = Arc::clone(&ran);
+                let pool = builder.build().unwrap();
+                pool.spawn(move |w| grow(w, 3, &counted));
+                pool.close();
+                assert_eq!(all_left(&exits), Vec::from_iter(0..threads));
+                assert_eq!(ran.load(Ordering::SeqCst), 15);
+            }
         }
     });
 }

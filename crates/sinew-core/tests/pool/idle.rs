@@ -23,7 +23,7 @@ fn rests(pool: &Pool, yields: usize) -> bool {
 /// Waits until the pool rests for a while; a worker that never does is caught by the time limit of `ends`. A worker that has lost its core on
 /// the way to its parker may seem to rest and then stir once more, which is no fault.
 fn until_all_park(pool: &Pool) {
-    while !rests(pool, 200) {}
+    while !rests(pool, 50) {}
 }
 
 /// Would miss: a worker that goes on searching or wakes others without work, from the start, after work, and with any spin window.
@@ -73,7 +73,7 @@ fn work_wakes_a_parked_pool() {
     ends(|| {
         for threads in [2, 4] {
             let pool = pool(threads);
-            for _ in 0..50 {
+            for _ in 0..20 {
                 until_all_park(&pool);
                 let barrier = Barrier::new(threads);
                 pool.run(|_| {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use sinew_core::{BuildError, MAX_WORKERS, Mapping, Pool};
 
@@ -183,10 +184,8 @@ fn tasks_that_wait_for_each_other_still_do_when_the_pool_ends() {
         pool.spawn(move |w| {
             entered.wait();
             // Long enough for the other thread to leave, if it does so at all.
-            for _ in 0..20_000 {
-                if left.load(Ordering::SeqCst) > 0 {
-                    break;
-                }
+            let until = Instant::now() + Duration::from_millis(10);
+            while left.load(Ordering::SeqCst) == 0 && Instant::now() < until {
                 thread::yield_now();
             }
             let barrier = Barrier::new(2);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sinew_core::loops::{Options, for_each};
 use sinew_core::{Builder, Fences, Pool, StackKind, Wait};
@@ -37,6 +37,14 @@ pub(crate) fn all_left(exits: &mpsc::Receiver<usize>) -> Vec<usize> {
     let mut seats: Vec<_> = exits.iter().collect();
     seats.sort_unstable();
     seats
+}
+
+/// Gives others the core for so many milliseconds.
+pub(crate) fn linger(ms: u64) {
+    let until = Instant::now() + Duration::from_millis(ms);
+    while Instant::now() < until {
+        std::thread::yield_now();
+    }
 }
 
 /// What a waiting worker may run.
