@@ -1,12 +1,14 @@
 //! Transactions: what one costs where nobody is in the way, and whether readers scale; beside locks that do the same.
 //!
-//! Rounds of everything are interleaved, so that a slow moment of the machine hits all alike. The figures are medians of the
-//! rounds. On two threads each does all of it, on the same variables: readers that scale need no longer than alone.
+//! Rounds of everything are interleaved, so that a slow moment of the machine hits all alike, and in each round one thread and two
+//! follow one another. The figures are medians of the rounds. On two threads each does all of it, on the same variables: readers that
+//! scale need no longer than alone. How much longer plain loads need then is the machine's affair, whose cores may share theirs.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
 use sinew_stm::{TVar, atomically};
 use sinew_sync::CachePadded;
+use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
 use std::hint::black_box;
 use std::sync::{Barrier, Mutex, RwLock};
@@ -18,23 +20,32 @@ const MANY: usize = 100;
 /// Rounds of which the median counts.
 const ROUNDS: usize = 21;
 
-/// Something that is done again and again on one thread.
+/// How much longer each of two readers may take than one alone: together they do 1.9 times as much.
+const SCALES: f64 = 2.0 / 1.9;
+
+/// Something that is done again and again, on one thread or on two.
 struct Row<'a> {
     what: &'static str,
     /// Operations of one call.
     operations: u32,
     run: Box<dyn Fn() + Sync + 'a>,
     bar: Option<(f64, &'static str)>,
+    reads_only: bool,
 }
 
 impl<'a> Row<'a> {
     fn new(what: &'static str, operations: usize, run: impl Fn() + Sync + 'a) -> Self {
         let operations = u32::try_from(operations).unwrap_or(u32::MAX);
-        Self { what, operations, run: Box::new(run), bar: None }
+        Self { what, operations, run: Box::new(run), bar: None, reads_only: false }
     }
 
     fn at_most(mut self, limit: f64, bar: &'static str) -> Self {
         self.bar = Some((limit, bar));
+        self
+    }
+
+    fn reads_only(mut self) -> Self {
+        self.reads_only = true;
         self
     }
 
@@ -69,13 +80,23 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
         (0..MANY as u64).map(|n| CachePadded(RwLock::new(n))).collect();
     #[cfg(feature = "fast-stm")]
     let rivals: Vec<fast_stm::TVar<u64>> = (0..MANY as u64).map(fast_stm::TVar::new).collect();
-    let mut rows = ours(&vars);
+    let plain: Vec<CachePadded<AtomicU64>> =
+        (0..MANY as u64).map(|n| CachePadded(AtomicU64::new(n))).collect();
+    let mut rows = vec![with_loads(&plain)];
+    rows.extend(ours(&vars));
     rows.extend(with_locks(&mutexes, &locks));
     #[cfg(feature = "fast-stm")]
     rows.extend(with_fast_stm(&rivals));
-    let times = interleaved(&rows, scale, Row::time);
-    let of_two = interleaved(&rows, scale, Row::time_of_two);
-    Ok(rows.iter().zip(times.iter().zip(of_two)).map(|(row, (one, two))| line(row, *one, two)).collect())
+    let times = interleaved(&rows, scale);
+    let mut lines: Vec<Line> = rows.iter().zip(&times).map(|(row, times)| line(row, times)).collect();
+    let readers = rows.iter().zip(&times).filter(|(row, _)| row.reads_only);
+    lines.extend(readers.map(|(row, times)| scaling(row, times)));
+    Ok(lines)
+}
+
+fn with_loads(values: &[CachePadded<AtomicU64>]) -> Row<'_> {
+    let sum = || values.iter().fold(0, |sum: u64, value| sum.wrapping_add(value.load(Ordering::Acquire)));
+    Row::new("plain: a load of 100", MANY, move || drop_box(sum())).reads_only()
 }
 
 fn ours(vars: &[CachePadded<TVar<u64>>]) -> Vec<Row<'_>> {
@@ -90,9 +111,11 @@ fn ours(vars: &[CachePadded<TVar<u64>>]) -> Vec<Row<'_>> {
     };
     vec![
         Row::new("sinew: a read of 100 in a transaction", MANY, move || drop_box(sum()))
-            .at_most(3.0, "at most 3 ns"),
+            .at_most(3.0, "at most 3 ns")
+            .reads_only(),
         Row::new("sinew: a transaction of 1 read", 1, || drop_box(atomically(|tx| a.get(tx))))
-            .at_most(12.0, "at most 12 ns"),
+            .at_most(12.0, "at most 12 ns")
+            .reads_only(),
         Row::new("sinew: 2 reads and 2 writes", 1, swap).at_most(25.0, "at most 25 ns"),
     ]
 }
@@ -142,28 +165,40 @@ fn drop_box(value: u64) {
     black_box(value);
 }
 
-/// The median of each row's times.
-fn interleaved<'a>(rows: &[Row<'a>], scale: Scale, time: impl Fn(&Row<'a>, u32) -> f64) -> Vec<f64> {
+/// Times of one round, for each operation: of one thread, and of each of two.
+type Round = [f64; 2];
+
+/// All rounds of each row.
+fn interleaved(rows: &[Row<'_>], scale: Scale) -> Vec<Vec<Round>> {
     let calls = |row: &Row<'_>| scale.pick(200_000, 100) / row.operations.min(scale.pick(100, 10));
     let mut times = vec![Vec::new(); rows.len()];
     for _ in 0..scale.pick(ROUNDS, 3) {
         for (row, times) in rows.iter().zip(&mut times) {
-            times.push(time(row, calls(row)));
+            times.push([row.time(calls(row)), row.time_of_two(calls(row))]);
         }
     }
-    times.into_iter().map(median).collect()
+    times
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+fn median(rounds: &[Round], figure: impl Fn(&Round) -> f64) -> f64 {
+    let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
 
-fn line(row: &Row<'_>, one: f64, two: f64) -> Line {
-    let figures = vec![("one thread", one), ("two threads, each", two)];
-    let line = Line { what: row.what.to_owned(), figures, unit: Unit::Ns, bars: Vec::new() };
+fn line(row: &Row<'_>, rounds: &[Round]) -> Line {
+    let (one, two) = (median(rounds, |round| round[0]), median(rounds, |round| round[1]));
+    let line = Line::pair(row.what.to_owned(), ("one thread", one), ("two threads, each", two), Unit::Ns);
     match row.bar {
         Some((limit, bar)) => line.at_most("one thread", limit, bar),
         None => line,
     }
+}
+
+/// How much longer each of two threads takes than one alone.
+fn scaling(row: &Row<'_>, rounds: &[Round]) -> Line {
+    const NAME: &str = "each of two, of one's time";
+    let line =
+        Line::single(row.what.to_owned(), NAME, median(rounds, |round| round[1] / round[0]), Unit::Number);
+    if row.bar.is_none() { line } else { line.at_most(NAME, SCALES, "at least 1.9 times as much together") }
 }
