@@ -6,6 +6,7 @@
 
 use super::{Line, Unit};
 use crate::problem::Scale;
+use crate::statistics::Summary;
 use sinew_stm::{TVar, atomically};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
@@ -181,9 +182,7 @@ fn interleaved(rows: &[Row<'_>], scale: Scale) -> Vec<Vec<Round>> {
 }
 
 fn median(rounds: &[Round], figure: impl Fn(&Round) -> f64) -> f64 {
-    let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
+    Summary::of(rounds.iter().map(figure)).map_or(f64::NAN, |summary| summary.median)
 }
 
 fn line(row: &Row<'_>, rounds: &[Round]) -> Line {

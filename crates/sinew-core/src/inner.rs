@@ -101,7 +101,7 @@ pub(crate) struct Inner {
     pub(crate) payoff: Payoff,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
-    /// Threads that have come and not resigned, and delivered tasks that are not over; or [`OVER`].
+    /// Threads that have come, or serve before that, and have not resigned; and delivered tasks that are not over. Or [`OVER`].
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,

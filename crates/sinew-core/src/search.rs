@@ -323,7 +323,7 @@ impl Worker {
             if let Some(job) = self.look_around(Allowed::Any, patience.rounds > 0) {
                 return (Some(job), patience.lost_core);
             }
-            // Nobody else may have the core while this worker could leave.
+            // Who could leave does not offer its core before.
             let ends = self.pool().is_ending();
             if !ends && patience.is_left(self.own.silence_ns.get()) {
                 continue;
@@ -337,6 +337,7 @@ impl Worker {
                 Silence::Lasts => {}
             }
             if ends {
+                // It cannot: an owner has private tasks, and may want the core.
                 patience.is_left(self.own.silence_ns.get());
             }
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use sinew_sync::plant::{Bug, planted};
 use sinew_sync::thread::{self, JoinHandle};
 
 use crate::inner::Inner;
@@ -53,9 +54,14 @@ pub struct SeatThread {
 
 impl SeatThread {
     pub(crate) fn new(inner: &Arc<Inner>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
-        // What a hook starts must not find the pool over.
-        inner.enlist(settings.on_start.is_some());
-        Self { inner: Arc::clone(inner), settings: Arc::clone(settings), index, has_run: false }
+        let thread = Self { inner: Arc::clone(inner), settings: Arc::clone(settings), index, has_run: false };
+        inner.enlist(thread.serves_at_once());
+        thread
+    }
+
+    /// Whether the pool cannot be over before this thread has come: what a hook starts must find it alive. All else that waits is seen by those who are there.
+    fn serves_at_once(&self) -> bool {
+        self.settings.on_start.is_some() && !planted(Bug::UncountedHook)
     }
 
     /// The number of the seat.
@@ -77,8 +83,7 @@ impl SeatThread {
     fn serve(&self) {
         let (pool, index) = (&*self.inner, self.index);
         let worker = &pool.seats[index];
-        let serves = self.settings.on_start.is_some() || pool.serve();
-        if serves {
+        if self.serves_at_once() || pool.serve() {
             worker.follow_mapping();
             pool.call_hook(self.settings.on_start.as_ref(), index);
             self.work();
@@ -104,7 +109,7 @@ impl SeatThread {
 
 impl Drop for SeatThread {
     fn drop(&mut self) {
-        if !self.has_run && self.settings.on_start.is_some() {
+        if !self.has_run && self.serves_at_once() {
             self.inner.retire();
         }
         self.inner.threads.leave();

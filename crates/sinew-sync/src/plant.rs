@@ -91,6 +91,8 @@ pub enum Bug {
     OneLook,
     /// Who answers a call for the debts of its domain says so only after it has looked at them.
     LateAnswer,
+    /// A thread whose hook may start something does not count before it has come.
+    UncountedHook,
     /// Who pays off a debt of its domain keeps the token of another task until its own is over.
     KeptToken,
     /// A reader of a ledger looks at the version again without a fence.

@@ -381,6 +381,30 @@ fn shuttle_a_pool_ends_after_its_detached_tasks() {
     });
 }
 
+/// Every thread's hook starts a task, and the pool ends before all have come.
+fn tasks_of_hooks() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&ran);
+    let builder = Pool::builder().threads(2).guest_seat(false).on_start(move |_| {
+        let counted = Arc::clone(&counted);
+        crate::spawn(move |_| add(&counted));
+    });
+    drop(builder.build().unwrap());
+    assert_eq!(ran.load(Ordering::SeqCst), 2, "a hook was forgotten");
+}
+
+/// Would miss: a pool that is over for a thread whose hook has yet to start something.
+#[test]
+fn shuttle_a_pool_waits_for_threads_with_hooks() {
+    explore(tasks_of_hooks);
+}
+
+#[test]
+#[should_panic(expected = "a hook was forgotten")]
+fn shuttle_finds_a_thread_with_a_hook_that_does_not_count() {
+    hunt(Bug::UncountedHook, tasks_of_hooks);
+}
+
 /// Would miss: a pool of one whose standby thread and guests get into each other's way.
 #[test]
 fn shuttle_a_pool_of_one_runs_detached_tasks() {
