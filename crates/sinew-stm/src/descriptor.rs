@@ -14,8 +14,8 @@
 //!   record's word. Further entries of that record hang on it and come after it.
 //! - I11: a record in the read set that is now locked by this transaction has not changed since it was read: it was not younger than
 //!   the snapshot when it was locked.
-//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no token and no age, and locks early. So one test at
-//!   its end is enough.
+//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no token and no age, and locks early. Its
+//!   descriptor stays with the thread. So one test at its end is enough.
 
 use crate::after::After;
 use crate::ahead::Ahead;
@@ -190,6 +190,8 @@ pub(crate) struct Descriptor {
     pub(crate) number: u32,
     pub(crate) shared: Arc<Shared>,
     pub(crate) ahead: Ahead,
+    /// Whether it ends with its transaction, since the thread is past the destructor that would free it.
+    pub(crate) ends_with_transaction: bool,
     site: *const Location<'static>,
     own: Arc<Own>,
     sites: Vec<(Site, Arc<Own>)>,
@@ -221,10 +223,17 @@ impl Descriptor {
             number,
             shared,
             ahead: Ahead::default(),
+            ends_with_transaction: false,
             site: Location::caller(),
             own: Arc::default(),
             sites: Vec::new(),
         }
+    }
+
+    /// Has the descriptor end with its transaction.
+    pub(crate) fn end_with_transaction(&mut self) {
+        self.ends_with_transaction = true;
+        self.special = true;
     }
 
     /// Gives back what the thread has.
@@ -233,7 +242,10 @@ impl Descriptor {
         let mut sites = engine().sites.lock();
         self.sites.iter().for_each(|(site, own)| sites.leave(site, own));
         drop(sites);
-        engine().threads.lock().leave(self.number);
+        let stock_is_due = engine().threads.lock().leave(self.number, self.retired);
+        if stock_is_due {
+            grace::advance();
+        }
     }
 
     /// Counts for `site` from here on.

@@ -126,7 +126,7 @@
 //! ## Tests
 //!
 //! `models` (loom) checks the orderings, `shuttle_tests` and `history` check opacity on recorded histories, and all three
-//! are shown to find planted bugs. `tests/stress.rs` holds invariants under real threads.
+//! are shown to find planted bugs. `tests/stress.rs` holds invariants under real threads. `tests/resident` counts what many short threads leave in memory.
 
 /// Defines a function that is `const`, except under a model checker, whose atomics are made at run time.
 macro_rules! const_unless_modelled {

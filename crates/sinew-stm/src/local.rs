@@ -39,18 +39,29 @@ impl Drop for Owner {
         if descriptor.is_null() {
             return;
         }
-        #[cfg(not(any(loom, shuttle)))]
-        {
-            HERE.with(|here| {
-                here.idle.set(null_mut());
-                here.descriptor.set(null_mut());
-            });
-            // SAFETY: the thread ends outside of any transaction, so nobody borrows the descriptor (I12).
-            unsafe { &*descriptor }.retire();
-        }
-        // SAFETY: made by `Box::leak` in `make_cold`, and no longer in `HERE`, or that is gone as well.
-        drop(unsafe { Box::from_raw(descriptor) });
+        // SAFETY: the thread ends outside of any transaction, so nobody borrows the descriptor (I12); it was made in `make_cold`, which has
+        // left it to this destructor.
+        unsafe { end(descriptor) };
     }
+}
+
+/// Ends the life of a descriptor: gives back its number and frees it.
+///
+/// # Safety
+///
+/// It is this thread's, from `make_cold`, and nobody borrows it or ends it again.
+unsafe fn end(descriptor: *mut Descriptor) {
+    #[cfg(not(any(loom, shuttle)))]
+    {
+        HERE.with(|here| {
+            here.idle.set(null_mut());
+            here.descriptor.set(null_mut());
+        });
+        // SAFETY: the caller's promise.
+        unsafe { &*descriptor }.retire();
+    }
+    // SAFETY: made by `Box::leak` in `make_cold`, and no longer in `HERE`, or that is gone as well.
+    drop(unsafe { Box::from_raw(descriptor) });
 }
 
 #[cfg(not(any(loom, shuttle)))]
@@ -102,6 +113,17 @@ pub(crate) fn leave(descriptor: NonNull<Descriptor>) {
     HERE.with(|here| here.idle.set(descriptor.as_ptr()));
 }
 
+/// [`leave`] of a transaction that is not on the fast path: here a descriptor ends that no destructor would free.
+pub(crate) fn leave_cold(descriptor: NonNull<Descriptor>) {
+    leave(descriptor);
+    // SAFETY: this thread's, and nobody borrows it any more; so nobody else ends it either, as no destructor knows it.
+    unsafe {
+        if descriptor.as_ref().ends_with_transaction {
+            end(descriptor.as_ptr());
+        }
+    }
+}
+
 /// The descriptor of a thread that has none yet.
 #[cold]
 fn enter_cold(here: &Here, site: Site) -> NonNull<Descriptor> {
@@ -125,9 +147,11 @@ fn make_cold(here: &Here) -> NonNull<Descriptor> {
     if !sinew_sync::fence::asymmetric() && sinew_sync::fence::register_is_quick() {
         sinew_sync::fence::register();
     }
-    let descriptor = NonNull::from(Box::leak(Box::new(Descriptor::new())));
+    let mut descriptor = NonNull::from(Box::leak(Box::new(Descriptor::new())));
     here.descriptor.set(descriptor.as_ptr());
-    // Where the thread is past its destructors the descriptor is lost, some hundred bytes.
-    let _ = OWNER.try_with(|owner| owner.0.set(descriptor.as_ptr()));
+    if OWNER.try_with(|owner| owner.0.set(descriptor.as_ptr())).is_err() {
+        // SAFETY: made above, and nobody else has it yet.
+        unsafe { descriptor.as_mut() }.end_with_transaction();
+    }
     descriptor
 }

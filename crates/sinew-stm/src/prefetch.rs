@@ -108,7 +108,7 @@ impl<'a> Prefetch<'a> {
         let done = Prefetched { words_read: d.ahead.words_read, writes: d.writes.len() as u64, ended };
         d.leave_ahead();
         let (after, panic) = (d.tidy(), d.ahead.panic.take());
-        local::leave(descriptor);
+        local::leave_cold(descriptor);
         panic.into_iter().for_each(drop_payload);
         if clean_up(answer, after) { done } else { Prefetched { ended: Ended::Panicked, ..done } }
     }

@@ -217,7 +217,7 @@ impl Run {
 
     /// Gives the descriptor back to the thread.
     fn leave(&mut self) {
-        self.descriptor.take().into_iter().for_each(local::leave);
+        self.descriptor.take().into_iter().for_each(local::leave_cold);
     }
 
     /// One attempt, with the descriptor of this run. After an error the sets are as the closure left them.

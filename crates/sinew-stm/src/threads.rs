@@ -2,7 +2,11 @@
 //!
 //! A thread gets a number with its first transaction and gives it back when it ends. Numbers are used again, so they stay
 //! small; the shared part of a thread outlives it, because somebody may just be looking.
+//!
+//! A thread that ends also hands over how many versions it has retired since it last took stock ([`grace`]). So stock is taken
+//! often enough in a program whose threads are all short.
 
+use crate::grace;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -39,11 +43,13 @@ impl Shared {
 pub(crate) struct Threads {
     shared: Vec<Arc<Shared>>,
     free: Vec<u32>,
+    /// Versions retired by threads that have ended, since one of these last took stock.
+    retired: usize,
 }
 
 impl Threads {
     pub(crate) const fn new() -> Self {
-        Self { shared: Vec::new(), free: Vec::new() }
+        Self { shared: Vec::new(), free: Vec::new(), retired: 0 }
     }
 
     /// A number for a thread, and its shared part.
@@ -61,9 +67,15 @@ impl Threads {
         (number, Arc::clone(&self.shared[number as usize]))
     }
 
-    /// Takes back the number of a thread that ends.
-    pub(crate) fn leave(&mut self, number: u32) {
+    /// Takes back the number of a thread that ends and has `retired` versions since it took stock. True if it should take stock once more.
+    pub(crate) fn leave(&mut self, number: u32, retired: usize) -> bool {
         self.free.push(number);
+        self.retired += retired;
+        let due = self.retired >= grace::OFTEN;
+        if due {
+            self.retired = 0;
+        }
+        due
     }
 
     pub(crate) fn find(&self, number: u32) -> Option<&Arc<Shared>> {

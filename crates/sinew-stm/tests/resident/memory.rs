@@ -1,0 +1,82 @@
+//! What a process holds: the bytes of its heap, which an allocator counts, and its resident memory, which the system counts.
+//!
+//! The heap is exact, so that a few thousand repetitions show a leak of a few bytes each. Resident memory shows what does not go through the
+//! allocator, such as stacks.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+struct Counting;
+
+#[global_allocator]
+static HEAP: Counting = Counting;
+
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+
+fn count(before: usize, after: usize) {
+    // Relaxed: a sum, read while nobody allocates.
+    LIVE.fetch_add(after as isize - before as isize, Ordering::Relaxed);
+}
+
+// SAFETY: every request goes to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(0, layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        count(layout.size(), 0);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(layout.size(), size);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+/// What is held at one time, in kB.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    heap: isize,
+    /// 0 where the system does not say.
+    resident: isize,
+}
+
+fn held() -> Held {
+    let resident = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = resident.split(' ').nth(1).and_then(|pages| pages.parse::<isize>().ok());
+    Held { heap: LIVE.load(Ordering::Relaxed) / 1024, resident: pages.unwrap_or_default() * 4 }
+}
+
+/// `few`, or a million with `SINEW_DEEP=1`.
+pub(crate) fn times(few: usize) -> usize {
+    if std::env::var_os("SINEW_DEEP").is_some() { 1_000_000 } else { few }
+}
+
+/// Does `work` so many times, and panics if the process then holds more than after the first quarter: more than 128 kB of heap, or 8 MB that are resident.
+///
+/// One caller at a time, as the counters are the process's.
+pub(crate) fn holds_no_more(what: &str, times: usize, mut work: impl FnMut()) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let start = held();
+    let [quarter, half, _, end] = [(); 4].map(|()| {
+        (0..times / 4).for_each(|_| work());
+        held()
+    });
+    println!("{what}, {times} times, kB: start {start:?}, quarter {quarter:?}, half {half:?}, end {end:?}");
+    assert!(end.heap - quarter.heap <= 128, "{what}: the heap grew from {} to {} kB", quarter.heap, end.heap);
+    let grown = end.resident - quarter.resident;
+    assert!(
+        grown <= 8 << 10,
+        "{what}: resident memory grew from {} to {} kB",
+        quarter.resident,
+        end.resident
+    );
+}
