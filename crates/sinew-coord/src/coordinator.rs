@@ -31,6 +31,7 @@ use crate::table::{Change, Table};
 #[derive(Debug)]
 pub struct Coordinator {
     table: Table,
+    this: Who,
     policy: Policy,
     script: Script,
     /// Steps that fell due before their programs came, the last for each.
@@ -64,6 +65,7 @@ impl Coordinator {
         let began_ns = sys::now_ns();
         let mut coordinator = Self {
             table: table.clone(),
+            this: Who::find_this()?,
             policy,
             script,
             late: Vec::new(),
@@ -78,7 +80,7 @@ impl Coordinator {
     }
 
     fn take_over(&self) -> Result<(), Error> {
-        let (this, policy) = (Who::this(), self.policy);
+        let (this, policy) = (self.this, self.policy);
         self.table.change(Reason::Policy, |state, _| {
             if let Some(other) = state.coordinator.filter(|other| *other != this) {
                 return Err(Error::Coordinated(other.pid));
@@ -96,7 +98,7 @@ impl Coordinator {
     /// As [`start`](Self::start).
     pub fn step(&mut self) -> Result<Vec<Decision>, Error> {
         let state = self.table.snapshot();
-        if state.coordinator != Some(Who::this()) {
+        if state.coordinator != Some(self.this) {
             // The table was damaged, or taken away.
             self.take_over()?;
         }
@@ -236,7 +238,7 @@ impl Drop for Coordinator {
     fn drop(&mut self) {
         // If that fails, whoever changes the table next finds this process gone.
         let _ = self.table.change(Reason::Policy, |state, _| {
-            if state.coordinator == Some(Who::this()) {
+            if state.coordinator == Some(self.this) {
                 state.end_coordination();
             }
             Ok(Change { subject: None, everybody: true })

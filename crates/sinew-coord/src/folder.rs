@@ -24,8 +24,14 @@ pub fn default_folder() -> PathBuf {
 }
 
 /// The name of the file.
-pub(crate) fn file_name(version: u64) -> String {
-    format!("table-{version}-{}", sys::namespace())
+///
+/// # Errors
+///
+/// [`Error::System`] where the system does not tell the namespace: then nobody could be found by a process number either.
+pub(crate) fn file_name(version: u64) -> Result<String, Error> {
+    let path = Path::new(sys::NAMESPACE);
+    let namespace = sys::namespace().map_err(|error| Error::system("read", path, error))?;
+    Ok(format!("table-{version}-{namespace}"))
 }
 
 /// Opens the file in `folder`, making both if need be, and makes sure of both.

@@ -20,7 +20,7 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `table` | the file, its lock, reading and changing it |
+//! | `table`, `lock` | the file, reading and changing it; its lock |
 //! | `member`, `offer` | a program in it: listener and `watcher`; what it offers and gets |
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
 //! | `coordinator` | what needs a clock: speeds, scripts |
@@ -42,6 +42,7 @@ mod error;
 mod folder;
 #[cfg(any(test, feature = "fuzzing"))]
 mod judge;
+mod lock;
 mod log;
 mod machine;
 mod member;

@@ -10,6 +10,7 @@
 //! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has ended.
 //! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes that back, or its keeper's watcher.
 //! - M5: with neighbours, shares are computed with what the program said last: it says so itself if it knows of them, and else whoever sees them for it.
+//! - M6: a table that is damaged again and again costs a member a change every [`LOOK_MS`], and no busy loop.
 //!
 //! # Cost
 //!
@@ -256,7 +257,7 @@ impl fmt::Debug for Member {
 
 impl Inner {
     fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
-        let this = Who::this();
+        let this = Who::find_this()?;
         let who = offer.on_behalf_of.unwrap_or(this);
         let keeper = (who != this).then_some(this);
         let doorbell =
@@ -335,14 +336,21 @@ impl Inner {
     }
 
     fn listen(&self) {
+        let mut came_back = false;
         while !self.is_leaving() {
             let Seat { mapping, slot } = self.seat();
             let bell = live(&mapping, slot, Live::Bell);
             let seen = bell.load(Ordering::Acquire); // C3
             if !(is_current(self.table.path(), &mapping) && self.look()) {
+                // A table that loses the row again at once is another program's work: that one gets no busy loop for an answer (M6).
+                if came_back {
+                    self.idle();
+                }
                 self.come_back();
+                came_back = true;
                 continue;
             }
+            came_back = false;
             if !self.is_leaving() {
                 sys::wait(bell, seen as u32, LOOK_MS);
             }

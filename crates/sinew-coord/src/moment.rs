@@ -5,9 +5,9 @@
 /// A moment in a change, in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// The program has the lock, and has not said so.
+    /// The program has the lock, and has not looked whether the file is still the table.
     Locked,
-    /// It has said so, and written nothing.
+    /// It has, and has written nothing.
     Held,
     /// Half of the other copy is written.
     Writing,

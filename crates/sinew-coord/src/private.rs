@@ -23,9 +23,12 @@ fn closed_to_others(found: &fs::Metadata) -> bool {
 }
 
 /// A number for the namespace in which process numbers are those of this process.
-pub(crate) fn namespace() -> u64 {
-    fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
+pub(crate) fn namespace() -> io::Result<u64> {
+    fs::metadata(NAMESPACE).map(|namespace| namespace.ino())
 }
+
+/// Where the kernel tells it.
+pub(crate) const NAMESPACE: &str = "/proc/self/ns/pid";
 
 /// Whether the open file is the one of this name.
 pub(crate) fn is_named(file: &File, path: &Path) -> bool {

@@ -1,21 +1,49 @@
 //! Whether a process is there, and whether it is stopped.
+//!
+//! A system that refuses to tell (no descriptors left, no `/proc`) is no evidence that a process has ended: such a
+//! process counts as running, and whoever can look next finds out.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
 
+use crate::error::Error;
 use crate::row::Who;
 use crate::sys;
 
 impl Who {
-    /// The calling process.
+    /// The calling process. Where the system does not tell when it began, it is taken for none.
     pub fn this() -> Self {
         let pid = std::process::id();
         Self { pid, started: start_of(pid).unwrap_or(0) }
     }
 
+    /// The calling process, or why it cannot be told from a later one of its number.
+    pub(crate) fn find_this() -> Result<Self, Error> {
+        let pid = std::process::id();
+        let fail = |error| Error::system("read", Path::new("/proc/self/stat"), error);
+        Ok(Self { pid, started: start_of(pid).map_err(fail)? })
+    }
+
     /// The process of this number, if there is one.
     pub fn of(pid: u32) -> Option<Self> {
-        start_of(pid).map(|started| Self { pid, started }).filter(|who| !has_ended(who.pid))
+        Self::find(pid).ok()
+    }
+
+    /// The process of this number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gone`] if there is none; [`Error::System`] if the system does not tell.
+    pub fn find(pid: u32) -> Result<Self, Error> {
+        if has_ended(pid) {
+            return Err(Error::Gone);
+        }
+        match start_of(pid) {
+            Ok(started) => Ok(Self { pid, started }),
+            Err(_) if has_ended(pid) => Err(Error::Gone),
+            Err(error) => Err(Error::system("read", Path::new(&format!("/proc/{pid}/stat")), error)),
+        }
     }
 
     /// Whether the process is still there; one that has ended is not, though its parent may not have asked yet.
@@ -24,7 +52,7 @@ impl Who {
     ///
     /// Some 15 µs.
     pub fn is_there(&self) -> bool {
-        !has_ended(self.pid) && start_of(self.pid) == Some(self.started)
+        !has_ended(self.pid) && start_of(self.pid).map_or(true, |started| started == self.started)
     }
 
     /// Whether it is stopped, as by SIGSTOP or a debugger.
@@ -33,14 +61,14 @@ impl Who {
     ///
     /// Some 15 µs.
     pub fn is_stopped(&self) -> bool {
-        field(self.pid, STATE).is_some_and(|state| state == "T" || state == "t")
+        field(self.pid, STATE).is_ok_and(|state| state == "T" || state == "t")
     }
 }
 
 fn has_ended(pid: u32) -> bool {
     match sys::Process::open(pid) {
         Ok(process) => process.has_ended(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        Err(error) => error.kind() == ErrorKind::NotFound || !sys::exists(pid),
     }
 }
 
@@ -48,17 +76,21 @@ fn has_ended(pid: u32) -> bool {
 const STATE: usize = 0;
 const START: usize = 19;
 
-fn start_of(pid: u32) -> Option<u64> {
-    field(pid, START)?.parse().ok()
+fn start_of(pid: u32) -> io::Result<u64> {
+    field(pid, START)?.parse().map_err(|_| ErrorKind::InvalidData.into())
 }
 
-fn field(pid: u32, index: usize) -> Option<String> {
+fn field(pid: u32, index: usize) -> io::Result<String> {
     // The fields up to there are far shorter, and the kernel hands out all of them at once.
     let mut room = [0; 1024];
-    let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut room).ok()?;
+    let length = File::open(format!("/proc/{pid}/stat"))?.read(&mut room)?;
+    after_name(&room[..length], index).ok_or_else(|| ErrorKind::InvalidData.into())
+}
+
+fn after_name(text: &[u8], index: usize) -> Option<String> {
     // The name may contain anything: parentheses and spaces, and no text.
-    let end = room[..length].iter().rposition(|&byte| byte == b')')?;
-    let after_name = std::str::from_utf8(&room[end + 1..length]).ok()?;
+    let end = text.iter().rposition(|&byte| byte == b')')?;
+    let after_name = std::str::from_utf8(&text[end + 1..]).ok()?;
     after_name.split_ascii_whitespace().nth(index).map(str::to_owned)
 }
 

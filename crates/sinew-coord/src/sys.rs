@@ -6,15 +6,17 @@
 //! # Not handled
 //!
 //! A file that is cut short while it is mapped: touching the lost pages ends the process, as for every shared mapping. [`Mapping::is_whole`] asks the kernel, and callers do before
-//! they look. Only the same user can do that, who could end the process more simply.
+//! they look. Only the same user can do that, who could end the process more simply. The same holds for holes that are punched into the file, and for file systems that write
+//! reserved blocks to other places (btrfs) when they are full.
 
-pub(crate) use crate::private::{is_named, namespace, open_private, runtime_folder};
+pub(crate) use crate::private::{NAMESPACE, is_named, namespace, open_private, runtime_folder};
 
 use std::ffi::{CString, c_int, c_long, c_short};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Once;
@@ -54,6 +56,42 @@ pub(crate) fn open_in(folder: &File, name: &str, make: bool) -> io::Result<File>
     let fd = checked(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o600) })?;
     // SAFETY: the descriptor is new and nobody else's.
     Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Reserves the blocks of the first `bytes` of a file, and makes it as long if it is shorter. `false`: the file system has no way to
+/// reserve blocks for a file; [`Mapping::populate`] does it for a mapping.
+///
+/// # Errors
+///
+/// There is no room, or the file would be longer than this process's files may be: asking the kernel for that would end the process.
+pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<bool> {
+    let about = file.metadata()?;
+    if about.len() >= bytes && about.blocks() * 512 >= bytes {
+        return Ok(true);
+    }
+    if about.len() < bytes && bytes > longest_file()? {
+        return Err(io::Error::other("it is longer than the limit on file sizes (ulimit -f) allows"));
+    }
+    let length = libc::off_t::try_from(bytes).map_err(|_| ErrorKind::InvalidInput)?;
+    loop {
+        // SAFETY: takes numbers and touches no memory of ours.
+        match checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) }) {
+            Ok(_) => return Ok(true),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The limit on the sizes of files that this process may write.
+fn longest_file() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes the limit into `limit` during the call.
+    checked(unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) })?;
+    Ok(limit.rlim_cur)
 }
 
 /// The same file, opened once more, whatever its name is now.
@@ -129,6 +167,18 @@ impl Mapping {
         self.file.get()
     }
 
+    /// Has the kernel find a block for every page now, as if each had been written to. No word changes.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or the kernel is older than Linux 5.14.
+    pub(crate) fn populate(&self) -> io::Result<()> {
+        let bytes = self.words * size_of::<u64>();
+        // SAFETY: the range is this mapping's; the call writes no byte of it, and returns an error where a store would end the process.
+        checked(unsafe { libc::madvise(self.start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) })
+            .map(drop)
+    }
+
     /// Whether the file is as long as the mapping.
     pub(crate) fn is_whole(&self) -> bool {
         let bytes = (self.words * size_of::<u64>()) as u64;
@@ -183,6 +233,14 @@ impl Process {
     pub(crate) fn has_ended(&self) -> bool {
         first_ready(&[self], None, 0) == Some(Ready::Process(0))
     }
+}
+
+/// Whether there is a process of this number, running or ended and not yet waited for. Needs no file and no `/proc`.
+pub(crate) fn exists(pid: u32) -> bool {
+    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
+    // SAFETY: takes two numbers and touches no memory of ours; signal 0 is sent to nobody.
+    let answer = checked(unsafe { libc::kill(pid, 0) });
+    !answer.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
 /// Which of several things has happened.

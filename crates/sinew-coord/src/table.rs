@@ -9,14 +9,17 @@
 //!
 //! # Layout
 //!
-//! 64-bit words: a head (magic, layout, version in force, replaced, holder of the lock), 256 live lines of 8 words, the two copies.
+//! 64-bit words: a head (magic, layout, version in force, claim of the lock, bell of the table), 256 live lines of 8 words, the two copies.
 //!
 //! # Invariants
 //!
 //! - T1: the copy in force is the one with the number of the version's lowest bit; only the holder of the lock writes the other one.
 //! - T2: a lock counts only on the file that has the table's name. A program that got the lock of one that was renamed over or removed opens the new one.
-//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead, whose forked children have closed the file; where the holder is stopped, or somebody
-//!   else has its open file, a new file takes the old one's place, and everybody moves over.
+//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead, whose forked children have closed the file; where the holder is stopped, or a child of a
+//!   dead one has its open file, a new file takes the old one's place, and everybody moves over (`lock`).
+//! - T4: the name alone says which file is the table; no word in a file does. A file that keeps its name, because the folder allows no removal, stays the table.
+//! - T5: every wait and every loop on the table ends within a few seconds, whatever the file and its folder contain.
+//! - T6: the blocks of the file are reserved before it is mapped: writing to it never fails for lack of room.
 //!
 //! # Orderings
 //!
@@ -39,6 +42,7 @@ use sinew_sync::statics::{AtomicU64, Ordering, fence};
 
 use crate::error::Error;
 use crate::folder;
+use crate::lock::{self, Claim, Got};
 use crate::log::{Decision, Reason};
 use crate::moment::{Moment, reached};
 use crate::process::threads_of;
@@ -53,8 +57,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
 const MAGIC_AT: usize = 0;
 const LAYOUT_AT: usize = 1;
 const VERSION_AT: usize = 2;
-const REPLACED_AT: usize = 3;
-const HOLDER_AT: usize = 4;
+const CLAIM_AT: usize = 4;
 const CALL_AT: usize = 5;
 const LIVE_AT: usize = 64;
 const LIVE_WORDS: usize = 8;
@@ -72,11 +75,8 @@ pub(crate) enum Live {
     Progress,
 }
 
-/// How long one waits for the lock before asking who has it, and how long in all.
-const ASK_AFTER: Duration = Duration::from_millis(5);
-/// A holder that does not say who it is for so long is taken for stopped. If it was not, it finds itself with a file that is the table no more, as if it had been.
-const SILENT_FOR: Duration = Duration::from_millis(50);
-const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
+/// Files in a row that lose their name at once.
+const MOST_FILES: u32 = 50;
 
 /// The table, opened. Clones are the same.
 #[derive(Debug, Clone)]
@@ -90,6 +90,7 @@ struct Shared {
     folder: PathBuf,
     layout: Layout,
     generation: u32,
+    claim: Claim,
     /// The present file. Whoever changes the table holds this lock, too: the file's own does not exclude threads of one process.
     file: Mutex<Arc<Mapping>>,
 }
@@ -124,10 +125,11 @@ impl Table {
     /// As [`open_default`](Self::open_default).
     pub fn find_default() -> Result<Option<Self>, Error> {
         let folder = folder::default_folder();
-        let path = folder.join(folder::file_name(LAYOUT));
-        let Some(file) = folder::find(&folder, &folder::file_name(LAYOUT))? else { return Ok(None) };
+        let name = folder::file_name(LAYOUT)?;
+        let path = folder.join(&name);
+        let Some(file) = folder::find(&folder, &name)? else { return Ok(None) };
         let mapping = map(file, &path)?;
-        Ok(Some(Self::new(path, folder, crate::machine::layout(), mapping)))
+        Self::new(path, folder, crate::machine::layout(), mapping).map(Some)
     }
 
     /// Whether it is the one that programs share now. The last of them takes it away with it, and the next one makes another.
@@ -141,14 +143,15 @@ impl Table {
     ///
     /// As [`open_default`](Self::open_default).
     pub fn open_on(folder: &Path, layout: Layout) -> Result<Self, Error> {
-        let path = folder.join(folder::file_name(LAYOUT));
+        let path = folder.join(folder::file_name(LAYOUT)?);
         let mapping = make(folder, &path)?;
-        Ok(Self::new(path, folder.to_owned(), layout, mapping))
+        Self::new(path, folder.to_owned(), layout, mapping)
     }
 
-    fn new(path: PathBuf, folder: PathBuf, layout: Layout, mapping: Mapping) -> Self {
+    fn new(path: PathBuf, folder: PathBuf, layout: Layout, mapping: Mapping) -> Result<Self, Error> {
         let (generation, file) = (sys::generation(), Mutex::new(Arc::new(mapping)));
-        Self { shared: Arc::new(Shared { path, folder, layout, generation, file }) }
+        let claim = Claim::new(Who::find_this()?);
+        Ok(Self { shared: Arc::new(Shared { path, folder, layout, generation, claim, file }) })
     }
 
     /// The file.
@@ -279,57 +282,34 @@ impl Table {
         result
     }
 
-    /// Takes the lock of the file that has the name (T2), a new one's if need be (T3).
+    /// Takes the lock of the file that has the name (T2), a new one's if need be (T3), or gives up (T5).
     fn lock_file(&self, file: &mut Arc<Mapping>) -> Result<(), Error> {
         let began = std::time::Instant::now();
-        loop {
+        for _ in 0..MOST_FILES {
             if !self.is_current(file) {
-                *file = self.open_anew()?;
+                *file = Arc::new(make(&self.shared.folder, &self.shared.path)?);
             }
-            if self.lock_once(file, began)? {
-                reached(Moment::Locked);
-                if self.is_current(file) {
-                    file.words()[HOLDER_AT].store(u64::from(std::process::id()), Ordering::Relaxed);
-                    reached(Moment::Held);
-                    return Ok(());
+            let claim = &file.words()[CLAIM_AT];
+            let got = lock::acquire(file, claim, self.shared.claim, began)
+                .map_err(|error| Error::system("lock", &self.shared.path, error))?;
+            match got {
+                Got::Lock => {
+                    reached(Moment::Locked);
+                    if self.is_current(file) {
+                        reached(Moment::Held);
+                        return Ok(());
+                    }
+                    lock::release(file, claim, self.shared.claim);
                 }
-                let _ = sys::unlock(file.file());
+                Got::Stuck => self.replace(file)?,
+                Got::Busy => return Err(Error::Busy),
             }
         }
-    }
-
-    /// Opens the file that has the name. One that says it is none any more, and still has the name, is damaged: whoever says so takes the name away first.
-    fn open_anew(&self) -> Result<Arc<Mapping>, Error> {
-        let mapping = make(&self.shared.folder, &self.shared.path)?;
-        if mapping.words()[REPLACED_AT].load(Ordering::Relaxed) != 0 {
-            self.replace(&mapping)?;
-        }
-        Ok(Arc::new(mapping))
-    }
-
-    fn lock_once(&self, file: &Mapping, began: std::time::Instant) -> Result<bool, Error> {
-        let mut silent = Silence::default();
-        for turn in 0_u32.. {
-            match sys::try_lock(file.file()) {
-                Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err(error) => return Err(Error::system("lock", &self.shared.path, error)),
-            }
-            let nameless = silent.lasts(file);
-            if began.elapsed() > ASK_AFTER && file.is_whole() && (nameless || nobody_will_unlock(file)) {
-                self.replace(file)?;
-                return Ok(false);
-            }
-            if began.elapsed() > GIVE_UP_AFTER {
-                return Err(Error::Busy);
-            }
-            std::thread::park_timeout(Duration::from_micros(20 << turn.min(5)));
-        }
-        Ok(false)
+        Err(Error::system("keep", &self.shared.path, std::io::Error::other("each new file loses its name")))
     }
 
     fn is_current(&self, file: &Mapping) -> bool {
-        is_current(&self.shared.path, file) && file.is_whole()
+        is_current(&self.shared.path, file)
     }
 
     /// Takes the name away from a file whose lock will not be freed; the next one to look makes a new file. Members of the old one find out and join that.
@@ -340,7 +320,7 @@ impl Table {
         {
             return Err(Error::system("replace", &self.shared.path, error));
         }
-        abandon(file);
+        ring_all(file);
         Ok(())
     }
 }
@@ -446,10 +426,10 @@ impl Locked<'_> {
         ring(&self.mapping.words()[CALL_AT]);
     }
 
-    /// The last one leaves: the file goes, and the folder if nothing else is in it.
+    /// The last one leaves: the file goes, and the folder if nothing else is in it. A file that cannot be removed stays the table (T4).
     fn remove(&self) {
         let _ = fs::remove_file(&self.table.path);
-        abandon(self.mapping);
+        ring_all(self.mapping);
         if self.table.folder == folder::default_folder() {
             let _ = fs::remove_dir(&self.table.folder);
         }
@@ -458,8 +438,7 @@ impl Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.mapping.words()[HOLDER_AT].store(0, Ordering::Relaxed);
-        let _ = sys::unlock(self.mapping.file());
+        lock::release(self.mapping, &self.mapping.words()[CLAIM_AT], self.table.claim);
     }
 }
 
@@ -491,10 +470,15 @@ fn make(folder: &Path, path: &Path) -> Result<Mapping, Error> {
 fn map(file: File, path: &Path) -> Result<Mapping, Error> {
     let bytes = (FILE_WORDS * size_of::<u64>()) as u64;
     let fail = |error| Error::system("map", path, error);
+    let is_reserved =
+        sys::reserve(&file, bytes).map_err(|error| Error::system("reserve room for", path, error))?;
     if file.metadata().map_err(fail)?.len() != bytes {
         file.set_len(bytes).map_err(fail)?;
     }
     let mapping = Mapping::new(file, FILE_WORDS).map_err(fail)?;
+    if !is_reserved {
+        mapping.populate().map_err(|error| Error::system("reserve room for", path, error))?;
+    }
     let words = mapping.words();
     if words[MAGIC_AT].load(Ordering::Relaxed) != MAGIC || words[LAYOUT_AT].load(Ordering::Relaxed) != LAYOUT
     {
@@ -505,39 +489,13 @@ fn map(file: File, path: &Path) -> Result<Mapping, Error> {
     Ok(mapping)
 }
 
-/// Whether the file has the name, and has not been left by everybody.
+/// Whether the file has the name (T4), and all its length.
 pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
-    let words = || file.words();
-    sys::is_named(file.file(), path) && file.is_whole() && words()[REPLACED_AT].load(Ordering::Relaxed) == 0
+    sys::is_named(file.file(), path) && file.is_whole()
 }
 
-/// For how long somebody has had the lock without saying who.
-#[derive(Default)]
-struct Silence(Option<std::time::Instant>);
-
-impl Silence {
-    /// Whether it has lasted so long that its holder must have been stopped, or worse, between taking the lock and saying so.
-    fn lasts(&mut self, file: &Mapping) -> bool {
-        if file.words()[HOLDER_AT].load(Ordering::Relaxed) != 0 {
-            self.0 = None;
-            return false;
-        }
-        self.0.get_or_insert_with(std::time::Instant::now).elapsed() > SILENT_FOR
-    }
-}
-
-/// Whether the holder of the lock is stopped, or has ended and left the lock to a child, which was made in a way that no handler sees.
-fn nobody_will_unlock(file: &Mapping) -> bool {
-    let holder = file.words()[HOLDER_AT].load(Ordering::Relaxed);
-    match u32::try_from(holder).ok().and_then(Who::of) {
-        Some(who) => who.is_stopped(),
-        None => holder != 0,
-    }
-}
-
-/// Tells all members of a file that it is no longer the table.
-fn abandon(file: &Mapping) {
-    file.words()[REPLACED_AT].store(1, Ordering::Release);
+/// Has all members of a file look whether it is still the table.
+fn ring_all(file: &Mapping) {
     for slot in 0..MAX_PROGRAMS as u32 {
         ring(live(file, slot, Live::Bell));
     }

@@ -25,6 +25,8 @@ const SUSPECT_MS: i32 = 50;
 const SUSPECTS: usize = 4;
 /// After a change that could not be made.
 const RETRY_MS: i32 = 20;
+/// Between two looks at processes for which there is no descriptor.
+const UNWATCHED_MS: i32 = 1_000;
 
 impl Inner {
     /// Those who follow this member in the table, around the end, and the coordinator.
@@ -94,7 +96,12 @@ impl Inner {
             let is_missing = watched.iter().any(|who| !who.is_there());
             let happened = match is_missing && !bury_failed {
                 true => Some(Ready::Process(0)),
-                false if bury_failed => self.wait_for(&processes, RETRY_MS),
+                false if bury_failed => self.wait_for(&[], RETRY_MS),
+                // A process that the system does not let this one watch is asked about instead.
+                false if processes.len() < watched.len() => match self.wait_for(&processes, UNWATCHED_MS) {
+                    None => continue,
+                    happened => happened,
+                },
                 false => self.wait_and_suspect(&processes, &mut turn),
             };
             bury_failed = match happened {
@@ -122,10 +129,9 @@ impl Inner {
         }
     }
 
-    /// Takes out the rows of the dead.
+    /// Takes out the rows of the dead. Where the own row is not found afterwards, it is not known whom to watch now.
     fn bury(&self) -> Result<(), Error> {
         self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, everybody: false }))?;
-        self.look();
-        Ok(())
+        if self.look() { Ok(()) } else { Err(Error::Gone) }
     }
 }

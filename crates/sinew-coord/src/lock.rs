@@ -1,0 +1,445 @@
+//! The lock of a table's file: a claim in the file that names its holder, and a record lock that the kernel frees.
+//!
+//! The record lock alone excludes others, but the kernel does not say who has it. So a program
+//! writes its claim into the file before it takes the record lock, and withdraws the claim after it
+//! has freed the lock. A program that waits reads the claim and asks the system about that process:
+//! the claim of an ended process is taken over, and a stopped process loses the file. Time alone
+//! never decides that a holder is dead.
+//!
+//! # States of the claim
+//!
+//! | claim | record lock | meaning |
+//! |---|---|---|
+//! | 0 | free | nobody changes the table |
+//! | P | free | P is about to take the lock, or has just freed it |
+//! | P | held | P changes the table |
+//! | P, ended | free | P died; the next program takes the claim over |
+//! | mine | held by another process | a child of an ended process has the open file: it never frees the lock |
+//!
+//! # Invariants
+//!
+//! - K1: a program takes the record lock only while the claim is its own, except after
+//!   [`OVERDUE`], when the claim may be forged.
+//! - K2: a claim names one opened table of one process: process number, start time, and a number.
+//! - K3: every wait ends: with the lock, with a file that must be replaced, or after [`GIVE_UP_AFTER`].
+//!
+//! # Orderings
+//!
+//! The claim publishes nothing (Relaxed): the record lock, a system call, orders the words of the
+//! table, and a wrong claim costs a wait or a new file, never a lost change.
+//!
+//! # Tests
+//!
+//! `next` decides and does nothing else, so that a search of all interleavings can run it: see below.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use sinew_sync::statics::{AtomicU32, AtomicU64, Ordering};
+
+use crate::row::Who;
+use crate::sys;
+
+/// A program that waits asks about the claim's process only after this time.
+const ASK_AFTER: Duration = Duration::from_millis(5);
+/// After this time a claim whose process holds no lock is taken for a forged one.
+const OVERDUE: Duration = Duration::from_secs(2);
+/// The own claim stands, and some process has the record lock without a claim.
+const ORPHANED_AFTER: Duration = Duration::from_millis(50);
+/// The longest wait for the lock.
+pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
+
+/// How an attempt to lock a file ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Got {
+    /// The lock.
+    Lock,
+    /// Nothing: the lock will not be freed, so another file must take the place of this one.
+    Stuck,
+    /// Nothing: its holder runs and keeps it.
+    Busy,
+}
+
+/// One opened table of one process, as a claim names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim(u64);
+
+const PID_BITS: u32 = 24;
+const START_BITS: u32 = 24;
+
+impl Claim {
+    /// A new one for `who`, another one at every call.
+    pub(crate) fn new(who: Who) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed) & 0xffff;
+        let process = u64::from(who.pid) | low_start(who.started) << PID_BITS;
+        Self(process | u64::from(number) << (PID_BITS + START_BITS))
+    }
+}
+
+fn low_start(started: u64) -> u64 {
+    started & ((1 << START_BITS) - 1)
+}
+
+/// The process that a claim names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claimant {
+    Running,
+    Stopped,
+    Ended,
+}
+
+fn claimant(claim: u64) -> Claimant {
+    let pid = (claim & ((1 << PID_BITS) - 1)) as u32;
+    let started = claim >> PID_BITS & ((1 << START_BITS) - 1);
+    let is_the_same = |who: &Who| low_start(who.started) == started;
+    match Who::find(pid) {
+        Ok(who) if !is_the_same(&who) => Claimant::Ended,
+        Ok(who) if who.is_stopped() => Claimant::Stopped,
+        Err(crate::Error::Gone) => Claimant::Ended,
+        // The system may refuse to tell: that is no evidence of an end.
+        Ok(_) | Err(_) => Claimant::Running,
+    }
+}
+
+/// How long an attempt has lasted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Waited {
+    /// [`ASK_AFTER`] is over.
+    asks: bool,
+    /// The own claim has stood for [`ORPHANED_AFTER`].
+    orphaned: bool,
+    /// [`OVERDUE`] is over.
+    overdue: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Write the own claim in place of the one that was read.
+    Claim,
+    /// Try to take the record lock.
+    Take,
+    /// Look again later.
+    Wait,
+    /// Give the file up.
+    Replace,
+}
+
+/// Decides by the claim that was read.
+fn next(read: u64, own: u64, waited: Waited, claimant: impl FnOnce() -> Claimant) -> Step {
+    if read == 0 {
+        return Step::Claim;
+    }
+    if read == own {
+        return if waited.orphaned { Step::Replace } else { Step::Take };
+    }
+    if !waited.asks {
+        return Step::Wait;
+    }
+    match claimant() {
+        Claimant::Ended => Step::Claim,
+        Claimant::Stopped => Step::Replace,
+        Claimant::Running if waited.overdue => Step::Take,
+        Claimant::Running => Step::Wait,
+    }
+}
+
+/// Takes the lock of `file`, which is in force until [`release`].
+///
+/// # Errors
+///
+/// The system refuses the lock for another reason than that it is held.
+///
+/// # Blocking
+///
+/// Until [`GIVE_UP_AFTER`] has passed since `began`, at most.
+pub(crate) fn acquire(file: &sys::Mapping, claim: &AtomicU64, own: Claim, began: Instant) -> io::Result<Got> {
+    let mut claimed: Option<Instant> = None;
+    let mut turn = 0_u32;
+    let got = loop {
+        let read = claim.load(Ordering::Relaxed);
+        let waited = Waited {
+            asks: began.elapsed() > ASK_AFTER,
+            orphaned: claimed.is_some_and(|at| at.elapsed() > ORPHANED_AFTER),
+            overdue: began.elapsed() > OVERDUE,
+        };
+        match next(read, own.0, waited, || claimant(read)) {
+            Step::Claim => {
+                if claim.compare_exchange(read, own.0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                    claimed = Some(Instant::now());
+                    // The lock is free now, as a rule.
+                    turn = 0;
+                    continue;
+                }
+            }
+            Step::Take => match sys::try_lock(file.file()) {
+                Ok(true) => {
+                    // An overdue claim may be another one's still.
+                    claim.store(own.0, Ordering::Relaxed);
+                    return Ok(Got::Lock);
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    withdraw(claim, own);
+                    return Err(error);
+                }
+            },
+            Step::Wait => {}
+            Step::Replace => break Got::Stuck,
+        }
+        if began.elapsed() > GIVE_UP_AFTER {
+            break Got::Busy;
+        }
+        std::thread::park_timeout(Duration::from_micros(20 << turn.min(5)));
+        turn += 1;
+    };
+    withdraw(claim, own);
+    Ok(got)
+}
+
+/// Frees the lock, and then withdraws the claim: in this order no program finds the lock held without a claim.
+pub(crate) fn release(file: &sys::Mapping, claim: &AtomicU64, own: Claim) {
+    let _ = sys::unlock(file.file());
+    withdraw(claim, own);
+}
+
+fn withdraw(claim: &AtomicU64, own: Claim) {
+    let _ = claim.compare_exchange(own.0, 0, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    //! All interleavings of a few programs that lock, are stopped and die, by a search of all states that they
+    //! can reach. Blind to: times, and a record lock that is not the kernel's.
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// Where a program is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    enum At {
+        Reads,
+        /// It has read this claim, and will do this.
+        Acts(u64, Act),
+        Holds,
+        /// It has freed the lock, and withdraws its claim next.
+        Freed,
+        Done,
+        Dead,
+        /// It is dead, and a child has the open file: the lock is never freed.
+        DeadWithChild,
+    }
+
+    /// [`Step`] with a hash.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    enum Act {
+        Claim,
+        Take,
+        Wait,
+        Replace,
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Plant {
+        None,
+        /// Time decides: a program that has waited replaces the file of a running holder.
+        Impatient,
+        /// The claim is withdrawn before the lock is freed.
+        EarlyWithdrawal,
+        /// A running process is taken for an ended one, as by its number without its start.
+        WrongEnd,
+    }
+
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    struct World {
+        claim: u64,
+        /// The program that has the record lock.
+        lock: Option<usize>,
+        at: Vec<At>,
+        stopped: Vec<bool>,
+    }
+
+    const LATER: Waited = Waited { asks: true, orphaned: false, overdue: false };
+
+    struct Search {
+        seen: HashSet<World>,
+        plant: Plant,
+        replaced_without_cause: bool,
+        taken_over: bool,
+        orphans: bool,
+    }
+
+    impl Search {
+        fn run(programs: usize, plant: Plant) -> Self {
+            let mut search = Self {
+                seen: HashSet::new(),
+                plant,
+                replaced_without_cause: false,
+                taken_over: false,
+                orphans: false,
+            };
+            let first =
+                World { claim: 0, lock: None, at: vec![At::Reads; programs], stopped: vec![false; programs] };
+            let mut open = vec![first];
+            while let Some(world) = open.pop() {
+                if search.seen.insert(world.clone()) {
+                    for me in 0..programs {
+                        open.extend(search.moves(&world, me));
+                    }
+                }
+            }
+            search
+        }
+
+        fn claimant(&self, world: &World, claim: u64) -> Claimant {
+            let them = claim as usize - 1;
+            match world.at[them] {
+                _ if self.plant == Plant::WrongEnd => Claimant::Ended,
+                At::Dead | At::DeadWithChild => Claimant::Ended,
+                _ if world.stopped[them] => Claimant::Stopped,
+                _ => Claimant::Running,
+            }
+        }
+
+        /// All worlds that one step of this program leads to.
+        fn moves(&mut self, world: &World, me: usize) -> Vec<World> {
+            if matches!(world.at[me], At::Dead | At::DeadWithChild | At::Done) {
+                return Vec::new();
+            }
+            let mut worlds = Vec::new();
+            if world.stopped[me] {
+                let mut on = world.clone();
+                on.stopped[me] = false;
+                return vec![on, Self::die(world, me, false)];
+            }
+            let mut stop = world.clone();
+            stop.stopped[me] = true;
+            worlds.extend([stop, Self::die(world, me, false)]);
+            if world.lock == Some(me) {
+                worlds.push(Self::die(world, me, true));
+            }
+            worlds.extend(self.steps(world, me));
+            worlds
+        }
+
+        fn die(world: &World, me: usize, with_child: bool) -> World {
+            let mut dead = world.clone();
+            dead.stopped[me] = false;
+            dead.at[me] = if with_child { At::DeadWithChild } else { At::Dead };
+            if !with_child && dead.lock == Some(me) {
+                dead.lock = None;
+            }
+            dead
+        }
+
+        fn steps(&mut self, world: &World, me: usize) -> Vec<World> {
+            let own = me as u64 + 1;
+            let to = |at: At| {
+                let mut next = world.clone();
+                next.at[me] = at;
+                next
+            };
+            match world.at[me] {
+                At::Reads => {
+                    let waits = [Waited::default(), LATER, Waited { orphaned: true, ..LATER }];
+                    let acts = waits.map(|waited| self.act(world, own, waited));
+                    acts.iter().for_each(|act| self.judge(world, me, *act));
+                    acts.map(|act| to(At::Acts(world.claim, act))).into()
+                }
+                At::Acts(read, Act::Claim) => {
+                    let mut next = to(At::Reads);
+                    if next.claim == read {
+                        self.taken_over |= read != 0;
+                        next.claim = own;
+                    }
+                    vec![next]
+                }
+                At::Acts(_, Act::Take) => {
+                    let mut next = to(At::Reads);
+                    if next.lock.is_none() {
+                        (next.lock, next.at[me]) = (Some(me), At::Holds);
+                        next.claim = own;
+                    }
+                    vec![next]
+                }
+                At::Acts(_, Act::Wait) => vec![to(At::Reads)],
+                At::Acts(_, Act::Replace) => vec![to(At::Done)],
+                At::Holds => {
+                    let mut next = to(At::Freed);
+                    match self.plant {
+                        Plant::EarlyWithdrawal => next.claim = 0,
+                        _ => next.lock = None,
+                    }
+                    vec![next]
+                }
+                At::Freed => {
+                    let mut next = to(At::Done);
+                    if self.plant == Plant::EarlyWithdrawal {
+                        next.lock = None;
+                    } else if next.claim == own {
+                        next.claim = 0;
+                    }
+                    vec![next]
+                }
+                At::Done | At::Dead | At::DeadWithChild => Vec::new(),
+            }
+        }
+
+        /// What the program does that has read the claim now.
+        fn act(&self, world: &World, own: u64, waited: Waited) -> Act {
+            match next(world.claim, own, waited, || self.claimant(world, world.claim)) {
+                Step::Wait if self.plant == Plant::Impatient && waited.asks => Act::Replace,
+                Step::Claim => Act::Claim,
+                Step::Take => Act::Take,
+                Step::Wait => Act::Wait,
+                Step::Replace => Act::Replace,
+            }
+        }
+
+        /// A file is replaced only where its lock is held by a stopped program or by a dead one's child, or its claim is a stopped program's.
+        fn judge(&mut self, world: &World, me: usize, act: Act) {
+            if act != Act::Replace {
+                return;
+            }
+            let is_stuck = |them: usize| world.stopped[them] || world.at[them] == At::DeadWithChild;
+            let claimant = (world.claim as usize).checked_sub(1).filter(|them| *them != me);
+            // Where the lock is free, a program that waited for all that time was unlucky, and nobody loses anything.
+            let runs = world.lock.is_some_and(|them| !is_stuck(them));
+            self.replaced_without_cause |= runs && !claimant.is_some_and(is_stuck);
+            self.orphans |= world.lock.is_some_and(|them| world.at[them] == At::DeadWithChild);
+        }
+    }
+
+    /// Catches: a holder that runs and loses its file, a claim that nobody can take over, and a lock that a dead program's child keeps for ever.
+    #[test]
+    fn only_a_stopped_program_or_a_dead_ones_child_loses_the_file() {
+        for programs in 1..=3 {
+            let search = Search::run(programs, Plant::None);
+            assert!(!search.replaced_without_cause, "{programs}");
+            assert!(programs == 1 || (search.taken_over && search.orphans));
+            // Two programs never hold the lock.
+            let holders = |world: &World| world.at.iter().filter(|at| **at == At::Holds).count();
+            assert!(search.seen.iter().all(|world| holders(world) <= 1));
+        }
+    }
+
+    /// Catches: a search that finds nothing.
+    #[test]
+    fn the_search_finds_each_planted_bug() {
+        for plant in [Plant::Impatient, Plant::EarlyWithdrawal, Plant::WrongEnd] {
+            assert!(Search::run(2, plant).replaced_without_cause, "{plant:?}");
+        }
+    }
+
+    /// Catches: a claim that names another process, or the same for two tables of one process.
+    #[test]
+    fn a_claim_names_its_process() {
+        let me = Who::this();
+        let (one, two) = (Claim::new(me), Claim::new(me));
+        assert_ne!(one, two);
+        assert_eq!(claimant(one.0), Claimant::Running);
+        assert_eq!(claimant(Claim::new(Who { started: me.started + 1, ..me }).0), Claimant::Ended);
+        assert_eq!(claimant(u64::MAX), Claimant::Ended);
+    }
+}

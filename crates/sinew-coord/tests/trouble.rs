@@ -1,0 +1,287 @@
+//! Folders, files and limits with which there can be no table, or only a strange one: programs go on, and end.
+//!
+//! Blind to: file systems that lose what was written, and a file that is cut short while it is mapped.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use sinew_coord::{Coordinator, CoreSet, Member, Offer, Table};
+use sinew_policy::share::Layout;
+
+/// A hang is a failure; a slow machine is none.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const CPUS: usize = 2;
+
+fn offer() -> Offer {
+    Offer::on("test", CoreSet::first(CPUS), CPUS as u32)
+}
+
+fn open(folder: &Path) -> Table {
+    Table::open_on(folder, Layout::flat(CPUS)).expect("a table")
+}
+
+/// Does something on another thread, and fails if that never ends.
+fn ends<T: Send + 'static>(what: &str, action: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(action()));
+    told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{what}: never ends"))
+}
+
+/// The example program, which joins and ends at once, as it finds no input.
+fn member(folder: &Path) -> Command {
+    let mut path = std::env::current_exe().expect("an own file");
+    path.pop();
+    path.pop();
+    let mut command = Command::new(path.join("examples").join("member"));
+    command.arg(folder).args(["test", &CPUS.to_string(), "stay"]);
+    command
+}
+
+/// Runs it to its end.
+fn run(command: &mut Command) -> Output {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("it starts");
+    let (tell, told) = mpsc::channel();
+    let pid = child.id().to_string();
+    thread::spawn(move || tell.send(child.wait_with_output().expect("its output")));
+    told.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        let _ = Command::new("kill").args(["-s", "KILL", &pid]).status();
+        panic!("{command:?} never ends");
+    })
+}
+
+/// Words of the head of the file, behind which the live lines begin.
+const HEAD_WORDS: u64 = 64;
+
+/// Catches: a word in a leftover file that every later program believes, and so waits or looks for another file for ever.
+#[test]
+fn no_leftover_word_keeps_a_program_from_joining() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    for at in 0..HEAD_WORDS {
+        for word in [1, u64::MAX, 0x9e37_79b9_7f4a_7c15] {
+            let table = open(&place);
+            let file = File::options().write(true).open(table.path()).unwrap();
+            file.write_all_at(&word.to_le_bytes(), at * 8).unwrap();
+            let place = place.clone();
+            let threads = ends(&format!("{word:x} in word {at}"), move || {
+                let table = open(&place);
+                let coordinator = Coordinator::start(&table, Default::default(), Default::default());
+                coordinator.expect("a coordinator").step().expect("a step");
+                Member::join(&table, offer()).expect("a row").share().threads
+            });
+            assert_eq!(threads, CPUS as u32);
+        }
+    }
+}
+
+/// Catches: the same for a table that another program holds open and works with.
+#[test]
+fn no_leftover_word_keeps_members_from_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    let table = open(&place);
+    let member = Member::join(&table, offer()).unwrap();
+    for at in 0..HEAD_WORDS {
+        let file = File::options().write(true).open(table.path()).unwrap();
+        file.write_all_at(&1_u64.to_le_bytes(), at * 8).unwrap();
+        let place = place.clone();
+        ends(&format!("word {at}"), move || drop(Member::join(&open(&place), offer()).expect("a row")));
+    }
+    ends("the member", move || drop(member));
+}
+
+/// A folder for an ordinary user, and commands that run as that user; `None`, and a word, where there is none.
+fn ordinary_user() -> Option<(tempfile::TempDir, PathBuf, impl Fn(&mut Command))> {
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    fs::create_dir(&place).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
+    // Root may write everywhere, so the programs must not be root's.
+    let is_root = chown(&place, Some(NOBODY), Some(NOBODY)).is_ok();
+    let become_ordinary = move |command: &mut Command| {
+        if is_root {
+            std::os::unix::process::CommandExt::uid(command, NOBODY);
+            std::os::unix::process::CommandExt::gid(command, NOBODY);
+        }
+    };
+    let mut test = Command::new("/bin/sh");
+    // The programs may lie where only their owner can reach them.
+    let example = member(&place).get_program().to_owned();
+    test.args(["-c", "test -x \"$0\""]).arg(example);
+    become_ordinary(&mut test);
+    if !test.status().is_ok_and(|status| status.success()) {
+        println!("skipped: an ordinary user cannot run the programs of this build");
+        return None;
+    }
+    Some((folder, place, become_ordinary))
+}
+
+/// Catches: a table that the last program gave up although its name stayed, so that the next ones found no other.
+#[test]
+fn a_table_that_cannot_be_removed_is_used_again() {
+    let Some((_folder, place, become_ordinary)) = ordinary_user() else { return };
+    let joins = |what: &str| {
+        let mut command = member(&place);
+        become_ordinary(&mut command);
+        let output = run(&mut command);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && said.starts_with("1 2 0-1 0"), "{what}: {output:?}");
+    };
+    joins("first");
+    let mut first = member(&place);
+    become_ordinary(&mut first);
+    let mut first = first.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Read::read_exact(first.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(0o500)).unwrap();
+    drop(first.stdin.take());
+    assert!(first.wait().unwrap().success());
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "the file stays");
+    joins("the next one");
+    joins("the one after that");
+}
+
+/// Catches: a stopped holder whose file cannot be replaced, for which the others look again and again.
+#[test]
+fn a_stopped_holder_of_a_table_that_cannot_be_removed_is_an_error() {
+    let Some((_folder, place, become_ordinary)) = ordinary_user() else { return };
+    let start = |what: &[&str]| {
+        let mut command = Command::new(member(&place).get_program());
+        command.arg(&place).args(["test", "2"]).args(what);
+        become_ordinary(&mut command);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 5]).unwrap();
+        child
+    };
+    // A holder that has a neighbour has something to change.
+    let mut neighbour = start(&["stay"]);
+    let mut holder = start(&["halt", "Held"]);
+    fs::set_permissions(&place, Permissions::from_mode(0o500)).unwrap();
+    let signal = |name: &str| {
+        assert!(
+            Command::new("kill").args(["-s", name, &holder.id().to_string()]).status().unwrap().success()
+        );
+    };
+    signal("STOP");
+    let mut command = member(&place);
+    become_ordinary(&mut command);
+    let output = run(&mut command);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    signal("KILL");
+    holder.wait().unwrap();
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+    assert!(
+        !output.status.success() && said.contains("\"replace\"") && said.contains("PermissionDenied"),
+        "{said}"
+    );
+}
+
+/// Runs a command in a mount namespace of its own, after `setup`; `None`, and a word, where that is impossible.
+fn within(setup: &str, command: &Command) -> Option<Command> {
+    let allowed = |options: &[&str]| {
+        let status = Command::new("unshare").args(options).arg("true").stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let Some(options) = [&["-m"][..], &["-Urm"][..]].into_iter().find(|options| allowed(options)) else {
+        println!("skipped: no mount namespace can be made here");
+        return None;
+    };
+    let mut shell = Command::new("unshare");
+    shell.args(options).args(["sh", "-c", &format!("{setup} && exec \"$@\""), "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    Some(shell)
+}
+
+/// Catches: a table whose blocks are missing when they are written to, which ends the program with SIGBUS.
+#[test]
+fn a_full_file_system_is_an_error_and_kills_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    for kilobytes in [4, 64, 300, 484] {
+        let mount = format!("mount -t tmpfs -o size={kilobytes}k none '{}'", folder.path().display());
+        let Some(mut command) = within(&mount, &member(&place)) else { return };
+        let output = run(&mut command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code().is_some(), "{kilobytes} kB: {output:?}");
+        assert!(said.contains("reserve room for"), "{kilobytes} kB: {said}");
+    }
+    let mount = format!("mount -t tmpfs -o size=1m none '{}'", folder.path().display());
+    let Some(mut command) = within(&mount, &member(&place)) else { return };
+    assert!(run(&mut command).status.success());
+}
+
+/// Catches: a file system that cannot reserve blocks and is trusted, or is refused.
+#[test]
+fn a_file_system_that_cannot_reserve_blocks_will_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let mount = format!("mount -t ramfs none '{}' && chmod 700 '{0}'", folder.path().display());
+    let Some(mut command) = within(&mount, &member(&folder.path().join("shared"))) else { return };
+    let output = run(&mut command);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("mount:") {
+        println!("skipped: {said}");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+}
+
+/// Catches: a process that the system ends because it makes a file too long, and a table without anybody in it since nobody could be looked at.
+#[test]
+fn a_program_without_room_files_or_processes_gets_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    let witness = Member::join(&open(&folder.path().join("other")), offer()).unwrap();
+    for (limit, cause) in
+        [("-f 1", "reserve room for"), ("-n 4", "Too many open files"), ("-n 5", "Too many open files")]
+    {
+        let limited = member(&place);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"]);
+        shell.arg(limited.get_program()).args(limited.get_args());
+        let output = run(&mut shell);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code().is_some() && said.contains(cause) || output.status.success(),
+            "{limit}: {output:?}"
+        );
+    }
+    assert_eq!(witness.table().read().len(), 1);
+}
+
+/// Catches: a program without a descriptor or `/proc` that takes all others for dead, and takes their rows out.
+#[test]
+fn a_program_that_cannot_look_at_others_takes_nobody_for_dead() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    let table = open(&place);
+    let witness = Member::join(&table, offer()).unwrap();
+    for descriptors in 3..16 {
+        let limited = member(&place);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\""), "sh"]);
+        shell.arg(limited.get_program()).args(limited.get_args());
+        run(&mut shell);
+    }
+    if let Some(mut command) = within("mount -t tmpfs none /proc", &member(&place)) {
+        let output = run(&mut command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("/proc/self") && output.status.code().is_some(), "{said}");
+    }
+    let died = table
+        .log()
+        .iter()
+        .filter(|decision| decision.name.as_str() == "test" && decision.subject == std::process::id())
+        .count();
+    // It came once, and nobody took it out, so it did not come back either.
+    assert_eq!((died, witness.table().read().len()), (1, 1), "{:?}", table.log());
+}
