@@ -21,12 +21,13 @@ struct Step {
 }
 
 /// In order: what fails fast first.
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 18] = [
     Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&command::root()).map(|()| Passed) },
     Step { name: "clippy", run: clippy },
     // Exactly what the README tells a newcomer to type.
     Step { name: "test", run: || pass(command::cargo(&["test"])) },
+    Step { name: "overflow", run: overflow },
     Step { name: "compat", run: compat },
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
@@ -88,6 +89,31 @@ fn pass(mut command: Command) -> Result<Outcome, String> {
 
 fn clippy() -> Result<Outcome, String> {
     pass(command::cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+}
+
+/// The library tests of these modules are run with overflow checks in release: all that computes with lengths.
+const LENGTHS: [&str; 10] = [
+    "affinity::",
+    "auto::",
+    "chunk::",
+    "control::",
+    "data::",
+    "loops::",
+    "pace::",
+    "source::",
+    "split::",
+    "weighted::",
+];
+
+/// The tests of all that computes with lengths, in release and with overflow checks: what wraps there would be visited twice, or not at all.
+fn overflow() -> Result<Outcome, String> {
+    let checked = ["test", "--profile", "checked"];
+    let mut library = command::cargo(&checked);
+    library.args(["-p", "sinew-policy", "-p", "sinew-core", "--lib", "--"]).args(LENGTHS);
+    pass(library)?;
+    let mut skeletons = command::cargo(&checked);
+    skeletons.args(["-p", "sinew", "--test", "skeletons", "--test", "blocks", "--test", "stencil"]);
+    pass(skeletons)
 }
 
 fn doc() -> Result<Outcome, String> {
