@@ -77,6 +77,23 @@ where
     /// sinew::stencil(&mut xs, [10]).radius::<2>().run(|x| x[[-2]].max(x[[2]]));
     /// assert_eq!(xs, [2, 3, 4, 5, 6, 7, 8, 9, 9, 9]);
     /// ```
+    ///
+    /// It is 65,536 at most, and `(2 FAR + 1)^(N - 1)`, the number of rows around an element, 1,048,576 at most. The compiler refuses more:
+    ///
+    /// ```
+    /// sinew::stencil(&mut [1, 2], [2]).radius::<65_536>().run(|x| x[[0]]);
+    /// sinew::stencil(&mut [1, 2], [1, 1, 2]).radius::<511>().run(|x| x[[0, 0, 0]]);
+    /// ```
+    /// ```compile_fail
+    /// sinew::stencil(&mut [1, 2], [2]).radius::<65_537>().run(|x| x[[0]]);
+    /// ```
+    /// ```compile_fail
+    /// // Twice as many and one more is 1 in 64 bits.
+    /// sinew::stencil(&mut [1, 2], [2]).radius::<{ 1 << 63 }>().run(|x| x[[0]]);
+    /// ```
+    /// ```compile_fail
+    /// sinew::stencil(&mut [1, 2], [1, 1, 2]).radius::<512>().run(|x| x[[0, 0, 0]]);
+    /// ```
     pub fn radius<const FAR: usize>(self) -> Stencil<'g, T, N, FAR> {
         let Self { grid, shape, edges, sweeps, options } = self;
         Stencil { grid, shape, edges, sweeps, options }

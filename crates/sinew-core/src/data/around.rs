@@ -8,6 +8,7 @@
 //!
 //! - A1: all steps of at most `R` along each dimension lead to elements of the grid, or of rows that stand for what is beyond its edges.
 //! - A2: where a stride is [`BEYOND`], there is a constant beyond that end of the row.
+//! - A3: `R` and the number of lines are so small that no sum of steps and no number of a line wraps; the compiler refuses others (`IS_IN_REACH`).
 //!
 //! # Tests
 //!
@@ -35,6 +36,31 @@ pub struct Around<'a, T, const N: usize, const R: usize> {
     pub(super) beyond: *const T,
     pub(super) point: [usize; N],
     pub(super) grid: PhantomData<&'a [T]>,
+}
+
+/// No stencil reaches farther along a dimension.
+const FARTHEST: usize = 1 << 16;
+
+/// No more rows lie around an element.
+const MOST_LINES: usize = 1 << 20;
+
+impl<T, const N: usize, const R: usize> Around<'_, T, N, R> {
+    /// Evaluated wherever a stencil is compiled: it fails for one that reaches too far (A3).
+    pub(crate) const IS_IN_REACH: () = {
+        assert!(N > 0, "a grid has at least one dimension");
+        assert!(R <= FARTHEST, "a stencil reaches 65,536 steps at most: give a smaller radius");
+        let mut lines: usize = 1;
+        let mut side = 1;
+        while side < N {
+            // Both factors are small: the last product was at most `MOST_LINES`.
+            lines *= 2 * R + 1;
+            assert!(
+                lines <= MOST_LINES,
+                "a stencil of this radius has more than 1,048,576 rows around an element: give a smaller radius, or fewer dimensions"
+            );
+            side += 1;
+        }
+    };
 }
 
 /// A row beside others.

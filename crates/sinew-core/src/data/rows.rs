@@ -85,7 +85,7 @@ pub struct Row<'a, T> {
 ///
 /// # Panics
 ///
-/// If the array has another length than its shape says, or a tile has no rows or layers.
+/// If the array has another length than its shape says, or a tile has no rows or layers; or if there are more than `usize::MAX` tiles, of rows without values.
 pub fn tiles<T>(
     array: &mut [T],
     shape: Shape,
@@ -96,13 +96,15 @@ pub fn tiles<T>(
     assert!(rows > 0 && layers > 0, "tiles of {rows} rows in {layers} layers never cover an array");
     let (across, deep) = (shape.rows.div_ceil(rows), shape.layers.div_ceil(layers));
     let start = array.as_mut_ptr();
-    (0..across * deep).map(move |number| {
+    // Only an array without values can have so many.
+    let tiles = across.checked_mul(deep).expect("tiles of rows without values that can be counted");
+    (0..tiles).map(move |number| {
         let (row, layer) = match order {
             TileOrder::LayersOutside => (number % across, number / across),
             TileOrder::RowsOutside => (number / deep, number % deep),
         };
         // Different numbers are different pairs, whose rows and layers are not both the same (T1).
-        let part = |at: usize, size: usize, end: usize| at * size..(at * size + size).min(end);
+        let part = |at: usize, size: usize, end: usize| at * size..(at * size).saturating_add(size).min(end);
         let (rows, layers) = (part(row, rows, shape.rows), part(layer, layers, shape.layers));
         Tile { start, shape, rows, layers, values: PhantomData }
     })

@@ -300,3 +300,24 @@ fn tiles_come_in_the_order_asked_for() {
     assert_eq!(first(TileOrder::LayersOutside), [(0, 0), (2, 0), (0, 2), (2, 2)]);
     assert_eq!(first(TileOrder::RowsOutside), [(0, 0), (0, 2), (2, 0), (2, 2)]);
 }
+
+/// Catches: tiles left out, or rows that overlap, where an end of a tile is more than a word holds; and a count of tiles that wraps.
+#[test]
+fn tiles_as_large_as_a_word_cover_an_array() {
+    let mut units = vec![(); usize::MAX];
+    let half = usize::MAX / 2 + 1;
+    for order in [TileOrder::LayersOutside, TileOrder::RowsOutside] {
+        let shape = Shape { row: usize::MAX, rows: 1, layers: 1 };
+        let all = tiles(&mut units, shape, (usize::MAX, usize::MAX), order);
+        assert_eq!(all.map(|tile| (tile.rows(), tile.layers())).collect::<Vec<_>>(), [(0..1, 0..1)]);
+        let shape = Shape { row: 1, rows: usize::MAX, layers: 1 };
+        let all = tiles(&mut units, shape, (half, 1), order);
+        assert_eq!(all.map(|tile| tile.rows()).collect::<Vec<_>>(), [0..half, half..usize::MAX]);
+        let none = Shape { row: 0, rows: usize::MAX, layers: usize::MAX };
+        let payload = catch_unwind(|| tiles::<u8>(&mut [], none, (1, 1), order).count()).unwrap_err();
+        assert!(
+            payload.downcast_ref::<String>().is_some_and(|message| message.contains("tiles")),
+            "{payload:?}"
+        );
+    }
+}

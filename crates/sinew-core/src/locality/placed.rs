@@ -258,7 +258,7 @@ impl<T: Copy + Send + Sync> Placed<T> {
     /// If there is no such block.
     pub fn range_of(&self, block: usize) -> Range<usize> {
         assert!(block < self.blocks(), "there is no block {block}: there are {}", self.blocks());
-        block * self.block..((block + 1) * self.block).min(self.len)
+        block * self.block..(block + 1).saturating_mul(self.block).min(self.len)
     }
 
     /// The domain of a block.

@@ -54,7 +54,10 @@ pub struct Sweeps<'e, T, const N: usize> {
 ///
 /// # Panics
 ///
-/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. Or if the grid has not the shape that it should have.
+/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. Or if the grid has not the shape that it should have, or a side of 0 or of more than `isize::MAX`.
+///
+/// That a stencil reaches too far is an error when the program is compiled: `R` is at most 65,536, and `(2R + 1)^(N - 1)` at most 1,048,576.
+#[track_caller]
 pub fn sweeps<T, const N: usize, const R: usize>(
     w: &Worker,
     grid: &mut [T],
@@ -66,7 +69,9 @@ pub fn sweeps<T, const N: usize, const R: usize>(
 where
     T: Copy + Send + Sync,
 {
+    const { Around::<'static, (), N, R>::IS_IN_REACH };
     let &Sweeps { shape, edges, sweeps } = plan;
+    assert_shape(shape, grid.len());
     let tile = tile_of(w, shape);
     let tiles = tiles(shape, tile) as u64;
     Phases::run(options, tiles.saturating_mul(sweeps as u64), |phases| {
@@ -94,6 +99,17 @@ where
         }
         Ok(done)
     })
+}
+
+/// The places of a grid are its elements, and steps from one to another are numbers with a sign: what the bands and their rows rest on.
+#[track_caller]
+fn assert_shape<const N: usize>(shape: [usize; N], elements: usize) {
+    assert!(
+        shape.iter().all(|side| (1..=isize::MAX as usize).contains(side)),
+        "a grid of {shape:?} has a side of 0, or one of more than isize::MAX"
+    );
+    let product = shape.iter().try_fold(1_usize, |product, side| product.checked_mul(*side));
+    assert!(product == Some(elements), "{elements} elements are no grid of {shape:?}");
 }
 
 /// So many elements for what is beyond the edges of each dimension but the last, if that is a constant.

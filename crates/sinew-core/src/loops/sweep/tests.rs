@@ -140,3 +140,15 @@ fn tiles_suit_the_grid() {
         assert_eq!(tile_of(w, [100, 100, 100]), [40, 100]);
     });
 }
+
+/// Catches: a product of sides that wraps to the number of elements, after which rows are looked for beyond the grid.
+#[test]
+fn a_shape_whose_product_wraps_is_refused() {
+    for shape in [[1 << 63, 2, 0], [(1 << 62) + 1, 4, 1], [1 << 32, 1 << 32, 1], [4, 0, 1], [3, 1, 1]] {
+        let mut grid = vec![0_u8; 4];
+        let plan = Sweeps { shape, edges: &[Edge::Nearest; 3], sweeps: 1 };
+        let f = |around: Around<'_, u8, 3, 1>| around[[0, 0, 1]];
+        let run = || crate::run(|w| sweeps(w, &mut grid, &plan, &Options::default(), f, |_, _| false));
+        assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{shape:?}");
+    }
+}
