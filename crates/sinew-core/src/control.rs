@@ -225,7 +225,8 @@ impl Control {
     pub fn snapshot(&self) -> Snapshot {
         let State { followed, total, loops, working, done, .. } = &*self.state;
         let (version, Wishes { threads, schedule, pinning }) = self.wishes();
-        let done: u64 = done.iter().map(|line| line.load(Ordering::Relaxed)).sum();
+        let lines = done.iter().map(|line| line.load(Ordering::Relaxed));
+        let done = lines.fold(0, u64::saturating_add);
         let total = total.load(Ordering::Relaxed);
         Snapshot {
             total,
@@ -322,8 +323,20 @@ impl Control {
 
     /// A loop over `n` items begins.
     pub(crate) fn begin_loop(&self, n: usize) {
-        self.state.total.fetch_add(n as u64, Ordering::Relaxed);
+        self.expect(n as u64);
         self.state.loops.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many more items are to be done. The count stays at the most that a word holds.
+    pub(crate) fn expect(&self, items: u64) {
+        let more = |total: u64| Some(total.saturating_add(items));
+        let _ = self.state.total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    }
+
+    /// So many fewer items are to be done.
+    pub(crate) fn expect_less(&self, items: u64) {
+        let less = |total: u64| Some(total.saturating_sub(items));
+        let _ = self.state.total.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     pub(crate) fn end_loop(&self) {
@@ -342,7 +355,10 @@ impl Control {
     /// A worker is done with `items`.
     #[inline]
     pub(crate) fn count(&self, worker: usize, items: usize) {
-        self.state.done[worker % LINES].fetch_add(items as u64, Ordering::Relaxed);
+        let (line, items) = (&self.state.done[worker % LINES], items as u64);
+        if line.fetch_add(items, Ordering::Relaxed).checked_add(items).is_none() {
+            line.store(u64::MAX, Ordering::Relaxed);
+        }
     }
 }
 
@@ -424,6 +440,22 @@ mod tests {
         control.set_threads(1);
         assert!(control.is_cancelled());
         assert_eq!(control.snapshot().changes, 3);
+    }
+
+    /// Catches: counts that wrap, so that loops of more items than a word holds look done when nothing is.
+    #[test]
+    fn counts_stay_at_the_most_that_a_word_holds() {
+        let control = Control::new();
+        control.begin_loop(1 << 63);
+        control.begin_loop(1 << 63);
+        assert_eq!((control.snapshot().total, control.snapshot().fraction()), (u64::MAX, 0.0));
+        for worker in [0, 0, 0, 1] {
+            control.count(worker, 1 << 63);
+        }
+        assert_eq!(control.snapshot().done, u64::MAX);
+        control.expect_less(u64::MAX);
+        control.expect_less(1);
+        assert_eq!(control.snapshot().total, 0);
     }
 
     #[test]

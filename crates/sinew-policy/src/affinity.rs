@@ -303,6 +303,22 @@ mod tests {
             prop_assert_eq!(deal.share(SEATS), 0..0);
         }
 
+        /// Catches: a position or an end of a part that wraps in the longest loop.
+        #[test]
+        fn the_parts_of_a_huge_loop_follow_each_other(stolen in any_stolen(usize::MAX), n in usize::MAX - 9..=usize::MAX) {
+            let mut owners = Owners::equal(n, SEATS);
+            let within = |stolen: Stolen| Stolen { range: stolen.range.start.min(n)..stolen.range.end.min(n), ..stolen };
+            owners.learn(stolen.into_iter().map(within).collect());
+            assert_in_form(&owners);
+            let deal = owners.deal();
+            prop_assert_eq!(deal.share(SEATS - 1).end, n);
+            for segment in &deal.segments {
+                let last = segment.positions.end - 1;
+                prop_assert_eq!(deal.segment(last), segment);
+                prop_assert!(segment.index(last) < n);
+            }
+        }
+
         /// Would miss: a memory that grows with every run, and a merge that leaves a gap.
         #[test]
         fn parts_stay_few(seed in any::<u64>(), runs in 1..20_usize) {

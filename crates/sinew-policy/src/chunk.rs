@@ -359,6 +359,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Lengths near the limits of the word and of half a word, and any others but 0.
+    fn huge() -> impl Strategy<Value = usize> {
+        prop_oneof![
+            (0..200_usize).prop_map(|less| usize::MAX - less),
+            (0..200_usize).prop_map(|more| (usize::MAX >> 1) - 100 + more),
+            1..=usize::MAX,
+        ]
+    }
+
     proptest! {
         /// Would miss: a gap, an overlap, or a share that is two longer than another.
         #[test]
@@ -453,6 +462,27 @@ mod tests {
                 }
                 ranges.extend((taken < remaining).then(|| remaining - taken));
             }
+        }
+
+        /// Catches: a size that wraps at lengths, numbers of workers and grains that only few loops have: an empty piece, one beyond the rest.
+        #[test]
+        fn pieces_of_huge_loops_are_never_empty_nor_too_long(
+            n in huge(), remaining in huge(), workers in prop_oneof![0..70_usize, huge()], min in prop_oneof![0..70_usize, huge()],
+        ) {
+            let (n, remaining) = (n.max(remaining), n.min(remaining));
+            let sizes = [Halving::new(n, workers), Halving::with_grain(min)];
+            let pieces = [tapered(remaining, workers, TAPER, min), factoring(n, remaining, workers, min)]
+                .into_iter()
+                .chain(sizes.iter().flat_map(|sizes| [sizes.piece(remaining), sizes.stolen(remaining)]));
+            for (number, piece) in pieces.enumerate() {
+                prop_assert!((1..=remaining).contains(&piece), "{} is {} of {}", number, piece, remaining);
+            }
+            let (parts, shares) = (workers.max(1), Shares::new(n, workers));
+            for part in [0, parts / 2, parts - 1] {
+                let share = shares.get(part);
+                prop_assert!(share.start <= share.end && share.end <= n && share.len().abs_diff(n / parts) <= 1);
+            }
+            prop_assert_eq!(shares.get(parts - 1).end, n);
         }
 
         /// Would miss: a schedule that a program prints and does not understand, or takes for another one in words that programs exchange.

@@ -212,6 +212,24 @@ mod tests {
             prop_assert_eq!(grid.is_empty(), volume(&space) == Some(0));
         }
 
+        /// Catches: an edge of a block that wraps, and halves of a huge side that overlap.
+        #[test]
+        fn blocks_of_a_huge_space_lie_within_it(start in any::<usize>(), length in any::<usize>(), grain in 0..usize::MAX, at in any::<prop::sample::Index>()) {
+            let space = [start..start.saturating_add(length), 0..3];
+            if let Some((left, right)) = halves(&space, &[grain, 3]) {
+                prop_assert!(left[0].start == space[0].start && left[0].end == right[0].start && right[0].end == space[0].end);
+                prop_assert!(!left[0].is_empty() && right[0].len() - left[0].len() <= 1);
+            }
+            let grid = Grid::new(space.clone(), [grain, 3]).expect("one block across");
+            if !grid.is_empty() {
+                let number = at.index(grid.len());
+                let [block, across] = grid.block(number);
+                prop_assert!(!block.is_empty() && block.start >= space[0].start && block.end <= space[0].end && across == space[1]);
+                prop_assert_eq!(block.start - space[0].start, number * grain.max(1));
+                prop_assert!(block.len() == grain.max(1) || block.end == space[0].end);
+            }
+        }
+
         /// Would miss: a cut across the shorter side, and one that ignores the shape of the grain.
         #[test]
         fn halves_tend_to_the_shape_of_the_grain(sides in [1..5_000_usize, 1..5_000, 1..5_000], grain in [1..50_usize, 1..50, 1..50]) {

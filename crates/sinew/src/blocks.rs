@@ -6,6 +6,7 @@ use sinew_core::data::TilesMut;
 use sinew_core::loops::{self, Options};
 use sinew_core::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
+use sinew_policy::split::Grid;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -157,6 +158,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// assert_eq!(area.into_inner(), 60_000);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn for_each_block<F>(self, f: F)
     where
         F: Fn([Range<usize>; N]) + Sync,
@@ -165,6 +167,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     }
 
     #[inline]
+    #[track_caller]
     pub(crate) fn run_for_each_block<F>(self, f: F) -> Result<(), Cancelled>
     where
         F: Fn([Range<usize>; N]) + Sync,
@@ -175,6 +178,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
     /// Calls `f` with every point, row by row within a block.
     #[inline]
+    #[track_caller]
     pub fn for_each<F>(self, f: F)
     where
         F: Fn([usize; N]) + Sync,
@@ -186,6 +190,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     ///
     /// `op` must be associative and commutative, since blocks have no natural order, and `identity()` its neutral element.
     #[inline]
+    #[track_caller]
     pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> A
     where
         A: Send,
@@ -197,6 +202,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     }
 
     #[inline]
+    #[track_caller]
     pub(crate) fn run_map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> Result<A, Cancelled>
     where
         A: Send,
@@ -217,12 +223,35 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
         crate::run(|w| loops::fold_blocks(w, space, grain, &options, &identity, fold, &op))
     }
 
+    /// The sides of a block.
+    ///
+    /// # Panics
+    ///
+    /// If the schedule numbers the blocks, and there are more than `usize::MAX`.
+    #[track_caller]
     fn sides(&self) -> [usize; N] {
         let side = match self.options.schedule {
             Schedule::Simple { grain } | Schedule::Adaptive { grain } => grain,
             _ => 1,
         };
-        self.grain.unwrap_or([side; N])
+        let grain = self.grain.unwrap_or([side; N]);
+        assert!(
+            !self.numbers_blocks(&grain) || Grid::new(self.space.clone(), grain).is_some(),
+            "{:?} has more than usize::MAX blocks of {grain:?}: give a larger grain",
+            self.space
+        );
+        grain
+    }
+
+    /// Whether the loop is one over the numbers of its blocks: the other schedules cut the space itself.
+    fn numbers_blocks(&self, grain: &[usize; N]) -> bool {
+        let Options { schedule, threads, control, .. } = self.options;
+        match schedule {
+            Schedule::Adaptive { .. } => false,
+            Schedule::Auto => grain.iter().any(|side| *side > 1),
+            Schedule::Simple { .. } => threads < usize::MAX || control.is_some(),
+            _ => true,
+        }
     }
 }
 

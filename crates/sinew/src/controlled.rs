@@ -235,6 +235,7 @@ pub struct ControlledBlocks<'c, const N: usize> {
 impl<const N: usize> ControlledBlocks<'_, N> {
     /// [`OverBlocks::for_each_block`].
     #[inline]
+    #[track_caller]
     pub fn for_each_block<F>(self, f: F) -> Result<(), Cancelled>
     where
         F: Fn([Range<usize>; N]) + Sync,
@@ -244,6 +245,7 @@ impl<const N: usize> ControlledBlocks<'_, N> {
 
     /// [`OverBlocks::for_each`].
     #[inline]
+    #[track_caller]
     pub fn for_each<F>(self, f: F) -> Result<(), Cancelled>
     where
         F: Fn([usize; N]) + Sync,
@@ -253,6 +255,7 @@ impl<const N: usize> ControlledBlocks<'_, N> {
 
     /// [`OverBlocks::map_reduce`].
     #[inline]
+    #[track_caller]
     pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> Result<A, Cancelled>
     where
         A: Send,

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use sinew::prelude::*;
 use sinew::{over_tiles, over2, over3};
-use std::sync::OnceLock;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 
 /// A pool of more workers than most machines here have processors.
 fn pool() -> &'static Pool {
@@ -134,4 +135,44 @@ fn what_cannot_be_cut_is_refused() {
         let message = refused(work).unwrap();
         assert!(message.contains(word), "{message}");
     }
+}
+
+/// Catches: a product that wraps, a message from somewhere inside the library, and a refusal of spaces that are cut and not counted.
+#[test]
+fn more_blocks_than_can_be_counted_are_refused_at_the_callers_line() {
+    let huge = || 0..1 << 40;
+    let line = refused_at(|| over2(huge(), huge()).schedule(Schedule::Static).for_each(drop));
+    assert_eq!(line, Some((file!().to_owned(), line!() - 1)));
+    let line = refused_at(|| {
+        over3(huge(), huge(), huge())
+            .grain([1 << 20, 1, 1])
+            .schedule(Schedule::Stealing)
+            .for_each_block(drop);
+    });
+    assert_eq!(line, Some((file!().to_owned(), line!() - 2)));
+    let control = Control::new();
+    let blocks = over2(huge(), huge()).schedule(Schedule::Simple { grain: 1 }).control(&control);
+    let line = refused_at(|| assert!(blocks.map_reduce(|_| 0, || 0, |a, b| a + b).is_ok()));
+    assert_eq!(line, Some((file!().to_owned(), line!() - 1)));
+    // An empty side makes a space empty, and these blocks can be counted.
+    over3(huge(), huge(), 0..0).schedule(Schedule::Static).for_each(drop);
+    over2(huge(), huge()).grain([1 << 40, 1 << 39]).schedule(Schedule::Static).for_each_block(drop);
+}
+
+/// Where `work` panics because there are too many blocks.
+fn refused_at(work: impl FnOnce()) -> Option<(String, u32)> {
+    thread_local!(static PLACE: RefCell<Option<(String, u32)>> = const { RefCell::new(None) });
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let told =
+                info.payload_as_str().is_some_and(|message| message.contains("more than usize::MAX blocks"));
+            let place = info.location().filter(|_| told).map(|place| (place.file().to_owned(), place.line()));
+            PLACE.with(|kept| *kept.borrow_mut() = place);
+            before(info);
+        }));
+    });
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_err();
+    PLACE.take()
 }

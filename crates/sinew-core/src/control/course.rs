@@ -48,12 +48,12 @@ impl<'c> Course<'c> {
 
     /// So many more items are to be done.
     pub fn expect(&self, items: u64) {
-        self.control.state.total.fetch_add(items, Ordering::Relaxed);
+        self.control.expect(items);
     }
 
     /// So many items less are to be done, for example because a loop begins that counts them itself.
     pub fn expect_less(&self, items: u64) {
-        self.control.state.total.fetch_sub(items, Ordering::Relaxed);
+        self.control.expect_less(items);
     }
 
     /// The worker `w` is done with so many items. Called between two items, without a lock, because it calls the callback of

@@ -148,9 +148,20 @@ impl Guide for Course<'_> {
 }
 
 /// How many elements are sorted and merged in all when parts of at most `alone` are sorted by one task.
+///
+/// Level by level: the halves of one level differ by one element at most, so most levels are split as a whole. A slice of values without a size may have any length.
 fn steps(length: usize, alone: usize) -> u64 {
-    let here = length as u64;
-    if length <= alone { here } else { here + steps(length / 2, alone) + steps(length - length / 2, alone) }
+    let mut all = length as u64;
+    for level in 0..usize::BITS {
+        let (shorter, longer) = (length >> level, length % (1 << level));
+        if shorter <= alone {
+            // The parts that have one element more, if only they are split.
+            let split = if shorter == alone { longer * (alone + 1) } else { 0 };
+            return all.saturating_add(split as u64);
+        }
+        all = all.saturating_add(length as u64);
+    }
+    all
 }
 
 fn sort_in_parts<T: Send, C, G: Guide>(w: &Worker, slice: &mut [T], alone: usize, compare: &C, guide: &G)
@@ -292,5 +303,34 @@ impl<T> Drop for Halves<T> {
                 unsafe { half.copy_to_other(Place::Buffer) };
             }
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::steps;
+    use proptest::prelude::*;
+
+    fn counted(length: usize, alone: usize) -> u64 {
+        let here = length as u64;
+        if length <= alone {
+            here
+        } else {
+            here + counted(length / 2, alone) + counted(length - length / 2, alone)
+        }
+    }
+
+    proptest! {
+        /// Catches: a level that is left out, or counted although only some of its parts are split.
+        #[test]
+        fn steps_are_those_of_the_recursion(length in 0..100_000_usize, alone in 1..300_usize) {
+            prop_assert_eq!(steps(length, alone), counted(length, alone));
+        }
+    }
+
+    /// Catches: a count of as many steps as there are parts, which never ends, and one that wraps.
+    #[test]
+    fn the_longest_slice_is_counted_at_once() {
+        assert_eq!((steps(usize::MAX, 16 * 1024), steps(1 << 40, 1)), (u64::MAX, 41 << 40));
     }
 }

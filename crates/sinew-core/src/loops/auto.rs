@@ -98,7 +98,7 @@ impl Trial {
             Choice::Look if alone == 0 => Schedule::Stealing,
             Choice::Look => {
                 let elapsed = u128::from(now_ns() - self.began_ns);
-                let promised = elapsed * self.n as u128 / (alone * self.workers) as u128;
+                let promised = elapsed * self.n as u128 / (alone as u128 * self.workers as u128);
                 prior(u64::try_from(promised).unwrap_or(u64::MAX))
             }
         }
@@ -205,6 +205,16 @@ mod tests {
         let key = Key::new(options, ITEMS, workers).unwrap();
         let all = KNOWN.lock();
         (all[&key].tuner.clone(), all[&key].taught)
+    }
+
+    /// Catches: a product of iterations and workers that wraps: to 0, by which nothing can be divided.
+    #[test]
+    fn a_huge_loop_that_was_begun_alone_goes_on() {
+        let options = leaving_the_choice(Location::caller());
+        for (alone, workers) in [(1 << 63, 2), (1 << 62, 4), (usize::MAX, 64)] {
+            let mut trial = Trial::begin(&options, usize::MAX, workers);
+            assert!(matches!(trial.after(alone), Schedule::Static | Schedule::Stealing));
+        }
     }
 
     /// Would miss: runs that teach nothing, or the wrong loop, and one that is for ever under way.

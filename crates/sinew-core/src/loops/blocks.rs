@@ -26,6 +26,7 @@ use std::ops::{ControlFlow, Range};
 ///
 /// A join for each cut with [`Schedule::Simple`] and [`Schedule::Adaptive`], two claims' worth of arithmetic a block with the others.
 #[inline]
+#[track_caller]
 pub fn for_each_block<const N: usize>(
     w: &Worker,
     space: Block<N>,
@@ -57,6 +58,7 @@ pub fn for_each_block<const N: usize>(
 ///
 /// As [`for_each_block`], and an entry of a vector for each participant, or for each block with the schedules that cut.
 #[inline]
+#[track_caller]
 pub fn fold_blocks<const N: usize, A: Send>(
     w: &Worker,
     space: Block<N>,
@@ -90,6 +92,7 @@ impl<A> Drop for Partial<'_, A> {
 }
 
 #[inline]
+#[track_caller]
 fn drive_blocks<const N: usize, L, E, P>(
     w: &Worker,
     space: Block<N>,
@@ -161,6 +164,7 @@ fn cut<const N: usize>(space: Block<N>, grain: &[usize; N], splitter: Splitter) 
 }
 
 #[cold]
+#[track_caller]
 fn too_many<const N: usize>(space: &Block<N>, grain: &[usize; N]) -> ! {
     panic!("{space:?} has more than usize::MAX blocks of {grain:?}: give a larger grain")
 }

@@ -228,7 +228,8 @@ where
     let mut pieces = w.pieces_alone();
     while done < n {
         w.count_chunk();
-        let range = done..(done + next).min(n);
+        // Not the lesser of `done + next` and `n`: that sum may be more than a word holds.
+        let range = done..done + next.min(n - done);
         done = range.end;
         if piece(&mut local, range).is_break() {
             return (n, false);

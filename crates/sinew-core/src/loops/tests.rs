@@ -1,5 +1,7 @@
 //! Every kind of loop under every schedule against its serial form, with panics, errors and nested loops.
 
+mod limits;
+
 use super::{
     Kind, Options, fold, fold_blocks, for_each, for_each_block, map, map_blocks, scan, try_for_each, try_map,
 };
