@@ -141,7 +141,7 @@ struct News {
     ended: Vec<usize>,
 }
 
-/// Follows `shares` until the command has ended. `ready` is called once the first grant is in force. `mark` is in the environment of all of the
+/// Follows `shares` until the command has ended. `ready` is called once the first grant is in force, or with why the command cannot be followed. `mark` is in the environment of all of the
 /// command's processes.
 ///
 /// # Errors
@@ -153,9 +153,16 @@ pub(crate) fn follow(
     registrations: PipeReader,
     shares: &Arc<dyn Shares>,
     mark: &[u8],
-    ready: impl FnOnce(),
+    ready: impl FnOnce(Option<&io::Error>),
 ) -> io::Result<()> {
-    let (ending, (wake, waker)) = (open(job.pid)?, io::pipe()?);
+    let opened = open(job.pid).and_then(|ending| Ok((ending, io::pipe()?)));
+    let (ending, (wake, waker)) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            ready(Some(&error));
+            return Err(error);
+        }
+    };
     let first = shares.next(Duration::ZERO);
     let whole = Grant { cpus: job.cpus.clone(), threads: job.cpus.len() };
     let mut agent = Agent {
@@ -170,7 +177,7 @@ pub(crate) fn follow(
         turn: Turn { processor: None, ends: Some(Instant::now()), looked: Instant::now() },
     };
     agent.apply();
-    ready();
+    ready(None);
     let woken = wait_beside(Arc::clone(shares), waker)?;
     agent.run(&ending, registrations, &woken, &**shares);
     shares.leave();
@@ -432,6 +439,7 @@ impl Agent<'_> {
         for pid in family::marked(mark).into_iter().chain(registered) {
             self.masks.set(pid, &self.job.cpus);
         }
+        self.masks.give_back(&self.job.cpus);
     }
 }
 

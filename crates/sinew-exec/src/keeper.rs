@@ -3,7 +3,7 @@
 //! It forks the agent and waits for it. If the agent dies of anything but the end of the command, the command's threads get back the mask that they began
 //! with, and teams their size. It also is whose open files the library, the page and the pipe are: as long as a process of the command may start
 //! another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the last of them has ended: it looks once a
-//! second, and ends after two looks in vain.
+//! second, and ends after two looks in vain, a quarter of a second apart.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write};
@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitOptions, setsid, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use sinew_coord::Who;
 use sinew_preload::layout;
 
 use crate::agent::{self, Held};
@@ -25,6 +26,8 @@ use crate::sys::{Side, fork};
 
 /// How often it is asked whether anybody is left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The time between two looks that find nobody: long beside the start of a program.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Open files that the command's processes reach through the keeper.
 #[derive(Debug)]
@@ -80,7 +83,7 @@ pub(crate) fn keep(
     report: PipeWriter,
 ) -> ! {
     detach();
-    let keeper = std::process::id();
+    let (keeper, command) = (std::process::id(), Who::of(job.pid));
     let mark = format!("{}={}", layout::VARIABLE, files.address(keeper));
     match fork() {
         Ok(Side::Child) => act(job, files, join, keeper, mark.as_bytes(), report),
@@ -92,11 +95,11 @@ pub(crate) fn keep(
             }
         }
         Err(error) => {
-            let warning = Some(format!("no process for the agent: {error}"));
+            let warning = Some(error.to_string());
             Report { keeper, warning }.send(report);
         }
     }
-    linger(job, mark.as_bytes());
+    linger(command, mark.as_bytes());
     exit(0)
 }
 
@@ -130,7 +133,10 @@ fn act(
         }
     };
     leave_folder();
-    let ready = || Report { keeper, warning: None }.send(report);
+    let ready = |error: Option<&io::Error>| {
+        let warning = error.map(|error| format!("the command cannot be watched: {error}"));
+        Report { keeper, warning }.send(report);
+    };
     match agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
         Ok(()) => exit(0),
         Err(_) => exit(1),
@@ -151,21 +157,13 @@ fn ended_well(agent: i32) -> bool {
 
 /// Stays while a process of the command may need the library. One that is about to become another program has no environment for a moment, so it takes two looks
 /// to be sure that there is none.
-fn linger(job: &Job, mark: &[u8]) {
-    let needed = || is_alive(job.pid) || !family::marked(mark).is_empty();
+fn linger(command: Option<Who>, mark: &[u8]) {
+    let needed = || command.is_some_and(|who| who.is_there()) || !family::marked(mark).is_empty();
     let mut in_vain = 0;
     while in_vain < 2 {
         in_vain = if needed() { 0 } else { in_vain + 1 };
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(if in_vain == 0 { LOOK_EVERY } else { LOOK_AGAIN });
     }
-}
-
-/// Whether the process that became the command runs still, as far as its number tells.
-fn is_alive(pid: u32) -> bool {
-    let status = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let status = String::from_utf8_lossy(&status);
-    let state = status.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
-    state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
 /// Starts the keeper, and waits until its agent is ready.
@@ -186,14 +184,21 @@ pub(crate) fn start(
                 keep(job, files, join, report)
             }
             Ok(Side::Parent(_)) => exit(0),
-            Err(_) => exit(1),
+            Err(error) => {
+                Report { keeper: 0, warning: Some(error.to_string()) }.send(report);
+                exit(1)
+            }
         },
         Side::Parent(between) => {
             drop(report);
+            let text = io::read_to_string(answer);
+            // It has ended long since.
             let _ = ended_well(between);
-            let text = io::read_to_string(answer)?;
-            let report = Report::parse(&text).ok_or_else(|| io::Error::other("the agent ended at once"))?;
-            Ok((report, files))
+            match Report::parse(&text?) {
+                Some(Report { keeper: 0, warning }) => Err(io::Error::other(warning.unwrap_or_default())),
+                Some(report) => Ok((report, files)),
+                None => Err(io::Error::other("the agent ended at once")),
+            }
         }
     }
 }

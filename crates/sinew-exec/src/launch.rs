@@ -14,7 +14,7 @@ use sinew_preload::layout;
 use crate::failure::Failure;
 use crate::keeper::{self, Files};
 use crate::library;
-use crate::page::Page;
+use crate::page::{Page, check_size};
 use crate::plan::{Facts, Plan};
 use crate::program::{self, Program};
 use crate::shares::{Command, Job, Shares};
@@ -125,8 +125,16 @@ fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<Files> {
 fn preloaded(command: &Command) -> io::Result<File> {
     let mut file = File::from(executable_memory()?);
     match &command.library {
-        Some(path) => io::copy(&mut File::open(path)?, &mut file).map(|_| ())?,
-        None => file.write_all(library::built_in().map_err(io::Error::other)?)?,
+        Some(path) => {
+            let mut library = File::open(path)?;
+            check_size(library.metadata()?.len())?;
+            io::copy(&mut library, &mut file).map(|_| ())?;
+        }
+        None => {
+            let library = library::built_in().map_err(io::Error::other)?;
+            check_size(library.len() as u64)?;
+            file.write_all(library)?;
+        }
     }
     Ok(file)
 }

@@ -42,14 +42,15 @@
 //!
 //! # Invariants
 //!
-//! E1: a thread whose mask is not one that was set here, or the one the command began with, is never moved: somebody else has bound it.\
+//! E1: a thread whose mask is not one that was set here, or the one the command began with, is never moved from then on: somebody else has bound it.\
 //! E2: nothing is written to any file system: library, page and pipe have no names, and are reached through `/proc/KEEPER/fd`.\
 //! E3: whatever fails before the command runs (no table, no process to be had) is one line of warning, and the command runs without.\
 //! E4: agent and keeper hold none of the command's streams, and are in a session of their own.
 //!
 //! # Not handled
 //!
-//! Processes that the command starts in another process or mount namespace, or as another user: their masks stay as they were inherited. Programs
+//! Processes that the command starts in another process or mount namespace, or as another user: their masks stay as they were inherited. So does the mask of a descendant that
+//! has left environment and family before anybody looked (`setsid env -i`), and cannot be told from a program that its user has bound. Programs
 //! that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that moment. Descendants that bind themselves with
 //! `taskset` keep their binding, but start as many threads as the machine has processors. Descendants for another kind of machine (32 bits) are told by
 //! the dynamic linker that the library is not for them, on their standard error. A command's speed is

@@ -25,6 +25,7 @@ impl Page {
     /// For a command that starts with `cpus`.
     pub(crate) fn new(cpus: &CpuSet, flags: u32) -> io::Result<Self> {
         let file = File::from(memfd_create("sinew-exec-share", MemfdFlags::CLOEXEC)?);
+        check_size((BYTES + NOTES) as u64)?;
         file.set_len((BYTES + NOTES) as u64)?;
         let page = Self { file };
         page.write(layout::FLAGS, flags)?;
@@ -109,6 +110,20 @@ impl Page {
     /// Its number among this process's open files.
     pub(crate) fn number(&self) -> i32 {
         self.file.as_raw_fd()
+    }
+}
+
+/// Whether this process may write a file of so many bytes. The kernel ends a process that tries and may not (SIGXFSZ); the limit counts for files in memory, too.
+///
+/// # Errors
+///
+/// It may not.
+pub(crate) fn check_size(bytes: u64) -> io::Result<()> {
+    match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+        Some(most) if most < bytes => {
+            Err(io::Error::other("the limit on file sizes (ulimit -f) is too small"))
+        }
+        _ => Ok(()),
     }
 }
 

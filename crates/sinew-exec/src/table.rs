@@ -29,7 +29,7 @@ pub fn join_table(job: &Job, terms: Terms) -> Result<Arc<dyn Shares>, String> {
 
 fn join(job: &Job, terms: Terms) -> Result<Row, Error> {
     let table = Table::open_default()?;
-    let program = Who::of(job.pid).ok_or(Error::Gone)?;
+    let program = Who::find(job.pid)?;
     let offer = Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(terms.weight);
     // Who stays where it is says so: the others can keep away.
     let min = if job.follows { terms.min } else { job.threads };

@@ -2,14 +2,14 @@
 //!
 //! # Invariants
 //!
-//! T1: a thread is moved only if its mask is the one that was last set for it here, or, for a thread that is new, one of those that were in force, which
-//! it can only have inherited. Any other mask is somebody's wish.
+//! T1: a thread is moved only if its mask is the one that was last set for it here, or, for a thread that is new, one of those that were in force before, which
+//! it can only have inherited. Any other mask is somebody's wish, and a thread with such a mask is left alone for good, whatever its mask is later.
 //!
 //! # Not handled
 //!
 //! A program that binds a thread to exactly the CPUs that it has been given at that moment cannot be told from one that does not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use rustix::process::Pid;
@@ -25,6 +25,8 @@ pub(crate) struct Masks {
     /// In force at some time, the one from before among them.
     ours: Vec<CpuSet>,
     last: HashMap<u32, CpuSet>,
+    /// Threads that were seen with a mask that is nobody's here.
+    bound: HashSet<u32>,
 }
 
 impl Masks {
@@ -32,7 +34,7 @@ impl Masks {
     pub(crate) fn new(start: &CpuSet, others: impl IntoIterator<Item = CpuSet>) -> Self {
         let mut ours = vec![start.clone()];
         ours.extend(others);
-        Self { ours, last: HashMap::new() }
+        Self { ours, last: HashMap::new(), bound: HashSet::new() }
     }
 
     /// All masks that were in force.
@@ -42,6 +44,8 @@ impl Masks {
 
     /// Moves all threads of `pid` to `cpus`, also those that appear meanwhile. A process that has ended is no error.
     pub(crate) fn set(&mut self, pid: u32, cpus: &CpuSet) {
+        // Nobody can have inherited the mask before it was set: a thread that has it already was bound to it.
+        threads_of(pid).into_iter().for_each(|thread| self.note(thread));
         if !self.ours.contains(cpus) {
             self.ours.push(cpus.clone());
         }
@@ -57,6 +61,7 @@ impl Masks {
     /// Puts the threads of `pid` on the processors of `cpus` in turn, one on each as far as there are enough.
     pub(crate) fn spread(&mut self, pid: u32, cpus: &CpuSet) {
         let places: Vec<CpuSet> = cpus.iter().map(only).collect();
+        threads_of(pid).into_iter().for_each(|thread| self.note(thread));
         self.ours
             .extend(places.iter().filter(|place| !self.ours.contains(place)).cloned().collect::<Vec<_>>());
         for (thread, place) in threads_of(pid).into_iter().zip(places.iter().cycle()) {
@@ -64,15 +69,25 @@ impl Masks {
         }
     }
 
+    /// Takes note of a thread: of what it has inherited if it is new, and that it is bound if its mask is not one that was set here.
+    fn note(&mut self, thread: u32) {
+        let Some(now) = mask_of(thread) else { return };
+        let is_ours = match self.last.get(&thread) {
+            Some(last) => *last == now,
+            None => self.ours.contains(&now),
+        };
+        if is_ours {
+            self.last.insert(thread, now);
+        } else {
+            self.bound.insert(thread);
+        }
+    }
+
     /// Moves a thread, if it is to be moved; answers whether it was.
     fn set_thread(&mut self, thread: u32, cpus: &CpuSet) -> bool {
-        let Some(now) = mask_of(thread) else { return false };
-        if now == *cpus {
-            self.last.insert(thread, now);
-            return false;
-        }
-        let may = self.last.get(&thread).map_or_else(|| self.ours.contains(&now), |last| *last == now);
-        if !may || !set_mask(thread, cpus) {
+        self.note(thread);
+        let is_there_already = self.last.get(&thread) == Some(cpus);
+        if is_there_already || self.bound.contains(&thread) || !set_mask(thread, cpus) {
             return false;
         }
         // What the kernel made of it: less than was asked for, if a cpuset says so.
@@ -82,9 +97,18 @@ impl Masks {
         moved
     }
 
+    /// Moves every thread that was ever moved here, whoever it descends from now, to `cpus`.
+    pub(crate) fn give_back(&mut self, cpus: &CpuSet) {
+        let all: Vec<u32> = self.last.keys().copied().collect();
+        for thread in all {
+            self.set_thread(thread, cpus);
+        }
+    }
+
     /// Forgets threads that have ended, whose numbers may come again.
     pub(crate) fn forget_ended(&mut self) {
         self.last.retain(|thread, _| mask_of(*thread).is_some());
+        self.bound.retain(|thread| mask_of(*thread).is_some());
     }
 }
 
@@ -171,6 +195,34 @@ mod tests {
             assert!(set_mask(thread, &cpus[1]), "somebody else binds it");
             assert!(!masks.set_thread(thread, all));
             assert_eq!(mask_of(thread).as_ref(), Some(&cpus[1]));
+        });
+    }
+
+    /// Catches: a thread that is taken for ours because its mask happens to be, or comes to be, one that is granted.
+    #[test]
+    fn a_thread_that_was_bound_once_is_left_alone_for_good() {
+        with_thread(|thread, all| {
+            let cpus: Vec<CpuSet> = all.iter().map(only).collect();
+            let mut masks = Masks::new(all, []);
+            assert!(set_mask(thread, &cpus[1]), "somebody else binds it before it is first looked at");
+            // Of all threads of this process it is the one that the grant is right for.
+            masks.note(thread);
+            masks.ours.push(cpus[1].clone());
+            assert!(!masks.set_thread(thread, &cpus[1]) && !masks.set_thread(thread, all));
+            assert!(set_mask(thread, all) && !masks.set_thread(thread, &cpus[0]));
+            assert_eq!(mask_of(thread).as_ref(), Some(all), "it is somebody else's still");
+        });
+    }
+
+    /// Catches: a thread that nothing leads to any more, and that keeps what it was narrowed to.
+    #[test]
+    fn every_thread_that_was_moved_is_given_its_processors_back() {
+        with_thread(|thread, all| {
+            let one: CpuSet = all.lowest().into_iter().collect();
+            let mut masks = Masks::new(all, []);
+            assert!(masks.set_thread(thread, &one));
+            masks.give_back(all);
+            assert_eq!(mask_of(thread).as_ref(), Some(all));
         });
     }
 
