@@ -9,8 +9,9 @@ mod common;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use common::compile::{MODES, build, builds_openmp, compilers, flapping, plain, text};
 use common::{Script, two_cpus, until, words};
 
 const HUNT: &str = include_str!("openmp/hunt.c");
@@ -64,9 +65,10 @@ fn endless(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Those that are in one program without data per thread.
-const CASES: [&str; 17] = [
+const CASES: [&str; 18] = [
     "follow",
     "maximum",
+    "looked_up",
     "processors",
     "online",
     "nprocs",
@@ -83,75 +85,6 @@ const CASES: [&str; 17] = [
     "pthreads",
     "forks",
 ];
-
-/// Compilers that can build OpenMP programs here.
-fn compilers() -> Vec<&'static str> {
-    let names =
-        ["gcc", "clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"];
-    let mut found: Vec<&str> = names.into_iter().filter(|name| builds_openmp(name)).collect();
-    if !found.contains(&"gcc") {
-        println!("skipped: gcc, which cannot build OpenMP programs here");
-    }
-    // One of LLVM's is enough.
-    let mut clangs = 0;
-    found.retain(|name| {
-        !name.starts_with("clang") || {
-            clangs += 1;
-            clangs == 1
-        }
-    });
-    if clangs == 0 {
-        println!("skipped: clang, which cannot build OpenMP programs here");
-    }
-    found
-}
-
-fn builds_openmp(compiler: &str) -> bool {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    build(compiler, folder.path(), "int main(void) {\n#pragma omp parallel\n;\nreturn 0; }", "probe", &[])
-        .is_some_and(|program| Command::new(program).status().is_ok_and(|status| status.success()))
-}
-
-/// Compiles `source`; `None` if that cannot be.
-fn build(compiler: &str, folder: &Path, source: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
-    let (file, program) = (folder.join(format!("{name}.c")), folder.join(name));
-    std::fs::write(&file, source).ok()?;
-    let mut command = Command::new(compiler);
-    command.args(["-fopenmp", "-O1", "-o"]).arg(&program).arg(&file).args(flags).arg("-ldl");
-    let output = command.output().ok()?;
-    output.status.success().then_some(program)
-}
-
-fn plain(program: &Path, arguments: &[&OsStr]) -> String {
-    let mut command = Command::new(program);
-    // Short spins: nobody measures here, and tests beside this one have the same cores.
-    command.env_remove("OMP_NUM_THREADS").env("GOMP_SPINCOUNT", "1000").env("KMP_BLOCKTIME", "1");
-    let output = command.args(arguments).output().expect("the program");
-    text(&output, "plain")
-}
-
-fn text(output: &Output, what: &str) -> String {
-    assert!(
-        output.status.success(),
-        "{what}: {:?} {}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    // LLVM's runtime complains of programs that are right; what must not be there is a word of ours, or of the dynamic linker.
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!error.contains("sinew") && !error.contains("ld.so"), "{what}: {error}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Runs a program while its share changes.
-fn flapping(options: &[&OsStr], program: &Path, arguments: &[&OsStr], cpus: [usize; 2]) -> String {
-    let script = Script::new();
-    let all: Vec<&OsStr> = std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
-    let output = script.run_flapping(&mut script.command(options, &all), cpus);
-    text(&output, &format!("{options:?} {arguments:?}"))
-}
-
-const MODES: [&[&str]; 2] = [&[], &["--malleable"]];
 
 /// Would miss: a program whose wrong answer is the same in all three.
 #[test]

@@ -1,8 +1,8 @@
-//! The functions that are stood in for, and those that are only called: a number each.
+//! The functions that are stood in for, and those that are only called: a number each. Those of a runtime come first.
 
 use core::ffi::CStr;
 
-/// A function of a runtime.
+/// A function of a runtime or the C library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Function(pub(crate) usize);
@@ -64,14 +64,50 @@ functions! {
     LOOP_ANY_RUNTIME = 42, c"GOMP_parallel_loop_nonmonotonic_runtime";
     LOOP_MAYBE_RUNTIME = 43, c"GOMP_parallel_loop_maybe_nonmonotonic_runtime";
     PUSH_STRICT = 44, c"__kmpc_push_num_threads_strict";
-    DLCLOSE = 45, c"dlclose";
-    AFFINITY = 46, c"pthread_getaffinity_np";
+    ACTIVE_LEVEL_F = 45, c"omp_get_active_level_";
+    NESTED = 46, c"omp_get_nested";
+    NESTED_F = 47, c"omp_get_nested_";
+    PLACE_PROCS = 48, c"omp_get_place_num_procs";
+    PLACE_PROCS_F = 49, c"omp_get_place_num_procs_";
+    PLACE_IDS = 50, c"omp_get_place_proc_ids";
+    PLACE_IDS_F = 51, c"omp_get_place_proc_ids_";
+    NUM_PLACES = 52, c"omp_get_num_places";
+    // The C library's from here on.
+    DLCLOSE = 53, c"dlclose";
+    DLOPEN = 54, c"dlopen";
+    DLMOPEN = 55, c"dlmopen";
+    DLSYM = 56, c"dlsym";
+    AFFINITY = 57, c"pthread_getaffinity_np";
+    SYSCONF = 58, c"sysconf";
+    NPROCS = 59, c"get_nprocs";
+    NPROCS_CONF = 60, c"get_nprocs_conf";
 }
 
 /// How many there are.
 pub(crate) const COUNT: usize = NAMES.len();
 
+/// How many of them are a runtime's.
+pub(crate) const RUNTIMES_OWN: usize = Function::DLCLOSE.0;
+
 impl Function {
+    /// The function of this name, if it is one of those that are stood in for.
+    pub(crate) fn stood_in_for(name: &CStr) -> Option<Self> {
+        const ONLY_CALLED: [Function; 5] = [
+            Function::LEVEL,
+            Function::TEAM_SIZE,
+            Function::MAX_ACTIVE_LEVELS,
+            Function::GLOBAL_THREAD,
+            Function::NUM_PLACES,
+        ];
+        let found = Self(NAMES.iter().position(|known| *known == name)?);
+        (!ONLY_CALLED.contains(&found)).then_some(found)
+    }
+
+    /// Whether it is a runtime's, not the C library's.
+    pub(crate) const fn is_runtimes(self) -> bool {
+        self.0 < RUNTIMES_OWN
+    }
+
     /// Its name in every runtime that has it.
     pub(crate) const fn name(self) -> &'static CStr {
         NAMES[self.0]

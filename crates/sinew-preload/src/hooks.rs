@@ -1,53 +1,110 @@
-//! What happens on the way from a program to its runtime. The machine code of [`stubs`](crate::stubs) calls these, and then the function that they answer.
+//! What happens on the way from a program to its runtime. The machine code of [`stubs`](crate::stubs) calls [`enter`], and then the function that it returns.
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_char, c_void};
 
 use crate::functions::Function;
-use crate::notes::{self, CLAUSE, OUTER_IS_ONE};
+use crate::notes::{self, CLAUSE};
 use crate::rules::{self, Objection, UNSAID};
 use crate::runtime::{self, Runtime};
-use crate::{share, system, waiting};
+use crate::stubs::{self, Arguments};
+use crate::{lookup, share, system, thread_data, waiting};
 
-/// A function of the runtime to go on with, and the number of threads to tell it.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Onward {
-    function: *mut c_void,
-    threads: usize,
+/// A call of the program.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    function: Function,
+    /// Where it returns to.
+    place: usize,
+    /// The number of the runtime that it is bound to, if the program has looked the name up.
+    bound: Option<usize>,
 }
 
-/// A parallel region of GNU's compiler begins: `said` is the number of threads in its clause, 0 without one.
-pub(crate) extern "C" fn region(function: usize, place: usize, said: u32) -> Onward {
-    let function = Function(function);
+impl Call {
+    /// The runtime that is meant; `None` if there is none, as for a program that can do without one and has only seen that the name is there.
+    fn runtime(&self) -> Option<&'static Runtime> {
+        match self.bound {
+            Some(number) => runtime::numbered(number),
+            None => runtime::meant(self.function, self.place),
+        }
+    }
+}
+
+/// A call has come in by the entry of this `word` that returns to `place`. Returns the function to go on with, which gets the arguments that are left behind.
+pub(crate) extern "C" fn enter(word: usize, place: usize, arguments: &mut Arguments) -> *const c_void {
+    thread_data::arrived();
+    let (function, bound) = stubs::meaning(word);
+    let call = Call { function, place, bound };
+    match function {
+        Function::FORK_CALL | Function::FORK_CALL_IF => fork(call, arguments),
+        Function::NUM_PROCS | Function::NUM_PROCS_F => result(arguments, num_procs(call)),
+        Function::IN_PARALLEL | Function::IN_PARALLEL_F => result(arguments, in_parallel(call)),
+        Function::ACTIVE_LEVEL | Function::ACTIVE_LEVEL_F => result(arguments, active_level(call)),
+        Function::NESTED | Function::NESTED_F => result(arguments, nested(call)),
+        Function::PLACE_PROCS | Function::PLACE_PROCS_F => {
+            let processors = place_processors(call, arguments.0[0]);
+            result(arguments, processors)
+        }
+        Function::PLACE_IDS | Function::PLACE_IDS_F => place_ids(call, arguments),
+        Function::DLSYM => dlsym(call, arguments),
+        Function::DLCLOSE | Function::DLOPEN | Function::DLMOPEN => load(function),
+        _ if is_region(function) => region(call, arguments),
+        _ => note(call, arguments.0[0]),
+    }
+}
+
+/// Goes on with a function that returns `value`.
+fn result(arguments: &mut Arguments, value: u32) -> *const c_void {
+    arguments.0[0] = value as usize;
+    stubs::result as *const c_void
+}
+
+/// Whether `function` begins a region and gets the number of threads as its third argument, as GNU's do.
+fn is_region(function: Function) -> bool {
+    (Function::PARALLEL.0..=Function::LOOP_MAYBE_RUNTIME.0).contains(&function.0)
+}
+
+/// A parallel region of GNU's compiler begins. The clause's number of threads, 0 without one, is the third argument.
+fn region(call: Call, arguments: &mut Arguments) -> *const c_void {
     // A program cannot have come here without a runtime: it would not have been started.
-    let runtime = runtime::meant(function, place).unwrap_or_else(|| system::stop());
-    let threads = team(runtime, said);
+    let runtime = call.runtime().unwrap_or_else(|| system::stop());
+    let threads = team(runtime, arguments.0[2] as u32);
     waiting::adjust(runtime, threads);
-    Onward { function: known(runtime, function), threads: threads as usize }
+    arguments.0[2] = threads as usize;
+    known(runtime, call.function)
 }
 
-/// A parallel region of LLVM's compiler begins at `source`. A clause was pushed before.
-pub(crate) extern "C" fn fork(function: usize, place: usize, source: *mut c_void) -> *mut c_void {
-    let function = Function(function);
-    let runtime = runtime::meant(function, place).unwrap_or_else(|| system::stop());
+/// A parallel region of LLVM's compiler begins at the source that the first argument names. A clause was pushed before.
+fn fork(call: Call, arguments: &Arguments) -> *const c_void {
+    let runtime = call.runtime().unwrap_or_else(|| system::stop());
     // How many the clause says does not matter: it stays.
     let said = if notes::has(CLAUSE) { u32::MAX } else { UNSAID };
     notes::set(CLAUSE, false);
     let threads = team(runtime, said);
     if threads != said {
-        runtime.push_num_threads(source, threads);
+        runtime.push_num_threads(arguments.0[0] as *mut c_void, threads);
     }
-    known(runtime, function)
+    known(runtime, call.function)
 }
 
 /// The number of threads for a region that says `said`.
 fn team(runtime: &Runtime, said: u32) -> u32 {
     if runtime.number(Function::LEVEL, 1) > 0 {
-        let outer_is_one = notes::has(OUTER_IS_ONE) && runtime.team_size(1) == 1;
         let active = runtime.number(Function::ACTIVE_LEVEL, 0);
-        return rules::nested(said, outer_is_one, active, runtime.number(Function::MAX_ACTIVE_LEVELS, 1));
+        return rules::nested(
+            said,
+            is_lowered_to_one(runtime),
+            active,
+            runtime.number(Function::MAX_ACTIVE_LEVELS, 1),
+        );
     }
     outermost(runtime, said)
+}
+
+/// Whether the caller is in a region that was lowered to one thread, or nested in one.
+fn is_lowered_to_one(runtime: &Runtime) -> bool {
+    notes::has(notes::outer_is_one(runtime.index()))
+        && runtime.number(Function::LEVEL, 0) > 0
+        && runtime.number_of(Function::TEAM_SIZE, 1, 0) == 1
 }
 
 fn outermost(runtime: &Runtime, said: u32) -> u32 {
@@ -56,36 +113,38 @@ fn outermost(runtime: &Runtime, said: u32) -> u32 {
         // The careless library: it takes a program for one that follows, whatever it does. For a test that must see it fail.
         return if said == UNSAID && share != 0 { share } else { said };
     }
-    let objections = notes::objections();
+    let is_in_doubt = thread_data::may_exist();
+    let (objections, one) = (notes::objections(), notes::outer_is_one(runtime.index()));
     if objections != 0 {
         explain_once(objections);
-        notes::set(OUTER_IS_ONE, false);
+    }
+    if objections != 0 || is_in_doubt {
+        notes::set(one, false);
         return said;
     }
     let maximum = runtime.number(Function::MAX_THREADS, 1);
     let threads = rules::outermost(said, maximum, share, objections);
     let is_one = threads == 1 && said == UNSAID;
     // Without the note a nested region could get a team that it would not have had.
-    if notes::set(OUTER_IS_ONE, is_one) || !is_one { threads } else { said }
+    if notes::set(one, is_one) || !is_one { threads } else { said }
 }
 
-fn known(runtime: &Runtime, function: Function) -> *mut c_void {
+fn known(runtime: &Runtime, function: Function) -> *const c_void {
     let found = runtime.find(function);
     if found.is_null() { system::stop() } else { found }
 }
 
 /// The program calls something that says of it what [`rules`] wants to know. `first` is the call's first argument.
-pub(crate) extern "C" fn note(function: usize, place: usize, first: *mut c_void) -> *mut c_void {
-    let function = Function(function);
+fn note(call: Call, first: usize) -> *const c_void {
     // Before there is anything to lower, nothing can be relied on either.
-    let Some(runtime) = runtime::meant(function, place) else { return without_runtime as *mut c_void };
-    match function {
+    let Some(runtime) = call.runtime() else { return without_runtime as *const c_void };
+    match call.function {
         Function::PUSH_NUM_THREADS | Function::PUSH_STRICT => {
             notes::set(CLAUSE, true);
         }
-        _ => object(function, first),
+        function => object(function, first),
     }
-    known(runtime, function)
+    known(runtime, call.function)
 }
 
 /// What a program gets that calls a name of which it has only seen that it is there (a *weak* one, as OpenBLAS has): one thread, one processor.
@@ -93,7 +152,7 @@ extern "C" fn without_runtime() -> i32 {
     1
 }
 
-fn object(function: Function, first: *mut c_void) {
+fn object(function: Function, first: usize) {
     let objection = match function {
         Function::MAX_THREADS | Function::MAX_THREADS_F | Function::THREAD_LIMIT => Objection::AskedMaximum,
         Function::SET_NUM_THREADS | Function::SET_NUM_THREADS_F | Function::SET_NUM_THREADS_8 => {
@@ -111,15 +170,90 @@ fn object(function: Function, first: *mut c_void) {
 }
 
 /// How many processors there are: as many as when the command started, although the mask that the runtime counts may be narrower now.
-pub(crate) extern "C" fn num_procs(function: usize, place: usize) -> i32 {
-    let function = Function(function);
-    let Some(runtime) = runtime::meant(function, place) else { return without_runtime() };
+fn num_procs(call: Call) -> u32 {
+    let Some(runtime) = call.runtime() else { return 1 };
     // Within a region it says nothing of other regions.
     if runtime.number(Function::LEVEL, 1) == 0 {
         notes::object(Objection::AskedMaximum);
     }
-    let counted = runtime.number(function, 1);
-    i32::try_from(counted.max(share::start_cpus())).unwrap_or(i32::MAX)
+    runtime.number(call.function, 1).max(share::start_cpus())
+}
+
+/// How many processors a place has. Where users leave binding alone, LLVM's runtime has one place: the mask as it was when the runtime started.
+fn place_processors(call: Call, place: usize) -> u32 {
+    let Some(runtime) = call.runtime() else { return 0 };
+    let counted = runtime.number_of(call.function, place, 0);
+    let is_mask = counted != 0 && runtime.number(Function::NUM_PLACES, 0) == 1;
+    if is_mask { counted.max(share::start_cpus()) } else { counted }
+}
+
+/// Which processors those are: the second argument is an array with room for as many as [`place_processors`] has said.
+fn place_ids(call: Call, arguments: &mut Arguments) -> *const c_void {
+    let Some(runtime) = call.runtime() else { return without_runtime as *const c_void };
+    let count =
+        if call.function == Function::PLACE_IDS { Function::PLACE_PROCS } else { Function::PLACE_PROCS_F };
+    let counted = runtime.number_of(count, arguments.0[0], 0);
+    if counted == 0 || runtime.number(Function::NUM_PLACES, 0) != 1 || share::start_cpus() <= counted {
+        return known(runtime, call.function);
+    }
+    let ids = arguments.0[1] as *mut i32;
+    for (index, cpu) in share::start_mask().take(share::start_cpus() as usize).enumerate() {
+        // SAFETY: the caller passes an array for as many numbers as it was told that the place has, which are as many as the command had processors.
+        unsafe { ids.add(index).write(cpu) };
+    }
+    result(arguments, 0)
+}
+
+/// Whether the caller is in a region of several threads, or would be had it not been lowered.
+fn in_parallel(call: Call) -> u32 {
+    let is_in = |runtime: &Runtime| runtime.number(call.function, 0) != 0 || is_lowered_to_one(runtime);
+    call.runtime().map_or(0, |runtime| u32::from(is_in(runtime)))
+}
+
+/// How many regions around the caller have several threads, or would have had they not been lowered.
+fn active_level(call: Call) -> u32 {
+    let level = |runtime: &Runtime| runtime.number(call.function, 0) + u32::from(is_lowered_to_one(runtime));
+    call.runtime().map_or(0, level)
+}
+
+/// Whether a region within could have several threads. GNU's runtime counts the active regions around; LLVM's does not.
+fn nested(call: Call) -> u32 {
+    let Some(runtime) = call.runtime() else { return 0 };
+    let said = runtime.number(call.function, 0);
+    if said == 0 || !runtime.is_gnus() || !is_lowered_to_one(runtime) {
+        return said;
+    }
+    let active = runtime.number(Function::ACTIVE_LEVEL, 0);
+    u32::from(runtime.number(Function::MAX_ACTIVE_LEVELS, 1) > active + 1)
+}
+
+/// The program looks a name up.
+fn dlsym(call: Call, arguments: &mut Arguments) -> *const c_void {
+    let [handle, name, ..] = arguments.0;
+    if name == 0 {
+        return system::loaders_dlsym();
+    }
+    // SAFETY: the caller passes a name that ends with a zero, as `dlsym` asks of it, and null was excluded. It is read before this call ends.
+    let name = unsafe { CStr::from_ptr(name as *const c_char) };
+    match lookup::find(call.place, handle as *mut c_void, name) {
+        Some(found) => {
+            arguments.0[0] = found as usize;
+            stubs::result as *const c_void
+        }
+        None => system::loaders_dlsym(),
+    }
+}
+
+/// The program loads or unloads an object.
+fn load(function: Function) -> *const c_void {
+    match function {
+        Function::DLOPEN => thread_data::loading_begins(),
+        // Objects that are loaded apart from the others cannot be looked at from here.
+        Function::DLMOPEN => notes::object(Objection::ThreadPrivate),
+        _ => runtime::forget_places(),
+    }
+    let next = system::next_definition(function.name());
+    if next.is_null() { system::stop() } else { next }
 }
 
 /// A thread's mask. A runtime that counts the processors as it starts, and sees a mask that is narrow at that moment, would take the machine for smaller than it is for
@@ -157,22 +291,6 @@ fn processors(name: i32, place: usize) -> i64 {
         notes::object(Objection::AskedMaximum);
     }
     system::configured(name).max(i64::from(share::start_cpus_at_any_time()))
-}
-
-/// Whether the caller is in a region of several threads, or would be had it not been lowered.
-pub(crate) extern "C" fn in_parallel(function: usize, place: usize) -> i32 {
-    let function = Function(function);
-    let Some(runtime) = runtime::meant(function, place) else { return 0 };
-    let lowered =
-        || notes::has(OUTER_IS_ONE) && runtime.number(Function::LEVEL, 0) > 0 && runtime.team_size(1) == 1;
-    i32::from(runtime.number(function, 0) != 0 || lowered())
-}
-
-/// Something is unloaded.
-pub(crate) extern "C" fn dlclose(function: usize, _: usize, _: *mut c_void) -> *mut c_void {
-    runtime::forget_places();
-    let next = system::next_definition(Function(function).name());
-    if next.is_null() { system::stop() } else { next }
 }
 
 /// Says once, to those who asked, why teams are left alone.

@@ -7,7 +7,7 @@
 //! other. And where the user allows it (`--malleable`), it lowers the teams of parallel regions to the program's share of the machine.
 //!
 //! The same source is built twice: by cargo as an ordinary library, for its tests and for what `sinew-exec` needs to know of it; and by
-//! `sinew-exec`'s build script as a shared library of some 20 KB without any dependency, not even a named C library, so that it can be loaded
+//! `sinew-exec`'s build script as a shared library of some 35 KB without any dependency, not even a named C library, so that it can be loaded
 //! into every process. Only the latter exports the runtimes' names (`--cfg sinew_preloaded`).
 //!
 //! # The rooms
@@ -23,6 +23,8 @@
 //! | `runtime` | which runtime a caller means |
 //! | `share` | the page, mapped; registering |
 //! | `notes` | what the program has done that forbids lowering, and one flag per thread |
+//! | `lookup` | what a program gets that looks a name up while it runs |
+//! | `thread_data` | whether a loaded object keeps data per thread |
 //! | `waiting` | shorter spinning while a team is larger than its share |
 //! | `system` | the C library's functions |
 //!
@@ -30,7 +32,9 @@
 //!
 //! R1: a call reaches the function that it would have reached without this library, with the same arguments, the number of threads aside.\
 //! R2: that number is changed only where [`rules`] says so; whatever is in doubt stays as it is.\
-//! R3: nothing here allocates, locks, waits, prints (unless asked to) or changes `errno` beyond what the C library's own calls do; `waiting` alone starts a thread.
+//! R3: nothing here allocates, locks, waits, prints (unless asked to) or changes `errno` beyond what the C library's own calls do; `waiting` alone starts a thread.\
+//! R4: what a program asks its runtime has the answer that it would have without this library; the size of a team that was lowered is the one exception. This holds for
+//! functions that the program looks up, too.
 //!
 //! # Not handled
 //!
@@ -47,6 +51,8 @@ mod functions;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod hooks;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod lookup;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod notes;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod runtime;
@@ -57,6 +63,8 @@ mod share;
 mod stubs;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod system;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod thread_data;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod waiting;
 

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::rules::Objection;
-use crate::system;
+use crate::{system, thread_data};
 
 /// Bits of [`Objection`].
 static OBJECTIONS: AtomicU32 = AtomicU32::new(0);
@@ -14,10 +14,15 @@ static OBJECTIONS: AtomicU32 = AtomicU32::new(0);
 /// The key of the threads' bits, plus one; 0: not made yet.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// The thread's region at level 0 was lowered to one thread. Holds until its next one at that level, so nobody need see the region's end.
-pub(crate) const OUTER_IS_ONE: usize = 1;
 /// A clause has said how many threads the next region of this thread has.
-pub(crate) const CLAUSE: usize = 2;
+pub(crate) const CLAUSE: usize = 1;
+/// The thread has begun to load an object and has not called this library since.
+pub(crate) const LOADING: usize = 2;
+
+/// The thread's region at level 0 of the runtime of this number was lowered to one thread. Holds until its next one at that level, so nothing need see the region's end.
+pub(crate) const fn outer_is_one(runtime: usize) -> usize {
+    1 << (8 + runtime)
+}
 
 /// Remembers that the program forbids lowering.
 ///
@@ -58,8 +63,8 @@ fn key() -> Option<u32> {
 
 #[cold]
 fn make_key_cold() -> Option<u32> {
-    let key = system::thread_key()?;
-    // Who loses the race leaves an unused key behind, once. Relaxed: a key is only a number.
+    let key = system::thread_key(thread_data::thread_ended)?;
+    // A thread that loses the race leaves an unused key behind, once. Relaxed: a key is only a number.
     let first = KEY.compare_exchange(0, key + 1, Relaxed, Relaxed);
     Some(first.map_or_else(|other| other - 1, |_| key))
 }

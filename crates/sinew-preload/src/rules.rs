@@ -89,6 +89,35 @@ pub const fn crowds(team: u32, share: u32, all: u32) -> bool {
     share != 0 && share < team && team >= all
 }
 
+/// Libraries whose data per thread is their own, and not kept from one region to the next for the program: those of the languages and the runtimes.
+const OWN_DATA: [&[u8]; 13] = [
+    b"libc",
+    b"libpthread",
+    b"libresolv",
+    b"ld-linux-x86-64",
+    b"ld-linux-aarch64",
+    b"libstdc++",
+    b"libc++",
+    b"libc++abi",
+    b"libgfortran",
+    b"libgomp",
+    b"libomp",
+    b"libiomp5",
+    b"libnuma",
+];
+
+/// Whether the data per thread in the library `file` is of no concern to a program's regions.
+///
+/// Packages bring along copies with a number in hexadecimal between name and ending: `libgomp-a34b3233.so.1`.
+pub fn keeps_no_users_data(file: &[u8]) -> bool {
+    let is = |stem: &&[u8]| {
+        let Some(rest) = file.strip_prefix(*stem) else { return false };
+        let number = rest.iter().take_while(|byte| **byte == b'-' || byte.is_ascii_hexdigit()).count();
+        (number == 0 || rest[0] == b'-') && rest[number..].starts_with(b".so")
+    };
+    OWN_DATA.iter().any(is)
+}
+
 #[cfg(test)]
 mod tests {
     //! What they would miss: facts that are gathered wrongly; the programs in `sinew-exec/tests` are for that.
@@ -129,6 +158,27 @@ mod tests {
         assert!(!crowds(4, 4, 4) && !crowds(4, 0, 4), "there is room");
         assert!(!crowds(3, 2, 4), "smaller than the machine");
         assert!(!crowds(1, 1, 4), "lowered to its share");
+    }
+
+    /// Blind to: a program that names a library of its own as one of these.
+    #[test]
+    fn libraries_of_languages_and_runtimes_are_told_from_a_programs() {
+        for file in ["libc.so.6", "libgomp.so.1", "libgomp-a34b3233.so.1.0.0", "libomp.so", "libstdc++.so.6"]
+        {
+            assert!(keeps_no_users_data(file.as_bytes()), "{file}");
+        }
+        for file in [
+            "",
+            "program",
+            "libcount.so",
+            "libc-count.so",
+            "libomp2.so",
+            "libgomp",
+            "libc++x.so",
+            "libcafe.so",
+        ] {
+            assert!(!keeps_no_users_data(file.as_bytes()), "{file}");
+        }
     }
 
     /// Would miss: an outer region that is serial for another reason.

@@ -24,13 +24,11 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 
 use crate::functions::{COUNT, Function};
-use crate::notes;
-use crate::rules::Objection;
 use crate::system::{self, Handle};
 use crate::waiting::Idlers;
 
 /// Runtimes in one process that can be told apart; there are two makers.
-const MOST: usize = 8;
+pub(crate) const MOST: usize = 8;
 /// Places of call that are remembered. Beyond that each call searches anew, which is slow and right.
 const PLACES: usize = 1024;
 /// Entries that are tried for one place.
@@ -90,15 +88,20 @@ impl Runtime {
         u32::try_from(call()).unwrap_or(otherwise)
     }
 
-    /// The number of threads in the team at `level`.
-    pub(crate) fn team_size(&self, level: i32) -> i32 {
-        let found = self.find(Function::TEAM_SIZE);
+    /// The same with a function that takes a number, or a pointer as the program has passed it.
+    pub(crate) fn number_of(&self, function: Function, argument: usize, otherwise: u32) -> u32 {
+        let found = self.find(function);
         if found.is_null() {
-            return -1;
+            return otherwise;
         }
-        // SAFETY: as in `number`; this one takes a level.
-        let call = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(i32) -> i32>(found) };
-        call(level)
+        // SAFETY: as in `number`; a function that takes a smaller number looks at a part of the register.
+        let call = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(usize) -> i32>(found) };
+        u32::try_from(call(argument)).unwrap_or(otherwise)
+    }
+
+    /// Whether it is GNU's.
+    pub(crate) fn is_gnus(&self) -> bool {
+        self.find(Function::GLOBAL_THREAD).is_null()
     }
 
     /// Lets a team of GNU's runtime call `job`.
@@ -130,13 +133,17 @@ impl Runtime {
         push(place, global(place), i32::try_from(threads).unwrap_or(i32::MAX));
     }
 
+    /// Its number.
+    pub(crate) fn index(&self) -> usize {
+        RUNTIMES.iter().position(|runtime| core::ptr::eq(runtime, self)).unwrap_or(0)
+    }
+
     /// The runtime that starts at `base`, noted down if it is new. `None` if there are too many.
     fn at(base: usize, handle: Handle) -> Option<usize> {
         RUNTIMES.iter().position(|runtime| {
-            // Acquire and Release: whoever sees the base sees the handle. All who race for a place have the same handle for the same base.
-            let seen = runtime.base.load(Acquire);
-            if seen != 0 {
-                return seen == base;
+            // Acquire and Release: a thread that sees the base sees the handle. All that race for a place have the same handle for the same base.
+            if runtime.base.load(Acquire) != 0 {
+                return runtime.base_once_written() == base;
             }
             match runtime.base.compare_exchange(0, 1, Acquire, Acquire) {
                 Ok(_) => {
@@ -179,10 +186,6 @@ pub(crate) fn meant(function: Function, place: usize) -> Option<&'static Runtime
 #[cold]
 fn remember_cold(function: Function, place: usize, entry: usize, key: u64) -> Option<&'static Runtime> {
     let found = search(function, place);
-    // Data per thread is looked for once per place: a program that keeps any may rely on teams that stay as large as they were.
-    if system::has_thread_data(place) {
-        notes::object(Objection::ThreadPrivate);
-    }
     // I2; a place that two threads find new at the same time may be remembered twice. That there is no runtime is remembered as well: the dynamic linker
     // would have bound the name once, too.
     if KEYS[entry].compare_exchange(0, 1, Relaxed, Relaxed).is_ok() {
@@ -194,23 +197,41 @@ fn remember_cold(function: Function, place: usize, entry: usize, key: u64) -> Op
 
 /// Follows the dynamic linker; [`MOST`] if there is no definition.
 fn search(function: Function, place: usize) -> usize {
-    let mut found = system::next_definition(function.name());
-    if found.is_null()
-        && let Some((_, object)) = system::object_around(place as *const c_void)
-    {
-        found = system::definition_in(object, function.name());
+    let found = definition(function, place);
+    if found.is_null() { MOST } else { defines(found).unwrap_or(MOST) }
+}
+
+/// Whether a caller that returns to `place` could call `function` without this library.
+pub(crate) fn exists(function: Function, place: usize) -> bool {
+    !definition(function, place).is_null()
+}
+
+fn definition(function: Function, place: usize) -> *mut c_void {
+    let found = system::next_definition(function.name());
+    if !found.is_null() {
+        return found;
     }
-    if found.is_null() {
-        return MOST;
-    }
-    let own = system::object_around(search as *const c_void).map(|(base, _)| base);
-    match system::object_around(found) {
-        // A handle of the program itself stands for everything that all objects see, this library included.
-        Some((base, handle)) if own != Some(base) => {
-            Runtime::at(base, handle).unwrap_or_else(|| system::stop())
-        }
-        _ => MOST,
-    }
+    let Some((_, object)) = system::object_around(place as *const c_void) else { return found };
+    let found = system::definition_in(object, function.name());
+    // A handle of the program itself stands for everything that all objects see, this library included.
+    if is_own(found) { null_mut() } else { found }
+}
+
+/// Whether `address` lies in this library.
+pub(crate) fn is_own(address: *const c_void) -> bool {
+    let base = system::base_around(address);
+    base.is_some() && base == system::base_around(is_own as *const c_void)
+}
+
+/// The number of the runtime that defines the function at `address`; `None` if that cannot be kept loaded, as the program itself.
+pub(crate) fn defines(address: *const c_void) -> Option<usize> {
+    let (base, handle) = system::object_around(address)?;
+    Some(Runtime::at(base, handle).unwrap_or_else(|| system::stop()))
+}
+
+/// The runtime of this number.
+pub(crate) fn numbered(number: usize) -> Option<&'static Runtime> {
+    RUNTIMES.get(number)
 }
 
 /// Whether a call that returns to `place` is a runtime's that counts processors by its thread's mask as it starts. LLVM's asks the kernel by number, and waits by

@@ -80,6 +80,12 @@ pub(crate) fn widen(mask: &mut [u32]) {
     }
 }
 
+/// The processors that the command could use when it started, in ascending order; none if they are not known.
+pub(crate) fn start_mask() -> impl Iterator<Item = i32> {
+    let has = |cpu: &usize| word(layout::START_MASK + cpu / 32 * 4) & 1 << (cpu % 32) != 0;
+    (0..32 * layout::MASK_WORDS).filter(has).filter_map(|cpu| i32::try_from(cpu).ok())
+}
+
 /// Whether the user wants to know.
 pub(crate) fn is_verbose() -> bool {
     word(layout::FLAGS) & layout::VERBOSE != 0

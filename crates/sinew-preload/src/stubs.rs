@@ -1,112 +1,171 @@
-//! The way in: each exported name is a few instructions that put aside the arguments, call a hook, put them back and jump to the runtime's function.
+//! The way in: each entry is a few instructions that lead to [`enter`], which puts aside the arguments, calls a hook, puts them back and jumps to the function
+//! that the hook returns.
 //!
 //! Machine code, for three reasons. The hooks need the address that the call returns to, since it tells whose call it is. LLVM's entry takes any
-//! number of arguments, which no other language than C can pass on. And a jump leaves no frame behind: the runtime's function returns to its caller,
-//! and whoever looks at the stack sees what was there without this library.
+//! number of arguments, which no other language than C can pass on. And a jump leaves no frame behind: the function returns to its caller,
+//! and a debugger or an unwinder sees the stack as it was without this library; `dlopen` looks for files as its caller has asked for.
 //!
 //! The arguments of all these functions are numbers and pointers; what does not fit into registers stays on the stack, untouched.
+//!
+//! Each name has one entry that the dynamic linker finds. For programs that look names up there are as many again for each runtime, in [`table`].
 
 use core::arch::naked_asm;
+use core::ffi::c_void;
 
-use crate::functions::Function;
+use crate::functions::{Function, RUNTIMES_OWN};
 use crate::hooks;
+use crate::runtime::MOST;
 
-/// Calls `$hook` with the function's number, the return address and one of the arguments, and goes on with the function that it answers.
+/// The arguments of a call, as far as registers hold them.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Arguments(pub(crate) [usize; 6]);
+
+/// Bytes of an entry of the table.
+const ENTRY: usize = 16;
+
+/// Calls `hooks::enter` with the entry's word (`r11`), the return address and the arguments, and goes on with the function that it returns.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+extern "C" fn enter() {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "push rax",
+        "push r9",
+        "push r8",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "mov rdx, rsp",
+        "mov rsi, [rbp + 8]",
+        "mov rdi, r11",
+        // Nine words with the return address's make the stack a multiple of 16 again.
+        "sub rsp, 8",
+        "call {hook}",
+        "mov r11, rax",
+        "add rsp, 8",
+        "pop rdi",
+        "pop rsi",
+        "pop rdx",
+        "pop rcx",
+        "pop r8",
+        "pop r9",
+        "pop rax",
+        "pop rbp",
+        "jmp r11",
+        hook = sym hooks::enter,
+    )
+}
+
+/// The same with `x17`.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+extern "C" fn enter() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-96]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "str x8, [sp, #80]",
+        "mov x0, x17",
+        "mov x1, x30",
+        "add x2, sp, #16",
+        "bl {hook}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x6, x7, [sp, #64]",
+        "ldr x8, [sp, #80]",
+        "ldp x29, x30, [sp], #96",
+        "br x16",
+        hook = sym hooks::enter,
+    )
+}
+
+/// Returns its argument to the program: for a hook that has the result itself.
+pub(crate) extern "C" fn result(value: usize) -> usize {
+    value
+}
+
+/// An entry that the dynamic linker finds. Its word is the function's number.
 #[cfg(target_arch = "x86_64")]
 macro_rules! way {
-    // `$argument` is the register of the hook's third argument; `$replace` what becomes of the answer's second word.
-    ($function:ident, $hook:path, $argument:literal, $replace:literal) => {
-        naked_asm!(
-            "push rbp",
-            "mov rbp, rsp",
-            "push rdi",
-            "push rsi",
-            "push rdx",
-            "push rcx",
-            "push r8",
-            "push r9",
-            "push rax",
-            // Nine words with the return address's make the stack a multiple of 16 again.
-            "sub rsp, 8",
-            concat!("mov rdx, ", $argument),
-            "mov rsi, [rbp + 8]",
-            "mov edi, {number}",
-            "call {hook}",
-            "mov r11, rax",
-            "mov r10, rdx",
-            "add rsp, 8",
-            "pop rax",
-            "pop r9",
-            "pop r8",
-            "pop rcx",
-            "pop rdx",
-            "pop rsi",
-            "pop rdi",
-            "pop rbp",
-            $replace,
-            "jmp r11",
-            number = const Function::$function.0,
-            hook = sym $hook,
-        )
+    ($function:ident) => {
+        naked_asm!("mov r11d, {number}", "jmp {enter}", number = const Function::$function.0, enter = sym enter)
     };
 }
-
 #[cfg(target_arch = "aarch64")]
 macro_rules! way {
-    ($function:ident, $hook:path, $argument:literal, $replace:literal) => {
-        naked_asm!(
-            "stp x29, x30, [sp, #-96]!",
-            "mov x29, sp",
-            "stp x0, x1, [sp, #16]",
-            "stp x2, x3, [sp, #32]",
-            "stp x4, x5, [sp, #48]",
-            "stp x6, x7, [sp, #64]",
-            "str x8, [sp, #80]",
-            concat!("mov x2, ", $argument),
-            "mov x1, x30",
-            "mov w0, {number}",
-            "bl {hook}",
-            "mov x16, x0",
-            "mov x17, x1",
-            "ldp x0, x1, [sp, #16]",
-            "ldp x2, x3, [sp, #32]",
-            "ldp x4, x5, [sp, #48]",
-            "ldp x6, x7, [sp, #64]",
-            "ldr x8, [sp, #80]",
-            "ldp x29, x30, [sp], #96",
-            $replace,
-            "br x16",
-            number = const Function::$function.0,
-            hook = sym $hook,
-        )
+    ($function:ident) => {
+        naked_asm!("mov x17, {number}", "b {enter}", number = const Function::$function.0, enter = sym enter)
     };
 }
 
-/// Goes to `$hook`, which calls the runtime itself and answers the program, with the function's number and the return address.
+/// The entries that are bound to a runtime: all functions for the first one, all for the second one, and so on. The word of each is an address within it.
 #[cfg(target_arch = "x86_64")]
-macro_rules! answer {
-    ($function:ident, $hook:path) => {
-        naked_asm!(
-            "mov rsi, [rsp]",
-            "mov edi, {number}",
-            "jmp {hook}",
-            number = const Function::$function.0,
-            hook = sym $hook,
-        )
-    };
+#[unsafe(naked)]
+extern "C" fn table() {
+    naked_asm!(
+        ".rept {count}",
+        "lea r11, [rip]",
+        "jmp {enter}",
+        ".balign {entry}",
+        ".endr",
+        count = const MOST * RUNTIMES_OWN,
+        entry = const ENTRY,
+        enter = sym enter,
+    )
+}
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+extern "C" fn table() {
+    naked_asm!(
+        ".rept {count}",
+        "adr x17, .",
+        "b {enter}",
+        ".balign {entry}",
+        ".endr",
+        count = const MOST * RUNTIMES_OWN,
+        entry = const ENTRY,
+        enter = sym enter,
+    )
 }
 
-#[cfg(target_arch = "aarch64")]
-macro_rules! answer {
-    ($function:ident, $hook:path) => {
-        naked_asm!(
-            "mov x1, x30",
-            "mov w0, {number}",
-            "b {hook}",
-            number = const Function::$function.0,
-            hook = sym $hook,
-        )
-    };
+/// The entry of `function` that is bound to the runtime of this number.
+pub(crate) fn bound(runtime: usize, function: Function) -> *mut c_void {
+    let entry = runtime * RUNTIMES_OWN + function.0;
+    (table as *mut c_void).wrapping_byte_add(entry * ENTRY)
+}
+
+/// The function that an entry's word stands for, and the number of the runtime that it is bound to.
+pub(crate) fn meaning(word: usize) -> (Function, Option<usize>) {
+    let within = word.wrapping_sub(table as *const () as usize);
+    if within < MOST * RUNTIMES_OWN * ENTRY {
+        let entry = within / ENTRY;
+        (Function(entry % RUNTIMES_OWN), Some(entry / RUNTIMES_OWN))
+    } else {
+        (Function(word), None)
+    }
+}
+
+/// This library's function that stands before one of the C library's.
+pub(crate) fn exported_by(function: Function) -> *mut c_void {
+    (match function {
+        Function::DLCLOSE => exported::dlclose,
+        Function::DLOPEN => exported::dlopen,
+        Function::DLMOPEN => exported::dlmopen,
+        Function::DLSYM => exported::dlsym,
+        Function::AFFINITY => exported::pthread_getaffinity_np,
+        Function::SYSCONF => exported::sysconf,
+        Function::NPROCS => exported::get_nprocs,
+        Function::NPROCS_CONF => exported::get_nprocs_conf,
+        _ => enter as extern "C" fn(),
+    }) as *mut c_void
 }
 
 /// Goes to `$hook`, which answers the caller, with the call's first three arguments, as far as it has them, and the return address.
@@ -136,83 +195,67 @@ macro_rules! export {
     )*};
 }
 
-#[cfg(target_arch = "x86_64")]
-macro_rules! region {
-    ($function:ident) => {
-        way!($function, hooks::region, "rdx", "mov edx, r10d")
-    };
-}
-#[cfg(target_arch = "aarch64")]
-macro_rules! region {
-    ($function:ident) => {
-        way!($function, hooks::region, "x2", "mov w2, w17")
-    };
-}
-
-/// The hook's third argument is the call's first.
-#[cfg(target_arch = "x86_64")]
-macro_rules! first {
-    ($function:ident, $hook:path) => {
-        way!($function, $hook, "rdi", "")
-    };
-}
-#[cfg(target_arch = "aarch64")]
-macro_rules! first {
-    ($function:ident, $hook:path) => {
-        way!($function, $hook, "x0", "")
-    };
-}
-
 mod exported {
     #![allow(non_snake_case, reason = "the names are the runtimes'")]
-    use super::{Function, hooks, naked_asm};
+    use super::{Function, enter, hooks, naked_asm};
 
     export! {
-        GOMP_parallel => region!(PARALLEL);
-        GOMP_parallel_start => region!(PARALLEL_START);
-        GOMP_parallel_reductions => region!(REDUCTIONS);
-        GOMP_parallel_sections => region!(SECTIONS);
-        GOMP_parallel_sections_start => region!(SECTIONS_START);
-        GOMP_parallel_loop_static => region!(LOOP_STATIC);
-        GOMP_parallel_loop_dynamic => region!(LOOP_DYNAMIC);
-        GOMP_parallel_loop_guided => region!(LOOP_GUIDED);
-        GOMP_parallel_loop_runtime => region!(LOOP_RUNTIME);
-        GOMP_parallel_loop_static_start => region!(LOOP_STATIC_START);
-        GOMP_parallel_loop_dynamic_start => region!(LOOP_DYNAMIC_START);
-        GOMP_parallel_loop_guided_start => region!(LOOP_GUIDED_START);
-        GOMP_parallel_loop_runtime_start => region!(LOOP_RUNTIME_START);
-        GOMP_parallel_loop_nonmonotonic_dynamic => region!(LOOP_ANY_DYNAMIC);
-        GOMP_parallel_loop_nonmonotonic_guided => region!(LOOP_ANY_GUIDED);
-        GOMP_parallel_loop_nonmonotonic_runtime => region!(LOOP_ANY_RUNTIME);
-        GOMP_parallel_loop_maybe_nonmonotonic_runtime => region!(LOOP_MAYBE_RUNTIME);
+        GOMP_parallel => way!(PARALLEL);
+        GOMP_parallel_start => way!(PARALLEL_START);
+        GOMP_parallel_reductions => way!(REDUCTIONS);
+        GOMP_parallel_sections => way!(SECTIONS);
+        GOMP_parallel_sections_start => way!(SECTIONS_START);
+        GOMP_parallel_loop_static => way!(LOOP_STATIC);
+        GOMP_parallel_loop_dynamic => way!(LOOP_DYNAMIC);
+        GOMP_parallel_loop_guided => way!(LOOP_GUIDED);
+        GOMP_parallel_loop_runtime => way!(LOOP_RUNTIME);
+        GOMP_parallel_loop_static_start => way!(LOOP_STATIC_START);
+        GOMP_parallel_loop_dynamic_start => way!(LOOP_DYNAMIC_START);
+        GOMP_parallel_loop_guided_start => way!(LOOP_GUIDED_START);
+        GOMP_parallel_loop_runtime_start => way!(LOOP_RUNTIME_START);
+        GOMP_parallel_loop_nonmonotonic_dynamic => way!(LOOP_ANY_DYNAMIC);
+        GOMP_parallel_loop_nonmonotonic_guided => way!(LOOP_ANY_GUIDED);
+        GOMP_parallel_loop_nonmonotonic_runtime => way!(LOOP_ANY_RUNTIME);
+        GOMP_parallel_loop_maybe_nonmonotonic_runtime => way!(LOOP_MAYBE_RUNTIME);
 
-        __kmpc_fork_call => first!(FORK_CALL, hooks::fork);
-        __kmpc_fork_call_if => first!(FORK_CALL_IF, hooks::fork);
+        __kmpc_fork_call => way!(FORK_CALL);
+        __kmpc_fork_call_if => way!(FORK_CALL_IF);
 
-        GOMP_teams_reg => first!(TEAMS, hooks::note);
-        __kmpc_fork_teams => first!(FORK_TEAMS, hooks::note);
-        __kmpc_push_num_teams => first!(PUSH_NUM_TEAMS, hooks::note);
-        __kmpc_push_num_threads => first!(PUSH_NUM_THREADS, hooks::note);
-        __kmpc_push_num_threads_strict => first!(PUSH_STRICT, hooks::note);
-        __kmpc_push_proc_bind => first!(PUSH_PROC_BIND, hooks::note);
-        __kmpc_threadprivate_cached => first!(THREADPRIVATE, hooks::note);
-        __kmpc_threadprivate_register => first!(THREADPRIVATE_REGISTER, hooks::note);
-        omp_get_max_threads => first!(MAX_THREADS, hooks::note);
-        omp_get_max_threads_ => first!(MAX_THREADS_F, hooks::note);
-        omp_get_thread_limit => first!(THREAD_LIMIT, hooks::note);
-        omp_set_num_threads => first!(SET_NUM_THREADS, hooks::note);
-        omp_set_num_threads_ => first!(SET_NUM_THREADS_F, hooks::note);
-        omp_set_num_threads_8_ => first!(SET_NUM_THREADS_8, hooks::note);
-        omp_set_dynamic => first!(SET_DYNAMIC, hooks::note);
-        omp_set_dynamic_ => first!(SET_DYNAMIC_F, hooks::note);
-        omp_set_dynamic_8_ => first!(SET_DYNAMIC_8, hooks::note);
+        GOMP_teams_reg => way!(TEAMS);
+        __kmpc_fork_teams => way!(FORK_TEAMS);
+        __kmpc_push_num_teams => way!(PUSH_NUM_TEAMS);
+        __kmpc_push_num_threads => way!(PUSH_NUM_THREADS);
+        __kmpc_push_num_threads_strict => way!(PUSH_STRICT);
+        __kmpc_push_proc_bind => way!(PUSH_PROC_BIND);
+        __kmpc_threadprivate_cached => way!(THREADPRIVATE);
+        __kmpc_threadprivate_register => way!(THREADPRIVATE_REGISTER);
+        omp_get_max_threads => way!(MAX_THREADS);
+        omp_get_max_threads_ => way!(MAX_THREADS_F);
+        omp_get_thread_limit => way!(THREAD_LIMIT);
+        omp_set_num_threads => way!(SET_NUM_THREADS);
+        omp_set_num_threads_ => way!(SET_NUM_THREADS_F);
+        omp_set_num_threads_8_ => way!(SET_NUM_THREADS_8);
+        omp_set_dynamic => way!(SET_DYNAMIC);
+        omp_set_dynamic_ => way!(SET_DYNAMIC_F);
+        omp_set_dynamic_8_ => way!(SET_DYNAMIC_8);
 
-        omp_get_num_procs => answer!(NUM_PROCS, hooks::num_procs);
-        omp_get_num_procs_ => answer!(NUM_PROCS_F, hooks::num_procs);
-        omp_in_parallel => answer!(IN_PARALLEL, hooks::in_parallel);
-        omp_in_parallel_ => answer!(IN_PARALLEL_F, hooks::in_parallel);
+        omp_get_num_procs => way!(NUM_PROCS);
+        omp_get_num_procs_ => way!(NUM_PROCS_F);
+        omp_in_parallel => way!(IN_PARALLEL);
+        omp_in_parallel_ => way!(IN_PARALLEL_F);
+        omp_get_active_level => way!(ACTIVE_LEVEL);
+        omp_get_active_level_ => way!(ACTIVE_LEVEL_F);
+        omp_get_place_num_procs => way!(PLACE_PROCS);
+        omp_get_place_num_procs_ => way!(PLACE_PROCS_F);
+        omp_get_place_proc_ids => way!(PLACE_IDS);
+        omp_get_place_proc_ids_ => way!(PLACE_IDS_F);
+        omp_get_nested => way!(NESTED);
+        omp_get_nested_ => way!(NESTED_F);
 
-        dlclose => first!(DLCLOSE, hooks::dlclose);
+        dlclose => way!(DLCLOSE);
+        dlopen => way!(DLOPEN);
+        dlmopen => way!(DLMOPEN);
+        dlsym => way!(DLSYM);
         pthread_getaffinity_np => stand_in!(hooks::affinity);
         sysconf => stand_in!(hooks::sysconf);
         get_nprocs => stand_in!(hooks::get_nprocs);

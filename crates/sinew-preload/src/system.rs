@@ -3,15 +3,17 @@
 //! They are bound when the library is loaded, to whichever C library the program has.
 
 #[cfg(sinew_preloaded)]
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 #[cfg(not(sinew_preloaded))]
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 
 /// Look behind this library in the order of names.
 const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+/// Look in the order in which the dynamic linker binds names.
+const RTLD_DEFAULT: *mut c_void = null_mut();
 const RTLD_LAZY: c_int = 1;
 /// Only if it is loaded already.
 const RTLD_NOLOAD: c_int = 4;
@@ -34,8 +36,12 @@ const PAGE: usize = 4096;
 pub(crate) const NOT_THERE: c_int = 38;
 /// A segment of data per thread, in a program header.
 const PT_TLS: u32 = 7;
-const PT_LOAD: u32 = 1;
 
+/// The version of the C library's first names on this machine.
+#[cfg(target_arch = "x86_64")]
+const OLDEST_VERSION: &CStr = c"GLIBC_2.2.5";
+#[cfg(target_arch = "aarch64")]
+const OLDEST_VERSION: &CStr = c"GLIBC_2.17";
 #[cfg(target_arch = "x86_64")]
 const SYS_FUTEX: c_long = 202;
 #[cfg(target_arch = "aarch64")]
@@ -86,9 +92,8 @@ struct Object {
 
 // SAFETY: these are the C library's, with its signatures on 64-bit Linux.
 unsafe extern "C" {
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
-    fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     fn dl_iterate_phdr(
         visit: extern "C" fn(*const Object, usize, *mut c_void) -> c_int,
         data: *mut c_void,
@@ -109,7 +114,7 @@ unsafe extern "C" {
         offset: c_long,
     ) -> *mut c_void;
     fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
-    fn pthread_key_create(key: *mut u32, destroy: Option<extern "C" fn(*mut c_void)>) -> c_int;
+    fn pthread_key_create(key: *mut u32, destroy: extern "C" fn(*mut c_void)) -> c_int;
     fn pthread_getspecific(key: u32) -> *mut c_void;
     fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
     fn pthread_create(
@@ -134,16 +139,51 @@ pub(crate) fn stop() -> ! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handle(pub(crate) *mut c_void);
 
+/// The C library's `dlsym`. This library stands before that name, so it is looked up by its oldest version, which every C library still has.
+pub(crate) fn loaders_dlsym() -> *mut c_void {
+    static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    // Relaxed: the code behind the address was there before.
+    let mut known = KNOWN.load(Relaxed);
+    if known.is_null() {
+        // SAFETY: name and version end with a zero; RTLD_NEXT is meant for callers in loaded objects, which this library is.
+        known = unsafe { dlvsym(RTLD_NEXT, c"dlsym".as_ptr(), OLDEST_VERSION.as_ptr()) };
+        KNOWN.store(known, Relaxed);
+    }
+    if known.is_null() { stop() } else { known }
+}
+
+fn dlsym(handle: *mut c_void, name: &CStr) -> *mut c_void {
+    type Dlsym = extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+    // SAFETY: the C library's function of this name has this signature, and it was found. The name ends with a zero.
+    let call = unsafe { core::mem::transmute::<*mut c_void, Dlsym>(loaders_dlsym()) };
+    call(handle, name.as_ptr())
+}
+
 /// The next definition of `name` behind this library, among the objects that every other object sees.
 pub(crate) fn next_definition(name: &CStr) -> *mut c_void {
-    // SAFETY: the name ends with a zero; RTLD_NEXT is meant for callers in loaded objects, which this library is.
-    unsafe { dlsym(RTLD_NEXT, name.as_ptr()) }
+    dlsym(RTLD_NEXT, name)
 }
 
 /// `name` as `object` and what it needs define it.
 pub(crate) fn definition_in(object: Handle, name: &CStr) -> *mut c_void {
-    // SAFETY: the handle is open, since none is ever closed; the name ends with a zero.
-    unsafe { dlsym(object.0, name.as_ptr()) }
+    dlsym(object.0, name)
+}
+
+/// Whether `handle` stands for an object. Two others mean an order of search, which depends on the caller.
+pub(crate) fn is_object(handle: *mut c_void) -> bool {
+    handle != RTLD_DEFAULT && handle != RTLD_NEXT
+}
+
+/// An already loaded object by its file's name, and a handle that keeps it loaded.
+fn loaded(file: *const c_char) -> *mut c_void {
+    type Dlopen = extern "C" fn(*const c_char, c_int) -> *mut c_void;
+    let found = next_definition(c"dlopen");
+    if found.is_null() {
+        return null_mut();
+    }
+    // SAFETY: the C library's function of this name has this signature, and it was found.
+    let call = unsafe { core::mem::transmute::<*mut c_void, Dlopen>(found) };
+    call(file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)
 }
 
 /// The start of the object in which `address` lies, and a handle that keeps it loaded.
@@ -155,9 +195,17 @@ pub(crate) fn object_around(address: *const c_void) -> Option<(usize, Handle)> {
         if dladdr(address, &raw mut info) == 0 || info.file.is_null() {
             return None;
         }
-        let handle = dlopen(info.file, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        let handle = loaded(info.file);
         (!handle.is_null()).then_some((info.base as usize, Handle(handle)))
     }
+}
+
+/// The start of the object in which `address` lies.
+pub(crate) fn base_around(address: *const c_void) -> Option<usize> {
+    let mut info = DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
+    // SAFETY: as in `object_around`.
+    let known = unsafe { dladdr(address, &raw mut info) };
+    (known != 0).then_some(info.base as usize)
 }
 
 /// The name of the file, without its folder, in which `address` lies. Keeps nothing loaded: it is for addresses that are about to be returned to.
@@ -173,35 +221,34 @@ pub(crate) fn file_name_around(address: *const c_void) -> Option<&'static [u8]> 
     path.rsplit(|&byte| byte == b'/').next()
 }
 
-/// An address, and whether the object around it has data per thread.
+/// Which objects are left out, and whether another one has data per thread.
 struct Question {
-    address: usize,
-    answer: bool,
+    is_left_out: fn(&[u8]) -> bool,
+    found: bool,
 }
 
-/// Whether the object in which `address` lies has data per thread.
-pub(crate) fn has_thread_data(address: usize) -> bool {
-    let mut question = Question { address, answer: false };
-    // SAFETY: `ask` gets back the pointer to `question`, which outlives the call and which nobody else uses meanwhile.
+/// Whether a loaded object has data per thread, those left out whose file has a name of that kind.
+pub(crate) fn has_thread_data(is_left_out: fn(&[u8]) -> bool) -> bool {
+    let mut question = Question { is_left_out, found: false };
+    // SAFETY: `ask` gets back the pointer to `question`, which outlives the call and which nothing else uses meanwhile.
     unsafe { dl_iterate_phdr(ask, (&raw mut question).cast()) };
-    question.answer
+    question.found
 }
 
+/// Ends the iteration at the first object that is found.
 extern "C" fn ask(object: *const Object, _: usize, question: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`, with `count` segments behind the pointer, and the data
-    // that `has_thread_data` gave it.
-    let (segments, base, question) = unsafe {
+    // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`, with `count` segments behind the pointer and a name that
+    // ends with a zero or is null, and the data that `has_thread_data` gave it.
+    let (segments, path, question) = unsafe {
         let object = &*object;
         let segments = core::slice::from_raw_parts(object.segments, usize::from(object.count));
-        (segments, object.base, &mut *question.cast::<Question>())
+        let path = if object.name.is_null() { c"" } else { CStr::from_ptr(object.name) };
+        (segments, path.to_bytes(), &mut *question.cast::<Question>())
     };
-    let offset = question.address.wrapping_sub(base) as u64;
-    let within = |segment: &&Segment| offset.wrapping_sub(segment.address) < segment.memory_bytes;
-    if !segments.iter().filter(|segment| segment.kind == PT_LOAD).any(|segment| within(&segment)) {
-        return 0;
-    }
-    question.answer = segments.iter().any(|segment| segment.kind == PT_TLS && segment.memory_bytes > 0);
-    1
+    let has_data = segments.iter().any(|segment| segment.kind == PT_TLS && segment.memory_bytes > 0);
+    let file = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    question.found = has_data && !(question.is_left_out)(file);
+    c_int::from(question.found)
 }
 
 /// The value of an environment variable.
@@ -267,11 +314,11 @@ pub(crate) fn page_wiped_by_fork() -> Option<*mut u8> {
     }
 }
 
-/// A new kind of value that each thread has one of, null at first. `None` if the process has too many kinds.
-pub(crate) fn thread_key() -> Option<u32> {
+/// A new kind of value that each thread has one of, null at first. `ended` gets that of a thread that ends, unless it is null. `None` if the process has too many kinds.
+pub(crate) fn thread_key(ended: extern "C" fn(*mut c_void)) -> Option<u32> {
     let mut key = 0;
-    // SAFETY: the number is written to a place of ours; values need no destruction.
-    (unsafe { pthread_key_create(&raw mut key, None) } == 0).then_some(key)
+    // SAFETY: the number is written to a place of ours; `ended` stays loaded, since no preloaded library is ever unloaded.
+    (unsafe { pthread_key_create(&raw mut key, ended) } == 0).then_some(key)
 }
 
 /// The calling thread's value of kind `key`.

@@ -1,6 +1,8 @@
 //! Commands under scripted shares.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod compile;
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;

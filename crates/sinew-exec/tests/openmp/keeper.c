@@ -1,0 +1,15 @@
+/* An object that keeps data per thread, for programs that keep none themselves. */
+long mine;
+#pragma omp threadprivate(mine)
+
+void add(long i);
+long kept(void);
+
+void add(long i) { mine += i; }
+long kept(void) { return mine; }
+
+#ifdef ENROLS
+/* The program finds the functions without looking names up: this object brings them. */
+void enrol(void (*)(long), long (*)(void));
+__attribute__((constructor)) static void begin(void) { enrol(add, kept); }
+#endif

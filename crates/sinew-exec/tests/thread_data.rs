@@ -1,0 +1,67 @@
+//! Data per thread that another object keeps: a team that is lowered leaves out the parts of the threads that are missing.
+//!
+//! In every run the kinds that differ most, with few rounds; all of them, with many, with `SINEW_DEEP=1`.
+//!
+//! Blind to: objects that are loaded while the region that calls into them is at work.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use common::compile::{MODES, build, compilers, flapping, is_deep, plain};
+use common::{two_cpus, words};
+
+const KEEPER: &str = include_str!("openmp/keeper.c");
+const COUNTS: &str = include_str!("openmp/counts.c");
+
+fn keeper(compiler: &str, folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let flags: Vec<&str> = ["-shared", "-fPIC"].into_iter().chain(flags.iter().copied()).collect();
+    build(compiler, folder, KEEPER, name, &flags).expect("a library")
+}
+
+/// How often the program counts.
+fn rounds() -> &'static str {
+    if is_deep() { "-DROUNDS=1000" } else { "-DROUNDS=40" }
+}
+
+/// Runs a program in both modes while its share changes.
+fn nothing_is_missing(compiler: &str, program: &Path, arguments: &[&OsStr], cpus: [usize; 2]) {
+    assert_eq!(plain(program, arguments), "0\n", "{compiler} {arguments:?} plain");
+    for mode in MODES {
+        let wrong = flapping(&words(mode), program, arguments, cpus);
+        assert_eq!(wrong, "0\n", "{compiler} {mode:?} {arguments:?} {}", program.display());
+    }
+}
+
+#[test]
+fn data_per_thread_of_a_linked_object_is_complete() {
+    let Some(cpus) = two_cpus() else { return };
+    for compiler in compilers() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = keeper(compiler, folder.path(), "libkeeper.so", &[]);
+        let place = format!("-Wl,-rpath,{}", folder.path().display());
+        for kind in ["LINKED", "NAMED"].into_iter().take(if is_deep() { 2 } else { 1 }) {
+            let flags = [&format!("-D{kind}"), rounds(), library.to_str().unwrap(), &place];
+            let program = build(compiler, folder.path(), COUNTS, kind, &flags);
+            nothing_is_missing(compiler, &program.expect("a program"), &[], cpus);
+        }
+    }
+}
+
+#[test]
+fn data_per_thread_of_an_object_that_is_loaded_later_is_complete() {
+    let Some(cpus) = two_cpus() else { return };
+    for compiler in compilers() {
+        let folder = tempfile::tempdir().unwrap();
+        let looked_up = keeper(compiler, folder.path(), "libkeeper.so", &[]);
+        let enrols = keeper(compiler, folder.path(), "libenrols.so", &["-DENROLS"]);
+        let program = build(compiler, folder.path(), COUNTS, "loads", &["-pthread", "-rdynamic", rounds()]);
+        let program = program.expect("a program");
+        let ways = [("loads", &looked_up), ("stays", &enrols), ("ends", &enrols), ("enrols", &enrols)];
+        for (how, library) in ways.into_iter().take(if is_deep() { 4 } else { 2 }) {
+            nothing_is_missing(compiler, &program, &[OsStr::new(how), library.as_os_str()], cpus);
+        }
+    }
+}

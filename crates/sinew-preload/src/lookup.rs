@@ -1,0 +1,44 @@
+//! What a program gets that looks a name up while it runs, as `ctypes` and compilers that work in a running program do.
+//!
+//! A name that the dynamic linker binds leads to this library by itself; one that is looked up in an object that has it leads past it. So this library stands
+//! before `dlsym`, too. The program gets an entry of this library, which is bound to the runtime where the name was found: the place of the call does not tell it.
+//!
+//! # Not handled
+//!
+//! `dlvsym`, and programs that read the tables of an object themselves.
+
+use core::ffi::{CStr, c_void};
+
+use crate::functions::Function;
+use crate::system::{self, Handle};
+use crate::{runtime, stubs};
+
+/// The address of `name` in what `handle` stands for, for a caller that returns to `place`; `None` if the C library's `dlsym` is to find it.
+///
+/// Null where the program would not have found the name without this library. Then the C library has noted an error for `dlerror`, as it would have.
+pub(crate) fn find(place: usize, handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    let function = Function::stood_in_for(name)?;
+    if !system::is_object(handle) {
+        // The order of search begins with this library, or with an object behind it that the C library knows.
+        let is_missing = function.is_runtimes() && !runtime::exists(function, place);
+        return is_missing.then(|| missing(name));
+    }
+    let found = system::definition_in(Handle(handle), name);
+    if found.is_null() {
+        return Some(found);
+    }
+    if !function.is_runtimes() {
+        let is_c_librarys = found == system::next_definition(name);
+        return Some(if is_c_librarys { stubs::exported_by(function) } else { found });
+    }
+    if runtime::is_own(found) {
+        return Some(if runtime::exists(function, place) { found } else { missing(name) });
+    }
+    // A program that has a runtime linked into itself is left alone.
+    Some(runtime::defines(found).map_or(found, |number| stubs::bound(number, function)))
+}
+
+/// Null, with an error noted: a name that the caller could not find is not behind this library either.
+fn missing(name: &CStr) -> *mut c_void {
+    system::next_definition(name)
+}

@@ -1,0 +1,111 @@
+//! Data per thread: whether a loaded object keeps any.
+//!
+//! OpenMP promises that `threadprivate` data stays from one region to the next only while teams stay as large as they were. A region that was lowered leaves
+//! out threads that hold a part of the data, so a program with such data is never lowered. The data may lie in any object: a region calls a function of a
+//! library that counts something per thread, and no object with a region names the data. So the segments of all loaded objects count. Left out are the
+//! libraries of [`rules::keeps_no_users_data`], whose data is their own.
+//!
+//! # States
+//!
+//! | [`IN_DOUBT`] | meaning | entered by | left by |
+//! |---|---|---|---|
+//! | n > 0 | n threads may have loaded objects that were not looked at | `dlopen` begins | the next call of that thread that comes here, or its end |
+//! | 0 | every object whose loading has ended was looked at | | |
+//!
+//! # Invariants
+//!
+//! D1: a thread with the note [`LOADING`] has added one to [`IN_DOUBT`], before the C library's `dlopen` began.\
+//! D2: a thread takes that away only after it has looked at all objects, and after the loading has gone so far that the objects are in the
+//! C library's list: it runs again code that calls this library, be it behind the call or in an object's constructor, and objects are in the list before their
+//! constructors run.
+//!
+//! # Orderings
+//!
+//! T1: a region that comes after a load, in the order that the program itself makes, sees the addition of D1. If it sees the subtraction of D2 as well (Release, in
+//! `arrived`; Acquire, in `may_exist`), then it sees the objection that the look has left.\
+//! T2: the same for the objects that the program began with, by [`LOOKED_AT_START`].
+//!
+//! # Not handled
+//!
+//! A team that is at work while another thread loads an object, and calls into that object before the region ends. Data that a program keeps per thread by other
+//! means, such as keys or an array with an entry per thread.
+//!
+//! # Tests
+//!
+//! `sinew-exec/tests/thread_data.rs`.
+
+#[cfg(sinew_preloaded)]
+use core::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+#[cfg(not(sinew_preloaded))]
+use std::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use core::ffi::c_void;
+
+use crate::notes::{self, LOADING};
+use crate::rules::{self, Objection};
+use crate::system;
+
+static IN_DOUBT: AtomicU32 = AtomicU32::new(0);
+static LOOKED_AT_START: AtomicBool = AtomicBool::new(false);
+
+/// A loaded object may keep data per thread: an objection says so for good, `true` that it is not known yet.
+pub(crate) fn may_exist() -> bool {
+    if !LOOKED_AT_START.load(Acquire) {
+        look();
+        LOOKED_AT_START.store(true, Release);
+    }
+    IN_DOUBT.load(Acquire) != 0
+}
+
+/// The calling thread is about to load an object.
+pub(crate) fn loading_begins() {
+    if notes::objections() & Objection::ThreadPrivate as u32 != 0 {
+        return;
+    }
+    if notes::set(LOADING, true) {
+        // Relaxed: the program orders the load before the regions that depend on it, T1.
+        IN_DOUBT.fetch_add(1, Relaxed);
+    } else {
+        notes::object(Objection::ThreadPrivate);
+    }
+}
+
+/// The calling thread has called this library.
+///
+/// # Cost
+///
+/// A load where no object was loaded lately.
+pub(crate) fn arrived() {
+    // Relaxed: a thread sees its own addition.
+    if IN_DOUBT.load(Relaxed) != 0 && notes::has(LOADING) {
+        notes::set(LOADING, false);
+        no_doubt();
+    }
+}
+
+/// A thread ends that had these notes.
+pub(crate) extern "C" fn thread_ended(notes: *mut c_void) {
+    if notes as usize & LOADING != 0 {
+        no_doubt();
+    }
+}
+
+/// D2.
+#[cold]
+fn no_doubt() {
+    look();
+    IN_DOUBT.fetch_sub(1, Release);
+}
+
+#[cold]
+fn look() {
+    if system::has_thread_data(rules::keeps_no_users_data) {
+        notes::object(Objection::ThreadPrivate);
+    }
+}
