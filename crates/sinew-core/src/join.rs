@@ -2,7 +2,8 @@
 //!
 //! The second arm stays in the frame of the join; the task stack holds only a pointer to it. If nobody steals it, the join calls it
 //! directly, a call that the compiler knows and inlines; the descriptor is then never read. Both arms always run, and a panic of
-//! the first is held back until the second is over, for the second may borrow from the frame.
+//! the first is held back until the second is over, for the second may borrow from the frame. It is caught meanwhile: the second arm, and all that
+//! the worker runs while it waits for it, does not run in a destructor of an unwinding thread.
 //!
 //! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves and for every way off the fast path (`slow`, `elsewhere`).
 //! More copies would make programs large, and a compiler that finds a caller's loop five times optimises each of them less.
@@ -10,7 +11,7 @@
 //! # Cost
 //!
 //! Not stolen: some ten instructions beside the two calls, no locked instruction and no fence. Overflow, unwinding, requests and stolen
-//! arms are calls that are never inlined.
+//! arms are calls that are never inlined. Catching the first arm's panic costs at most one instruction a join (a move of registers).
 
 mod elsewhere;
 mod slow;
@@ -95,25 +96,16 @@ where
     }
 }
 
-/// On the stack while the first arm runs: if it panics, the second is still brought to its end.
-struct Unjoined<'a, B, RB>
-where
-    B: for<'w> FnOnce(&'w Worker, bool) -> RB,
-{
-    worker: &'a Worker,
-    frame: &'a Frame<B, RB>,
-    at: At,
+/// Sets the worker's depth back when the second arm is over, also if it unwinds: a caught panic must not leave it too deep for later waits.
+struct Depth<'w> {
+    worker: &'w Worker,
     depth: u32,
 }
 
-impl<B, RB> Drop for Unjoined<'_, B, RB>
-where
-    B: for<'w> FnOnce(&'w Worker, bool) -> RB,
-{
-    /// Inlined, so that the fields can stay in registers until they are needed here.
+impl Drop for Depth<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.worker.abandon(self.frame, self.at, self.depth);
+        self.worker.stack.set_depth(self.depth);
     }
 }
 
@@ -215,9 +207,11 @@ impl Worker {
             return self.join_slowly(a, &frame, at);
         }
         self.stack.set_depth(depth + 1);
-        let unjoined = Unjoined { worker: self, frame: &frame, at, depth };
-        let ra = a(self, false);
-        std::mem::forget(unjoined);
+        let ra = match catch_unwind(AssertUnwindSafe(|| a(self, false))) {
+            Ok(ra) => ra,
+            Err(payload) => self.abandon(&frame, at, depth, payload),
+        };
+        let _depth = Depth { worker: self, depth };
         // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at most once.
         let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
             // SAFETY: taken back, so it is nobody else's.
@@ -225,20 +219,20 @@ impl Worker {
             arm(self, false)
         } else {
             // SAFETY: `take_back_cold` waited for the thief.
-            unsafe { frame.take_result() }.unwrap_or_else(|payload| self.rethrow(depth, payload))
+            unsafe { frame.take_result() }.unwrap_or_else(|payload| resume_unwind(payload))
         };
-        self.stack.set_depth(depth);
         (ra, rb)
     }
 
-    /// After a panic of the first arm: brings the second to its end.
+    /// After a panic of the first arm, which is caught: brings the second to its end, and resumes the panic. Not in a destructor, where
+    /// `thread::panicking()` would be true for whatever runs here meanwhile.
     #[cold]
     #[inline(never)]
-    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: At, depth: u32)
+    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: At, depth: u32, payload: Payload) -> !
     where
-        B: for<'w> FnOnce(&'w Self, bool) -> RB,
+        B: for<'w> FnOnce(&'w Worker, bool) -> RB,
     {
-        self.stack.set_depth(depth);
+        self.stack.set_depth(depth + 1);
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked. The arm is run here or was by its thief.
         unsafe {
             let mut fork = self.fork();
@@ -248,16 +242,10 @@ impl Worker {
                 fork.stolen(frame.task().data);
             }
         }
-        // The first arm's panic wins. If the payload of the second panics when it is dropped, that is a panic while unwinding, and aborts.
-        // SAFETY: the arm has run.
-        drop(unsafe { frame.take_result() });
-    }
-
-    /// Resumes the panic of a stolen arm.
-    #[cold]
-    #[inline(never)]
-    fn rethrow(&self, depth: u32, payload: Payload) -> ! {
         self.stack.set_depth(depth);
+        // The first arm's panic wins. What came of the second is dropped on the way: if that panics in turn, the process aborts.
+        // SAFETY: the arm has run.
+        let _second = unsafe { frame.take_result() };
         resume_unwind(payload)
     }
 

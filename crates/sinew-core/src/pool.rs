@@ -271,9 +271,7 @@ impl Drop for Pool {
             }
         }
         if self.inner.takes_guests() && !self.inner.has_threads() && !inside {
-            // Nobody else is left to run detached tasks.
-            self.inner.guest.enter();
-            self.inner.run_what_waits();
+            self.run_what_is_left();
         }
     }
 }

@@ -144,6 +144,22 @@ impl Inner {
 }
 
 impl Pool {
+    /// The end of a pool of one: no other thread is left to run its detached tasks. A thread that unwinds gives them to one that does not.
+    pub(crate) fn run_what_is_left(&self) {
+        let run = |inner: &Inner| {
+            inner.guest.enter();
+            inner.run_what_waits();
+        };
+        if std::thread::panicking() {
+            let inner = Arc::clone(&self.inner);
+            if let Ok(thread) = self.settings.start(0, move || run(&inner)) {
+                let _ = thread.join();
+                return;
+            }
+        }
+        run(&self.inner);
+    }
+
     /// A pool of one has no threads; detached tasks get one that sits down at the guest seat whenever there is work and nobody else does it.
     #[cold]
     pub(crate) fn start_standby(&self) {

@@ -1,4 +1,9 @@
-//! A guest's stay at seat 0, from taking the seat to leaving it, also by a panic.
+//! A guest's stay at seat 0, from taking the seat to leaving it, also after a panic.
+//!
+//! A panic of the guest's closure is caught until the guest has left: tasks that the guest runs on its way out do not run in a destructor of
+//! an unwinding thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::inner::Inner;
 use crate::profile::Activity;
@@ -9,9 +14,12 @@ use crate::worker::Worker;
 impl Inner {
     /// Runs `f` with the worker at the guest seat, which the caller has taken.
     pub(crate) fn as_guest<R>(&self, f: impl for<'w> FnOnce(&'w Worker) -> R) -> R {
-        tls::within(&self.seats[0], || {
-            let visit = Visit::begin(self);
-            f(visit.worker)
+        let worker = &self.seats[0];
+        tls::within(worker, || {
+            self.begin_visit(worker);
+            let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
+            self.end_visit(worker);
+            result.unwrap_or_else(|payload| resume_unwind(payload))
         })
     }
 
@@ -24,59 +32,48 @@ impl Inner {
             }
         });
     }
-}
 
-struct Visit<'p> {
-    pool: &'p Inner,
-    worker: &'p Worker,
-}
-
-impl<'p> Visit<'p> {
-    fn begin(pool: &'p Inner) -> Self {
-        let worker = &pool.seats[0];
+    fn begin_visit(&self, worker: &Worker) {
         worker.stack.set_depth(0);
         worker.arrive(Activity::Application);
         worker.activate();
         worker.counters.visits.add(1);
-        if let Some(sharing) = &pool.sharing {
+        if let Some(sharing) = &self.sharing {
             sharing.visited();
         }
-        pool.root_begins(0);
-        Self { pool, worker }
+        self.root_begins(0);
+    }
+
+    fn end_visit(&self, worker: &Worker) {
+        debug_assert!(worker.stack.is_empty());
+        worker.end_call();
+        if !worker.deque.is_empty() {
+            self.leave_tasks_cold(worker);
+        }
+        self.root_ends();
+        worker.deactivate();
+        worker.turn(Activity::Away);
+        self.guest.leave();
+        self.relieve_guest();
     }
 
     /// Detached tasks stay behind in the guest's queue: the pool's threads take them from there. A pool without threads has only the
     /// guest to run them.
     #[cold]
-    fn leave_tasks_cold(&self) {
-        if self.pool.is_of_another_process() {
-            while let Some(queued) = self.worker.pop_own(Allowed::Any) {
-                self.worker.execute(Job::Queued(queued));
+    fn leave_tasks_cold(&self, worker: &Worker) {
+        if self.is_of_another_process() {
+            while let Some(queued) = worker.pop_own(Allowed::Any) {
+                worker.execute(Job::Queued(queued));
             }
             return;
         }
-        if self.pool.has_threads() {
-            self.worker.wake_one();
+        if self.has_threads() {
+            worker.wake_one();
             return;
         }
-        let _search = self.worker.enter(Activity::Search);
-        while let Some(job) = self.worker.look_around(Allowed::Any, false) {
-            self.worker.execute(job);
+        let _search = worker.enter(Activity::Search);
+        while let Some(job) = worker.look_around(Allowed::Any, false) {
+            worker.execute(job);
         }
-    }
-}
-
-impl Drop for Visit<'_> {
-    fn drop(&mut self) {
-        debug_assert!(self.worker.stack.is_empty());
-        self.worker.end_call();
-        if !self.worker.deque.is_empty() {
-            self.leave_tasks_cold();
-        }
-        self.pool.root_ends();
-        self.worker.deactivate();
-        self.worker.turn(Activity::Away);
-        self.pool.guest.leave();
-        self.pool.relieve_guest();
     }
 }

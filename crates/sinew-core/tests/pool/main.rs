@@ -47,6 +47,7 @@ mod locality;
 mod mapping;
 mod open;
 mod overflow;
+mod panics;
 mod profile;
 mod prompt;
 mod scope;
