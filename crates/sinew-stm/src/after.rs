@@ -8,6 +8,7 @@
 //! - I5: the list is taken from its descriptor and emptied before `atomically` returns, unwinding included. Handlers are called or dropped
 //!   before anything that is kept is given back. So they may borrow from the environment of the call, and from what is kept.
 
+use crate::drops::Drops;
 use crate::version::Header;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -48,13 +49,13 @@ pub(crate) struct Mark {
 /// What to do after an attempt.
 #[derive(Default)]
 pub(crate) struct After {
-    garbage: Vec<Garbage>,
-    kept: Vec<Kept>,
-    on_commit: Vec<Handler>,
-    on_abort: Vec<Handler>,
+    garbage: Drops<Garbage>,
+    kept: Drops<Kept>,
+    on_commit: Drops<Handler>,
+    on_abort: Drops<Handler>,
     /// Handlers of branches that were undone, and those of such branches that will never be called.
-    undone: Vec<Handler>,
-    void: Vec<Handler>,
+    undone: Drops<Handler>,
+    void: Drops<Handler>,
 }
 
 impl After {
@@ -107,16 +108,17 @@ impl After {
 
     /// Takes back what was asked for since `mark`: what waited for an abort has got one, what waited for a commit never will.
     pub(crate) fn undo(&mut self, mark: Mark) {
-        self.void.extend(self.on_commit.drain(mark.on_commit..));
-        self.undone.extend(self.on_abort.drain(mark.on_abort..));
+        self.on_commit.move_from(mark.on_commit, &mut self.void);
+        self.on_abort.move_from(mark.on_abort, &mut self.undone);
     }
 
-    /// Does it all. A panic in a handler propagates; the handlers after it are dropped uncalled.
+    /// Does it all. A panic in a handler propagates; the handlers after it are dropped uncalled. A panic in a `Drop` propagates when the rest is dropped.
     pub(crate) fn run(self, committed: bool) {
-        let Self { garbage, kept, on_commit, on_abort, undone, void } = self;
-        undone.into_iter().for_each(|handler| handler());
+        // A panic drops these in the order in which they stand here, last to first.
+        let Self { kept, garbage, void, on_commit, on_abort, undone } = self;
+        undone.for_each(|handler| handler());
         let (due, other) = if committed { (on_commit, on_abort) } else { (on_abort, on_commit) };
-        due.into_iter().for_each(|handler| handler());
+        due.for_each(|handler| handler());
         drop((other, void));
         drop((garbage, kept));
     }

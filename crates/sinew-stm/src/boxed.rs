@@ -10,7 +10,8 @@ use std::marker::PhantomData;
 ///
 /// It points to an immutable version of its value. A write makes a new version; a read looks at the present one, or
 /// clones it. Old versions are dropped by later writes once no transaction sees them, and with the variable; a
-/// value that was replaced may live until then. Values are never dropped while records are locked.
+/// value that was replaced may live until then. Values are never dropped while records are locked. If several panic as they are dropped, all are
+/// dropped, and the first panic propagates.
 ///
 /// Values that own further boxes are dropped one inside the other, as everywhere in Rust. A chain of them may have become long when its first is dropped, as somebody
 /// who still saw that one has kept them all: such values need a `Drop` of their own that takes the chain apart step by step.

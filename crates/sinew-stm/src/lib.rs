@@ -92,7 +92,7 @@
 //! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
 //! | `prefetch`, `ahead` | runs that only read ahead, for helper threads |
 //! | `late` | transactions that lock what they write at their commit, to compare |
-//! | `contention`, `waiting`, `after`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, counters, threads |
+//! | `contention`, `waiting`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
 //!
 //! Time-based, with invisible reads whose snapshot is extended when they meet something younger, locks taken at the first write, and values
 //! written back at the commit. Source: Felber, Fetzer, Marlier and Riegel, "Time-Based Software Transactional Memory" (2010).
@@ -149,6 +149,7 @@ mod boxed;
 mod containers;
 mod contention;
 mod descriptor;
+mod drops;
 mod engine;
 mod grace;
 #[cfg(all(test, not(loom)))]

@@ -5,9 +5,9 @@
 
 use crate::after::After;
 use crate::ahead::Stopped;
+use crate::drops::drop_payload;
 use crate::local;
 use crate::tx::{Tx, TxResult};
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::NonNull;
 
@@ -135,13 +135,6 @@ fn clean_up<R>(answer: std::thread::Result<R>, after: After) -> bool {
 /// Whether `f` did not panic.
 fn quietly(f: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(f)).map_err(drop_payload).is_ok()
-}
-
-/// Drops what a panic carried. It may panic as it goes; what that one carries is leaked, as it might go on like this.
-fn drop_payload(payload: Box<dyn Any + Send>) {
-    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(next);
-    }
 }
 
 impl std::fmt::Debug for Prefetch<'_> {

@@ -14,6 +14,7 @@
 //! - I6: `oldest`, `newer` and `retired` are accessed only by who has locked the record beside them, or owns the variable.
 //! - I7: a version that was cut off, or never became current, is reached through nothing but the list of things to drop.
 
+use crate::drops::Panics;
 use crate::word::{Bits, pack, unpack};
 use sinew_sync::atomic::{AtomicPtr, Ordering};
 use sinew_sync::cell::Cell;
@@ -155,10 +156,13 @@ impl Chain {
     ///
     /// The caller owns the chain, and no transaction is left that has seen it.
     pub(crate) unsafe fn free(&self) {
-        // SAFETY: the caller's promise. What is retired here is told from the current one by its age, which is the highest.
+        let mut first = Panics::default();
+        // SAFETY: the caller's promise. What is retired here is told from the current one by its age, which is the highest. Each version has left the
+        // chain when it is dropped.
         unsafe {
-            self.cut(u64::MAX, |version| Header::free(version));
-            Header::free(self.current());
+            self.cut(u64::MAX, |version| first.catch(|| Header::free(version)));
+            first.catch(|| Header::free(self.current()));
         }
+        first.resume();
     }
 }

@@ -1,0 +1,82 @@
+//! A list whose values are dropped one by one, whatever panics.
+//!
+//! A transaction drops values together that have nothing to do with each other: of several variables, of several earlier commits. In a plain vector a
+//! second `Drop` that panics would abort the process. Here all are dropped, and the first panic goes on when they are. If the thread
+//! unwinds already, its own panic is the one that goes on.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Values to drop.
+pub(crate) struct Drops<T>(Vec<T>);
+
+impl<T> Default for Drops<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Drops<T> {
+    pub(crate) fn push(&mut self, value: T) {
+        self.0.push(value);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Moves the values from `from` on to the end of `to`.
+    pub(crate) fn move_from(&mut self, from: usize, to: &mut Self) {
+        to.0.extend(self.0.drain(from..));
+    }
+
+    /// Calls `f` with each value, first to last. Where it panics, the others are dropped.
+    pub(crate) fn for_each(mut self, mut f: impl FnMut(T)) {
+        self.0.reverse();
+        while let Some(value) = self.0.pop() {
+            f(value);
+        }
+    }
+}
+
+impl<T> Drop for Drops<T> {
+    fn drop(&mut self) {
+        let mut values = std::mem::take(&mut self.0).into_iter();
+        let mut first = Panics::default();
+        while values.len() > 0 {
+            first.catch(|| values.by_ref().for_each(drop));
+        }
+        first.resume();
+    }
+}
+
+/// The first of several panics.
+#[derive(Default)]
+pub(crate) struct Panics(Option<Box<dyn Any + Send>>);
+
+impl Panics {
+    /// Calls `f`, and keeps its panic if it is the first one.
+    pub(crate) fn catch(&mut self, f: impl FnOnce()) {
+        match catch_unwind(AssertUnwindSafe(f)) {
+            Err(payload) if self.0.is_none() => self.0 = Some(payload),
+            Err(payload) => drop_payload(payload),
+            Ok(()) => {}
+        }
+    }
+
+    /// Goes on with the panic, if there was one and the thread does not unwind already.
+    pub(crate) fn resume(self) {
+        match self.0 {
+            Some(payload) if std::thread::panicking() => drop_payload(payload),
+            Some(payload) => resume_unwind(payload),
+            None => {}
+        }
+    }
+}
+
+/// Drops what a panic carried. It may panic as it goes; what that one carries is leaked, as it might go on like this.
+pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(next);
+    }
+}
