@@ -93,14 +93,31 @@ impl Descriptor {
                     return Ok(bits);
                 }
             } else if seen & OWNER == self.owner {
-                // By I1 the memory is ours to read where there is no entry.
-                return Ok(self.own_entry(seen, target).map_or_else(load, |at| self.writes[at].bits));
+                return Ok(self.read_own(record, seen, target, load));
             } else if self.limit == 0 {
                 return self.read_aside(record, target, load);
             } else {
                 self.make_way(record, seen)?;
             }
         }
+    }
+
+    /// A read under one's own lock, `owned`. What memory holds there is an input like any other, so the read set has it: with the word before
+    /// the lock, for when the lock is given back.
+    fn read_own(
+        &mut self,
+        record: &Record,
+        owned: u64,
+        target: Target,
+        mut load: impl FnMut() -> Bits,
+    ) -> Bits {
+        if let Some(at) = self.own_entry(owned, target) {
+            return self.writes[at].bits;
+        }
+        let seen = self.writes[head(owned)].before;
+        self.reads.push(Read { record, seen });
+        // By I1 nobody changes it.
+        load()
     }
 
     /// A read in one of the modes that keep to themselves what they write.

@@ -7,8 +7,8 @@
 //!
 //! # Invariants
 //!
-//! - I8: every entry of the read set was the word of a free record, not younger than the snapshot, when its value was read. All
-//!   values read so far were current together at the time of the snapshot. (Opacity.)
+//! - I8: every entry of the read set was the word of a record, free and not younger than the snapshot, when its value was read, or when this
+//!   transaction locked it before that. All values read so far were current together at the time of the snapshot. (Opacity.)
 //! - I9: records and words in the sets live until the attempt is over: they were accessed through `&'tx`.
 //! - I10: each record locked by this transaction has exactly one entry that points to it, its *head*, whose index is in the
 //!   record's word. Further entries of that record hang on it and come after it.
@@ -17,7 +17,7 @@
 //! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no token and no age, and locks early. Its
 //!   descriptor stays with the thread. So one test at its end is enough.
 
-use crate::after::After;
+use crate::after::{self, After};
 use crate::ahead::Ahead;
 use crate::contention::Manager;
 use crate::engine::{STEP, TOKEN, engine};
@@ -126,13 +126,22 @@ impl Write {
 /// The end of a record's entries.
 pub(crate) const LAST: u32 = u32::MAX;
 
-/// An entry as it was before a branch that may be undone.
+/// An entry as it was before a part that may be undone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo {
     pub(crate) index: usize,
     pub(crate) bits: Bits,
     /// Whether the bits are a version.
     pub(crate) boxed: bool,
+}
+
+/// Where a part of a transaction began.
+pub(crate) struct Mark {
+    writes: usize,
+    undo: usize,
+    after: after::Mark,
+    /// Of the part around it.
+    undo_below: usize,
 }
 
 /// Whether the transaction can still be given up.
@@ -175,7 +184,7 @@ pub(crate) struct Descriptor {
     /// Whether `after` has work, or a pin is to be ended, or stock to be taken.
     pub(crate) untidy: bool,
     pub(crate) pinned: bool,
-    /// Entries of the write set before this one belong to a branch around the present one.
+    /// Entries of the write set before this one are older than the present part.
     pub(crate) undo_below: usize,
     pub(crate) manager: Manager,
     /// Attempts given up so far.
@@ -471,6 +480,29 @@ impl Descriptor {
         heads.filter(|write| write.before & WAITED != 0).for_each(|write| waiting::wake(write.record));
     }
 
+    /// Begins a part that may be undone alone: from here on, the old value of an earlier entry is kept.
+    pub(crate) fn begin_part(&mut self) -> Mark {
+        let (writes, undo_below) = (self.writes.len(), self.undo_below);
+        self.undo_below = writes;
+        Mark { writes, undo: self.undo.len(), after: self.after.mark(), undo_below }
+    }
+
+    /// Ends a part. Old values are kept on for a part around it, if there is one that has any.
+    pub(crate) fn end_part(&mut self, mark: &Mark) {
+        self.undo_below = mark.undo_below;
+        if mark.undo_below == 0 && self.undo.len() > mark.undo {
+            self.discard_undo(mark.undo);
+        }
+    }
+
+    /// Takes back what was done since `mark`, handlers included. What was read counts.
+    #[cold]
+    pub(crate) fn undo_part(&mut self, mark: &Mark) {
+        self.undo_below = mark.undo_below;
+        self.roll_back_to(mark.writes, mark.undo);
+        self.after.undo(mark.after);
+    }
+
     /// Takes back the writes from `writes` on, and what was overwritten since `undo`.
     pub(crate) fn roll_back_to(&mut self, writes: usize, undo: usize) {
         for Undo { index, bits, boxed } in self.undo.drain(undo..).rev() {
@@ -499,8 +531,6 @@ impl Descriptor {
         } else {
             // SAFETY: I9. By I1 the value is as it was, so is the version.
             unsafe { &*write.record }.release(write.before);
-            // What was read under one's own lock is not in the read set yet, but what happens next may depend on it.
-            self.reads.push(Read { record: write.record, seen: write.before });
         }
     }
 
@@ -522,7 +552,7 @@ impl Descriptor {
         }
         self.undo_below = 0;
         self.buffer.clear();
-        self.discard_undo();
+        self.discard_undo(0);
         if self.retired >= grace::OFTEN {
             self.retired = 0;
             grace::advance();
@@ -531,9 +561,10 @@ impl Descriptor {
         std::mem::take(&mut self.after)
     }
 
-    /// Versions that were overwritten in a branch that was not undone.
-    fn discard_undo(&mut self) {
-        for Undo { bits, .. } in self.undo.drain(..).filter(|undo| undo.boxed) {
+    /// Discards old values of parts that were not undone, from this one on.
+    #[cold]
+    fn discard_undo(&mut self, from: usize) {
+        for Undo { bits, .. } in self.undo.drain(from..).filter(|undo| undo.boxed) {
             // SAFETY: the bits are a version, whose place in the write set a later one has taken.
             unsafe { self.after.discard(from_bits(bits)) };
         }

@@ -1,6 +1,6 @@
 //! The transaction as its closure sees it.
 
-use crate::descriptor::{Descriptor, Mode};
+use crate::descriptor::{Descriptor, Mark, Mode};
 use crate::engine::engine;
 use crate::prefetch::Ended;
 use crate::sites::Cause;
@@ -59,6 +59,31 @@ impl std::fmt::Debug for Tx<'_, '_> {
     }
 }
 
+/// A part of a transaction, which is undone if this is dropped before its [`end`](Self::end).
+struct Part<'a, 'tx, 'env> {
+    tx: &'a mut Tx<'tx, 'env>,
+    mark: Mark,
+}
+
+impl<'a, 'tx, 'env> Part<'a, 'tx, 'env> {
+    fn begin(tx: &'a mut Tx<'tx, 'env>) -> Self {
+        let mark = tx.descriptor.begin_part();
+        Self { tx, mark }
+    }
+
+    /// Keeps what the part did.
+    fn end(self) {
+        self.tx.descriptor.end_part(&self.mark);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Part<'_, '_, '_> {
+    fn drop(&mut self) {
+        self.tx.descriptor.undo_part(&self.mark);
+    }
+}
+
 impl<'tx, 'env> Tx<'tx, 'env> {
     #[inline(always)]
     pub(crate) fn new(descriptor: &'tx mut Descriptor) -> Self {
@@ -114,35 +139,43 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// # Errors
     ///
     /// The attempt is lost, or both want to wait.
+    ///
+    /// # Panics
+    ///
+    /// A panic of a branch undoes the branch and propagates: a closure that catches it may go on. It also panics if `first` becomes
+    /// [`irrevocable`](Self::irrevocable) and then retries: its effects cannot be undone.
     pub fn or_else<R>(
         &mut self,
         first: impl FnOnce(&mut Self) -> TxResult<R>,
         second: impl FnOnce(&mut Self) -> TxResult<R>,
     ) -> TxResult<R> {
-        let d = &mut *self.descriptor;
-        let (writes, undo, mark, below) = (d.writes.len(), d.undo.len(), d.after.mark(), d.undo_below);
-        d.undo_below = writes;
-        let done = first(self);
-        let d = &mut *self.descriptor;
-        d.undo_below = below;
+        let before = self.descriptor.mode;
+        let part = Part::begin(self);
+        let done = first(part.tx);
         if done.as_ref().err() != Some(&Stop(Why::Retry)) {
+            part.end();
             return done;
         }
-        d.roll_back_to(writes, undo);
-        d.after.undo(mark);
-        second(self)
+        let revocable = part.tx.descriptor.mode != Mode::Irrevocable || before == Mode::Irrevocable;
+        drop(part);
+        assert!(revocable, "a branch of or_else() retries after its irrevocable(): it cannot be undone");
+        self.atomically(second)
     }
 
     /// A transaction inside this one: its reads and writes are this one's, they commit or are given up together.
     ///
-    /// The same as calling `f` with this transaction.
-    ///
     /// # Errors
     ///
-    /// Those of `f`.
-    #[inline]
+    /// Those of `f`. An error does not undo what `f` did: it is to be handed on.
+    ///
+    /// # Panics
+    ///
+    /// A panic of `f` undoes what `f` did and propagates: a closure that catches it may go on.
     pub fn atomically<R>(&mut self, f: impl FnOnce(&mut Self) -> TxResult<R>) -> TxResult<R> {
-        f(self)
+        let part = Part::begin(self);
+        let done = f(part.tx);
+        part.end();
+        done
     }
 
     /// Calls `handler` once the transaction has committed, outside of it. Handlers are called in the order in which they were given.

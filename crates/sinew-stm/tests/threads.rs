@@ -83,3 +83,28 @@ fn an_irrevocable_transaction_must_not_retry_or_restart() {
     atomically(|tx| tx.irrevocable().and_then(|()| var.set(tx, 2)));
     assert_eq!(var.load(), 2);
 }
+
+/// Catches: effects that are done twice, and a refusal that keeps the token.
+#[test]
+fn a_branch_that_became_irrevocable_must_not_retry() {
+    let (var, second) = (TVar::new(0), AtomicUsize::new(0));
+    let branch = || {
+        atomically(|tx| {
+            tx.or_else(
+                |tx| tx.irrevocable().and_then(|()| var.set(tx, 1)).and_then(|()| tx.retry::<()>()),
+                |_| {
+                    second.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                },
+            )
+        });
+    };
+    assert!(catch_unwind(AssertUnwindSafe(branch)).is_err());
+    assert_eq!((var.load(), second.load(Ordering::Relaxed)), (0, 0));
+    // One that was irrevocable before can take the other way.
+    atomically(|tx| {
+        tx.irrevocable()?;
+        tx.or_else(|tx| var.set(tx, 2).and_then(|()| tx.retry()), |tx| var.modify(tx, |n| n + 3))
+    });
+    assert_eq!(var.load(), 3);
+}
