@@ -83,7 +83,7 @@ impl Descriptor {
         Err(Stop(Why::Conflict))
     }
 
-    /// The time since which versions are seen, for the pin.
+    /// The time of the snapshot, in every mode.
     pub(crate) fn pin_time(&self) -> u64 {
         let limit = if matches!(self.mode, Mode::Ahead | Mode::Late) { self.ahead.limit } else { self.limit };
         limit & !WAITED

@@ -22,6 +22,7 @@ use crate::ahead::Ahead;
 use crate::contention::Manager;
 use crate::engine::{STEP, TOKEN, engine};
 use crate::grace;
+use crate::prefetch::Ended;
 use crate::record::{LOCKED, OWNER, Record, WAITED};
 use crate::sites::{Cause, Own, Site};
 use crate::threads::{AGELESS, Shared};
@@ -364,6 +365,23 @@ impl Descriptor {
             None => return self.doom(Cause::Changed),
         }
         Ok(())
+    }
+
+    /// Makes the snapshot at least as young as `time`: for what was read outside of records, and holds since then.
+    pub(crate) fn catch_up(&mut self, time: u64) -> TxResult<()> {
+        // By I4 nothing has changed since the snapshot of the token's holder.
+        if time <= self.pin_time() || self.holds_token() || planted(Bug::StaleNode) {
+            return Ok(());
+        }
+        if !matches!(self.mode, Mode::Ahead | Mode::Late) {
+            self.extend()
+        } else if self.see_later() {
+            Ok(())
+        } else if self.mode == Mode::Ahead {
+            self.end_ahead(Ended::Conflict)
+        } else {
+            self.doom(Cause::Changed)
+        }
     }
 
     /// The present time, if everything that was read is still as it was.

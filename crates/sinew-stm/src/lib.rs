@@ -28,7 +28,7 @@
 //!
 //! **Errors.** Inside a transaction everything answers a [`TxResult`]. Hand errors on with `?`: an error means that this attempt is over, and
 //! the closure is called again. So it should do nothing that cannot be repeated. An attempt never sees variables in a state between two
-//! transactions, not even one that will be given up: no invariant of yours is ever found broken.
+//! transactions, not even one that will be given up: no invariant of yours is ever found broken, nor one of a container.
 //!
 //! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until something that it read has changed;
 //! [`or_else`](Tx::or_else) tries another way instead:
@@ -79,7 +79,8 @@
 //!
 //! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread brings what the transaction will need nearer.
 //!
-//! **Panics.** A panic in the closure takes all writes back and propagates.
+//! **Panics.** A panic in the closure takes all writes back and propagates. A panic in a part of the closure, which is a branch of [`or_else`](Tx::or_else) or a
+//! [`Tx::atomically`], takes the part's writes back; a closure that catches it may go on.
 //!
 //! # How it works
 //!
@@ -103,8 +104,9 @@
 //!
 //! ## Invariants
 //!
-//! They are numbered I1 to I15 and stated in the rooms that keep them: I1 to I3 in `record`, I4 in `engine`, I5 in `after`, I6 and I7 in
-//! `version`, I8 to I11 and I14 in `descriptor`, I12 in `local`, I13 in `ahead`, I15 in `late`.
+//! They are numbered I1 to I16 and stated in the rooms that keep them: I1 to I3 in `record`, I4 in `engine`, I5 in `after`, I6 and I7 in
+//! `version`, I8 to I11 and I14 in `descriptor`, I12 in `local`, I13 in `ahead`, I15 in `late`,
+//! I16 in `containers::arena`.
 //!
 //! ## Orderings
 //!
@@ -116,6 +118,7 @@
 //! | C2 | clock `fetch_add` ↔ `fetch_or` of the token | a committer gives way, or the holder sees its locks; no fence |
 //! | W1 | entry, mark of the record (AcqRel) ↔ lock (Acquire), look at the entries | no sleeper is forgotten |
 //! | G1 | pin, light fence, look ↔ clock, heavy fence, look at the pins | no version is dropped under a reader |
+//! | A1 | records released, node given back under the list's lock ↔ node taken under the lock, looks at records | who allocates a node sees its removal |
 //! | G2 | unpin (Release) ↔ look at the pins (Acquire) | the drop comes after the last look |
 //!
 //! ## Not handled
@@ -126,7 +129,8 @@
 //! ## Tests
 //!
 //! `models` (loom) checks the orderings, `shuttle_tests` and `history` check opacity on recorded histories, and all three
-//! are shown to find planted bugs. `tests/stress.rs` holds invariants under real threads. `tests/resident` counts what many short threads leave in memory.
+//! are shown to find planted bugs. `container_history` does so for transactions of several operations on containers, and judges each attempt operation by
+//! operation, also one that is given up. `tests/stress.rs` holds invariants under real threads. `tests/resident` counts what many short threads leave in memory.
 
 /// Defines a function that is `const`, except under a model checker, whose atomics are made at run time.
 macro_rules! const_unless_modelled {
@@ -146,6 +150,10 @@ mod after;
 mod ahead;
 mod array;
 mod boxed;
+#[cfg(all(test, not(loom)))]
+mod container_history;
+#[cfg(all(test, not(loom)))]
+mod container_model;
 mod containers;
 mod contention;
 mod descriptor;
@@ -166,6 +174,9 @@ mod run;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod sites;
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "../tests/support/mod.rs"]
+mod support;
 mod threads;
 mod tx;
 mod var;

@@ -4,8 +4,11 @@
 //! al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule;
 //! `SHUTTLE_RANDOM_SEED` repeats a run. All accesses are sequentially consistent here: weaker orders are the affair of `models`.
 
+use crate::container_history::{self, Log, Plan};
+use crate::container_model::{Kind, Op};
 use crate::history::{Recorder, steps};
 use crate::{Ended, Locking, Manager, TArray, TBox, TVar, Transaction, atomically};
+use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, MaxSteps, Runner, thread};
 use sinew_sync::plant::{Bug, plant};
@@ -237,4 +240,62 @@ fn shuttle_boxes_and_arrays_change_together() {
         }
         writer.join().unwrap();
     });
+}
+
+/// Three threads with two transactions each, of several operations on all containers.
+fn containers() {
+    let recorder = Arc::new(container_history::Recorder::new(3));
+    let threads = (0..3).map(|thread| {
+        let recorder = Arc::clone(&recorder);
+        thread::spawn(move || {
+            let (mut rng, mut log) = (fastrand::Rng::with_seed(shuttle_seed()), Log::default());
+            for _ in 0..2 {
+                let (how, plan) = (container_history::random_way(&mut rng), Plan::random(&mut rng, 3));
+                recorder.run(thread, how, &plan, &mut log);
+            }
+            recorder.finish(log);
+        })
+    });
+    threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
+    judge(&recorder);
+}
+
+/// A number that the schedule decides, so that a schedule repeats the transactions as well.
+fn shuttle_seed() -> u64 {
+    thread_rng().r#gen()
+}
+
+fn judge(recorder: &container_history::Recorder) {
+    let verdict = recorder.verdict();
+    assert!(verdict.is_ok(), "{verdict:?}");
+}
+
+/// Catches: what random schedules reach of nodes used again too early, and of operations that are undone in part.
+#[test]
+fn shuttle_container_histories_are_opaque() {
+    explore(containers);
+}
+
+/// Two neighbours are removed, and one of the threads inserts a key afterwards.
+fn neighbours_are_removed() {
+    let recorder = Arc::new(container_history::Recorder::new(2));
+    let other = Arc::clone(&recorder);
+    let remover = thread::spawn(move || {
+        let (mut log, plan) = (Log::default(), Plan::of(&[Op::Take(Kind::List, 4)]));
+        other.run(1, Transaction::new(), &plan, &mut log);
+        other.finish(log);
+    });
+    let plan = [Op::Take(Kind::List, 2), Op::Put(Kind::List, 3, 7), Op::Walk(Kind::List)];
+    let mut log = Log::default();
+    recorder.run(0, Transaction::new(), &Plan::of(&plan), &mut log);
+    recorder.finish(log);
+    remover.join().unwrap();
+    judge(&recorder);
+}
+
+/// Catches: a checker that does not look at what an attempt with an old snapshot sees.
+#[test]
+#[should_panic(expected = "not opaque")]
+fn shuttle_finds_a_node_allocated_under_an_old_snapshot() {
+    hunt(Bug::StaleNode, neighbours_are_removed);
 }

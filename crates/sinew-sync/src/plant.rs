@@ -113,6 +113,8 @@ pub enum Bug {
     NoPin,
     /// Transactions that lock at their commit: a record is locked without a look whether it is younger than the snapshot.
     BlindLock,
+    /// Transactions: a container's node is allocated under a snapshot that is older than the commit that freed it.
+    StaleNode,
 }
 
 #[cfg(any(loom, shuttle))]
@@ -121,18 +123,18 @@ mod imp {
 
     std::thread_local! {
         // The checkers run all of a model's threads on the thread that called them.
-        static PLANTED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+        static PLANTED: std::cell::Cell<u128> = const { std::cell::Cell::new(0) };
     }
 
     /// Plants `bugs`, and no others, for models that this thread runs from now on.
     pub fn plant(bugs: &[Bug]) {
-        let set = bugs.iter().fold(0, |set, bug| set | 1 << *bug as u64);
+        let set = bugs.iter().fold(0, |set, bug| set | 1 << *bug as u32);
         PLANTED.with(|planted| planted.set(set));
     }
 
     /// Whether `bug` is planted.
     pub fn planted(bug: Bug) -> bool {
-        PLANTED.with(|planted| planted.get() & 1 << bug as u64 != 0)
+        PLANTED.with(|planted| planted.get() & 1 << bug as u32 != 0)
     }
 }
 

@@ -1,29 +1,68 @@
 //! Nodes of linked containers, by index.
 //!
-//! Memory of nodes is never given back before the container goes, and a node is only ever changed by transactions. So an index that a
-//! transaction has read can be followed without care: if the node has been taken out since, and even if it was used again, its
+//! Memory of nodes is never given back before the container goes, and a node is only ever changed by transactions. So a
+//! transaction can follow an index that it has read although another has removed the node, or uses it again: then the node's
 //! variables are younger than the snapshot, and the transaction finds that the link it came by has changed. (I8.)
 //!
-//! Free nodes are listed outside of transactions, so allocating conflicts with nobody: an attempt that is given up returns what it took,
-//! and what it freed is returned after the commit.
+//! Free nodes are listed outside of transactions, so two transactions that allocate do not conflict. An attempt that is given up
+//! returns the nodes that it took; a commit returns the nodes that it removed.
+//!
+//! # Invariants
+//!
+//! - I16: a transaction allocates a node only under a snapshot that includes the commit that freed the node. Then no link in the
+//!   transaction's view names the node before the transaction itself writes such a link.
+//!
+//! # Why I16 is needed
+//!
+//! A removal writes the links to a node, not the node's own variables. A transaction with an older snapshot may still link the node
+//! in its view. If it took that node for a new entry, it would find its own writes at the old place: a list would become a
+//! circle, a tree unsorted. Nothing else would stop it, since a transaction does not validate what it has locked.
+//!
+//! # Why it holds
+//!
+//! The list keeps a time with each free node: the clock as its remover's commit handler read it, which is the version of that commit or
+//! later. [`Arena::allocate`] extends the snapshot to that time, as a read of a variable of that version would, and fails if
+//! something that was read has changed. So the view is a committed state, not older than the removal, with the
+//! transaction's own writes on top. In that state no link that can be reached from the container's root names the node: each
+//! container's removal writes all of them. The transaction knows only indices that it has read from such links, and nodes that it
+//! allocated. An attempt that is given up returns its nodes with the time that they had: it never published a link to them.
+//!
+//! - The snapshot is extended likewise under late locks and in runs ahead, which would find their own writes as well.
+//! - The token's holder needs no extension. Versions that were kept are not younger than its snapshot (I4), even where the clock has moved on
+//!   for commits that gave way; so its snapshot includes the removal.
+//! - A node that was never used is in no snapshot, and free since the beginning.
+//!
+//! # Orderings
+//!
+//! The remover releases its records and then gives the node back under the lock; the allocator takes it under the lock and then
+//! looks at records. So it sees them as the remover left them, or later.
 
-use crate::tx::Tx;
+use crate::engine::engine;
+use crate::tx::{Tx, TxResult};
 use sinew_sync::lock::Mutex;
 use std::sync::OnceLock;
 
 /// Nodes in the first chunk; each further one has twice as many as the one before.
-const FIRST: u32 = 64;
+const FIRST: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 64 };
 
 /// Chunks for all indices but [`NONE`].
-const CHUNKS: usize = 26;
+const CHUNKS: usize = (u32::BITS - FIRST.ilog2()) as usize;
 
 /// The index of no node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Which indices are free.
+/// A node that no link names.
+#[derive(Debug, Clone, Copy)]
+struct Unlinked {
+    index: u32,
+    /// The version of the commit that freed it, or later.
+    since: u64,
+}
+
+/// Which nodes are free.
 #[derive(Debug, Default)]
 struct Free {
-    used_before: Vec<u32>,
+    used_before: Vec<Unlinked>,
     never_used: u32,
 }
 
@@ -52,16 +91,27 @@ impl<N> Arena<N> {
         &self.chunks[chunk].get().expect("links name nodes that were allocated")[place]
     }
 
-    /// A node that nobody else uses, in whatever state: what `make` made, or what its last user left. All of it must be set.
+    /// A node that no other transaction uses, with the values that `make` made or its last user left. The caller sets all of
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost: something that it has read changed before the node became free.
     ///
     /// # Panics
     ///
     /// With 2³² - 65 nodes.
-    pub(super) fn allocate<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, make: impl Fn() -> N) -> (u32, &'tx N) {
-        let index = self.take();
-        self.reserve(index, make);
-        tx.on_abort(move || self.give(index));
-        (index, self.node(index))
+    pub(super) fn allocate<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        make: impl Fn() -> N,
+    ) -> TxResult<(u32, &'tx N)> {
+        let free = self.take();
+        self.reserve(free.index, make);
+        tx.on_abort(move || self.give(free));
+        // I16.
+        tx.descriptor.catch_up(free.since)?;
+        Ok((free.index, self.node(free.index)))
     }
 
     /// Makes sure that there is a node `index`. For containers that number their nodes themselves.
@@ -72,21 +122,88 @@ impl<N> Arena<N> {
 
     /// Gives back a node that no link names once `tx` has committed.
     pub(super) fn release<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, index: u32) {
-        tx.on_commit(move || self.give(index));
+        tx.on_commit(move || self.give(Unlinked { index, since: engine().clock.now() }));
     }
 
-    fn take(&self) -> u32 {
+    fn take(&self) -> Unlinked {
         let mut free = self.free.lock();
         free.used_before.pop().unwrap_or_else(|| {
             let index = free.never_used;
             assert!(index < NONE - FIRST, "a container has at most 2^32 - 65 nodes");
             free.never_used += 1;
-            index
+            Unlinked { index, since: 0 }
         })
     }
 
-    fn give(&self, index: u32) {
-        self.free.lock().used_before.push(index);
+    fn give(&self, node: Unlinked) {
+        self.free.lock().used_before.push(node);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::{Arena, NONE};
+    use crate::{Locking, Manager, TVar, Transaction, atomically};
+    use loom::thread;
+    use sinew_sync::plant::{Bug, plant};
+    use std::sync::Arc;
+
+    /// One thread removes a node, the other reads the link to it and allocates a node, both as `how`.
+    fn removal_against_allocation(how: fn() -> Transaction) {
+        let shared = Arc::new((TVar::new(NONE), Arena::new()));
+        let (link, nodes) = &*shared;
+        atomically(|tx| {
+            let (index, node) = nodes.allocate(tx, || TVar::new(0_u64))?;
+            node.set(tx, 1)?;
+            link.set(tx, index)
+        });
+        let other = Arc::clone(&shared);
+        let remover = thread::spawn(move || {
+            how().atomically(|tx| {
+                let index = other.0.replace(tx, NONE)?;
+                other.1.release(tx, index);
+                Ok(())
+            });
+        });
+        how().atomically(|tx| {
+            let linked = link.get(tx)?;
+            let (index, node) = nodes.allocate(tx, || TVar::new(0))?;
+            assert_ne!(linked, index, "not opaque: a node that is linked was allocated");
+            node.set(tx, 2)
+        });
+        remover.join().unwrap();
+    }
+
+    /// Soon takes the token, so that a model ends.
+    fn early() -> Transaction {
+        Transaction::new().manager(Manager::Suicide).patience(1)
+    }
+
+    fn late() -> Transaction {
+        early().locking(Locking::Commit)
+    }
+
+    /// Catches: an allocation that is not ordered after the removal, also by the token's holder.
+    #[test]
+    fn loom_a_node_is_allocated_after_its_removal() {
+        loom::model(|| removal_against_allocation(early));
+        loom::model(|| removal_against_allocation(late));
+    }
+
+    /// Catches: a model that does not look at old snapshots.
+    #[test]
+    #[should_panic(expected = "not opaque")]
+    fn loom_finds_a_node_allocated_under_an_old_snapshot() {
+        plant(&[Bug::StaleNode]);
+        loom::model(|| removal_against_allocation(early));
+    }
+
+    /// Catches: the same under late locks.
+    #[test]
+    #[should_panic(expected = "not opaque")]
+    fn loom_finds_a_node_allocated_late_under_an_old_snapshot() {
+        plant(&[Bug::StaleNode]);
+        loom::model(|| removal_against_allocation(late));
     }
 }
 

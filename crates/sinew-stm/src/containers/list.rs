@@ -74,7 +74,7 @@ impl<K: Copy + Ord, V: Copy> Chains<K, V> {
             return node.value.replace(tx, value).map(Some);
         }
         let make = || Node { key: TVar::new(key), value: TVar::new(value), next: TVar::new(NONE) };
-        let (index, node) = self.0.allocate(tx, make);
+        let (index, node) = self.0.allocate(tx, make)?;
         node.key.set(tx, key)?;
         node.value.set(tx, value)?;
         node.next.set(tx, after)?;

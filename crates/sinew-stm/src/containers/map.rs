@@ -102,7 +102,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
             left: TVar::new(NONE),
             right: TVar::new(NONE),
         };
-        let (index, node) = self.nodes.allocate(tx, make);
+        let (index, node) = self.nodes.allocate(tx, make)?;
         node.key.set(tx, key)?;
         node.value.set(tx, value)?;
         let link = self.above(tx, &key, priority(index))?;

@@ -51,7 +51,7 @@ impl<T: Copy> TQueue<T> {
     /// The attempt is lost. The same holds for all methods.
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         let make = || Node { value: TVar::new(value), next: TVar::new(NONE) };
-        let (index, node) = self.nodes.allocate(tx, make);
+        let (index, node) = self.nodes.allocate(tx, make)?;
         node.value.set(tx, value)?;
         node.next.set(tx, NONE)?;
         match self.last.replace(tx, index)? {

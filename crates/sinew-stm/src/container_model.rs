@@ -1,0 +1,221 @@
+//! All containers beside their twins of the standard library, for recorded histories of operations on them.
+
+use crate::{TGrid, THashMap, THeap, TList, TMap, TQueue, Tx, TxResult};
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, Hasher};
+
+/// Keys are below this. Few, so that nodes are used again all the time.
+pub(crate) const KEYS: u8 = 6;
+
+/// Far more comparisons than an operation needs.
+const ENDLESS: u32 = 10_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    List,
+    Hash,
+    Map,
+    Queue,
+    Heap,
+    Grid,
+}
+
+pub(crate) const KINDS: [Kind; 6] = [Kind::List, Kind::Hash, Kind::Map, Kind::Queue, Kind::Heap, Kind::Grid];
+
+/// An operation. A queue and a heap ignore the key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Op {
+    Put(Kind, u8, u16),
+    Take(Kind, u8),
+    Look(Kind, u8),
+    Walk(Kind),
+}
+
+/// What an operation returned: the values, with their keys in front where it returns keys.
+pub(crate) type Answer = Vec<u16>;
+
+thread_local! {
+    static COMPARISONS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Lets other threads come between, now and then. Without it real threads seldom meet in the middle of an operation.
+fn let_others_come_between() {
+    if cfg!(not(any(loom, shuttle))) && fastrand::u8(..8) == 0 {
+        std::thread::yield_now();
+    }
+}
+
+/// A key that turns an endless search into a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key(u8);
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let comparisons = COMPARISONS.get() + 1;
+        COMPARISONS.set(comparisons);
+        assert!(comparisons < ENDLESS, "not opaque: a search that does not end");
+        let_others_come_between();
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Sends even keys to one bucket and odd keys to the other.
+#[derive(Debug)]
+struct Parity;
+
+#[derive(Default)]
+struct ParityOf(u64);
+
+impl BuildHasher for Parity {
+    type Hasher = ParityOf;
+
+    fn build_hasher(&self) -> ParityOf {
+        ParityOf::default()
+    }
+}
+
+impl Hasher for ParityOf {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(0, |_, byte| u64::from(*byte) << 63);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The containers.
+pub(crate) struct World {
+    list: TList<Key, u16>,
+    hash: THashMap<Key, u16, Parity>,
+    map: TMap<Key, u16>,
+    queue: TQueue<u16>,
+    heap: THeap<u16>,
+    grid: TGrid<u16>,
+}
+
+fn flat(entries: Vec<(Key, u16)>) -> Answer {
+    entries.into_iter().flat_map(|(key, value)| [u16::from(key.0), value]).collect()
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            list: TList::new(),
+            hash: THashMap::with_hasher(2, Parity),
+            map: TMap::new(),
+            queue: TQueue::new(),
+            heap: THeap::new(),
+            grid: TGrid::new([usize::from(KEYS), 1, 1], 0),
+        }
+    }
+
+    pub(crate) fn perform<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, op: Op) -> TxResult<Answer> {
+        COMPARISONS.set(0);
+        let_others_come_between();
+        let place = |key: u8| [usize::from(key), 0, 0];
+        Ok(match op {
+            Op::Put(Kind::List, key, value) => Vec::from_iter(self.list.insert(tx, Key(key), value)?),
+            Op::Put(Kind::Hash, key, value) => Vec::from_iter(self.hash.insert(tx, Key(key), value)?),
+            Op::Put(Kind::Map, key, value) => Vec::from_iter(self.map.insert(tx, Key(key), value)?),
+            Op::Put(Kind::Queue, _, value) => self.queue.push(tx, value).map(|()| vec![])?,
+            Op::Put(Kind::Heap, _, value) => self.heap.push(tx, value).map(|()| vec![])?,
+            Op::Put(Kind::Grid, key, value) => self.grid.set(tx, place(key), value).map(|()| vec![])?,
+            Op::Take(Kind::List, key) => Vec::from_iter(self.list.remove(tx, &Key(key))?),
+            Op::Take(Kind::Hash, key) => Vec::from_iter(self.hash.remove(tx, &Key(key))?),
+            Op::Take(Kind::Map, key) => Vec::from_iter(self.map.remove(tx, &Key(key))?),
+            Op::Take(Kind::Queue, _) => Vec::from_iter(self.queue.pop(tx)?),
+            Op::Take(Kind::Heap, _) => Vec::from_iter(self.heap.pop(tx)?),
+            Op::Look(Kind::List, key) => Vec::from_iter(self.list.get(tx, &Key(key))?),
+            Op::Look(Kind::Hash, key) => Vec::from_iter(self.hash.get(tx, &Key(key))?),
+            Op::Look(Kind::Map, key) => flat(Vec::from_iter(self.map.at_least(tx, Key(key))?)),
+            Op::Look(Kind::Queue, _) => vec![u16::from(self.queue.is_empty(tx)?)],
+            Op::Look(Kind::Heap, _) => Vec::from_iter(self.heap.peek(tx)?),
+            Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => vec![self.grid.get(tx, place(key))?],
+            Op::Walk(kind) => self.walk(tx, kind)?,
+        })
+    }
+
+    /// All of a container. Searches come first: they count comparisons, which a walk along a circle does not.
+    fn walk<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, kind: Kind) -> TxResult<Answer> {
+        match kind {
+            Kind::List => {
+                self.list.get(tx, &Key(KEYS))?;
+                self.list.to_vec(tx).map(flat)
+            }
+            Kind::Hash => {
+                self.hash.get(tx, &Key(KEYS))?;
+                self.hash.get(tx, &Key(KEYS + 1))?;
+                let mut entries = self.hash.to_vec(tx)?;
+                entries.sort_unstable_by_key(|(key, _)| key.0);
+                Ok(flat(entries))
+            }
+            Kind::Map => {
+                (0..KEYS).try_for_each(|key| self.map.get(tx, &Key(key)).map(drop))?;
+                self.map.to_vec(tx).map(flat)
+            }
+            Kind::Queue => self.queue.to_vec(tx),
+            Kind::Heap => Ok(vec![u16::try_from(self.heap.len(tx)?).unwrap_or(u16::MAX)]),
+            Kind::Grid => (0..KEYS).map(|key| self.grid.get(tx, [usize::from(key), 0, 0])).collect(),
+        }
+    }
+}
+
+/// The twins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Model {
+    maps: [[Option<u16>; KEYS as usize]; 3],
+    queue: Vec<u16>,
+    /// Sorted.
+    heap: Vec<u16>,
+    grid: [u16; KEYS as usize],
+}
+
+impl Model {
+    /// Does `op`, and returns what it returns.
+    pub(crate) fn perform(&mut self, op: Op) -> Answer {
+        match op {
+            Op::Put(Kind::Queue, _, value) => self.queue.push(value),
+            Op::Put(Kind::Heap, _, value) => {
+                let place = self.heap.partition_point(|other| *other < value);
+                self.heap.insert(place, value);
+            }
+            Op::Put(Kind::Grid, key, value) => self.grid[usize::from(key)] = value,
+            Op::Put(kind, key, value) => return self.entry(kind, key).replace(value).into_iter().collect(),
+            Op::Take(Kind::Queue, _) => {
+                return if self.queue.is_empty() { vec![] } else { vec![self.queue.remove(0)] };
+            }
+            Op::Take(Kind::Heap, _) => return self.heap.pop().into_iter().collect(),
+            Op::Look(Kind::Queue, _) => return vec![u16::from(self.queue.is_empty())],
+            Op::Look(Kind::Heap, _) => return self.heap.last().copied().into_iter().collect(),
+            Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => {
+                return vec![self.grid[usize::from(key)]];
+            }
+            Op::Take(kind, key) => return self.entry(kind, key).take().into_iter().collect(),
+            Op::Look(Kind::Map, key) => return self.entries(Kind::Map, key).take(2).collect(),
+            Op::Look(kind, key) => return self.entry(kind, key).iter().copied().collect(),
+            Op::Walk(Kind::Queue) => return self.queue.clone(),
+            Op::Walk(Kind::Heap) => return vec![u16::try_from(self.heap.len()).unwrap_or(u16::MAX)],
+            Op::Walk(Kind::Grid) => return self.grid.to_vec(),
+            Op::Walk(kind) => return self.entries(kind, 0).collect(),
+        }
+        vec![]
+    }
+
+    fn entry(&mut self, kind: Kind, key: u8) -> &mut Option<u16> {
+        &mut self.maps[kind as usize][usize::from(key)]
+    }
+
+    /// Keys and values in turn, from a key on.
+    fn entries(&self, kind: Kind, from: u8) -> impl Iterator<Item = u16> {
+        let all = (0..).zip(&self.maps[kind as usize]);
+        all.skip(from.into()).filter_map(|(key, value)| value.map(|value| [key, value])).flatten()
+    }
+}
