@@ -57,8 +57,8 @@ fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
 
 /// Only one policy goes by the numbers and places of a script; schedules are followed under all.
 fn check(policy: Policy, script: &Script) -> Result<(), Failure> {
-    let is_lost = |ask: &Ask| ask.threads.is_some() || ask.cores.is_some();
-    if policy == Policy::Script || !script.steps().iter().filter_map(|step| step.ask.as_ref()).any(is_lost) {
+    let is_lost = |ask: &Ask| Policy::Script.goes_by(ask) && !policy.goes_by(ask);
+    if !script.steps().iter().filter_map(|step| step.ask.as_ref()).any(is_lost) {
         return Ok(());
     }
     Err(Failure::usage(format!(

@@ -37,8 +37,9 @@ pub struct Coordinator {
     /// Steps that fell due before their programs came, the last for each.
     late: Vec<Step>,
     began_ns: u64,
-    /// The programs seen last, with what is measured of them.
-    programs: HashMap<Who, Seen>,
+    /// The rows seen last, with what is measured of their programs. A process whose pool ends and that builds another has
+    /// a new row, for which a script's steps hold as for the first.
+    programs: HashMap<RowId, Seen>,
     /// The last decision told of.
     told_ns: u64,
     measured_ns: u64,
@@ -46,6 +47,13 @@ pub struct Coordinator {
 
 /// Two readings are at least so far apart: a shorter time is mostly noise.
 const READING_NS: u64 = 50_000_000;
+
+/// Tells a row from others of the same process, and from a later one in its place.
+type RowId = (Who, u64);
+
+fn id_of(row: &Row) -> RowId {
+    (row.program, row.joined_ns)
+}
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -129,7 +137,8 @@ impl Coordinator {
 
     /// How fast a program was lately, in items a second, where that is known.
     pub fn rate(&self, program: Who) -> Option<f64> {
-        self.programs.get(&program)?.rate
+        let rates = self.programs.iter().filter(|((who, _), _)| *who == program);
+        rates.filter_map(|(_, seen)| seen.rate).reduce(|sum, rate| sum + rate)
     }
 
     fn now_ms(&self) -> u64 {
@@ -140,13 +149,13 @@ impl Coordinator {
     fn note_events(&mut self, state: &State) {
         let now_ms = self.now_ms();
         for row in &state.rows {
-            if !self.programs.contains_key(&row.program) {
+            if !self.programs.contains_key(&id_of(row)) {
                 let name = row.name.as_str().to_owned();
                 self.script.happened(&Event::Joins(name.clone()), now_ms);
-                self.programs.insert(row.program, Seen { name, ..Seen::default() });
+                self.programs.insert(id_of(row), Seen { name, ..Seen::default() });
             }
         }
-        let gone = self.programs.extract_if(|who, _| !state.rows.iter().any(|row| row.program == *who));
+        let gone = self.programs.extract_if(|id, _| !state.rows.iter().any(|row| id_of(row) == *id));
         for (_, seen) in gone {
             self.script.happened(&Event::Leaves(seen.name), now_ms);
         }
@@ -169,7 +178,7 @@ impl Coordinator {
                 epoch: row.epoch,
                 beside: self.beside(row, state),
             };
-            let Some(seen) = self.programs.get_mut(&row.program) else { continue };
+            let Some(seen) = self.programs.get_mut(&id_of(row)) else { continue };
             let mut curve = row.curve;
             if let Some(rate) = seen.meter.read(&reading, &mut curve) {
                 seen.rate = Some(rate);
@@ -268,6 +277,21 @@ mod tests {
             assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 1);
             state.rows[1].stopped = false;
             assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 2);
+        });
+    }
+
+    /// Catches: a pool that ends and one that is built before the coordinator looks again, taken for the same.
+    #[test]
+    fn a_steps_event_happens_again_for_the_next_row_of_the_same_process() {
+        with_table(|table| {
+            let script = "when twice joins twice threads 1".parse().unwrap();
+            let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
+            for _ in 0..2 {
+                let offer = Offer::on("twice", CoreSet::first(CPUS), CPUS as u32);
+                let _member = Member::join(table, offer).unwrap();
+                coordinator.step().unwrap();
+                assert_eq!(table.read()[0].ask.and_then(|ask| ask.threads), Some(1));
+            }
         });
     }
 

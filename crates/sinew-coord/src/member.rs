@@ -382,7 +382,7 @@ impl Inner {
     fn see(&self, state: &State, row: &Row) {
         self.marked.store(row.stopped, Ordering::Relaxed);
         if self.offer.believes(row) {
-            self.take(row, state.rows.len() - 1);
+            self.take(row, state);
         }
         self.watch_over(state, row.slot);
         self.settle();
@@ -440,12 +440,14 @@ impl Inner {
         }
     }
 
-    fn take(&self, row: &Row, neighbours: usize) {
+    fn take(&self, row: &Row, state: &State) {
+        let neighbours = state.rows.len() - 1;
+        let asked = row.ask.is_some_and(|ask| state.policy.goes_by(&ask));
         let listeners = self.listeners.lock();
         let mut share = self.share.lock();
         let epoch = share.epoch + 1;
         let (threads, cores) = (row.grant.threads, row.grant.cores);
-        let new = Share { threads, cores, schedule: row.schedule, epoch, neighbours };
+        let new = Share { threads, cores, schedule: row.schedule, epoch, neighbours, asked };
         if (Share { epoch: share.epoch, ..new }) == *share && share.epoch > 0 {
             return;
         }

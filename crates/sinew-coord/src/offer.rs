@@ -132,12 +132,21 @@ pub struct Share {
     pub epoch: u64,
     /// How many other programs there are.
     pub neighbours: usize,
+    /// Whether a script asks for these threads or cores: then they hold without neighbours, too.
+    pub asked: bool,
 }
 
 impl Share {
     /// All that a program can use: what it has without a table.
     pub(crate) fn whole(offer: &Offer) -> Self {
-        Self { threads: offer.max, cores: offer.mask, schedule: None, epoch: 0, neighbours: 0 }
+        let (threads, cores) = (offer.max, offer.mask);
+        Self { threads, cores, schedule: None, epoch: 0, neighbours: 0, asked: false }
+    }
+
+    /// Whether the program is to keep to these threads and cores. A lone program of which nobody asks anything runs as
+    /// it would without a table.
+    pub fn is_binding(&self) -> bool {
+        self.neighbours > 0 || self.asked
     }
 
     pub(crate) fn grant(&self) -> Grant {

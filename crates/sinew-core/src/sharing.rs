@@ -8,7 +8,8 @@
 //! # Invariants
 //!
 //! - N1: no worker waits for the table, the governor or the listener.
-//! - N2: without neighbours, and without a table, limit and pins are what they are without this file; so are schedules, unless somebody has asked for one.
+//! - N2: without a table, limit, pins and schedules are what they are without this file. Without neighbours so are limit and pins, unless a script asks for threads or
+//!   cores, and schedules, unless one is granted.
 //!
 //! # Orderings
 //!
@@ -173,7 +174,7 @@ mod imp {
                     member.set_choice(choice);
                 }
                 if member.share().neighbours == 0 {
-                    self.look_alone(member, pool, &mut books);
+                    self.look_alone(member, pool, most, &mut books);
                 } else {
                     self.look(member, pool, most, &mut books);
                 }
@@ -194,8 +195,10 @@ mod imp {
             self.sleep_unless_called(pool, books, || member.set_demand(0));
         }
 
-        /// Nobody wants cores: only says what is done, so that it is known how fast the program is on all of them.
-        fn look_alone(&self, member: &Member, pool: &Weak<Inner>, books: &mut Books) {
+        /// No other program wants cores: the pool demands all, and says what is done, so that a coordinator learns how fast
+        /// it is on them. A smaller demand from when it had neighbours would leave its row with too few.
+        fn look_alone(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
+            member.set_demand(most);
             let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
             if self.report(member, pool, books) > 0 || is_active {
                 self.governor.park_for(LOOK_ALONE_NS);
@@ -260,7 +263,7 @@ mod imp {
             if self.is_of_another_process() {
                 return;
             }
-            let confined = share.neighbours > 0 && share.cores.len() == share.threads as usize;
+            let confined = share.is_binding() && share.cores.len() == share.threads as usize;
             for (home, word) in sharing.home.iter().zip(share.cores.words()) {
                 home.store(*word, Ordering::Relaxed);
             }
@@ -269,7 +272,7 @@ mod imp {
             let cores: CpuSet = share.cores.iter().collect();
             // First the pins, so that workers that are called come to the right place.
             self.keep_to(confined.then_some(&cores));
-            self.set_share(if share.neighbours > 0 { share.threads as usize } else { usize::MAX });
+            self.set_share(if share.is_binding() { share.threads as usize } else { usize::MAX });
             sharing.governor.unpark();
         }
 

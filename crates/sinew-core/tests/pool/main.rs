@@ -20,6 +20,7 @@
 //! | `limits` | quotas and masks that change |
 //! | `control` | the handle to a pool: its schedule, and what runs cancelled |
 //! | `sharing` | pools that share a machine with others |
+//! | `scripted` | pools under a coordinator's script, compared with their rows |
 //! | `lifecycle`, `idle` | threads start, park and end |
 //! | `fork`, `environment` | what needs a process of its own |
 //! | `profile` | pools that keep books |
@@ -51,6 +52,7 @@ mod panics;
 mod profile;
 mod prompt;
 mod scope;
+mod scripted;
 mod seats;
 mod serially;
 mod sharing;

@@ -100,6 +100,32 @@ fn a_pool_without_neighbours_has_all_its_workers() {
     });
 }
 
+/// Catches: a lone pool that leaves its row saying "1 on 1" while all of its workers run anywhere.
+#[test]
+fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
+    ends(|| {
+        let Some(cpu) = sinew_topology::Limits::read().allowed().iter().last().filter(|_| is_supported())
+        else {
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let builder = Pool::builder().threads(2).guest_seat(false);
+        let pool = builder.coordinate_in(folder.path().join("shared")).build().unwrap();
+        wait_until(|| pool.share().is_some());
+        let table = Table::open(&folder.path().join("shared")).unwrap();
+        let script = format!("at 0 {} threads 1 cores {cpu}", table.read()[0].name);
+        let mut coordinator = Coordinator::start(&table, Policy::Script, script.parse().unwrap()).unwrap();
+        wait_until(|| {
+            coordinator.step().unwrap();
+            pool.workers() == 1 && pool.install(|_| sinew_topology::current_cpu()) == Some(cpu)
+        });
+        let share = pool.share().unwrap();
+        assert_eq!((share.threads, share.cores, share.neighbours), (1, [cpu].into_iter().collect(), 0));
+        drop(coordinator);
+        wait_until(|| pool.workers() == 2);
+    });
+}
+
 /// Would miss: pools that do not follow their shares, and cores that stay with who has gone.
 #[test]
 fn pools_share_while_both_have_work() {

@@ -67,8 +67,8 @@ fn bounds(policy: Policy, programs: &[&Program], masks: &[CoreSet], cores: usize
 }
 
 impl Program {
-    fn asked_threads(&self, policy: Policy) -> Option<u32> {
-        let ask = self.ask.as_ref().filter(|_| policy == Policy::Script)?;
+    pub(super) fn asked_threads(&self, policy: Policy) -> Option<u32> {
+        let ask = self.ask.as_ref().filter(|ask| policy.goes_by(ask))?;
         let pinned = ask.cores.map(|cores| cores.and(&self.mask).len() as u32);
         ask.threads.or(pinned).map(|threads| threads.max(1))
     }

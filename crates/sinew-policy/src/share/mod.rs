@@ -136,7 +136,7 @@ fn decide_once(policy: Policy, layout: &Layout, programs: &[Program], effects: &
     let masks: Vec<CoreSet> = at_work.iter().map(|&i| mask_of(i)).collect();
     let mut grants: Vec<Grant> = programs.iter().map(|program| on_whole_mask(program, &all)).collect();
     if at_work.is_empty() {
-        return programs.iter().map(|program| undisturbed(program, &all)).collect();
+        return programs.iter().map(|program| undisturbed(policy, program, &all)).collect();
     }
     let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
     if at_work.len() > reach.len() {
@@ -167,10 +167,14 @@ fn on_whole_mask(program: &Program, all: &CoreSet) -> Grant {
     Grant { threads: 1, cores: if here.is_empty() { program.mask } else { here } }
 }
 
-/// All that a dormant program can use, where nobody is at work: it begins without waiting for a share.
-fn undisturbed(program: &Program, all: &CoreSet) -> Grant {
-    let Grant { cores, .. } = on_whole_mask(program, all);
-    Grant { threads: program.max.clamp(1, cores.len().max(1) as u32), cores }
+/// All that a dormant program can use, or all that a script leaves it, where nobody is at work: it begins without
+/// waiting for a share.
+fn undisturbed(policy: Policy, program: &Program, all: &CoreSet) -> Grant {
+    let Grant { cores: here, .. } = on_whole_mask(program, all);
+    let asked = program.asked_cores(policy).and(&here);
+    let cores = if asked.is_empty() { here } else { asked };
+    let threads = program.asked_threads(policy).unwrap_or(u32::MAX).min(program.max);
+    Grant { threads: threads.clamp(1, cores.len().max(1) as u32), cores }
 }
 
 /// The cores that a program has for itself: none if it holds its whole mask with one thread.
@@ -181,9 +185,6 @@ fn held_by(program: &Program, mask: &CoreSet) -> CoreSet {
 
 impl Program {
     fn asked_cores(&self, policy: Policy) -> CoreSet {
-        match (policy, &self.ask) {
-            (Policy::Script, Some(ask)) => ask.cores.unwrap_or_default(),
-            _ => CoreSet::EMPTY,
-        }
+        self.ask.filter(|ask| policy.goes_by(ask)).and_then(|ask| ask.cores).unwrap_or_default()
     }
 }

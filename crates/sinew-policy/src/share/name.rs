@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::script::Ask;
+
 /// By what rule cores are shared out. Every rule keeps to masks, minima and maxima, gives nobody more than it has work for, and leaves no core idle that
 /// somebody has work for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -38,6 +40,12 @@ impl Policy {
             Self::Contention => "contention",
             Self::Script => "script",
         }
+    }
+
+    /// Whether `ask` decides about a program's threads and cores. A schedule that is asked for is granted under every
+    /// policy.
+    pub fn goes_by(self, ask: &Ask) -> bool {
+        self == Self::Script && (ask.threads.is_some() || ask.cores.is_some())
     }
 }
 
