@@ -39,7 +39,7 @@ enum Chore {
         steps: Vec<String>,
     },
     /// Check the house rules that no compiler checks.
-    Tidy,
+    Tidy(tidy::Options),
     /// Run the models: every interleaving of a small program, under loom.
     Loom(checkers::Depth),
     /// Run the whole pool under random schedules, with shuttle.
@@ -74,7 +74,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Ci { steps } => ci::run(&steps),
-        Chore::Tidy => tidy::run(&command::root()),
+        Chore::Tidy(options) => tidy::run(&command::root(), &options),
         Chore::Loom(depth) => checkers::loom(depth),
         Chore::Shuttle(depth) => checkers::shuttle(depth),
         Chore::Stress { seconds, deep } => checkers::stress(seconds, deep),
