@@ -97,7 +97,7 @@ impl Step {
         let cpus: Vec<usize> =
             cores.map_or_else(|| Limits::read().allowed().iter().collect(), |n| (0..n).collect());
         let count = rng.usize(1..=cpus.len());
-        let some = rng.choose_multiple(cpus.into_iter(), count);
+        let some = rng.choose_multiple(cpus, count);
         let schedules = [Schedule::Static, Schedule::Dynamic { chunk: 1 }, Schedule::Dynamic { chunk: 3 }];
         let ask = Ask {
             threads: rng.bool().then(|| rng.u32(1..=most as u32)),
@@ -155,7 +155,7 @@ fn measure(pool: &Pool, threads: usize, has_guest: bool) -> Done {
             while together.load(Ordering::Relaxed) < threads && began.elapsed() < MEETING {
                 std::thread::yield_now();
             }
-        })
+        });
     });
     let before = pool.counters().chunks;
     let open = Options { open: true, ..Options::default() };

@@ -67,7 +67,7 @@ fn threads_that_call_a_pool_leave_nothing_behind() {
             s.spawn(|| pool.install(work)).join().unwrap();
         });
         holds_no_more("threads that spawn and go", times(1_000), || {
-            s.spawn(|| pool.spawn(|w| work(w))).join().unwrap();
+            s.spawn(|| pool.spawn(work)).join().unwrap();
         });
     });
     pool.run(work);
