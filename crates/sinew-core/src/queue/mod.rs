@@ -5,6 +5,7 @@
 //! by a [`TaskRef`], and queue here: in the worker's own [`deque`](Deque), or, from outside, in the pool's [`Injector`].
 
 mod blocks;
+mod by_depth;
 mod deque;
 mod fifo;
 mod injector;
