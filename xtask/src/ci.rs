@@ -92,7 +92,7 @@ fn clippy() -> Result<Outcome, String> {
 }
 
 /// The library tests of these modules are run with overflow checks in release: all that computes with lengths.
-const LENGTHS: [&str; 10] = [
+const LENGTHS: [&str; 11] = [
     "affinity::",
     "auto::",
     "chunk::",
@@ -100,6 +100,7 @@ const LENGTHS: [&str; 10] = [
     "data::",
     "loops::",
     "pace::",
+    "queue::",
     "source::",
     "split::",
     "weighted::",

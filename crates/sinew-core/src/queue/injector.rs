@@ -81,7 +81,6 @@ impl Injector {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::ptr::NonNull;
-    use std::sync::atomic::AtomicUsize;
     use std::thread;
 
     use super::*;
@@ -102,8 +101,8 @@ mod tests {
             for _ in 0..2 {
                 threads.spawn(|| {
                     for _ in 0..CALLS {
-                        let ticket =
-                            injector.push(Queued { task: TaskRef(NonNull::from(&HEADER)), depth: 1 });
+                        let task = TaskRef(NonNull::from(&HEADER));
+                        let ticket = injector.push(Queued { task, depth: 1 });
                         let mine = injector.withdraw(ticket).is_some();
                         withdrawn.fetch_add(usize::from(mine), Ordering::Relaxed);
                         assert!(!mine || injector.withdraw(ticket).is_none());
@@ -115,7 +114,8 @@ mod tests {
                 let (injector, over) = (&injector, &over);
                 threads.spawn(move || {
                     while over.load(Ordering::Relaxed) < 2 || !injector.is_empty() {
-                        taken.fetch_add(usize::from(injector.pop(Some(0)).is_some()), Ordering::Relaxed);
+                        let is_taken = injector.pop(Some(0)).is_some();
+                        taken.fetch_add(usize::from(is_taken), Ordering::Relaxed);
                         thread::yield_now();
                     }
                 });
