@@ -105,6 +105,25 @@ impl Crew {
     }
 }
 
+/// A participant that waits for a stolen arm is not at work until this is dropped: when the arm has
+/// returned, or when its panic goes on.
+struct Away<'c>(&'c Crew);
+
+impl<'c> Away<'c> {
+    fn new(crew: &'c Crew) -> Self {
+        crew.goes();
+        Self(crew)
+    }
+}
+
+impl Drop for Away<'_> {
+    fn drop(&mut self) {
+        if !planted(Bug::ForgottenReturn) {
+            self.0.comes();
+        }
+    }
+}
+
 /// A worker's stay in a skeleton.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stay {
@@ -210,14 +229,11 @@ impl Course<'_> {
         if self.crew.is_full(w) {
             return (a(w), b(w));
         }
-        let (is_taken, mut waits) = (AtomicBool::new(false), false);
+        let (is_taken, mut away) = (AtomicBool::new(false), None);
         let first = |w: &Worker| {
-            let answer = a(w);
-            waits = is_taken.load(Ordering::Relaxed);
-            if waits {
-                self.crew.goes();
-            }
-            answer
+            let result = a(w);
+            away = is_taken.load(Ordering::Relaxed).then(|| Away::new(&self.crew));
+            result
         };
         let second = |w: &Worker, is_stolen: bool| {
             if !is_stolen {
@@ -232,9 +248,7 @@ impl Course<'_> {
             Ok(b(w))
         };
         let (first, second) = w.join_context(first, second);
-        if waits && !planted(Bug::ForgottenReturn) {
-            self.crew.comes();
-        }
+        drop(away);
         (first, second.unwrap_or_else(|b| b(w)))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! What these would miss: where their threads run (`mapping`), and answers under changes as fast as they can be made (the crate `sinew`'s `tests/changes.rs`).
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -136,7 +137,7 @@ fn a_panic_comes_out_and_leaves_nobody_behind() {
                     let _participant = course.take_part(w);
                     tree(w, &course, 6, &|_| {
                         if leaves.fetch_add(1, Ordering::SeqCst) == bad {
-                            std::panic::resume_unwind(Box::new(bad));
+                            resume_unwind(Box::new(bad));
                         }
                     });
                 });
@@ -146,4 +147,47 @@ fn a_panic_comes_out_and_leaves_nobody_behind() {
             assert_eq!((now.working, now.loops), (0, 0));
         }
     });
+}
+
+/// Catches: a participant that is no longer counted as at work once an arm that it waited for has
+/// panicked. After two of these, the count wrapped around, and no arm was offered any more.
+#[test]
+fn a_stolen_arm_that_panics_leaves_the_count_as_it_was() {
+    ends(|| {
+        for pool in [pool(3), full_pool(3)] {
+            let control = Control::new();
+            control.set_threads(2);
+            pool.install(|w| {
+                let course = Course::begin(&control, 0).unwrap();
+                let participant = course.take_part(w);
+                for round in 0..6 {
+                    let panics = round % 3 < 2;
+                    let join = AssertUnwindSafe(|| meet_in_join(w, &course, panics));
+                    assert_eq!(catch_unwind(join).is_err(), panics);
+                }
+                drop(participant);
+                // Nobody is counted any more: there is room for both.
+                let _participant = course.take_part(w);
+                meet_in_join(w, &course, false);
+            });
+            assert_eq!(control.snapshot().working, 0);
+        }
+    });
+}
+
+/// A join whose first arm returns when another worker is at the second one, which then may panic.
+fn meet_in_join(w: &Worker, course: &Course<'_>, panics: bool) {
+    let is_stolen = AtomicBool::new(false);
+    let first = |_: &Worker| {
+        while !is_stolen.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    };
+    let second = |_: &Worker| {
+        is_stolen.store(true, Ordering::SeqCst);
+        if panics {
+            resume_unwind(Box::new("wanted"));
+        }
+    };
+    course.join(w, first, second);
 }
