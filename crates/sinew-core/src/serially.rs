@@ -56,6 +56,9 @@ loom::thread_local! {
 /// Second arms of joins follow the first ones, a scope's tasks run where they are spawned, and [`Pool::run`] and [`Pool::install`] call
 /// their closure here. The thread runs no other task meanwhile. What is spawned without a scope goes to the pool around, as ever.
 ///
+/// Tasks that spawn the next one run at their spawns up to 64 deep. A task that is spawned deeper waits
+/// until a scope ends, so that the stack stays bounded.
+///
 /// It nests. A transaction does the same by itself.
 ///
 /// # Panics

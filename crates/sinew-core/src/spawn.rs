@@ -64,7 +64,24 @@ where
     }
 }
 
+/// How many spawns that run tasks may lie one within the other on a thread's stack.
+const NESTED_SPAWNS: u32 = 64;
+
 impl Worker {
+    /// Calls `f`, which runs tasks in the middle of a spawn and does not unwind. Returns false instead
+    /// where this spawn lies within too many of the kind: a task that spawns the next one, and so on,
+    /// would fill the stack. The caller then queues its task, and the scope runs it in the end.
+    pub(crate) fn within_spawn(&self, f: impl FnOnce(&Self)) -> bool {
+        let nested = self.own.nested_spawns.get();
+        if nested == NESTED_SPAWNS {
+            return false;
+        }
+        self.own.nested_spawns.set(nested + 1);
+        tls::with_current(self, f);
+        self.own.nested_spawns.set(nested);
+        true
+    }
+
     /// Queues a task on this worker's own queue.
     #[inline]
     pub(crate) fn queue(&self, queued: Queued) {

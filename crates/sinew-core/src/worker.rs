@@ -80,6 +80,8 @@ pub struct Worker {
 pub(crate) struct Own {
     /// Memory for the tasks that it spawns.
     pub(crate) blocks: Blocks,
+    /// Spawns on its stack that run tasks.
+    pub(crate) nested_spawns: Cell<u32>,
     pub(crate) policy: RefCell<Box<dyn VictimPolicy>>,
     /// Of which choice the policy is; see `stealing`.
     pub(crate) victims_version: Cell<u32>,
@@ -147,6 +149,7 @@ impl Worker {
             counters: CachePadded::new(SeatCounters::default()),
             own: Own {
                 blocks: Blocks::default(),
+                nested_spawns: Cell::new(0),
                 policy: RefCell::new(victims.policy()),
                 victims_version: Cell::new(0),
                 has_masters: Cell::new(victims.has_masters()),

@@ -6,9 +6,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::global;
-use crate::queue::Queued;
+use crate::queue::{Queued, TaskRef};
 use crate::search::{Allowed, Job};
-use crate::tls;
 use crate::worker::Worker;
 
 pub(crate) use state::{ScopeRef, ScopeState, Share, WHOLE};
@@ -63,9 +62,13 @@ impl ScopeBuilder {
         Self { max_pending: usize::MAX }
     }
 
-    /// Bounds the number of spawned tasks that are not over. A spawn beyond it first runs tasks of the spawner's own queue, and, if that is not
-    /// enough, the new task itself. 0 runs every task at its spawn. A thread outside the pool that borrows the scope cannot run tasks, so its spawns
-    /// are counted and not held up.
+    /// Bounds the number of spawned tasks that are not over. A spawn beyond it first runs tasks of the
+    /// spawner's own queue, and, if that is not enough, the new task itself. 0 runs every task at its
+    /// spawn.
+    ///
+    /// A thread outside the pool that borrows the scope cannot run tasks, so its spawns are counted and
+    /// not held up. Nor is a spawn that lies within 64 others of its thread which are held up: the stack
+    /// stays bounded.
     pub fn max_pending(mut self, tasks: usize) -> Self {
         self.max_pending = tasks;
         self
@@ -182,14 +185,23 @@ impl<'scope> Scope<'scope, '_> {
             // SAFETY: the task counts itself out.
             return unsafe { self.state.queue(task, None) };
         };
+        let is_run = worker.within_spawn(|worker| self.keep_to_bound(worker, task));
+        if !is_run {
+            // SAFETY: the task counts itself out.
+            unsafe { self.state.queue(task, Some(worker)) };
+        }
+    }
+
+    /// Runs queued tasks of the worker, and the counted `task` itself if that is not enough.
+    fn keep_to_bound(&self, worker: &Worker, task: TaskRef) {
         while self.state.pending() > self.max_pending
             && let Some(queued) = worker.pop_own(Allowed::Deeper(self.state.depth()))
         {
-            tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
+            worker.execute(Job::Queued(queued));
         }
         if self.state.pending() > self.max_pending {
             let queued = Queued { task: worker.trace(task), depth: worker.depth() + 1 };
-            tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
+            worker.execute(Job::Queued(queued));
         } else {
             // SAFETY: the task counts itself out.
             unsafe { self.state.queue(task, Some(worker)) };

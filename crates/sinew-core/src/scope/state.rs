@@ -139,9 +139,11 @@ impl ScopeState {
     #[inline]
     fn enqueue(&self, inside: Option<&Worker>, queued: Queued) {
         match inside {
-            // Nobody else is there to take it.
+            // No other thread could take it.
             Some(worker) if self.pool().is_serial() => {
-                tls::with_current(worker, |worker| worker.execute(Job::Queued(queued)));
+                if !worker.within_spawn(|worker| worker.execute(Job::Queued(queued))) {
+                    worker.queue(queued);
+                }
             }
             Some(worker) => worker.queue(queued),
             None => self.pool().inject(queued, true),

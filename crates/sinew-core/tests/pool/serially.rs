@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 
 use sinew_core::locality::{DomainKind, Domains, domain_scope};
 use sinew_core::loops::{self, Options};
-use sinew_core::{Pool, join, scope, serially, spawn, with_current};
+use sinew_core::{Pool, Scope, ScopeBuilder, join, scope, serially, spawn, with_current};
 
 use crate::support::{ends, message_of, payload_of, pool, with_each_pool};
 
@@ -117,6 +117,76 @@ fn tasks_run_at_their_spawn_and_arms_in_order() {
         join(|| note(6), || note(7));
     });
     assert_eq!(order.into_inner().unwrap(), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// A task that spawns the next one, `left` times. `deepest` is how many lay on the stack at once.
+fn chain<'s>(s: &'s Scope<'s, '_>, left: usize, now: &'s AtomicUsize, deepest: &'s AtomicUsize) {
+    deepest.fetch_max(now.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    if left > 0 {
+        s.spawn(move |_| chain(s, left - 1, now, deepest));
+    }
+    now.fetch_sub(1, Ordering::Relaxed);
+}
+
+fn open_chain(s: &sinew_core::open::Scope<'_>, left: usize) {
+    if left > 0 {
+        s.spawn(move |s| open_chain(s, left - 1));
+    }
+}
+
+/// Catches: a stack that overflows, and tasks that are queued although the stack has room for them.
+#[test]
+fn a_long_chain_of_spawns_needs_little_stack() {
+    const LINKS: usize = 100_000;
+    ends(|| {
+        let check = |chained: &dyn Fn(&AtomicUsize, &AtomicUsize)| {
+            let (now, deepest) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            chained(&now, &deepest);
+            assert_eq!((now.into_inner(), deepest.into_inner()), (0, 64));
+        };
+        check(&|now, deepest| serially(|| scope(|s| chain(s, LINKS, now, deepest))));
+        let bounded = |now: &AtomicUsize, deepest: &AtomicUsize| {
+            ScopeBuilder::new().max_pending(0).run(|s| chain(s, LINKS, now, deepest));
+        };
+        check(&|now, deepest| serially(|| bounded(now, deepest)));
+        check(&|now, deepest| pool(1).run(|_| bounded(now, deepest)));
+        serially(|| sinew_core::run(|w| w.open_scope(|s| open_chain(s, LINKS))));
+        serially(|| sinew_core::run(|w| w.open_scope_fifo(|s| s.spawn_fifo(|_| ()))));
+        // With thieves the chain lies on several stacks, so only its end is sure.
+        with_each_pool(3, |pool| {
+            let none = AtomicUsize::new(0);
+            pool.run(|_| bounded(&none, &AtomicUsize::new(0)));
+            assert_eq!(none.into_inner(), 0);
+        });
+    });
+}
+
+/// Catches: a scope that ends beside a task which was queued, and one that runs a task of the scope
+/// around where both have queued some.
+#[test]
+fn scopes_deep_in_chains_end_with_their_tasks() {
+    fn down(left: usize, done: &AtomicUsize) {
+        let mine = AtomicUsize::new(0);
+        scope(|outer| {
+            scope(|s| {
+                for _ in 0..3 {
+                    s.spawn(|_| {
+                        outer.spawn(|_| _ = done.fetch_add(1, Ordering::Relaxed));
+                        mine.fetch_add(1, Ordering::Relaxed);
+                    });
+                }
+                if left > 0 {
+                    s.spawn(|_| down(left - 1, done));
+                }
+            });
+            assert_eq!(mine.load(Ordering::Relaxed), 3);
+        });
+    }
+    ends(|| {
+        let done = AtomicUsize::new(0);
+        serially(|| down(80, &done));
+        assert_eq!(done.into_inner(), 243);
+    });
 }
 
 /// Would miss: a wait in serial code that runs a task of the pool around.
