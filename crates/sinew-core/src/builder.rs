@@ -20,6 +20,7 @@ use crate::environment;
 use crate::fork;
 use crate::guest::GuestSeat;
 use crate::home::Home;
+use crate::host::{machine, machine_as_known};
 use crate::inner::{FirstSeat, Inner, Living, PanicHandler};
 use crate::limit::Limit;
 use crate::patience::ENDLESS;
@@ -518,53 +519,6 @@ struct Place<'m> {
     limits: &'m Limits,
     /// It is the machine at hand.
     is_real: bool,
-}
-
-/// The machine, and what this process may use of it now.
-#[cfg(not(shuttle))]
-pub(crate) fn machine() -> (&'static Machine, Limits) {
-    (Machine::host(), Limits::read())
-}
-
-/// The same, except that control groups are read at most ten times a second: that takes 100 µs.
-#[cfg(not(any(loom, shuttle)))]
-pub(crate) fn machine_lately() -> (&'static Machine, Limits) {
-    static LATELY: Mutex<Option<(u64, Limits)>> = Mutex::new(None);
-    let now = sinew_sync::clock::now_ns();
-    let mut lately = LATELY.lock();
-    let limits = match &*lately {
-        Some((read, limits)) if now - read < LATELY_NS => limits.clone().with_affinity_of_caller(),
-        _ => Limits::read(),
-    };
-    if lately.as_ref().is_none_or(|(read, _)| now - read >= LATELY_NS) {
-        *lately = Some((now, limits.clone()));
-    }
-    (Machine::host(), limits)
-}
-
-/// For how long control groups are believed to be as they were.
-#[cfg(not(any(loom, shuttle)))]
-const LATELY_NS: u64 = 100_000_000;
-
-#[cfg(any(loom, shuttle))]
-pub(crate) use machine as machine_lately;
-
-/// The same as it was when it was first asked for.
-#[cfg(not(shuttle))]
-fn machine_as_known() -> (&'static Machine, Limits) {
-    static LIMITS: std::sync::OnceLock<Limits> = std::sync::OnceLock::new();
-    (Machine::host(), LIMITS.get_or_init(Limits::read).clone())
-}
-
-#[cfg(shuttle)]
-use machine as machine_as_known;
-
-/// Models do not look at the machine they run on.
-#[cfg(shuttle)]
-pub(crate) fn machine() -> (&'static Machine, Limits) {
-    static MACHINE: std::sync::OnceLock<Machine> = std::sync::OnceLock::new();
-    let machine = MACHINE.get_or_init(|| Machine::flat(4));
-    (machine, Limits::unlimited(machine))
 }
 
 /// Asks for the heavy fence: at once where that is quick, else on a thread of its own. Answers whether it can be relied on now.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use sinew_topology::{Mapping, MappingError, Seating};
 
-use crate::builder::{Builder, Fences, MAX_WORKERS, machine};
+use crate::builder::{Builder, Fences, MAX_WORKERS};
+use crate::host::machine;
 use crate::sharing::WEIGHTS;
 
 /// Those that are read.

@@ -21,6 +21,7 @@
 //! | `profile` | where the time goes, and how parallel a program is |
 //! | `remap` | pinning the threads anew while they run |
 //! | `home`, `seats` | where the memory of the workers themselves lies |
+//! | `host` | the machine, and what the process may use of it |
 //! | `sharing` | a pool among other programs on the machine |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
@@ -38,6 +39,7 @@ mod glance;
 mod global;
 mod guest;
 mod home;
+mod host;
 mod inject;
 mod inner;
 mod join;

@@ -35,8 +35,8 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::{CpuSet, Mapping, MappingError, place};
 
-use crate::builder::machine_lately;
 use crate::control::Control;
+use crate::host::machine_lately;
 use crate::worker::Worker;
 
 /// A mapping that a control wishes, and the processors of its places.

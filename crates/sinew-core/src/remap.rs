@@ -23,7 +23,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current_thread};
 
-use crate::builder::machine;
+use crate::host::machine;
 use crate::inner::Inner;
 use crate::lodging::Lodging;
 use crate::pool::Pool;

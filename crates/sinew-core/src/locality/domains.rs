@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use sinew_topology::{Level, Machine};
 
-use crate::builder::machine;
+use crate::host::machine;
 use crate::inner::Inner;
 use crate::pool::Pool;
 use crate::worker::Worker;
