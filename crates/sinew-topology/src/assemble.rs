@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use crate::cpuset::CpuSet;
-use crate::distance::{Ladder, Matrix};
+use crate::ladder::{Ladder, Matrix};
 use crate::machine::{CoreKind, Level, Machine, NONE, Node, Object, Pu, PuId, Source};
 use crate::warning::Warning;
 

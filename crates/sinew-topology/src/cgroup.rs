@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::cpuset::CpuSet;
-use crate::sysfs::{not_a, read_if_there, read_text};
+use crate::files::{not_a, read_if_there, read_text};
 use crate::warning::Warning;
 
 /// CPU time per wall time that a group of processes may use, as the fraction it is given as. Compares by its value.

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use crate::assemble::CpuFacts;
 use crate::cpuset::CpuSet;
+use crate::files::{not_a, read_if_there};
 use crate::machine::CoreKind;
-use crate::sysfs::{not_a, read_if_there};
 use crate::warning::Warning;
 
 /// From fast to slow.

@@ -30,8 +30,9 @@
 //! |---|---|
 //! | `machine` | the tree and its questions |
 //! | `assemble` | facts about single CPUs → tree |
-//! | `distance` | the ladder of distances |
+//! | `distance`, `ladder` | how far PUs are apart, and what that is made of |
 //! | `sysfs`, `kinds`, `synthetic` | where the facts come from |
+//! | `files` | reading the kernel's small files |
 //! | `limits`, `cgroup` | what the process may use |
 //! | `mapping`, `seating`, `beside` | seats on PUs, and beside others |
 //! | `pin` | threads onto CPUs |
@@ -49,9 +50,11 @@ mod beside;
 mod cgroup;
 mod cpuset;
 mod distance;
+mod files;
 #[cfg(feature = "json")]
 mod json;
 mod kinds;
+mod ladder;
 mod limits;
 mod machine;
 mod mapping;

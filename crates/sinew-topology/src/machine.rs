@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::cpuset::CpuSet;
-use crate::distance::Ladder;
+use crate::ladder::Ladder;
 use crate::warning::Warning;
 
 /// The kinds of objects, from the outside in.

@@ -35,7 +35,6 @@ mod imp {
 
     use super::Policy;
     use crate::cpuset::{CpuSet, MAX_CPUS};
-    use crate::pin::ThreadUsage;
 
     const BITS: usize = c_ulong::BITS as usize;
 
@@ -89,8 +88,8 @@ mod imp {
         usize::try_from(cpu).map_err(|_| io::Error::last_os_error())
     }
 
-    /// What the calling thread has used.
-    pub(crate) fn thread_usage() -> io::Result<ThreadUsage> {
+    /// The calling thread's nanoseconds on a processor, and how often it was taken off one.
+    pub(crate) fn thread_usage() -> io::Result<(u64, u64)> {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the kernel writes one `rusage` to where `usage` has room for it.
         let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
@@ -102,10 +101,7 @@ mod imp {
         let ns = |time: libc::timeval| {
             time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
         };
-        Ok(ThreadUsage {
-            processor_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
-            involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
-        })
+        Ok((ns(usage.ru_utime) + ns(usage.ru_stime), usage.ru_nivcsw.unsigned_abs()))
     }
 
     /// Whole pages of zeroes, not there before they are touched.
@@ -425,7 +421,7 @@ mod imp {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(crate) fn thread_usage() -> io::Result<ThreadUsage> {
+    pub(crate) fn thread_usage() -> io::Result<(u64, u64)> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

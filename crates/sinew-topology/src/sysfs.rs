@@ -17,13 +17,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::assemble::{CpuFacts, Facts, assemble};
-use crate::cpuset::{CpuSet, shorten};
-use crate::distance::Matrix;
+use crate::cpuset::CpuSet;
+use crate::files::{not_a, read_set, read_text};
 use crate::kinds::core_kinds;
+use crate::ladder::Matrix;
 use crate::machine::{Level, Machine, Node, Source, host_parallelism};
 use crate::warning::Warning;
 
@@ -45,31 +45,6 @@ impl Machine {
         let facts = reader.facts(root);
         assemble(Facts { warnings: reader.warnings, ..facts })
     }
-}
-
-/// Reads a small file; larger ones are cut, since nothing here is long. The text comes without blanks around it.
-pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    const LONGEST: u64 = 1 << 20;
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
-}
-
-/// As [`read_text`], but a file that is not there is nothing to speak of.
-pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, Warning> {
-    match read_text(path) {
-        Ok(text) => Ok(Some(text)),
-        // A control group's folder may be a file's name here, and sysfs answers some absent values with ENODATA or the like.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(error) => Err(Warning::at(path, format_args!("{error}; ignored"))),
-    }
-}
-
-pub(crate) fn read_set(path: &Path) -> Result<CpuSet, Warning> {
-    let text = read_text(path).map_err(|error| Warning::at(path, error))?;
-    text.parse().map_err(|error| Warning::at(path, error))
 }
 
 const ALL: &str = "every CPU with a folder is taken to be on";
@@ -256,10 +231,6 @@ impl Reader {
         }
         matrix
     }
-}
-
-pub(crate) fn not_a(what: &str, text: &str) -> String {
-    format!("`{}` is not a {what}", shorten(text))
 }
 
 /// The N of all entries called `prefixN`.

@@ -1,0 +1,41 @@
+//! The small files in which the kernel says what there is.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::cpuset::{CpuSet, shorten};
+use crate::warning::Warning;
+
+/// Reads a small file; larger ones are cut, since nothing here is long. The text comes without
+/// blanks around it.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    const LONGEST: u64 = 1 << 20;
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+/// As [`read_text`], but a file that is not there is nothing to speak of.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, Warning> {
+    match read_text(path) {
+        Ok(text) => Ok(Some(text)),
+        // A control group's folder may be a file's name here. sysfs has ENODATA or the like for
+        // some absent values.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(Warning::at(path, format_args!("{error}; ignored"))),
+    }
+}
+
+/// A file with a list of CPUs.
+pub(crate) fn read_set(path: &Path) -> Result<CpuSet, Warning> {
+    let text = read_text(path).map_err(|error| Warning::at(path, error))?;
+    text.parse().map_err(|error| Warning::at(path, error))
+}
+
+/// The words for a text that is not a `what`.
+pub(crate) fn not_a(what: &str, text: &str) -> String {
+    format!("`{}` is not a {what}", shorten(text))
+}

@@ -1,0 +1,139 @@
+//! The parts of a distance between PUs: the table of NUMA distances, the rungs, and the words by
+//! which the distance of two PUs is found without a walk. No machine is known here; `distance`
+//! builds them from one.
+
+/// NUMA distances between nodes, by index; as the firmware has it, 10 is "the same node".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Matrix {
+    nodes: usize,
+    distances: Vec<u32>,
+}
+
+/// What the firmware's convention gives where it says nothing.
+pub(crate) const LOCAL: u32 = 10;
+pub(crate) const REMOTE: u32 = 20;
+
+impl Matrix {
+    /// `None` unless the rows form a square in which no node is nearer to another than to itself.
+    /// Of a pair's two distances, the larger one counts for both ways.
+    pub(crate) fn new(rows: &[Vec<u32>]) -> Option<Self> {
+        let nodes = rows.len();
+        let sane = |(i, row): (usize, &Vec<u32>)| {
+            row.len() == nodes && row.iter().all(|d| *d >= row[i] && row[i] > 0)
+        };
+        if !rows.iter().enumerate().all(sane) {
+            return None;
+        }
+        let distances =
+            (0..nodes * nodes).map(|k| rows[k / nodes][k % nodes].max(rows[k % nodes][k / nodes]));
+        Some(Self { nodes, distances: distances.collect() })
+    }
+
+    pub(crate) fn between(&self, a: Option<usize>, b: Option<usize>) -> u32 {
+        match (a, b) {
+            (a, b) if a == b => LOCAL,
+            (Some(a), Some(b)) => self.distances[a * self.nodes + b],
+            _ => REMOTE,
+        }
+    }
+}
+
+/// What a distance is made of; sorts from near to far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rung {
+    pub(crate) numa: u32,
+    /// Levels from the core outwards to the innermost shared object: 1 for the core itself.
+    pub(crate) up: u8,
+}
+
+/// Each PU's way down the tree as one word: a digit for each distance, the farthest first, which
+/// counts the groups of PUs that are nearer than that to each other. PUs that are next to each
+/// other in number are next to each other in the tree, so two PUs are as far apart as the first
+/// digit in which they differ.
+#[derive(Debug, Clone)]
+pub(crate) struct Addresses {
+    words: Vec<u64>,
+    /// The distance that each bit belongs to.
+    bits: [u8; 64],
+}
+
+impl Addresses {
+    /// `steps`: how far each PU but the first is from the one before it, at most `levels`. `None`
+    /// if a word has too few bits.
+    pub(crate) fn of(steps: &[u8], levels: u8) -> Option<Self> {
+        let numbers = count(steps, levels);
+        let most = |level: usize| numbers.iter().map(|digits| digits[level]).max().unwrap_or(0);
+        let (mut bits, mut shifts, mut used) = ([0; 64], vec![0; usize::from(levels)], 0);
+        for (level, shift) in shifts.iter_mut().enumerate() {
+            *shift = used;
+            let width = (u32::BITS - most(level).leading_zeros()) as usize;
+            bits.get_mut(used..used + width)?.fill(level as u8 + 1);
+            used += width;
+        }
+        // A digit without bits is 0, and may lie beyond the last one.
+        let digit = |(digit, shift): (&u32, &usize)| u64::from(*digit) << (shift % 64);
+        let word =
+            |digits: &Vec<u32>| digits.iter().zip(&shifts).map(digit).fold(0, |word, digit| word | digit);
+        Some(Self { words: numbers.iter().map(word).collect(), bits })
+    }
+
+    /// The distance of two PUs by their numbers in the tree.
+    #[inline]
+    pub(crate) fn distance(&self, a: usize, b: usize) -> u8 {
+        let differing = self.words[a] ^ self.words[b];
+        // Two PUs never have the same word; of one, nothing differs.
+        differing.checked_ilog2().map_or(0, |bit| self.bits[bit as usize])
+    }
+}
+
+/// The digits of all PUs, the one for the nearest first.
+fn count(steps: &[u8], levels: u8) -> Vec<Vec<u32>> {
+    let mut digits = vec![0; usize::from(levels)];
+    let mut all = vec![digits.clone()];
+    for &step in steps {
+        let (below, above) = digits.split_at_mut(usize::from(step) - 1);
+        below.fill(0);
+        above[0] += 1;
+        all.push(digits.clone());
+    }
+    all
+}
+
+/// The rungs that occur on a machine, nearest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ladder {
+    pub(crate) rungs: Vec<Rung>,
+    pub(crate) matrix: Option<Matrix>,
+    /// Where there is no table.
+    pub(crate) addresses: Option<Addresses>,
+}
+
+#[cfg(test)]
+mod tests {
+    //! Blind to: wrong tables that look right.
+
+    use super::*;
+
+    #[test]
+    fn a_table_that_is_not_square_or_has_a_nearer_remote_node_is_refused() {
+        assert!(Matrix::new(&[vec![10, 20], vec![20]]).is_none());
+        assert!(Matrix::new(&[vec![10, 5], vec![5, 10]]).is_none());
+        assert!(Matrix::new(&[vec![0, 0], vec![0, 0]]).is_none());
+    }
+
+    #[test]
+    fn an_uneven_pair_counts_with_its_larger_distance() {
+        let matrix = Matrix::new(&[vec![10, 21], vec![17, 10]]).unwrap();
+        assert_eq!(matrix.between(Some(0), Some(1)), 21);
+        assert_eq!(matrix.between(Some(1), Some(0)), 21);
+    }
+
+    #[test]
+    fn addresses_that_do_not_fit_into_a_word_are_left_out() {
+        // Distances as if of a tree with a branch of two at each of 70 levels would have.
+        let steps: Vec<u8> = (1..=70).collect();
+        assert!(Addresses::of(&steps, 70).is_none());
+        let all = Addresses::of(&steps[..64], 64).unwrap();
+        assert_eq!((all.words.len(), all.words[64]), (65, 1 << 63));
+    }
+}
