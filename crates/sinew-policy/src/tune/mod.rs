@@ -33,7 +33,6 @@
 //! | [`Autotuner`] | whichever of the two was asked for |
 //! | [`path`] | what it did, as rows for a table or a plot |
 
-pub mod counts;
 pub mod epochs;
 pub mod knobs;
 pub mod path;
@@ -47,8 +46,8 @@ mod length;
 #[cfg(test)]
 mod model;
 
+pub use crate::worklist::counts::{self, Counts};
 pub use autotuner::Autotuner;
-pub use counts::Counts;
 pub use epochs::Epochs;
 pub use knobs::{KnobError, Knobs, Method, Yardstick};
 pub use path::{Path, Row, Settling};

@@ -7,6 +7,7 @@
 //! | file | decides |
 //! |---|---|
 //! | [`settings`], [`parse`] | nothing; they say what can be set, and as which text |
+//! | [`counts`] | nothing; what is counted while a list runs |
 //! | [`units`] | to whom a unit is dealt, how many a thief takes, how many a worker takes at once, when coalescing pays |
 //! | [`swap`] | after how many retries a unit is swapped, and for which |
 //! | [`helpers`] | how far a helper thread runs ahead, and how many there are |
@@ -16,6 +17,7 @@
 //! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of
 //! Edinburgh, 2012), chapters 5 and 7. The figures and sections named in this room are those of that thesis.
 
+pub mod counts;
 pub mod helpers;
 pub mod oracle;
 pub mod parse;

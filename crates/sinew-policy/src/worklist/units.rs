@@ -19,7 +19,7 @@
 //!
 //! Property tests for U1 to U3; the sequence of units taken with and without a helper, step by step.
 
-use crate::tune::Counts;
+use super::counts::Counts;
 
 /// The most units in a row that are dealt to one worker.
 pub const BLOCK: usize = 64;
