@@ -1,8 +1,13 @@
-//! Random programs of everything there is, in two pools that call into each other: joins, scopes of every kind, broadcasts, yields, detached tasks and panics, while
-//! another thread changes how many threads may work, where, and whom they steal from.
+//! Random programs of everything there is, in two pools that call into each other: joins, scopes of
+//! every kind, broadcasts, yields, detached tasks, and panics that are caught at any distance.
+//! Another thread changes how many threads may work, where, and whom they steal from.
 //!
-//! What a program comes to is known without running it. `SINEW_STRESS_SECONDS` says for how long (default: one second), `SINEW_STRESS_SEED` repeats one
-//! program; a failure names its seed.
+//! The sum of a program is known without running it, since every arm and every task runs, whatever
+//! panics beside it; so is which calls panic. None begins while its thread unwinds.
+//!
+//! `SINEW_STRESS_SECONDS` says for how long (default: one second, with `SINEW_DEEP=1` two minutes),
+//! `SINEW_STRESS_SEED` repeats one program. A failure names its seed, and so does the watchdog of a
+//! program that does not end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -14,12 +19,16 @@ use fastrand::Rng;
 use rayon_core::ext::{Mapping, ThreadPoolBuilderExt, ThreadPoolExt, Victims, Wait};
 use rayon_core::{Scope, ThreadPool, ThreadPoolBuilder};
 
-use crate::support::ends;
+use crate::support::watched;
 
 /// A part of a program, which adds up numbers.
 #[derive(Debug)]
 enum Part {
     Number(u64),
+    /// Panics, after it has added its number.
+    Throw(u64),
+    /// Catches what its part panics with.
+    Catch(Box<Part>),
     Join(Box<[Part; 2]>),
     /// Each task of the scope spawns the next one.
     Scope(Vec<Part>),
@@ -28,14 +37,10 @@ enum Part {
     InPlace(Vec<Part>),
     /// In the other pool.
     There(Box<Part>),
-    /// The number once for each thread.
+    /// The number once for each thread. The first thread panics after that if it is even.
     Everywhere(u64),
     /// The same as tasks of a scope.
     Tasks(u64),
-    /// A join whose first arm panics, and whose second one is this.
-    After(Box<Part>),
-    /// A scope in which one task panics, and another one is this.
-    Beside(Box<Part>),
     Yield,
 }
 
@@ -45,7 +50,7 @@ const THREADS: [usize; 2] = [5, 8];
 impl Part {
     /// Calls into the other pool only where `both`: pools that call, and broadcast, into each other need workers that run anything while they wait.
     fn random(rng: &mut Rng, depth: u32, both: bool) -> Self {
-        let Some(depth) = depth.checked_sub(1) else { return Self::Number(rng.u64(..1000)) };
+        let Some(depth) = depth.checked_sub(1) else { return Self::leaf(rng) };
         let one = |rng: &mut Rng| Box::new(Self::random(rng, depth, both));
         let some = |rng: &mut Rng| (0..rng.usize(..4)).map(|_| Self::random(rng, depth, both)).collect();
         match rng.u32(..20) {
@@ -56,25 +61,40 @@ impl Part {
             13 if both => Self::There(one(rng)),
             14 => Self::Everywhere(rng.u64(..1000)),
             15 => Self::Tasks(rng.u64(..1000)),
-            16 => Self::After(one(rng)),
-            17 => Self::Beside(one(rng)),
+            16 | 17 => Self::Catch(one(rng)),
             18 => Self::Yield,
-            _ => Self::Number(rng.u64(..1000)),
+            _ => Self::leaf(rng),
         }
+    }
+
+    fn leaf(rng: &mut Rng) -> Self {
+        let number = rng.u64(..1000);
+        if rng.u32(..8) == 0 { Self::Throw(number) } else { Self::Number(number) }
     }
 
     /// What it comes to in the pool number `at`.
     fn sum(&self, at: usize) -> u64 {
         let all = |parts: &[Self], at| parts.iter().map(|part| part.sum(at)).sum::<u64>();
         match self {
-            Self::Number(number) => *number,
+            Self::Number(number) | Self::Throw(number) => *number,
             Self::Join(parts) => all(&**parts, at),
             Self::Scope(parts) | Self::Fifo(parts) => all(parts, at),
             Self::InPlace(parts) => all(parts, 1 - at),
             Self::There(part) => part.sum(1 - at),
             Self::Everywhere(number) | Self::Tasks(number) => number * THREADS[at] as u64,
-            Self::After(part) | Self::Beside(part) => part.sum(at),
+            Self::Catch(part) => part.sum(at),
             Self::Yield => 0,
+        }
+    }
+
+    fn panics(&self) -> bool {
+        match self {
+            Self::Number(_) | Self::Catch(_) | Self::Yield => false,
+            Self::Throw(_) => true,
+            Self::Join(parts) => parts.iter().any(Self::panics),
+            Self::Scope(parts) | Self::Fifo(parts) | Self::InPlace(parts) => parts.iter().any(Self::panics),
+            Self::There(part) => part.panics(),
+            Self::Everywhere(number) | Self::Tasks(number) => number.is_multiple_of(2),
         }
     }
 }
@@ -92,8 +112,14 @@ impl World {
 
     /// Runs `part` on a thread of the pool number `at`.
     fn run(&self, part: &Part, at: usize) {
+        assert!(!thread::panicking(), "a task runs while its thread unwinds");
         match part {
             Part::Number(number) => self.add(*number),
+            Part::Throw(number) => {
+                self.add(*number);
+                fail();
+            }
+            Part::Catch(part) => assert_eq!(panics(|| self.run(part, at)), part.panics()),
             Part::Join(parts) => {
                 rayon_core::join(|| self.run(&parts[0], at), || self.run(&parts[1], at));
             }
@@ -107,20 +133,22 @@ impl World {
             Part::There(part) => self.pools[1 - at].install(|| self.run(part, 1 - at)),
             Part::Everywhere(number) => {
                 let parts = rayon_core::broadcast(|context| {
-                    self.add(*number);
+                    self.add_everywhere(*number, context.index());
                     context.index()
                 });
                 assert!(parts.into_iter().eq(0..THREADS[at]));
             }
-            Part::Tasks(number) => rayon_core::scope(|s| s.spawn_broadcast(|_, _| self.add(*number))),
-            Part::After(part) => panics(|| _ = rayon_core::join(fail, || self.run(part, at))),
-            Part::Beside(part) => panics(|| {
-                rayon_core::scope(|s| {
-                    s.spawn(|_| fail());
-                    s.spawn(|_| self.run(part, at));
-                });
+            Part::Tasks(number) => rayon_core::scope(|s| {
+                s.spawn_broadcast(|_, context| self.add_everywhere(*number, context.index()));
             }),
             Part::Yield => assert!(rayon_core::yield_now().is_some() && rayon_core::yield_local().is_some()),
+        }
+    }
+
+    fn add_everywhere(&self, number: u64, thread: usize) {
+        self.add(number);
+        if number.is_multiple_of(2) && thread == 0 {
+            fail();
         }
     }
 
@@ -142,7 +170,7 @@ impl World {
         let left = Arc::clone(detached);
         self.pools[at]
             .spawn_fifo(move || rayon_core::spawn(move || _ = left.fetch_add(1, Ordering::Relaxed)));
-        self.pools[at].install(|| self.run(&program, at));
+        assert_eq!(panics(|| self.pools[at].install(|| self.run(&program, at))), program.panics());
         assert_eq!(self.sum.load(Ordering::Relaxed) - before, program.sum(at), "seed {seed}");
     }
 
@@ -162,26 +190,33 @@ impl World {
     }
 }
 
+/// The payload of every panic.
+const WANTED: &str = "wanted";
+
 fn fail() {
-    resume_unwind(Box::new("wanted"));
+    resume_unwind(Box::new(WANTED));
 }
 
-/// Runs what must panic with what [`fail`] has.
-fn panics(f: impl FnOnce()) {
-    let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
-    assert_eq!(payload.downcast_ref::<&str>(), Some(&"wanted"));
+/// Whether `f` panics, with the payload that [`fail`] gives.
+fn panics(f: impl FnOnce()) -> bool {
+    let caught = catch_unwind(AssertUnwindSafe(f));
+    caught.is_err_and(|payload| match payload.downcast_ref::<&str>() {
+        Some(&WANTED) => true,
+        _ => resume_unwind(payload),
+    })
 }
 
 fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Random programs for a share of the time, one after another. Answers how many tasks were stolen.
-fn stress(wait: Wait, share: f64) -> u64 {
+/// Random programs for a share of the time, one after another. Returns how many tasks were stolen.
+fn stress(wait: Wait, share: f64, begins: &dyn Fn(&str)) -> u64 {
     let build = |threads| ThreadPoolBuilder::new().num_threads(threads).wait(wait).build().unwrap();
     let world = World { pools: THREADS.map(build), sum: AtomicU64::new(0) };
     let (over, detached) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
-    let seconds: f64 = variable("SINEW_STRESS_SECONDS").unwrap_or(1.0);
+    let usual = if std::env::var_os("SINEW_DEEP").is_some() { 120.0 } else { 1.0 };
+    let seconds: f64 = variable("SINEW_STRESS_SECONDS").unwrap_or(usual);
     let until = Instant::now() + Duration::from_secs_f64(seconds * share);
     let mut programs = 0;
     thread::scope(|s| {
@@ -190,8 +225,10 @@ fn stress(wait: Wait, share: f64) -> u64 {
             while Instant::now() < until {
                 let seed = variable("SINEW_STRESS_SEED").unwrap_or_else(|| fastrand::u64(..));
                 let both = wait == Wait::Any;
+                let program = format!("SINEW_STRESS_SEED={seed} repeats it, under {wait}");
+                begins(&program);
                 let run = catch_unwind(AssertUnwindSafe(|| world.check(seed, both, &detached)));
-                run.inspect_err(|_| eprintln!("SINEW_STRESS_SEED={seed} repeats it, under {wait}")).unwrap();
+                run.inspect_err(|_| eprintln!("{program}")).unwrap();
                 programs += 1;
             }
         }));
@@ -199,18 +236,17 @@ fn stress(wait: Wait, share: f64) -> u64 {
         all.unwrap_or_else(|payload| resume_unwind(payload));
     });
     let stolen = world.pools.iter().map(|pool| pool.counters().stolen).sum();
+    begins(&format!("the end of two pools under {wait}"));
     world.pools.into_iter().for_each(ThreadPoolExt::shutdown);
     assert_eq!(detached.load(Ordering::Relaxed), programs);
+    println!("{programs} programs under {wait}");
     stolen
 }
 
-/// Would miss: whatever the other tests did not think of.
+/// Catches: whatever the other tests did not think of.
 #[test]
 fn random_programs_come_to_what_they_should() {
-    let waits = [Wait::Any, Wait::Leapfrog, Wait::Descendants, Wait::Block];
-    let run = move || waits.map(|wait| stress(wait, 1.0 / 4.0));
-    // Long runs are asked for; the watchdog is for the default.
-    let long = variable("SINEW_STRESS_SECONDS").is_some_and(|seconds: f64| seconds > 60.0);
-    let stolen = if long { run() } else { ends(run) };
+    let waits = [Wait::Any, Wait::Leapfrog, Wait::Descendants, Wait::Transitive, Wait::Block];
+    let stolen = watched(|begins| waits.map(|wait| stress(wait, 1.0 / 5.0, begins)));
     assert!(stolen.iter().all(|&stolen| stolen > 0), "{stolen:?}");
 }

@@ -39,12 +39,33 @@ pub(crate) fn ends<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static)
     match result.recv_timeout(LIMIT) {
         Ok(result) => result,
         Err(mpsc::RecvTimeoutError::Disconnected) => std::panic::resume_unwind(thread.join().unwrap_err()),
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            // Past the harness, which would keep what it has captured to itself.
-            let _ = writeln!(std::io::stderr(), "{name} hangs");
-            std::process::abort();
-        }
+        Err(mpsc::RecvTimeoutError::Timeout) => hangs(&name),
     }
+}
+
+/// Calls `test` on this thread. It says before each of its cases which one it is. If a case hangs,
+/// the process ends with these words instead of hanging the whole run.
+pub(crate) fn watched<R>(test: impl FnOnce(&dyn Fn(&str)) -> R) -> R {
+    let (begins, begun) = mpsc::channel::<String>();
+    std::thread::scope(|threads| {
+        threads.spawn(move || {
+            let mut case = String::new();
+            loop {
+                match begun.recv_timeout(LIMIT) {
+                    Ok(next) => case = next,
+                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                    Err(mpsc::RecvTimeoutError::Timeout) => hangs(&case),
+                }
+            }
+        });
+        test(&move |case| begins.send(case.to_owned()).expect("the watchdog listens"))
+    })
+}
+
+fn hangs(name: &str) -> ! {
+    // Past the harness, which would keep what it has captured to itself.
+    let _ = writeln!(std::io::stderr(), "{name} hangs");
+    std::process::abort();
 }
 
 /// The text with which `f` panics.
