@@ -1,126 +1,210 @@
 //! Tasks in order of arrival, from which the oldest that lies deep enough is taken.
 //!
-//! The entries lie one behind the other in the order in which they came. Above them stands a binary
-//! tree whose leaf says how deep an entry lies, and whose inner nodes say how deep the deepest
-//! entry below them lies. A search goes down from the root, to the left wherever that half has an
-//! entry that is deep enough.
+//! The entries lie in a list, the oldest in front. If that one is deep enough, or any will do, it
+//! is taken. Else a [tree](Depths) is built above the list, whose inner nodes say how deep the
+//! deepest entry below them lies: a search goes down from the root, to the left wherever that half
+//! has an entry that is deep enough. The tree is kept up to date until the list is empty or has
+//! outgrown it.
 //!
 //! A search over the entries themselves would look at every shallow one before the first deep one,
-//! under the lock of the queue. To end that search after some entries is no repair: a blocked
-//! worker may need the deep task behind them, and nobody else may take that.
+//! each time, under the lock of the queue. To end that search after some entries is no repair: a
+//! blocked worker may need the deep task behind them, and nobody else may take that.
 //!
 //! # Invariants
 //!
-//! - O1: an inner node is the greater one of its two children.
-//! - O2: a leaf is `None` beyond the last entry, and where an entry has been taken. The last entry
-//!   has not been taken.
+//! - O1: an inner node of the tree is the greater one of its two children.
+//! - O2: a leaf of the tree is 0 where no entry lies, or its entry has been taken.
+//! - O3: neither the first nor the last entry has been taken, and of all at most half.
 //!
 //! # Cost
 //!
-//! With room for n entries: taking one is at most 2 log2 n looks at the tree, and so is adding one.
-//! A full queue moves its entries together, and doubles its room if more than half of them are
-//! left; so at least half of the room is free afterwards, and each entry pays for two others.
+//! Without searches for deep tasks: that of a list, and a number for each entry. A search among n
+//! entries takes 2 log2 n looks at the tree, or one where none is deep enough. To build the tree
+//! takes at most 8 n looks. The next time comes when n entries have been added, or half of all have
+//! been taken from the middle.
 //!
 //! # Tests
 //!
 //! Below: against a plain list, and the looks are counted.
 
+use std::collections::VecDeque;
+
 use super::Queued;
 
-/// Room for entries at the start.
+/// Least room of a tree.
 const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
 /// An entry for as long as it is queued: the number of its arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
 /// The queue.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ByDepth {
-    /// By ticket. An entry has been taken if its leaf is `None`.
-    entries: Vec<(Ticket, Queued)>,
-    /// Node 1 is the root, and the children of node `i` are `2 i` and `2 i + 1`. The second half
-    /// are the leaves.
-    deepest: Box<[Option<u32>]>,
+    /// By ticket. `None`: taken.
+    entries: VecDeque<(Ticket, Option<Queued>)>,
     /// Entries that have not been taken.
     len: usize,
     next: u64,
-    /// Nodes that have been looked at.
-    #[cfg(test)]
-    looks: std::cell::Cell<usize>,
+    depths: Depths,
 }
 
 impl ByDepth {
-    pub(crate) fn new() -> Self {
-        Self {
-            entries: Vec::new(),
-            deepest: Box::default(),
-            len: 0,
-            next: 0,
-            #[cfg(test)]
-            looks: std::cell::Cell::default(),
-        }
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Adds a task at the end.
     pub(crate) fn push(&mut self, queued: Queued) -> Ticket {
-        if self.entries.len() == self.room() {
-            self.make_room();
-        }
         let ticket = Ticket(self.next);
         self.next += 1;
-        let at = self.entries.len();
-        self.entries.push((ticket, queued));
+        if self.depths.is_in_use() {
+            self.depths.added(self.entries.len(), queued.depth);
+        }
+        self.entries.push_back((ticket, Some(queued)));
         self.len += 1;
-        self.raise(at, queued.depth);
         ticket
     }
 
     /// Takes the oldest task that lies deeper than `above` (`None`: any task).
     pub(crate) fn pop(&mut self, above: Option<u32>) -> Option<Queued> {
         let at = self.oldest(above)?;
-        Some(self.take(at))
+        self.take(at)
     }
 
     /// Takes the newest task.
     pub(crate) fn pop_newest(&mut self) -> Option<Queued> {
-        let newest = self.entries.len().checked_sub(1)?; // O2
-        Some(self.take(newest))
+        let newest = self.entries.len().checked_sub(1)?; // O3
+        self.take(newest)
     }
 
     /// Takes the task of that ticket, if it is still queued.
     pub(crate) fn withdraw(&mut self, ticket: Ticket) -> Option<Queued> {
-        let at = self.entries.binary_search_by_key(&ticket.0, |(ticket, _)| ticket.0).ok()?;
-        self.depth_at(at)?;
-        Some(self.take(at))
+        let at = self.entries.binary_search_by_key(&ticket, |(ticket, _)| *ticket).ok()?;
+        self.take(at)
     }
 
     /// Whether a task lies deeper than `above` (`None`: any task).
-    pub(crate) fn has(&self, above: Option<u32>) -> bool {
-        self.len > 0 && self.node(1) > above
+    pub(crate) fn has(&mut self, above: Option<u32>) -> bool {
+        self.oldest(above).is_some()
+    }
+
+    /// Where the oldest task deeper than `above` lies.
+    fn oldest(&mut self, above: Option<u32>) -> Option<usize> {
+        let (_, first) = self.entries.front()?;
+        if above.is_none_or(|above| first.is_some_and(|first| first.depth > above)) {
+            return Some(0); // O3
+        }
+        if !self.depths.is_in_use() {
+            self.depths.build(self.entries.iter().map(|(_, entry)| entry.map(|entry| entry.depth)));
+        }
+        self.depths.first_above(above?)
+    }
+
+    /// Takes an entry, unless it has been taken.
+    #[inline]
+    fn take(&mut self, at: usize) -> Option<Queued> {
+        if at == 0 { self.take_first() } else { self.take_later(at) }
+    }
+
+    #[inline]
+    fn take_first(&mut self) -> Option<Queued> {
+        if self.depths.is_in_use() {
+            self.depths.taken(0);
+            self.depths.begin += 1;
+        }
+        let (_, first) = self.entries.pop_front()?;
+        self.len -= 1;
+        if self.entries.len() > self.len {
+            self.trim();
+        }
+        first // O3
+    }
+
+    #[inline]
+    fn take_later(&mut self, at: usize) -> Option<Queued> {
+        let (_, entry) = self.entries.get_mut(at)?;
+        let queued = entry.take()?;
+        self.len -= 1;
+        if self.depths.is_in_use() {
+            self.depths.taken(at);
+        }
+        if at + 1 == self.entries.len() {
+            self.entries.pop_back();
+        }
+        if self.entries.len() > self.len {
+            self.trim();
+        }
+        Some(queued)
+    }
+
+    /// Some entries have been taken that lie in the list: sees to O3.
+    #[cold]
+    fn trim(&mut self) {
+        while let Some((_, None)) = self.entries.front() {
+            self.entries.pop_front();
+            self.depths.begin += 1;
+        }
+        while let Some((_, None)) = self.entries.back() {
+            self.entries.pop_back();
+        }
+        if self.entries.len() > 2 * self.len {
+            self.entries.retain(|(_, entry)| entry.is_some());
+            self.depths.forget();
+        }
+    }
+}
+
+/// How deep the entries of a list lie, by the place of each.
+#[derive(Debug, Default)]
+struct Depths {
+    /// Node 1 is the root, and the children of node `i` are `2 i` and `2 i + 1`. The second half
+    /// are the leaves. Each is one more than a depth, or 0. Empty while it is not in use.
+    nodes: Vec<u64>,
+    /// The leaf of the first entry.
+    begin: usize,
+    /// Nodes that have been looked at.
+    #[cfg(test)]
+    looks: usize,
+}
+
+impl Depths {
+    fn is_in_use(&self) -> bool {
+        !self.nodes.is_empty()
+    }
+
+    fn forget(&mut self) {
+        self.nodes.clear();
     }
 
     fn room(&self) -> usize {
-        self.deepest.len() / 2
+        self.nodes.len() / 2
     }
 
-    fn node(&self, node: usize) -> Option<u32> {
+    fn node(&mut self, node: usize) -> u64 {
         #[cfg(test)]
-        self.looks.set(self.looks.get() + 1);
-        self.deepest[node]
+        {
+            self.looks += 1;
+        }
+        self.nodes[node]
     }
 
-    fn depth_at(&self, at: usize) -> Option<u32> {
-        self.deepest[self.room() + at]
+    fn build(&mut self, depths: impl ExactSizeIterator<Item = Option<u32>>) {
+        let room = (2 * depths.len()).next_power_of_two().max(START);
+        self.nodes.clear();
+        self.nodes.resize(room, 0);
+        self.nodes.extend(depths.map(|depth| depth.map_or(0, |depth| u64::from(depth) + 1)));
+        self.nodes.resize(2 * room, 0);
+        self.begin = 0;
+        for node in (1..room).rev() {
+            self.nodes[node] = self.node(2 * node).max(self.node(2 * node + 1));
+        }
     }
 
-    /// Where the oldest task deeper than `above` lies. `None` is less than any depth.
-    fn oldest(&self, above: Option<u32>) -> Option<usize> {
-        if !self.has(above) {
+    /// The first entry that lies deeper than `above`, by its place in the list.
+    fn first_above(&mut self, above: u32) -> Option<usize> {
+        let above = u64::from(above) + 1;
+        if self.node(1) <= above {
             return None;
         }
         let mut node = 1;
@@ -129,58 +213,37 @@ impl ByDepth {
             // One of the two has such an entry (O1).
             node = if self.node(left) > above { left } else { left + 1 };
         }
-        Some(node - self.room())
+        Some(node - self.room() - self.begin)
     }
 
-    fn take(&mut self, at: usize) -> Queued {
-        let (_, queued) = self.entries[at];
-        self.len -= 1;
-        self.clear(at);
-        while self.entries.len().checked_sub(1).is_some_and(|last| self.depth_at(last).is_none()) {
-            self.entries.pop();
+    /// An entry has been added in that place. It lifts the nodes above it (O1).
+    fn added(&mut self, at: usize, depth: u32) {
+        let (leaf, depth) = (self.begin + at, u64::from(depth) + 1);
+        if leaf == self.room() {
+            return self.forget();
         }
-        queued
-    }
-
-    /// A leaf gets a depth: the nodes above it are at least as deep (O1).
-    fn raise(&mut self, at: usize, depth: u32) {
-        let mut node = self.room() + at;
-        while node > 0 && self.node(node) < Some(depth) {
-            self.deepest[node] = Some(depth);
+        let mut node = self.room() + leaf;
+        while node > 0 && self.node(node) < depth {
+            self.nodes[node] = depth;
             node /= 2;
         }
     }
 
-    /// A leaf loses its depth. As long as that changes a node, the one above is computed anew (O1).
-    fn clear(&mut self, at: usize) {
-        let mut node = self.room() + at;
-        self.deepest[node] = None;
+    /// The entry in that place has been taken. As long as that changes a node, the one above it is
+    /// computed anew (O1).
+    fn taken(&mut self, at: usize) {
+        let mut node = self.room() + self.begin + at;
+        self.nodes[node] = 0;
         while node > 1 {
             node /= 2;
             let deepest = self.node(2 * node).max(self.node(2 * node + 1));
-            if self.deepest[node] == deepest {
+            if self.nodes[node] == deepest {
                 break;
             }
-            self.deepest[node] = deepest;
+            self.nodes[node] = deepest;
         }
-    }
-
-    /// Moves the entries together, into as much room that at least half of it is free.
-    #[cold]
-    fn make_room(&mut self) {
-        let (room, deepest) = (self.room(), &self.deepest);
-        let mut at = 0;
-        self.entries.retain(|_| {
-            at += 1;
-            deepest[room + at - 1].is_some()
-        });
-        let room = (2 * self.len).next_power_of_two().max(START);
-        self.deepest = vec![None; 2 * room].into();
-        for (at, (_, queued)) in self.entries.iter().enumerate() {
-            self.deepest[room + at] = Some(queued.depth);
-        }
-        for node in (1..room).rev() {
-            self.deepest[node] = self.deepest[2 * node].max(self.deepest[2 * node + 1]);
+        if self.nodes[1] == 0 {
+            self.forget();
         }
     }
 }
@@ -228,11 +291,16 @@ mod tests {
         at.and_then(|at| model.remove(at)).map(|(_, depth)| queued(depth))
     }
 
-    fn check(queue: &ByDepth, model: &Model) {
-        let left = queue.entries.iter().zip(0..).filter(|(_, at)| queue.depth_at(*at).is_some());
-        let left = left.map(|((ticket, queued), _)| (*ticket, queued.depth));
+    fn check(queue: &mut ByDepth, model: &Model) {
+        let entries = queue.entries.iter();
+        let left = entries.filter_map(|(ticket, entry)| entry.map(|e| (*ticket, e.depth)));
         assert!(left.eq(model.iter().copied()));
         assert_eq!(queue.len(), model.len());
+        let leaves = queue.depths.nodes.iter().skip(queue.depths.room() + queue.depths.begin);
+        for ((_, entry), leaf) in queue.entries.iter().zip(leaves) {
+            assert_eq!(entry.map_or(0, |entry| u64::from(entry.depth) + 1), *leaf);
+        }
+        assert!(queue.entries.len() <= 2 * queue.len());
         for above in [None, Some(0), Some(3), Some(5), Some(u32::MAX)] {
             assert_eq!(queue.has(above), model.iter().any(|(_, depth)| Some(*depth) > above));
         }
@@ -244,8 +312,10 @@ mod tests {
         #[test]
         fn it_is_a_list_from_which_the_oldest_deep_one_is_taken(
             steps in prop::collection::vec(step(), 0..400),
+            // A look for a deep task builds the tree, so only some runs have one after each step.
+            checks: bool,
         ) {
-            let (mut queue, mut model) = (ByDepth::new(), Model::new());
+            let (mut queue, mut model) = (ByDepth::default(), Model::new());
             let mut tickets = Vec::new();
             for step in steps {
                 match step {
@@ -271,49 +341,70 @@ mod tests {
                     }
                     Step::Withdraw(_) => {}
                 }
-                check(&queue, &model);
+                if checks {
+                    check(&mut queue, &model);
+                }
             }
         }
     }
 
     /// Looks at the tree that `f` costs.
     fn looks_of<R>(queue: &mut ByDepth, f: impl FnOnce(&mut ByDepth) -> R) -> (usize, R) {
-        queue.looks.set(0);
+        queue.depths.looks = 0;
         let result = f(queue);
-        (queue.looks.get(), result)
+        (queue.depths.looks, result)
     }
 
     /// Catches: a search that looks at every task which lies too near the root.
     #[test]
     fn a_deep_task_behind_ten_thousand_others_costs_some_looks() {
-        let mut queue = ByDepth::new();
+        let mut queue = ByDepth::default();
         (0..10_000).for_each(|_| _ = queue.push(queued(0)));
-        let (nothing, task) = looks_of(&mut queue, |queue| queue.pop(Some(0)));
-        assert_eq!((nothing, task), (1, None));
+        // The tree is built.
+        assert_eq!(queue.pop(Some(0)), None);
+        assert_eq!(looks_of(&mut queue, |queue| queue.pop(Some(0))), (1, None));
         let ticket = queue.push(queued(7));
         queue.push(queued(3));
-        let (there, is_there) = looks_of(&mut queue, |queue| queue.has(Some(6)));
-        assert_eq!((there, is_there), (1, true));
-        // 14 levels: one look at each on the way down, two on the way back.
-        let (taken, task) = looks_of(&mut queue, |queue| queue.pop(Some(6)));
-        assert!(taken <= 3 * 15, "{taken} looks");
+        // 15 levels: one look at each on the way down, two on the way back.
+        let (looks, task) = looks_of(&mut queue, |queue| queue.pop(Some(6)));
+        assert!(looks <= 3 * 16, "{looks} looks");
         assert_eq!(task, Some(queued(7)));
         assert_eq!(queue.withdraw(ticket), None);
         assert_eq!(queue.pop(Some(0)), Some(queued(3)));
     }
 
+    /// Catches: a tree that is built too often.
+    #[test]
+    fn searches_beside_a_growing_and_a_falling_queue_cost_some_looks_each() {
+        let mut queue = ByDepth::default();
+        let (looks, ()) = looks_of(&mut queue, |queue| {
+            for _ in 0..10_000 {
+                queue.push(queued(0));
+                assert_eq!(queue.pop(Some(0)), None);
+            }
+            for _ in 0..10_000 {
+                assert!(queue.pop(None).is_some() && queue.pop(Some(0)).is_none());
+            }
+        });
+        assert!(looks <= 20 * 20_000, "{looks} looks");
+    }
+
     /// Catches: room that grows although the queue does not, and searches that grow with it.
     #[test]
     fn a_queue_that_stays_short_keeps_its_room_and_its_cost() {
-        let mut queue = ByDepth::new();
+        let mut queue = ByDepth::default();
         queue.push(queued(0));
-        for depth in 0..10_000 {
-            queue.push(queued(1 + depth % 3));
-            let (looks, task) = looks_of(&mut queue, |queue| queue.pop(Some(0)));
-            assert_eq!(task, Some(queued(1 + depth % 3)));
-            assert!(looks <= 12, "{looks} looks");
-        }
-        assert_eq!((queue.room(), queue.len()), (START, 1));
+        let (looks, ()) = looks_of(&mut queue, |queue| {
+            for depth in 0..10_000 {
+                queue.push(queued(1 + depth % 3));
+                assert_eq!(queue.pop(Some(0)), Some(queued(1 + depth % 3)));
+            }
+        });
+        assert!(looks <= 30 * 10_000, "{looks} looks");
+        assert_eq!((queue.depths.room(), queue.len()), (START, 1));
         assert_eq!(queue.pop(None), Some(queued(0)));
+        // Without a search for deep tasks there is no tree.
+        (0..100).for_each(|_| _ = queue.push(queued(0)));
+        assert!((0..100).all(|_| queue.pop(None).is_some()) && !queue.depths.is_in_use());
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Injector {
 
 impl Injector {
     pub(crate) fn new() -> Self {
-        Self { queue: Mutex::new(ByDepth::new()), len: AtomicUsize::new(0) }
+        Self { queue: Mutex::new(ByDepth::default()), len: AtomicUsize::new(0) }
     }
 
     /// Adds a task at the end. The ticket stands for it while it is queued.
