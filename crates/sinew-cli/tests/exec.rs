@@ -162,7 +162,7 @@ fn a_sinew_program_is_told_how_many_threads_the_machine_has() {
     let Some(member) = observer(folder.path()) else { return };
     let all = member.share().threads;
     let output = exec(folder.path(), &["printenv", "SINEW_THREADS"]);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), format!(" {all}\n"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{all}\n"));
 }
 
 /// Would miss: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them back.

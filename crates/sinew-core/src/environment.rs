@@ -11,8 +11,13 @@ use crate::builder::{Builder, Fences, MAX_WORKERS};
 use crate::host::machine;
 use crate::sharing::WEIGHTS;
 
+/// The counts that `sinew exec` has set, as `NAME=VALUE` with blanks between. It may narrow the mask
+/// while a pool is built; such a count says what the machine has, and is nobody's wish.
+const EXEC_COUNTS: &str = "SINEW_EXEC_COUNTS";
+
 /// Those that are read.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 12] = [
+    EXEC_COUNTS,
     "SINEW_THREADS",
     "SINEW_MAPPING",
     "SINEW_WAIT",
@@ -45,9 +50,10 @@ fn texts() -> &'static [(&'static str, String)] {
 }
 
 fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(String)) -> Builder {
-    // A count that begins with a blank is from `sinew exec`, which may narrow the mask at this moment: it says what the machine has, and is nobody's wish.
+    let ours = read(EXEC_COUNTS).unwrap_or_default();
+    let is_ours = |name: &str, text: &str| ours.split(' ').any(|count| count == format!("{name}={text}"));
     let usual = Cell::new(false);
-    let read_threads = |name: &str| read(name).inspect(|text| usual.set(text.starts_with(' ')));
+    let read_threads = |name: &str| read(name).inspect(|text| usual.set(is_ours(name, text)));
     let put_threads = |builder: Builder, threads| match usual.get() {
         true => builder.usual_threads(threads),
         false => builder.threads(threads),
@@ -213,15 +219,22 @@ mod tests {
     }
     /// Would miss: a count by `sinew exec` that is taken for the user's, so that the pool neither has the machine's seats nor follows its mask, and one that goes before the program's.
     #[test]
-    fn a_count_that_begins_with_a_blank_is_what_the_machine_has() {
-        let with = |text: &'static str| {
-            apply(Builder::new(), |name| (name == "SINEW_THREADS").then(|| text.to_owned()), |_| ())
+    fn a_count_that_sinew_exec_lists_is_what_the_machine_has() {
+        let with = |listed: &'static str| {
+            let read = move |name: &str| match name {
+                "SINEW_THREADS" => Some("3".to_owned()),
+                EXEC_COUNTS => Some(listed.to_owned()),
+                _ => None,
+            };
+            apply(Builder::new(), read, |_| ())
         };
-        let pool = with(" 3").build().unwrap();
+        let pool = with("OMP_NUM_THREADS=4 SINEW_THREADS=3").build().unwrap();
         assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (3, true));
-        let pool = with("3").build().unwrap();
-        assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (3, false));
-        let pool = with(" 3").threads(2).build().unwrap();
+        for listed in ["", "SINEW_THREADS=4", "OMP_NUM_THREADS=3"] {
+            let pool = with(listed).build().unwrap();
+            assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (3, false), "{listed}");
+        }
+        let pool = with("SINEW_THREADS=3").threads(2).build().unwrap();
         assert_eq!((pool.max_workers(), pool.inner.limit.follows()), (2, false));
     }
 }

@@ -127,21 +127,29 @@ impl Plan {
     /// Thread counts as the runtimes would choose them by themselves on as much of the machine as the command may have.
     fn counts(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
         let most = |count: usize| count.min(facts.max.unwrap_or(usize::MAX)).to_string();
-        let ours = |count: usize| format!("{}{}", char::from(user::OURS), most(count));
         // Both libraries follow OpenMP's count if they have none of their own.
         let openmp: &[&str] = &["OMP_NUM_THREADS"];
         let settings: [(&'static str, String, &[&str]); 7] = [
-            ("OMP_NUM_THREADS", ours(facts.cpus), &[]),
+            ("OMP_NUM_THREADS", most(facts.cpus), &[]),
             ("OPENBLAS_NUM_THREADS", most(facts.cpus), openmp),
             ("MKL_NUM_THREADS", most(facts.cores), openmp),
             ("RAYON_NUM_THREADS", most(facts.threads), &["RAYON_RS_NUM_CPUS"]),
             ("TOKIO_WORKER_THREADS", most(facts.threads), &[]),
             ("GOMAXPROCS", most(facts.threads), &[]),
-            // By the blank its pools know that the number is no wish, and follow the mask.
-            ("SINEW_THREADS", ours(facts.threads), &[]),
+            ("SINEW_THREADS", most(facts.threads), &[]),
         ];
         for (name, count, others) in settings {
             self.set_unless(name, count, others, value);
+        }
+        self.mark();
+    }
+
+    /// Lists the counts set so far. The library reads the list to tell them from a script's counts.
+    /// The program's own pools read it to know that their count is no wish, and follow the mask.
+    fn mark(&mut self) {
+        let counts: Vec<String> = self.set.iter().map(|(name, count)| format!("{name}={count}")).collect();
+        if !counts.is_empty() {
+            self.set.push((user::OURS, counts.join(" ")));
         }
     }
 
@@ -152,9 +160,8 @@ impl Plan {
 
     /// Sets `name` unless the user has set it or one of `others`.
     fn set_unless(&mut self, name: &'static str, new: String, others: &[&str], value: &Lookup<'_>) {
-        let theirs = |name: &&str| {
-            value(name).is_some_and(|value| !value.is_empty() && !user::is_ours(value.as_bytes()))
-        };
+        let theirs =
+            |name: &&str| value(name).is_some_and(|text| !text.is_empty() && !is_ours(name, &text, value));
         match std::iter::once(&name).chain(others).find(|name| theirs(name)) {
             Some(&found) if found == name => self.left.push(format!("{name}: it is set")),
             Some(other) => self.left.push(format!("{name}: {other} is set")),
@@ -198,11 +205,15 @@ fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
 /// The first variable about `topic` by which the user insists on something.
 fn insisting(topic: Topic, value: &Lookup<'_>) -> Option<&'static str> {
     let insists = |name: &str| {
-        value(name).is_some_and(|value| {
-            !user::is_ours(value.as_bytes()) && user::insists(name, topic, value.as_bytes())
-        })
+        value(name)
+            .is_some_and(|text| !is_ours(name, &text, value) && user::insists(name, topic, text.as_bytes()))
     };
     user::VARIABLES.iter().find(|(name, about)| *about == topic && insists(name)).map(|(name, _)| *name)
+}
+
+/// Whether an outer `sinew exec` set the variable `name` to `text`.
+fn is_ours(name: &str, text: &OsStr, value: &Lookup<'_>) -> bool {
+    value(user::OURS).is_some_and(|ours| user::is_ours(ours.as_bytes(), name, text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -241,12 +252,12 @@ mod tests {
         let plan = plan(&facts(), &[]);
         assert!(plan.narrow && plan.preload && plan.lower && plan.left.is_empty(), "{plan:?}");
         for (name, count) in [
-            ("OMP_NUM_THREADS", " 8"),
+            ("OMP_NUM_THREADS", "8"),
             ("OPENBLAS_NUM_THREADS", "8"),
             ("MKL_NUM_THREADS", "4"),
             ("RAYON_NUM_THREADS", "6"),
             ("GOMAXPROCS", "6"),
-            ("SINEW_THREADS", " 6"),
+            ("SINEW_THREADS", "6"),
             ("GOMP_SPINCOUNT", "1000"),
         ] {
             assert_eq!(value_of(&plan, name), Some(count), "{name}");
@@ -258,7 +269,7 @@ mod tests {
     fn a_command_with_a_maximum_makes_no_more_threads_than_that() {
         let facts = Facts { max: Some(5), ..facts() };
         let limited = plan(&facts, &[]);
-        assert_eq!(value_of(&limited, "OMP_NUM_THREADS"), Some(" 5"));
+        assert_eq!(value_of(&limited, "OMP_NUM_THREADS"), Some("5"));
         assert_eq!(value_of(&limited, "MKL_NUM_THREADS"), Some("4"));
         for bound in [plan(&facts, &[("OMP_PROC_BIND", "close")]), plan(&facts, &[("PMIX_RANK", "2")])] {
             assert_eq!(bound.refused, ["--max 5 has no effect: affinity is left alone"]);
@@ -323,10 +334,28 @@ mod tests {
         assert!(!plan(&Facts { kind: Kind::StaticOpenMp, ..facts() }, &[]).narrow);
     }
 
-    /// Would miss: an inner command that undoes what the outer one set.
+    /// Catches: an inner command that undoes what the outer one set, and one that takes a script's
+    /// count for the outer one's.
     #[test]
     fn counts_of_an_outer_exec_are_no_users_wish() {
-        let plan = plan(&facts(), &[("OMP_NUM_THREADS", " 8")]);
-        assert!(plan.lower && value_of(&plan, "OMP_NUM_THREADS") == Some(" 8"));
+        let outer = plan(&facts(), &[]);
+        let marks = value_of(&outer, user::OURS).expect("a list");
+        let inner = |count| plan(&facts(), &[("OMP_NUM_THREADS", count), (user::OURS, marks)]);
+        assert!(inner("8").lower && value_of(&inner("8"), "OMP_NUM_THREADS") == Some("8"));
+        assert!(!inner("7").lower && value_of(&inner("7"), "OMP_NUM_THREADS").is_none());
+    }
+
+    /// Catches: a blank, sign or letter in a count, which strict parsers refuse.
+    #[test]
+    fn counts_are_digits_and_the_list_has_all_of_them() {
+        let plan = plan(&facts(), &[("GOMAXPROCS", "3")]);
+        let marks = value_of(&plan, user::OURS).expect("a list");
+        let counts: Vec<_> = plan.set.iter().filter(|(name, _)| *name != user::OURS).collect();
+        assert!(counts.iter().all(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit())), "{plan:?}");
+        let counted = counts.iter().filter(|(name, _)| name.contains("THREADS"));
+        assert!(counted.clone().count() == 6 && !marks.contains("GOMAXPROCS"), "{marks}");
+        for (name, count) in counted {
+            assert!(user::is_ours(marks.as_bytes(), name, count.as_bytes()), "{name}: {marks}");
+        }
     }
 }

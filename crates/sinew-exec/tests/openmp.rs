@@ -135,6 +135,32 @@ fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
     }
 }
 
+/// Catches: a script's count that passes for one of `sinew exec`, and a count of `sinew exec` that
+/// passes for a script's or has more in it than digits.
+#[test]
+fn a_count_that_a_script_sets_on_the_way_is_kept_and_ours_is_a_plain_number() {
+    let Some([first, _]) = two_cpus() else { return };
+    let compiler = compilers().into_iter().next();
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiler.and_then(|compiler| build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]));
+    let Some(program) = program else {
+        println!("skipped: nothing here builds OpenMP programs");
+        return;
+    };
+    let is_strict = "case $OMP_NUM_THREADS$SINEW_THREADS in ''|*[!0-9]*) echo refused; exit;; esac; ";
+    let run = "\"$0\" follow 'teams?'";
+    for (set, expected) in [("", "1 1"), ("OMP_NUM_THREADS=3 ", "3 3")] {
+        let script = Script::new();
+        let shell = format!("{is_strict}{set}{run}");
+        let all = [OsStr::new("sh"), OsStr::new("-c"), OsStr::new(&shell), program.as_os_str()];
+        let child = script.command(&words(MODES[1]), &all).stdout(Stdio::piped()).spawn().unwrap();
+        let _grants = script.writer_from(&format!("{first} 1"));
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(text.lines().nth(1), Some(expected), "`{set}`: {text}");
+    }
+}
+
 /// Would miss: a careless library that does not take a program for one that follows.
 #[test]
 fn a_careless_library_is_caught() {

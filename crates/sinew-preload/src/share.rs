@@ -143,15 +143,17 @@ fn own_page() -> Option<*mut u8> {
 
 /// Looks through the environment once more: a script may have set what `sinew exec` has not seen.
 fn object_for_user() {
+    let ours = variable(user::OURS).unwrap_or_default();
     for (name, topic) in user::VARIABLES {
-        let mut room = [0; 48];
-        let Some(value) = zero_ended(name.as_bytes(), &mut room).and_then(system::environment) else {
-            continue;
-        };
-        if !user::is_ours(value) && user::insists(name, topic, value) {
+        let Some(value) = variable(name) else { continue };
+        if !user::is_ours(ours, name, value) && user::insists(name, topic, value) {
             notes::object(Objection::Environment);
         }
     }
+}
+
+fn variable(name: &str) -> Option<&'static [u8]> {
+    zero_ended(name.as_bytes(), &mut [0; 48]).and_then(system::environment)
 }
 
 fn zero_ended<'a>(text: &[u8], room: &'a mut Path) -> Option<&'a CStr> {

@@ -2,8 +2,12 @@
 //!
 //! `sinew exec` asks for the command, and this library once more inside of each process, since a script may set them on the way.
 
-/// How a thread count that `sinew exec` set is told from a user's: it begins with a blank, which every runtime skips.
-pub const OURS: u8 = b' ';
+/// The variable that lists the thread counts which `sinew exec` has set: `NAME=VALUE`, with a blank
+/// between two. A count that a script sets on the way is not in the list.
+///
+/// The mark stands beside the counts because some programs that read a count refuse anything but
+/// digits.
+pub const OURS: &str = "SINEW_EXEC_COUNTS";
 
 /// What a setting is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +56,15 @@ pub fn insists(name: &str, topic: Topic, value: &[u8]) -> bool {
     }
 }
 
-/// Whether `value` was set by `sinew exec`.
-pub fn is_ours(value: &[u8]) -> bool {
-    value.first() == Some(&OURS)
+/// Whether `sinew exec` set the variable `name` to `value`, by what [`OURS`] lists.
+///
+/// A script that sets the very value which is in the list already cannot be told from `sinew exec`.
+pub fn is_ours(ours: &[u8], name: &str, value: &[u8]) -> bool {
+    let is_it = |setting: &[u8]| {
+        let rest = setting.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        rest == Some(value)
+    };
+    ours.split(|&byte| byte == b' ').any(is_it)
 }
 
 fn none_of(value: &[u8]) -> bool {
@@ -100,9 +110,21 @@ mod tests {
         }
     }
 
-    /// Would miss: a user who writes a blank in front.
+    /// Catches: a script's count that passes for one of `sinew exec`, and the reverse.
     #[test]
-    fn a_blank_in_front_tells_our_counts_from_a_users() {
-        assert!(is_ours(b" 4") && !is_ours(b"4") && !is_ours(b""));
+    fn the_list_tells_our_counts_from_a_users() {
+        let ours = b"OMP_NUM_THREADS=12 SINEW_THREADS=6";
+        assert!(is_ours(ours, "OMP_NUM_THREADS", b"12") && is_ours(ours, "SINEW_THREADS", b"6"));
+        for (name, value) in [
+            ("OMP_NUM_THREADS", "1"),
+            ("OMP_NUM_THREADS", "6"),
+            ("OMP_NUM_THREADS", " 12"),
+            ("OMP_NUM_THREADS", "12 SINEW_THREADS=6"),
+            ("NUM_THREADS", "12"),
+            ("OMP_NUM", "12"),
+        ] {
+            assert!(!is_ours(ours, name, value.as_bytes()), "{name}={value}");
+        }
+        assert!(!is_ours(b"", "OMP_NUM_THREADS", b"12"));
     }
 }
