@@ -281,7 +281,7 @@ pub(crate) fn become_command() -> Option<String> {
 #[cfg(target_os = "linux")]
 fn exec(program: OsString, arguments: Vec<OsString>, malleable: bool) -> String {
     let command = sinew_exec::Command { program, arguments, malleable, ..sinew_exec::Command::default() };
-    sinew_exec::exec(&command, |job| sinew_exec::join_table(job, sinew_exec::Terms::default())).to_string()
+    sinew_exec::exec(&command, sinew_exec::join_table).to_string()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -10,7 +10,6 @@ use crate::failure::Failure;
 /// The command line asks for something impossible; the command cannot be run, with the exit status that shells give.
 #[cfg(target_os = "linux")]
 pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
-    let terms = sinew_exec::Terms { weight: args.weight, min: args.min };
     if let Some(max) = args.max.filter(|max| *max < args.min) {
         return Err(Failure::usage(format!("`--min {}` is more than `--max {max}`", args.min)));
     }
@@ -18,12 +17,13 @@ pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
     let command = sinew_exec::Command {
         program: words.next().unwrap_or_default(),
         arguments: words.collect(),
+        terms: sinew_exec::Terms { weight: args.weight, min: args.min },
         max: args.max,
         malleable: args.malleable,
         verbose: args.verbose,
         library: None,
     };
-    let failure = sinew_exec::exec(&command, |job| sinew_exec::join_table(job, terms));
+    let failure = sinew_exec::exec(&command, sinew_exec::join_table);
     Err(Failure::NotRun(failure.status(), failure.to_string()))
 }
 

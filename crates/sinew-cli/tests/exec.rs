@@ -155,6 +155,21 @@ fn a_command_has_its_least_and_its_most_cores() {
     }
 }
 
+/// Catches: a minimum that the machine cannot give, passed over without a word.
+#[test]
+fn a_minimum_beyond_the_machine_is_one_warning_and_the_command_runs() {
+    let folder = folder();
+    let most = sinew_coord::MAX_CORES.to_string();
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= sinew_coord::MAX_CORES) {
+        println!("skipped: this machine has all the cores that can be asked for");
+        return;
+    }
+    let output = exec(folder.path(), &["--min", &most, "echo", "ran"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"ran\n"[..]));
+    assert!(error.lines().count() == 1 && error.contains(&format!("--min {most} ")), "{error:?}");
+}
+
 /// Would miss: a Sinew program that takes a narrow share at its start for the machine.
 #[test]
 fn a_sinew_program_is_told_how_many_threads_the_machine_has() {

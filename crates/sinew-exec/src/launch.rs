@@ -61,6 +61,7 @@ fn prepare(
     let job = Job {
         pid: process::id(),
         name: file_name(&program.path).to_string_lossy().into_owned(),
+        terms: command.terms,
         cpus: start.cpus,
         threads: start.threads.min(command.max.filter(|_| plan.narrow).unwrap_or(usize::MAX)),
         follows: plan.narrow,
@@ -97,6 +98,7 @@ fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
         name: file_name(&program.path),
         kind: program.kind,
         malleable: command.malleable,
+        min: command.terms.min,
         max: command.max,
         library,
     };

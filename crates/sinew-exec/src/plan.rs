@@ -49,6 +49,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) name: &'a OsStr,
     pub(crate) kind: Kind,
     pub(crate) malleable: bool,
+    /// Cores that the user wants it to have at least; 1 if the user has not said.
+    pub(crate) min: usize,
     /// Cores that the user lets it have at most.
     pub(crate) max: Option<usize>,
     /// The library was built.
@@ -81,14 +83,13 @@ impl Plan {
         let mut plan = Self::default();
         if let Some(why) = placed_by_launcher(facts, value) {
             plan.left.push(format!("everything: {why}"));
-            plan.refuse_max(facts);
+            plan.refuse_bounds(facts);
             return plan;
         }
         plan.affinity(facts, value);
+        plan.refuse_bounds(facts);
         if plan.narrow {
             plan.counts(facts, value);
-        } else {
-            plan.refuse_max(facts);
         }
         plan.spins(value);
         plan.library(facts, value);
@@ -100,9 +101,19 @@ impl Plan {
         self.set.iter().any(|(set, _)| *set == name)
     }
 
-    fn refuse_max(&mut self, facts: &Facts<'_>) {
-        let refusal = |max: usize| format!("--max {max} has no effect: affinity is left alone");
-        self.refused.extend(facts.max.map(refusal));
+    /// Says which bounds on its cores the command cannot have.
+    fn refuse_bounds(&mut self, facts: &Facts<'_>) {
+        let (threads, min) = (facts.threads, Some(facts.min).filter(|&min| min > 1));
+        if self.narrow {
+            let refusal =
+                |min: usize| format!("--min {min} counts as {threads}: the command may use no more cores");
+            self.refused.extend(min.filter(|&min| min > threads).map(refusal));
+            return;
+        }
+        let refusal =
+            |option: &str, cores: usize| format!("{option} {cores} has no effect: affinity is left alone");
+        self.refused.extend(min.map(|min| refusal("--min", min)));
+        self.refused.extend(facts.max.map(|max| refusal("--max", max)));
     }
 
     fn affinity(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
@@ -231,6 +242,7 @@ mod tests {
             name: OsStr::new("prog"),
             kind: Kind::Dynamic,
             malleable: true,
+            min: 1,
             max: None,
             library: Ok(()),
         }
@@ -273,6 +285,19 @@ mod tests {
         assert_eq!(value_of(&limited, "MKL_NUM_THREADS"), Some("4"));
         for bound in [plan(&facts, &[("OMP_PROC_BIND", "close")]), plan(&facts, &[("PMIX_RANK", "2")])] {
             assert_eq!(bound.refused, ["--max 5 has no effect: affinity is left alone"]);
+        }
+    }
+
+    /// Catches: a minimum that the machine cannot give, passed over without a word, and a warning
+    /// about one that it can give.
+    #[test]
+    fn a_minimum_that_the_command_cannot_have_is_refused_by_name() {
+        let asked =
+            |min: usize, environment: &[(&str, &str)]| plan(&Facts { min, ..facts() }, environment).refused;
+        assert_eq!(asked(9, &[]), ["--min 9 counts as 6: the command may use no more cores"]);
+        assert!(asked(6, &[]).is_empty() && asked(1, &[("OMP_PROC_BIND", "close")]).is_empty());
+        for bound in [("OMP_PROC_BIND", "close"), ("PMIX_RANK", "2")] {
+            assert_eq!(asked(2, &[bound]), ["--min 2 has no effect: affinity is left alone"]);
         }
     }
 

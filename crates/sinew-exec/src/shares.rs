@@ -13,6 +13,8 @@ pub struct Command {
     pub program: OsString,
     /// What follows its name.
     pub arguments: Vec<OsString>,
+    /// What it is to have among others.
+    pub terms: Terms,
     /// Cores that it may have at most.
     pub max: Option<usize>,
     /// The preloaded library may lower teams.
@@ -30,6 +32,8 @@ pub struct Job {
     pub pid: u32,
     /// The name of its file.
     pub name: String,
+    /// What it is to have among others.
+    pub terms: Terms,
     /// The CPUs that it may run on.
     pub cpus: CpuSet,
     /// Threads that it would run without anybody beside it.

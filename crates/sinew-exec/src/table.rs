@@ -7,7 +7,7 @@ use std::time::Duration;
 use sinew_coord::{CoreSet, Error, Member, Offer, Share, Table, Who};
 use sinew_topology::CpuSet;
 
-use crate::shares::{Crowd, Grant, Job, Shares, Terms};
+use crate::shares::{Crowd, Grant, Job, Shares};
 
 /// A row for a command.
 #[derive(Debug)]
@@ -17,22 +17,22 @@ struct Row {
     member: Mutex<Option<Member>>,
 }
 
-/// Gives `job` a row in the table that this user's programs share, on these terms.
+/// Gives `job` a row in the table that this user's programs share.
 ///
 /// # Errors
 ///
 /// One line: there is no table to be had, or no room in it.
-pub fn join_table(job: &Job, terms: Terms) -> Result<Arc<dyn Shares>, String> {
-    let row = join(job, terms).map_err(|error| error.to_string())?;
+pub fn join_table(job: &Job) -> Result<Arc<dyn Shares>, String> {
+    let row = join(job).map_err(|error| error.to_string())?;
     Ok(Arc::new(row))
 }
 
-fn join(job: &Job, terms: Terms) -> Result<Row, Error> {
+fn join(job: &Job) -> Result<Row, Error> {
     let table = Table::open_default()?;
     let program = Who::find(job.pid)?;
-    let offer = Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(terms.weight);
+    let offer = Offer::on(&job.name, cores(&job.cpus), count(job.threads)).weight(job.terms.weight);
     // Who stays where it is says so: the others can keep away.
-    let min = if job.follows { terms.min } else { job.threads };
+    let min = if job.follows { job.terms.min } else { job.threads };
     let offer = offer.min(count(min)).on_behalf_of(program);
     let member = Member::join(&table, offer)?;
     let (tell, news) = mpsc::channel();

@@ -82,7 +82,7 @@ mod script {
         command.program = words.next().unwrap_or_default();
         command.arguments = words.collect();
         exec(&command, |job: &Job| match shares.to_str() {
-            Some("table") => sinew_exec::join_table(job, sinew_exec::Terms::default()),
+            Some("table") => sinew_exec::join_table(job),
             _ => join(Path::new(&shares)),
         })
     }
