@@ -14,6 +14,9 @@ use super::view::{TITLES, View};
 use super::{failed, find_again};
 use crate::failure::Failure;
 
+/// So much of a program's name is shown before other columns are left out.
+const NAME: u16 = 12;
+
 const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit";
 
 /// Keeps the screen up to date until the user has had enough.
@@ -123,24 +126,14 @@ impl Screen {
 
     fn draw_programs(&mut self, frame: &mut Frame<'_>, area: Rect) {
         let bold = Style::default().add_modifier(Modifier::BOLD);
-        let rows =
-            self.view.rows.iter().map(|row| Row::new(self.view.cells(row).into_iter().map(Cell::from)));
-        let widths = [
-            Constraint::Min(12),
-            Constraint::Length(8),
-            Constraint::Length(7),
-            Constraint::Min(12),
-            Constraint::Length(6),
-            Constraint::Length(7),
-            Constraint::Length(12),
-            Constraint::Length(6),
-            Constraint::Length(6),
-            Constraint::Min(6),
-        ];
-        let table = Table::new(rows, widths)
-            .header(Row::new(TITLES).style(bold))
+        let block = Block::bordered().title("programs");
+        let rows: Vec<Vec<String>> = self.view.rows.iter().map(|row| self.view.cells(row)).collect();
+        let widths = widths(&rows, block.inner(area).width);
+        let row = |cells: Vec<String>| Row::new(cells.into_iter().take(widths.len()).map(Cell::from));
+        let table = Table::new(rows.into_iter().map(row), &widths)
+            .header(Row::new(TITLES.into_iter().take(widths.len())).style(bold))
             .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED))
-            .block(Block::bordered().title("programs"));
+            .block(block);
         frame.render_stateful_widget(table, area, &mut self.chosen);
     }
 
@@ -154,6 +147,25 @@ impl Screen {
         });
         frame.render_widget(List::new(lines).block(Block::bordered().title("decisions")), area);
     }
+}
+
+/// The columns that fit into `room`, each as wide as its widest cell. The last ones are left out
+/// where they do not fit: a number that is cut is another number. Only a program's name is cut.
+fn widths(rows: &[Vec<String>], room: u16) -> Vec<Constraint> {
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|cells| cells[at].as_str()).chain([TITLES[at]]);
+        cells.map(|cell| cell.chars().count() as u16).max().unwrap_or(0)
+    };
+    let (name, rest) = (widest(0), room.saturating_sub(widest(0).min(NAME)));
+    let others = (1..TITLES.len()).scan(rest, |rest, at| {
+        // A blank between two columns.
+        *rest = rest.checked_sub(widest(at) + 1)?;
+        Some((widest(at), *rest))
+    });
+    let others: Vec<(u16, u16)> = others.collect();
+    let left = others.last().map_or(rest, |(_, left)| *left);
+    let name = name.min(name.min(NAME) + left);
+    std::iter::once(name).chain(others.into_iter().map(|(width, _)| width)).map(Constraint::Length).collect()
 }
 
 #[cfg(test)]
@@ -191,6 +203,23 @@ mod tests {
             ["2 programs", "first", "second", "2.00", "weight set", "arrived", "q quit", "static on 1"]
         {
             assert!(drawn.contains(part), "{part} is not in {drawn}");
+        }
+        // On a narrow terminal columns are left out, and no number is cut.
+        let pid = std::process::id().to_string();
+        for columns in [60, 40] {
+            let mut terminal = Terminal::new(TestBackend::new(columns, 20)).unwrap();
+            terminal.draw(|frame| screen.draw(frame)).unwrap();
+            let drawn = format!("{}", terminal.backend());
+            for row in &screen.view.rows {
+                let words = |line: &str| {
+                    line.trim_matches(['"', '│']).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+                };
+                let shown =
+                    drawn.lines().map(words).find(|words| words.first() == Some(&row.name.to_string()));
+                let (shown, whole) = (shown.unwrap_or_default(), screen.view.cells(row));
+                assert!(shown.len() >= 4 && shown[1] == pid && whole.starts_with(&shown), "{drawn}");
+            }
+            assert_eq!(drawn.contains("2.00"), columns == 60, "{drawn}");
         }
         assert!(screen.follow(wish(key(KeyCode::Char('=')))));
         assert!(!screen.follow(wish(key(KeyCode::Char('q')))));
