@@ -250,6 +250,9 @@ impl Setup {
         if let Some(factor) = self.costs.factors.iter().find(|factor| !(0.0..=1e6).contains(*factor)) {
             return wrong(format!("the distance factor {factor} is not a number from 0 to 1000000"));
         }
+        if self.costs.factors.contains(&0.0) && !self.costs.attempt.is_zero() {
+            return wrong("a distance factor of 0 lets workers try for ever without spending time: write a number above 0".into());
+        }
         if let Some(factor) = self.costs.contention.iter().find(|factor| !is_contention(factor)) {
             return wrong(format!("work beside others takes 1 to 1000000 times as long, not {factor}"));
         }
