@@ -99,13 +99,18 @@ fn first_run(results: &Results, app: &str) -> Vec<Sampled> {
     results.rows(&labels(app), COLUMNS)
 }
 
+/// The number of pages that they are numbered by: each round sees other pages.
+fn first_pages(results: &Results, app: &str) -> f64 {
+    results.rows(&labels(app), ["pages"]).first().map_or(0.0, |[pages]| *pages)
+}
+
 fn table(results: &Results, applications: &[String], workers: usize) -> Table {
     let titles = ["application", "samples", "pages seen", "of the regions, a worker, %", "all workers, %"];
     let title = format!("How much of the pages each worker touches, in {REGIONS} regions of as many pages");
     let mut table = Table::new("footprint", &title, &titles);
     for app in applications {
         let at = |metric| results.median(&[("application", app)], metric);
-        let spread = Spread::of(&first_run(results, app), at("pages").unwrap_or(0.0), workers);
+        let spread = Spread::of(&first_run(results, app), first_pages(results, app), workers);
         table.row(vec![
             app.as_str().into(),
             at("samples").into(),
@@ -162,6 +167,7 @@ fn plot(app: &str, samples: &[Sampled], workers: usize) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Sample;
     use std::time::Duration;
 
     /// Two workers, of which the first touches all of ten pages far apart, and the second the upper half.
@@ -185,6 +191,19 @@ mod tests {
         assert_eq!(samples.len(), 200);
         assert_eq!(Spread::of(&samples, 10.0, 2), Some(Spread { each: 0.75, all: 0.5 }));
         assert_eq!(Spread::of(&[], 0.0, 2), None);
+    }
+
+    /// Catches: pages of one round that are looked for among those of another, so that the row is
+    /// lost where the first round saw the most pages.
+    #[test]
+    fn rounds_that_see_fewer_pages_than_the_first_lose_no_row() {
+        let mut results = Results::of([(labels("vacation"), metrics())]);
+        for round in 1..3 {
+            let few = vec![("pages", 4.0), ("samples", 8.0)];
+            results.push(Sample { round, labels: labels("vacation"), metrics: few });
+        }
+        let row = table(&results, &["vacation".to_owned()], 2).shown(&["vacation"]);
+        assert_eq!(row[1..], ["8", "4", "75", "50"]);
     }
 
     /// Would miss: a plot without its last moment, or one of nothing.

@@ -26,7 +26,7 @@ static ABOUT: About = About {
     caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
 };
 
-/// Rows of a path that are kept: those until all is settled, and as many of the rest.
+/// Rows for what comes once all is settled, at most.
 const ROWS: usize = 60;
 
 /// The names of a row's values among the metrics of a run, each as often as there are rows.
@@ -89,12 +89,24 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     })])
 }
 
-/// The rows of a path as metrics: all until it has settled, and then so many that some tens are left.
+/// The rows of a path as metrics: all until it has settled; those after it are merged until there
+/// are at most [`ROWS`]. So the rows stand for every epoch of the path.
 fn rows(path: &Path) -> Metrics {
-    let settling = path.rows().iter().filter(|row| row.state != State::SwapRetry);
-    let settled: Vec<&Row> = path.rows().iter().filter(|row| row.state == State::SwapRetry).collect();
+    let settled = path.rows().iter().position(|row| row.state == State::SwapRetry);
+    let (settling, settled) = path.rows().split_at(settled.unwrap_or(path.rows().len()));
     let every = settled.len().div_ceil(ROWS).max(1);
-    settling.chain(settled.into_iter().step_by(every)).flat_map(row).collect()
+    let merged = settled.chunks(every).map(merged);
+    settling.iter().copied().chain(merged).flat_map(|one| row(&one).collect::<Vec<_>>()).collect()
+}
+
+/// Rows in a row as one, with the settings of the first.
+fn merged(rows: &[Row]) -> Row {
+    let sum = |sum: Row, row: &Row| Row {
+        epochs: sum.epochs + row.epochs,
+        counts: sum.counts.plus(&row.counts),
+        ..sum
+    };
+    rows[1..].iter().fold(rows[0], sum)
 }
 
 fn row(row: &Row) -> impl Iterator<Item = (&'static str, f64)> {
@@ -157,16 +169,17 @@ fn paths(results: &Results, applications: &[String]) -> Table {
     table
 }
 
-/// Settings over epochs. Lifespans and retries span decades, so that their logarithms are drawn.
+/// Settings over epochs: a row is as wide as the epochs that it stands for. Lifespans and retries span decades, so that their logarithms are drawn.
 fn plot(app: &str, path: &[Values]) -> Plot {
     let column = |name: &str| {
         let at = COLUMNS.iter().position(|column| *column == name).expect("a name of a column");
         path.iter().map(move |values| values[at])
     };
     let log = |value: f64, base: f64| Some(if value > 0.0 { value.log(base) + 1.0 } else { 0.0 });
-    Plot::new(&format!("path-{app}"), format!("{app}: the tuner's settings"), Form::Lines)
-        .axes("epoch", "setting")
+    Plot::new(&format!("path-{app}"), format!("{app}: the tuner's settings"), Form::Steps)
+        .axes("first epoch", "setting")
         .over(column("epoch").map(|epoch| epoch.to_string()).collect())
+        .wide(column("epochs").collect())
         .with(Series::new("state", column("state").map(Some).collect()))
         .with(Series::new("threads", column("threads").map(Some).collect()))
         .with(Series::new("stealing", column("stealing").map(Some).collect()))
@@ -203,5 +216,34 @@ mod tests {
         }
         assert!(rows(&path(2_000)).len() <= COLUMNS.len() * (2 * ROWS));
         assert!(first_path(&results, "yada").is_empty());
+    }
+
+    /// Catches: settling that looks like most of the run, since its few epochs are drawn as wide as
+    /// the many after it, and epochs that are in no row.
+    #[test]
+    fn a_plot_is_as_wide_as_the_run_and_settling_is_a_part_of_it() {
+        let quiet = |epochs: u64| {
+            let (mut tuner, mut path) = (Tuner::new(2, Knobs::default()).unwrap(), Path::new(10_000));
+            for _ in 0..epochs {
+                path.push(&tuner.epoch(&Counts { commits: 10, aborts: 0, stalls: 9, elapsed_ns: 1_000 }));
+            }
+            path
+        };
+        for (path, epochs) in [(quiet(1_000), 1_000.0), (path(2_000), 2_000.0)] {
+            let settling = path.settling().expect("it settles").epochs as f64;
+            let results = Results::of([(labels("kmeans"), rows(&path))]);
+            let drawn = plot("kmeans", &first_path(&results, "kmeans"));
+            let widths = drawn.widths.expect("widths");
+            let ends: Vec<f64> = widths
+                .iter()
+                .scan(0.0, |end, width| {
+                    *end += width;
+                    Some(*end)
+                })
+                .collect();
+            assert_eq!(ends.last(), Some(&epochs));
+            assert!(ends.contains(&settling) && settling < epochs / 20.0, "{settling}: {ends:?}");
+            assert_eq!(widths.len(), drawn.categories.len());
+        }
     }
 }

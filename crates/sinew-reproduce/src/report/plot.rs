@@ -15,6 +15,8 @@ pub struct Plot {
     pub form: Form,
     /// From left to right.
     pub categories: Vec<String>,
+    /// How wide each category is, where they are not all alike.
+    pub widths: Option<Vec<f64>>,
     /// What is drawn, a colour each.
     pub series: Vec<Series>,
     /// What was expected, behind the values.
@@ -34,6 +36,8 @@ pub enum Form {
     Dots,
     /// A dot each, those of a series joined by lines: for categories that are numbers.
     Lines,
+    /// A level as wide as its category, joined to the next: for categories that are spans.
+    Steps,
 }
 
 /// A value for each category; gaps stay empty.
@@ -71,6 +75,7 @@ impl Plot {
             y: String::new(),
             form,
             categories: Vec::new(),
+            widths: None,
             series: Vec::new(),
             band: None,
             level: None,
@@ -86,6 +91,12 @@ impl Plot {
     /// The categories, from left to right.
     pub fn over(mut self, categories: Vec<String>) -> Self {
         self.categories = categories;
+        self
+    }
+
+    /// How wide each category is, in proportion to the others.
+    pub fn wide(mut self, widths: Vec<f64>) -> Self {
+        self.widths = Some(widths);
         self
     }
 
@@ -117,6 +128,18 @@ impl Plot {
     /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
+    }
+
+    /// Where each category begins, and where the last one ends. Categories that are alike have
+    /// width 1.
+    pub(super) fn edges(&self) -> Vec<f64> {
+        let width =
+            |at: usize| self.widths.as_ref().map_or(1.0, |widths| widths.get(at).copied().unwrap_or(0.0));
+        let ends = (0..self.categories.len()).scan(0.0, |end, at| {
+            *end += width(at);
+            Some(*end)
+        });
+        std::iter::once(0.0).chain(ends).collect()
     }
 
     /// The largest value that must be seen.
@@ -160,6 +183,15 @@ mod tests {
         let band = Band { name: "model".into(), ranges: vec![None, Some((1.0, 7.0))] };
         assert_eq!(plot(Form::Dots).before(band).highest(), 7.0);
         assert_eq!(plot(Form::Bars).level(9.0).highest(), 9.0);
+    }
+
+    /// Catches: a category that is drawn as wide as another one which stands for less.
+    #[test]
+    fn categories_are_as_wide_as_they_are_said_to_be() {
+        assert_eq!(plot(Form::Bars).edges(), [0.0, 1.0, 2.0]);
+        assert_eq!(plot(Form::Steps).wide(vec![1.0, 9.0]).edges(), [0.0, 1.0, 10.0]);
+        assert_eq!(plot(Form::Steps).wide(vec![3.0]).edges(), [0.0, 3.0, 3.0]);
+        assert_eq!(Plot::new("p", "t", Form::Steps).edges(), [0.0]);
     }
 
     /// Would miss: a legend full of series that were never measured.

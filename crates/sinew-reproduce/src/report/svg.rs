@@ -9,7 +9,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::plot::{Form, Plot};
+use super::plot::{Form, Plot, Series};
 use super::table::number;
 
 const INK: RGBColor = RGBColor(0x22, 0x22, 0x23);
@@ -119,8 +119,15 @@ fn legend_names(plot: &Plot) -> Vec<&str> {
     series.chain(plot.band.iter().map(|band| band.name.as_str())).collect()
 }
 
+/// Series beyond the palette have its colours darker, then lighter, then darker still.
 fn colour(series: usize) -> RGBColor {
-    COLOURS[series % COLOURS.len()]
+    let RGBColor(red, green, blue) = COLOURS[series % COLOURS.len()];
+    let turn = series / COLOURS.len();
+    // 1 keeps the colour; nearer to 0 it is nearer to black or white.
+    let kept = 0.6_f64.powi(turn.div_ceil(2) as i32);
+    let towards = if turn % 2 == 1 { 0.0 } else { 255.0 };
+    let shade = |part: u8| (towards + (f64::from(part) - towards) * kept) as u8;
+    RGBColor(shade(red), shade(green), shade(blue))
 }
 
 fn draw(plot: &Plot, layout: &Layout, text: &mut String) -> Drawn {
@@ -136,6 +143,7 @@ fn draw(plot: &Plot, layout: &Layout, text: &mut String) -> Drawn {
         Form::Stacked => stacks(plot, &mut chart)?,
         Form::Dots => dots(plot, &mut chart)?,
         Form::Lines => lines(plot, &mut chart)?,
+        Form::Steps => steps(plot, &mut chart)?,
     }
     level(plot, &mut chart)?;
     categories(plot, layout, &area, &chart)?;
@@ -161,7 +169,7 @@ fn legend(plot: &Plot, layout: &Layout, area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// Category `n` reaches from n to n + 1.
+/// Category `n` reaches from edge n to edge n + 1.
 fn axes<'b>(
     plot: &Plot,
     layout: &Layout,
@@ -175,7 +183,7 @@ fn axes<'b>(
         .margin_right(MARGIN)
         .margin_bottom(layout.below + FONT + 12)
         .y_label_area_size(64)
-        .build_cartesian_2d(0.0..plot.categories.len().max(1) as f64, plot.lowest() * 1.06..top)?;
+        .build_cartesian_2d(0.0..right(plot), plot.lowest() * 1.06..top)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -192,14 +200,23 @@ fn axes<'b>(
     Ok(chart)
 }
 
+/// The end of the last category.
+fn right(plot: &Plot) -> f64 {
+    plot.edges().last().copied().filter(|&end| end > 0.0).unwrap_or(1.0)
+}
+
+/// A part of a category's width, from its left end on.
+fn within(edges: &[f64], category: usize, part: f64) -> f64 {
+    edges[category] + part * (edges[category + 1] - edges[category])
+}
+
 fn band(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     let Some(band) = &plot.band else { return Ok(()) };
-    for (at, range) in band.ranges.iter().enumerate() {
+    let edges = plot.edges();
+    for (at, range) in band.ranges.iter().take(plot.categories.len()).enumerate() {
         if let Some((low, high)) = *range {
-            let x = at as f64;
-            chart
-                .plotting_area()
-                .draw(&Rectangle::new([(x + 0.15, low), (x + 0.85, high)], BAND.filled()))?;
+            let corners = [(within(&edges, at, 0.15), low), (within(&edges, at, 0.85), high)];
+            chart.plotting_area().draw(&Rectangle::new(corners, BAND.filled()))?;
         }
     }
     Ok(())
@@ -210,19 +227,21 @@ fn bar(chart: &mut Chart<'_, '_>, x: (f64, f64), y: (f64, f64), series: usize) -
 }
 
 fn bars(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
-    let each = 0.8 / plot.series.len().max(1) as f64;
+    let (edges, each) = (plot.edges(), 0.8 / plot.series.len().max(1) as f64);
     for (at, series) in plot.series.iter().enumerate() {
-        for (category, value) in values(&series.values) {
-            let left = category + 0.1 + each * at as f64;
-            bar(chart, (left, left + each * 0.92), (0.0, value), at)?;
+        let left = 0.1 + each * at as f64;
+        for (category, value) in values(plot, series) {
+            let x = [left, left + each * 0.92].map(|part| within(&edges, category, part));
+            bar(chart, x.into(), (0.0, value), at)?;
         }
     }
     Ok(())
 }
 
 fn stacks(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
+    let edges = plot.edges();
     for category in 0..plot.categories.len() {
-        let x = (category as f64 + 0.2, category as f64 + 0.8);
+        let x = (within(&edges, category, 0.2), within(&edges, category, 0.8));
         let mut height = 0.0;
         for (at, value) in plot.values_at(category).enumerate() {
             bar(chart, x, (height, height + value), at)?;
@@ -234,10 +253,10 @@ fn stacks(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
 
 /// The dots of a category stand side by side, so that equal values are all seen.
 fn dots(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
-    let each = 0.6 / plot.series.len().max(1) as f64;
+    let (edges, each) = (plot.edges(), 0.6 / plot.series.len().max(1) as f64);
     for (at, series) in plot.series.iter().enumerate() {
-        for (category, value) in values(&series.values) {
-            let x = category + 0.2 + each * (at as f64 + 0.5);
+        for (category, value) in values(plot, series) {
+            let x = within(&edges, category, 0.2 + each * (at as f64 + 0.5));
             chart.plotting_area().draw(&Circle::new((x, value), 4, colour(at).filled()))?;
         }
     }
@@ -245,31 +264,51 @@ fn dots(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
 }
 
 fn lines(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
+    let edges = plot.edges();
     for (at, series) in plot.series.iter().enumerate() {
-        let points: Vec<(f64, f64)> = values(&series.values).map(|(x, y)| (x + 0.5, y)).collect();
+        let middle = |(category, value)| (within(&edges, category, 0.5), value);
+        let points: Vec<(f64, f64)> = values(plot, series).map(middle).collect();
         chart.draw_series(LineSeries::new(points.clone(), colour(at).stroke_width(2)))?;
         chart.draw_series(points.into_iter().map(|point| Circle::new(point, 4, colour(at).filled())))?;
     }
     Ok(())
 }
 
-/// Those that are there, with the left ends of their categories.
-fn values(values: &[Option<f64>]) -> impl Iterator<Item = (f64, f64)> {
-    values.iter().enumerate().filter_map(|(at, value)| Some((at as f64, (*value)?)))
+fn steps(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
+    let edges = plot.edges();
+    for (at, series) in plot.series.iter().enumerate() {
+        let ends = |(category, value): (usize, f64)| [(edges[category], value), (edges[category + 1], value)];
+        let points = values(plot, series).flat_map(ends);
+        chart.draw_series(LineSeries::new(points, colour(at).stroke_width(2)))?;
+    }
+    Ok(())
+}
+
+/// The values that are there and have a category, with its number.
+fn values(plot: &Plot, series: &Series) -> impl Iterator<Item = (usize, f64)> {
+    let values = series.values.iter().take(plot.categories.len());
+    values.enumerate().filter_map(|(at, value)| Some((at, (*value)?)))
 }
 
 fn level(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     let Some(level) = plot.level else { return Ok(()) };
-    let ends = [(0.0, level), (plot.categories.len() as f64, level)];
+    let ends = [(0.0, level), (right(plot), level)];
     chart.draw_series(LineSeries::new(ends, INK.stroke_width(1)))?;
     Ok(())
 }
 
 fn categories(plot: &Plot, layout: &Layout, area: &Area<'_>, chart: &Chart<'_, '_>) -> Drawn {
     let (_, frame) = chart.plotting_area().get_pixel_range();
-    let upwards = FontTransform::Rotate270;
+    let (edges, upwards) = (plot.edges(), FontTransform::Rotate270);
+    let mut free = i32::MIN;
     for (at, name) in plot.categories.iter().enumerate() {
-        let (x, _) = chart.backend_coord(&(at as f64 + 0.5, 0.0));
+        let (x, _) = chart.backend_coord(&(within(&edges, at, 0.5), 0.0));
+        let half = if layout.upright { FONT / 2 } else { text_width(name) / 2 };
+        // A name that would be written over the one before it is left out.
+        if x - half < free {
+            continue;
+        }
+        free = x + half;
         let style = if layout.upright {
             ("sans-serif", FONT)
                 .into_font()
@@ -290,7 +329,9 @@ fn categories(plot: &Plot, layout: &Layout, area: &Area<'_>, chart: &Chart<'_, '
 mod tests {
     //! What they would miss: a picture that is ugly.
     use super::*;
-    use crate::report::{Band, Series};
+    use std::collections::HashSet;
+
+    use crate::report::Band;
 
     fn plot(form: Form) -> Plot {
         Plot::new("p", "Speed-up & <bounds>", form)
@@ -302,10 +343,12 @@ mod tests {
             .level(1.0)
     }
 
+    const FORMS: [Form; 5] = [Form::Bars, Form::Stacked, Form::Dots, Form::Lines, Form::Steps];
+
     /// Would miss: markup that no viewer opens, or a title that breaks it.
     #[test]
     fn every_form_is_drawn_with_title_axes_units_and_legend() {
-        for form in [Form::Bars, Form::Stacked, Form::Dots, Form::Lines] {
+        for form in FORMS {
             let picture = svg(&plot(form));
             assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"), "{picture}");
             for words in
@@ -336,9 +379,57 @@ mod tests {
     /// Would miss: a division by the number of categories or series.
     #[test]
     fn a_plot_of_nothing_is_an_empty_frame() {
-        for form in [Form::Bars, Form::Stacked, Form::Dots, Form::Lines] {
+        for form in FORMS {
             assert!(svg(&Plot::new("p", "t", form)).contains("</svg>"));
         }
+    }
+
+    /// Catches: a ninth series in the colour of the first, and one that looks like another.
+    #[test]
+    fn every_series_has_a_colour_of_its_own() {
+        let distance = |a: RGBColor, b: RGBColor| {
+            let parts = [(a.0, b.0), (a.1, b.1), (a.2, b.2)];
+            parts.into_iter().map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum::<u32>()
+        };
+        for series in 0..40 {
+            for other in 0..series {
+                let far = distance(colour(series), colour(other));
+                assert!(far >= 100, "{other} and {series}: {far}");
+            }
+        }
+        let mut plot = Plot::new("p", "t", Form::Bars).over(vec!["x".into()]);
+        for at in 0..9 {
+            plot = plot.with(Series::new(format!("s{at}"), vec![Some(1.0)]));
+        }
+        let picture = svg(&plot);
+        let (_, drawing) = picture.split_once("</style>").unwrap();
+        let fills = drawing.split("fill=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let colours: HashSet<&str> = fills.filter(|fill| fill.starts_with('#')).collect();
+        // Besides ink and paper.
+        assert_eq!(colours.len(), 9 + 2, "{colours:?}");
+    }
+
+    /// Catches: spans of one width whatever they stand for, and names of narrow ones written over
+    /// each other.
+    #[test]
+    fn a_step_is_as_wide_as_its_span() {
+        let names = ["e0", "e1", "e2", "e3", "e4", "e5"].map(str::to_owned).to_vec();
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(Some).to_vec();
+        let plot = Plot::new("p", "t", Form::Steps).over(names).with(Series::new("s", values));
+        let plot = plot.wide(vec![1.0, 1.0, 1.0, 1.0, 1.0, 995.0]);
+        let picture = svg(&plot);
+        let line =
+            picture.split("<polyline").find(|line| line.contains("stroke-width=\"2\"")).expect("a line");
+        let points = line.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("points");
+        let xs: Vec<f64> = points
+            .split_whitespace()
+            .map(|point| point.split(',').next().unwrap().parse().unwrap())
+            .collect();
+        let (first, last, settled) = (xs[0], xs[xs.len() - 1], xs[xs.len() - 2]);
+        assert!((settled - first) / (last - first) < 0.01, "{points}");
+        let has = |name: &str| picture.lines().any(|line| line == name);
+        let named = ["e0", "e1", "e2", "e3", "e4", "e5"].map(has);
+        assert_eq!(named, [true, false, false, false, false, true], "{picture}");
     }
 
     /// Would miss: names of categories written over each other.

@@ -83,7 +83,8 @@ impl Cell {
 
 /// A number as it is shown: whole from 1000, and with three digits that count below.
 pub fn number(value: f64) -> String {
-    let size = value.abs();
+    // Adding 0 takes the sign off a negative zero.
+    let (value, size) = (value + 0.0, value.abs());
     if value == value.trunc() && size < 1e15 {
         return format!("{value:.0}");
     }
@@ -231,6 +232,7 @@ mod tests {
             (12.345, "12.3"),
             (1.949, "1.95"),
             (0.123_45, "0.12"),
+            (-0.0, "0"),
             (-0.05, "-0.0500"),
             (0.000_012_3, "1.23e-5"),
         ] {
