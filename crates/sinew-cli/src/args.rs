@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use sinew::worklist::{Pages, Tuning};
 use sinew::{Mapping, Schedule, ScheduleError, StackKind, Victims, Wait};
 use sinew_apps::Size;
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::report::ReportArgs;
 use crate::sim::{self, Price};
+use crate::suggest::unknown;
 
 /// Malleable, locality-aware parallelism: applications and the machine.
 #[derive(Debug, Parser)]
@@ -221,7 +222,7 @@ pub(crate) struct SimArgs {
     #[arg(long, conflicts_with = "cost_file")]
     pub(crate) free: bool,
     /// Measure what the scheduler costs on this machine, and write it to FILE, or print it
-    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "csv"])]
     pub(crate) calibrate: Option<Option<PathBuf>>,
     /// Hold simulated runs of eight applications against real ones on one and two workers, which takes minutes on a machine that has nothing else to do
     #[arg(long, conflicts_with_all = ["program", "calibrate"])]
@@ -261,7 +262,7 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// From which all chance comes
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
     /// Runs of which `sampling` shows the means; and how many of each kind --validate wants that nothing disturbed, at least 5
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = runs)]
@@ -269,6 +270,10 @@ pub(crate) struct SimArgs {
     /// A file for the same table as comma-separated values
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("give a whole number from 0 to {}", u64::MAX))
 }
 
 /// At least one run.
@@ -372,7 +377,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: Option<usize>,
     /// Decides the order in which the cases of a round are run
-    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 }
 
@@ -453,7 +458,20 @@ pub(crate) fn parse() -> Result<Command, Failure> {
                 "a command is needed: demo, run, list, topo, oracle, reproduce, report, sim, coordinator, top or exec (see sinew --help)",
             ))
         }
-        Err(error) => Err(Failure::Usage(shorten(&error.render().to_string()))),
+        Err(error) => Err(Failure::Usage(explain(&error))),
+    }
+}
+
+/// What is wrong with the command line, in one line.
+fn explain(error: &clap::Error) -> String {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(name)) => {
+            let line = CommandLine::command();
+            let shown = line.get_subcommands().filter(|command| !command.is_hide_set());
+            let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
+            unknown("command", name, &names)
+        }
+        _ => shorten(&error.render().to_string()),
     }
 }
 
@@ -477,7 +495,6 @@ fn shorten(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_description_of_the_command_line_is_consistent() {
@@ -524,8 +541,10 @@ mod tests {
             &["sinew", "exec", "--maleable", "true"],
             &["sinew", "coordinator", "--policy", "fair"],
             &["sinew", "top", "--interval-ms", "0"],
+            &["sinew", "sim", "--seed", "-1"],
+            &["sinew", "sim", "--calibrate", "--csv", "x"],
         ] {
-            let line = shorten(&CommandLine::try_parse_from(words).unwrap_err().render().to_string());
+            let line = explain(&CommandLine::try_parse_from(words).unwrap_err());
             assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");
             let named = words.iter().skip(1).any(|word| line.contains(word)) || words.len() < 3;
             assert!(named, "{words:?}: {line}");

@@ -20,8 +20,14 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
         (None, Some(_)) => Policy::Script,
         (None, None) => Policy::default(),
     };
-    if let (Some(policy), Some(script)) = (args.policy, &script) {
-        check(policy, script)?;
+    match (args.policy, &script) {
+        (Some(policy), Some(script)) => check(policy, script)?,
+        (Some(Policy::Script), None) => {
+            return Err(Failure::usage(
+                "`--policy script` has no script to follow: name one with --script FILE",
+            ));
+        }
+        _ => {}
     }
     let stop = stop_at_signals()?;
     let table = Table::open_default().map_err(|error| failed(&error))?;
@@ -50,9 +56,7 @@ fn failed(error: &sinew_coord::Error) -> Failure {
 }
 
 fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
-    text.parse().map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    output::read(path)?.parse().map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
 /// Only one policy goes by the numbers and places of a script; schedules are followed under all.

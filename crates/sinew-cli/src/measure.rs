@@ -6,6 +6,7 @@ use sinew::{Counters, Pool, Profile};
 use sinew_apps::{Answer, Problem, Record, Recorded, Transactions, Wrong};
 
 use crate::contention;
+use crate::table::unsigned_zero;
 
 /// How often to run.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +73,7 @@ pub(crate) fn measure(
         before(Stage::Parallel, round);
         let waited = contention::waited();
         let parallel = problem.parallel(pool);
-        result.add_wait(waited, contention::waited());
+        result.add_wait(waited, contention::waited(), parallel.wall);
         result.serial.push(serial.wall);
         result.parallel.push(parallel.wall);
         result.counters += parallel.counters;
@@ -107,10 +108,14 @@ impl Measurement {
         }
     }
 
-    fn add_wait(&mut self, before: Option<Duration>, after: Option<Duration>) {
-        let (sum, before, after) = (self.waited, before, after);
-        self.waited =
-            sum.zip(before).zip(after).map(|((sum, before), after)| sum + after.saturating_sub(before));
+    /// Adds what threads waited in a run that took `wall`. The system adds a wait when it ends, so a
+    /// wait that began before the run may be longer than the run: that part does not count.
+    fn add_wait(&mut self, before: Option<Duration>, after: Option<Duration>, wall: Duration) {
+        let most = wall * u32::try_from(self.workers).unwrap_or(u32::MAX);
+        let sum = |((sum, before), after): ((Duration, Duration), Duration)| {
+            sum + after.saturating_sub(before).min(most)
+        };
+        self.waited = self.waited.zip(before).zip(after).map(sum);
     }
 
     fn judge(&mut self, problem: &dyn Problem, serial: &Answer, parallel: &Answer) {
@@ -188,7 +193,7 @@ impl Shares {
     fn new(searching: f64, parked: f64) -> Self {
         let idle = (searching + parked).max(1.0);
         let (searching, parked) = (searching / idle, parked / idle);
-        Self { working: 1.0 - searching - parked, searching, parked }
+        Self { working: (1.0 - searching - parked).max(0.0), searching, parked }
     }
 }
 
@@ -219,7 +224,7 @@ pub(crate) fn seconds(time: f64) -> String {
 
 /// A share in whole per cent.
 pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    unsigned_zero(format!("{:.0} %", share * 100.0))
 }
 
 #[cfg(test)]
@@ -254,5 +259,28 @@ mod tests {
             assert!((shares.working + shares.searching + shares.parked - 1.0).abs() < 1e-12);
             assert!(shares.working >= 0.0);
         }
+    }
+
+    /// Catches: "-0 % working", which is what is left of 1 after two shares that make it up.
+    #[test]
+    fn workers_that_never_work_have_worked_zero_per_cent() {
+        for tenths in 1..200 {
+            let shares = Shares::new(f64::from(tenths) / 7.0, f64::from(200 - tenths) / 3.0);
+            assert_eq!(percent(shares.working), "0 %");
+        }
+        assert_eq!([-0.0, -0.001, 0.006].map(percent), ["0 %", "0 %", "1 %"]);
+    }
+
+    /// Catches: workers that waited for their cores for several times as long as they ran.
+    #[test]
+    fn workers_wait_no_longer_than_they_run() {
+        let ms = Duration::from_millis;
+        let mut result = Measurement::new(2);
+        for (before, after) in [(0, 3), (3, 900)] {
+            result.parallel.push(ms(10));
+            result.add_wait(Some(ms(before)), Some(ms(after)), ms(10));
+        }
+        assert_eq!(result.waited, Some(ms(3 + 20)));
+        assert!(waiting_share(&[result]).is_some_and(|share| share <= 1.0));
     }
 }

@@ -29,30 +29,33 @@ struct Summaries<'a> {
 pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
     let origin = Origin::here(command_line());
     let cores = args.threads.unwrap_or(origin.processors);
-    let oracles: Vec<Oracle> =
-        apps(&args.names)?.into_iter().map(|app| oracle(app, args, cores)).collect::<Result<_, _>>()?;
-    // Said before anything is run, rather than of each choice.
+    let apps = apps(&args.names)?;
+    // Said before anything is run, rather than of each choice, and before there are choices for them.
     Pool::builder().threads(cores).build().map_err(Failure::usage)?;
+    let oracles: Vec<Oracle> =
+        apps.into_iter().map(|app| oracle(app, args, cores)).collect::<Result<_, _>>()?;
     oracles.iter().try_for_each(Oracle::check)?;
     let now = Now::watch(!args.json)?;
     let runs = effort(args).runs;
     let setting = Setting { threads: vec![cores], repeat: runs, ..Setting::new(Scale::Full, cores) };
-    let (mut summaries, mut wrong) = (Vec::new(), Vec::new());
+    let (mut summaries, mut wrong, mut printed) = (Vec::new(), Vec::new(), Ok(()));
     for oracle in &oracles {
         let name = oracle.about().name;
         now.is(&args.out.join(name));
         let Outcome { text, results, .. } = one(oracle, &setting, &origin, &args.out)?;
         now.is_over();
         if !args.json {
-            output::print(&text)?;
+            // The others go on if nobody reads: their results are in folders.
+            printed = printed.and(output::print(&text));
         }
         wrong.extend(results.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
         summaries.push(oracle.summary(&results));
     }
     // A wrong answer matters more than a reader who has gone.
-    let printed = conclude(&summaries, args.json);
+    let concluded = conclude(&summaries, args.json);
     if wrong.is_empty() {
-        printed
+        printed?;
+        concluded
     } else {
         Err(Failure::Wrong(format!("wrong answers: {}", wrong.join("; "))))
     }

@@ -1,13 +1,12 @@
 //! `sinew report`: results of any kind, gathered into one page.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use sinew_report::{Failure as Failed, gather, page};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, ResultFile};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -24,28 +23,15 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn perform(args: &ReportArgs) -> Result<(), Failure> {
+    // Said before anything is gathered.
+    let out = ResultFile::create(&args.out)?;
     let gathered = gather(&args.paths)?;
     for line in &gathered.left_out {
         output::complain(&format!("left out: {line}"));
     }
-    write(&args.out, &page(&args.title, &gathered.sections))?;
+    out.write(&page(&args.title, &gathered.sections))?;
     let (file, sections) = (args.out.display(), gathered.sections.len());
     Ok(output::print(&format!("{file}: {sections} results\n"))?)
-}
-
-/// Writes beside the place and moves there, so that a page that was there before stays until this one is whole.
-fn write(path: &Path, page: &str) -> Result<(), Failure> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".partial");
-    let written = fs::write(&beside, page).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        // Nothing is there if it could not even be begun.
-        let _ = fs::remove_file(&beside);
-        Failure::Unwritten(format!(
-            "cannot write `{}`: {error}; give another file with --out",
-            path.display()
-        ))
-    })
 }
 
 impl From<Failed> for Failure {

@@ -24,12 +24,16 @@ pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
     // Said before anything is run, rather than of each case.
     let most = queue.iter().map(|queued| queued.setting.most_workers()).max().unwrap_or(1);
     Pool::builder().threads(most).build().map_err(Failure::usage)?;
-    let mut wrong = Vec::new();
+    let (mut wrong, mut printed) = (Vec::new(), Ok(()));
     for Queued { experiment, setting, out } in queue {
-        wrong.extend(print(one(experiment, &setting, &origin, &out)?)?);
+        let outcome = one(experiment, &setting, &origin, &out)?;
+        // The others go on if nobody reads: their results are in folders.
+        printed = printed.and(output::print(&format!("{}\n", outcome.text)));
+        wrong.extend(outcome.results.wrong);
     }
+    // Wrong answers matter more than a reader who has gone.
     if wrong.is_empty() {
-        Ok(())
+        Ok(printed?)
     } else {
         Err(Failure::Wrong(format!("wrong answers: {}", wrong.join("; "))))
     }
@@ -78,19 +82,16 @@ pub(crate) fn one(
     out: &Path,
 ) -> Result<Outcome, Failure> {
     let name = experiment.about().name;
-    output::note(&format!("{name}: results so far are in {}", out.join(name).display()));
     let progress = Progress::new();
-    Ok(reproduce(experiment, setting, origin, out, |step| show(&progress, name, step))?)
-}
-
-/// Prints a report; answers what was wrong.
-fn print(outcome: Outcome) -> Result<Vec<String>, Failure> {
-    let printed = output::print(&format!("{}\n", outcome.text));
-    // Wrong answers matter more than a reader who has gone.
-    if outcome.results.wrong.is_empty() {
-        printed?;
-    }
-    Ok(outcome.results.wrong)
+    let mut told = false;
+    let now = |step: &Step<'_>| {
+        // Not sooner, so that a folder that cannot be written is one line.
+        if !std::mem::replace(&mut told, true) {
+            output::note(&format!("{name}: results so far are in {}", out.join(name).display()));
+        }
+        show(&progress, name, step);
+    };
+    Ok(reproduce(experiment, setting, origin, out, now)?)
 }
 
 fn show(progress: &Progress, experiment: &str, step: &Step<'_>) {

@@ -21,7 +21,7 @@ use crate::worklist;
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let app = find(&args.name)?;
-    warn_of_useless_options(app, &args);
+    refuse_one_file_for_two(&args)?;
     let trace = args.trace.as_deref().map(ResultFile::create).transpose()?;
     let recording = args.record.as_deref().map(ResultFile::create).transpose()?;
     let kept = Kept {
@@ -33,6 +33,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let pool = build_with(&args.pool, &kept)?;
     let size: Size = args.size.parse().unwrap_or_default();
     let path_file = worklist::check(app, &args, pool.max_workers())?;
+    warn_of_useless_options(app, &args);
     let record = Record::default();
     record.place(args.pages);
     let options = Options {
@@ -151,7 +152,21 @@ pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {
     sinew_apps::find(name).ok_or_else(|| Failure::Usage(unknown("application", name, &names)))
 }
 
+/// Results in one file would replace each other.
+fn refuse_one_file_for_two(args: &RunArgs) -> Result<(), Failure> {
+    let files = [("--trace", &args.trace), ("--record", &args.record), ("--tuner-path", &args.tuner_path)];
+    let named = files.iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
+    for (option, file) in named.clone() {
+        if let Some((other, _)) = named.clone().find(|(other, same)| *other != option && *same == file) {
+            let file = file.display();
+            return Err(Failure::Usage(format!("`{file}` is named by {option} and {other}: give two files")));
+        }
+    }
+    Ok(())
+}
+
 fn warn_of_useless_options(app: &App, args: &RunArgs) {
+    worklist::warn_of_useless_options(app, args);
     if args.schedule.is_some() && !app.loops {
         output::note(&format!("sinew: note: {} has no loops, so --schedule changes nothing", app.name));
     }

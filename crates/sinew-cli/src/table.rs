@@ -1,5 +1,7 @@
 //! A table in plain text: a line of titles, columns as wide as their widest cell, numbers to the right.
 
+use std::io;
+
 /// Titles and rows, all of the same length.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -17,7 +19,17 @@ impl Table {
     /// If there are not as many cells as titles.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.titles.len(), "a cell a title");
-        self.rows.push(cells);
+        self.rows.push(cells.into_iter().map(unsigned_zero).collect());
+    }
+
+    /// The same as comma-separated values, titles first.
+    pub(crate) fn to_csv(&self) -> io::Result<String> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for cells in [&self.titles].into_iter().chain(&self.rows) {
+            writer.write_record(cells)?;
+        }
+        let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+        String::from_utf8(bytes).map_err(io::Error::other)
     }
 
     pub(crate) fn render(&self) -> String {
@@ -49,6 +61,16 @@ fn line(columns: &[Column], cells: &[String]) -> String {
     format!("{}\n", cells.join("  ").trim_end())
 }
 
+/// `cell` without a minus sign before a zero, which is what rounding leaves of a small negative
+/// number.
+pub(crate) fn unsigned_zero(cell: String) -> String {
+    let rest = cell.strip_prefix('-').filter(|rest| {
+        let number = rest.split(' ').next().and_then(|word| word.parse::<f64>().ok());
+        number == Some(0.0)
+    });
+    rest.map(str::to_owned).unwrap_or(cell)
+}
+
 /// A number, with or without a unit, or a dash in place of one.
 fn is_number(cell: &str) -> bool {
     let number = cell.split(' ').next().unwrap_or(cell);
@@ -68,6 +90,27 @@ mod tests {
             table.render(),
             "name       time  note\n-------  ------  -----\nfib      12.5 s  żółw\nnqueens       -  2 x 2\n"
         );
+    }
+
+    /// Catches: a zero with a minus sign, and a sign taken from a number that is not zero.
+    #[test]
+    fn a_zero_has_no_minus_sign() {
+        for (cell, shown) in [
+            ("-0 %", "0 %"),
+            ("-0.0", "0.0"),
+            ("-0", "0"),
+            ("-0.1", "-0.1"),
+            ("-5 %", "-5 %"),
+            ("-", "-"),
+            ("-0-3", "-0-3"),
+            ("+0.0", "+0.0"),
+        ] {
+            assert_eq!(unsigned_zero(cell.to_owned()), shown);
+        }
+        let mut table = Table::new(&["error %"]);
+        table.row(vec![format!("{:+.1}", -0.04)]);
+        assert_eq!(table.render(), "error %\n-------\n    0.0\n");
+        assert_eq!(table.to_csv().unwrap(), "error %\n0.0\n");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::measure::seconds;
 use crate::output::{self, ResultFile};
 
-/// Judges the options about worklists before anything is run, warns of those that change nothing, and opens the file for the path.
+/// Judges the options about worklists before anything is run, and finds the file for the path.
 ///
 /// # Errors
 ///
@@ -24,13 +24,6 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
             "--tune asks for {threads} threads, the pool has {workers} workers: use at most {workers}, or --threads {threads}"
         )));
     }
-    let options =
-        [(args.tune.is_some(), "--tune"), (args.by_hand, "--by-hand"), (args.pages.is_some(), "--pages")];
-    for (given, option) in options {
-        if given && !app.has_worklist() {
-            output::note(&format!("sinew: note: {} has no worklist, so {option} changes nothing", app.name));
-        }
-    }
     let Some(path) = &args.tuner_path else { return Ok(None) };
     if !app.has_worklist() {
         return Err(Failure::Usage(format!("{} has no worklist, so there is no --tuner-path", app.name)));
@@ -41,6 +34,16 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
         ));
     }
     ResultFile::create(path).map(Some)
+}
+
+pub(crate) fn warn_of_useless_options(app: &App, args: &RunArgs) {
+    let options =
+        [(args.tune.is_some(), "--tune"), (args.by_hand, "--by-hand"), (args.pages.is_some(), "--pages")];
+    for (given, option) in options {
+        if given && !app.has_worklist() {
+            output::note(&format!("sinew: note: {} has no worklist, so {option} changes nothing", app.name));
+        }
+    }
 }
 
 /// Where the threads sit for an application with a worklist, also when it is run by hand: the rule that is applied before any tuning.

@@ -74,8 +74,8 @@ fn what_cannot_be_done_is_one_line() {
     fs::remove_file(cut).expect("a file");
     fs::write(folder.path().join("a.txt"), "a").expect("room");
     let out = sinew(folder.path(), &["report", "a.txt", "--out", "nowhere/page.html"]);
-    assert!(complaint(&out).contains("nowhere/page.html") && out.status.code() == Some(1));
+    assert!(complaint(&out).contains("nowhere/page.html") && out.status.code() == Some(2));
     let out = sinew(folder.path(), &["run", "fib", "--size", "tiny", "--trace", "nowhere/t.json"]);
-    assert!(complaint(&out).contains("nowhere/t.json") && out.status.code() == Some(1));
+    assert!(complaint(&out).contains("nowhere/t.json") && out.status.code() == Some(2));
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);
 }

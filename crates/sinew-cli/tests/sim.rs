@@ -32,7 +32,7 @@ fn a_table_has_a_row_for_each_run_and_repeats_and_can_be_written() {
         assert!((shares.sum::<f64>() - 100.0).abs() < 0.5, "{row}");
     }
     let csv = fs::read_to_string(path).expect("a file");
-    assert!(csv.starts_with("workers,victims,") && csv.contains("\"8\",\"set:12,4\","), "{csv}");
+    assert!(csv.starts_with("workers,victims,") && csv.contains("\n8,\"set:12,4\","), "{csv}");
 }
 
 /// Would miss: a figure without a line for each sample size.

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::file;
 use crate::origin::Origin;
 use crate::report::{Page, Part, Progress, svg};
 use crate::results::Results;
@@ -63,9 +64,10 @@ impl Folder {
     /// If it cannot be made or read, or holds something else than results.
     pub(crate) fn take(out: &Path, name: &str) -> Result<Self, Failure> {
         let path = out.join(name);
-        fs::create_dir_all(&path).map_err(|error| Failure::output(&path, error))?;
+        let taken = fs::create_dir_all(&path).map_err(|error| Failure::output(&path, error));
         let folder = Self { path };
-        folder.clear()?;
+        // Nothing has been run yet: it is the name of the folder that is wrong.
+        taken.and_then(|()| folder.clear()).map_err(Failure::impossible)?;
         Ok(folder)
     }
 
@@ -128,10 +130,8 @@ impl Folder {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let (place, beside) = (self.path.join(name), self.path.join(format!(".{name}.partial")));
-        fs::write(&beside, bytes)
-            .and_then(|()| fs::rename(&beside, &place))
-            .map_err(|error| Failure::output(&place, error))
+        let place = self.path.join(name);
+        file::replace(&place, bytes).map_err(|error| Failure::output(&place, error))
     }
 }
 

@@ -42,6 +42,7 @@ mod common;
 pub mod config;
 pub mod experiment;
 mod failure;
+mod file;
 mod folder;
 mod openskel;
 mod origin;
@@ -60,6 +61,7 @@ mod wool;
 
 pub use experiment::{About, Experiment};
 pub use failure::Failure;
+pub use file::ResultFile;
 pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages, search_size};
 pub use origin::Origin;
 pub use plastic::{PROGRAM, run_program};

@@ -24,7 +24,7 @@ use sinew_sync::fence;
 use super::crowding::{self, low};
 use crate::args::SimArgs;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output;
+use crate::output::{self, ResultFile};
 
 /// How often each is measured.
 const ROUNDS: usize = 200;
@@ -43,6 +43,7 @@ const LATE_NS: f64 = 1e5;
 const FENCE_LINES: f64 = 2.0;
 
 pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
+    let file = args.calibrate.as_ref().and_then(Option::as_deref).map(ResultFile::create).transpose()?;
     // There is nothing that half a calibration could show.
     ctrlc::set_handler(|| std::process::exit(INTERRUPTED))
         .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -52,10 +53,9 @@ pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
     let text = format!(
         "{costs}{doubt}# work that memory limits takes {crowding:.2} times as long while two cores do it: for such a program, `contention {crowding:.2}`\n"
     );
-    match args.calibrate.as_ref().and_then(Option::as_ref) {
+    match file {
         None => Ok(output::print(&text)?),
-        Some(path) => std::fs::write(path, text)
-            .map_err(|error| Failure::Unwritten(format!("cannot write {}: {error}", path.display()))),
+        Some(file) => file.write(&text),
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     for (at, scope) in scopes.iter().enumerate() {
         let title = format!("{} workers, {}, {}", scope.workers, scope.order.name(), scope.homes.name());
         let report = scope.run_while(watch.run(at, scopes.len(), &title)).map_err(failed)?;
-        rows.rows.push(row(scope, &report));
+        rows.push(row(scope, &report));
         if !report.is_whole || watch.has_enough() {
             break;
         }

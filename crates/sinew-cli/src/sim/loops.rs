@@ -73,7 +73,7 @@ fn sweep(
         let title = format!("{} workers, {}, sweep {}", setup.workers, setup.schedule, sweep + 1);
         let goes_on = watch.run(at * sweeps + sweep, all * sweeps, &title);
         let report = setup.run_again(costs, &mut memory, goes_on).map_err(failed)?;
-        rows.rows.push(row(setup, sweep + 1, costs, &report));
+        rows.push(row(setup, sweep + 1, costs, &report));
         if !report.is_whole || watch.has_enough() {
             return Ok(false);
         }

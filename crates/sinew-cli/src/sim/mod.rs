@@ -34,12 +34,11 @@ mod validate;
 mod watch;
 mod worklist;
 
-use std::fmt::Write;
 use std::path::Path;
 
 use crate::args::SimArgs;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, ResultFile, read};
 use crate::table::Table;
 use options::Kind;
 pub(crate) use prices::{Price, price};
@@ -53,17 +52,23 @@ const WORKLIST: &str = "worklist";
 const DOMAINS: &str = "domains";
 
 pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
-    if args.calibrate.is_some() {
-        return calibrate::perform(args);
-    }
     let kind = Kind::of(args).ok_or_else(|| {
         Failure::Usage("a program is needed, or --calibrate or --validate (see sinew sim --help)".into())
     })?;
     options::check(args, kind)?;
+    let note = || {
+        let lines = options::useless(args, kind);
+        lines.iter().for_each(|line| output::note(&format!("sinew: note: {line}")));
+    };
+    if kind == Kind::Calibrate {
+        note();
+        return calibrate::perform(args);
+    }
+    let csv = args.csv.as_deref().map(ResultFile::create).transpose()?;
     let watch = Watch::new()?;
     let name = args.program.as_deref().unwrap_or_default();
     let rows = match kind {
-        Kind::Validate => validate::rows(args, &watch)?,
+        Kind::Validate | Kind::Calibrate => validate::rows(args, &watch)?,
         Kind::Sampling => runs::figure(args, &watch)?,
         Kind::Programs => programs::rows(args, &watch)?,
         Kind::Domains => domains::rows(name, args, &watch)?,
@@ -72,11 +77,11 @@ pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
         Kind::Tasks | Kind::Graph => runs::rows(name, args, &watch)?,
     };
     // Not sooner, so that what cannot be done is one line.
-    options::useless(args, kind).iter().for_each(|line| output::note(&format!("sinew: note: {line}")));
-    output::print(&rows.render())?;
-    if let Some(path) = &args.csv {
-        rows.write_csv(path)?;
-    }
+    note();
+    // The file is written even if nobody reads the table.
+    let printed = output::print(&rows.render());
+    csv.map_or(Ok(()), |file| file.write(&rows.table.to_csv()?))?;
+    printed?;
     match watch.has_enough() {
         true => Err(Failure::Wrong("stopped before the end: what is shown is what was known by then".into())),
         false => Ok(()),
@@ -88,42 +93,25 @@ fn is(kind: &str, name: &str) -> bool {
     name.split(':').next() == Some(kind)
 }
 
-/// Titles, and the rows below them; lines of text below all.
+/// A table, and lines of text below it.
 struct Rows {
-    titles: &'static [&'static str],
-    rows: Vec<Vec<String>>,
+    table: Table,
     remarks: Vec<String>,
 }
 
 impl Rows {
-    fn new(titles: &'static [&'static str]) -> Self {
-        Self { titles, rows: Vec::new(), remarks: Vec::new() }
+    fn new(titles: &[&str]) -> Self {
+        Self { table: Table::new(titles), remarks: Vec::new() }
+    }
+
+    fn push(&mut self, cells: Vec<String>) {
+        self.table.row(cells);
     }
 
     fn render(&self) -> String {
-        let mut table = Table::new(self.titles);
-        self.rows.iter().for_each(|row| table.row(row.clone()));
         let remarks: String = self.remarks.iter().map(|line| format!("{line}\n")).collect();
-        table.render() + &remarks
+        self.table.render() + &remarks
     }
-
-    /// Policies have commas in their names, so every cell is quoted.
-    fn write_csv(&self, path: &Path) -> Result<(), Failure> {
-        let mut text = self.titles.join(",") + "\n";
-        for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(|cell| format!("\"{cell}\"")).collect();
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}", cells.join(","));
-        }
-        std::fs::write(path, text)
-            .map_err(|error| Failure::Unwritten(format!("cannot write {}: {error}", path.display())))
-    }
-}
-
-/// A text file that the command line names.
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
 }
 
 /// An error about the contents of a file, with its name.

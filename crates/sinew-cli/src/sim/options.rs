@@ -19,10 +19,11 @@ pub(super) enum Kind {
     Programs,
     Sampling,
     Validate,
+    Calibrate,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Tasks,
         Self::Graph,
         Self::Loop,
@@ -31,11 +32,13 @@ impl Kind {
         Self::Programs,
         Self::Sampling,
         Self::Validate,
+        Self::Calibrate,
     ];
 
     /// What the arguments ask for, if they do.
     pub(super) fn of(args: &SimArgs) -> Option<Self> {
         match args.program.as_deref() {
+            _ if args.calibrate.is_some() => Some(Self::Calibrate),
             _ if args.validate => Some(Self::Validate),
             Some(SAMPLING) => Some(Self::Sampling),
             Some(PROGRAMS) => Some(Self::Programs),
@@ -60,6 +63,7 @@ impl fmt::Display for Kind {
             Self::Programs => "programs",
             Self::Sampling => "sampling",
             Self::Validate => "--validate",
+            Self::Calibrate => "--calibrate",
         })
     }
 }

@@ -96,7 +96,7 @@ fn names(kind: Kind) -> Vec<&'static str> {
         Kind::Worklist => Worklist::NAMES.to_vec(),
         Kind::Domains => OF_DOMAINS.to_vec(),
         Kind::Programs => Cluster::NAMES.to_vec(),
-        Kind::Sampling => Vec::new(),
+        Kind::Sampling | Kind::Calibrate => Vec::new(),
     }
 }
 

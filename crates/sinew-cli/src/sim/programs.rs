@@ -41,7 +41,7 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     for (at, &policy) in policies.iter().enumerate() {
         let goes_on = watch.run(at, policies.len(), &policy.to_string());
         let report = Cluster { policy, ..cluster.clone() }.run_while(&mix, goes_on).map_err(failed)?;
-        rows.rows.push(row(policy, &report));
+        rows.push(row(policy, &report));
         if !report.is_whole || watch.has_enough() {
             break;
         }
@@ -74,6 +74,9 @@ pub(super) fn script(args: &SimArgs) -> Result<Script, Failure> {
     match (&args.script, &args.mix) {
         (Some(path), _) => read(path)?.parse().map_err(|error| in_file(path, error)),
         (None, None) => Ok(Mix::script()),
+        (None, Some(_)) if args.policy.contains(&Policy::Script) => Err(Failure::usage(
+            "`--policy script` has no script to follow for these programs: name one with --script FILE",
+        )),
         (None, Some(_)) => Ok(Script::default()),
     }
 }

@@ -78,7 +78,9 @@ pub(super) fn figure(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
         FigureError::Setup(error) => Failure::usage(error),
         FigureError::Violation(violation) => Failure::Wrong(violation.to_string()),
     })?;
-    Ok(Rows { rows: points.iter().map(figure_row).collect(), ..Rows::new(&FIGURE) })
+    let mut rows = Rows::new(&FIGURE);
+    points.iter().for_each(|point| rows.push(figure_row(point)));
+    Ok(rows)
 }
 
 fn figure_row(point: &Point) -> Vec<String> {
@@ -106,7 +108,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
         let title = format!("{} workers, {}", setup.workers, setup.victims);
         let goes_on = watch.run(at, setups.len(), &title);
         let report = what.run(args, setup.clone(), goes_on).map_err(failed)?;
-        rows.rows.push(row(setup, &report));
+        rows.push(row(setup, &report));
         if !report.is_whole || watch.has_enough() {
             break;
         }

@@ -125,7 +125,7 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
         let Some(compared) = compare(case, &costs, args.runs as usize, &mut watch.share(&title))? else {
             break;
         };
-        rows.rows.push(compared.row);
+        rows.push(compared.row);
         errors.push(Some(compared.error).filter(|_| compared.counts));
     }
     rows.remarks = remarks(&errors);

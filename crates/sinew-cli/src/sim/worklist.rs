@@ -25,7 +25,7 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
     for (at, list) in lists.iter().enumerate() {
         let goes_on = watch.run(at, lists.len(), &format!("{} cores", list.cores));
         let report = list.run_while(&mix, goes_on).map_err(failed)?;
-        rows.rows.push(row(list.cores, &report));
+        rows.push(row(list.cores, &report));
         if args.path {
             rows.remarks.push(report.path.to_string());
         }
