@@ -3,6 +3,7 @@
 //! A child of this program runs one form on one thread under valgrind, at two sizes. The difference of the two counts
 //! belongs to the difference of the two sizes alone: starting the program and its pool is in both.
 
+use crate::output::say;
 use crate::problem::{Case, Form, Problem, Runtime};
 use crate::problems;
 use serde::Serialize;
@@ -27,14 +28,14 @@ pub(crate) fn count(
     rivals: impl Fn(Runtime) -> bool,
 ) -> Result<Vec<Count>, String> {
     let mut counts = Vec::new();
-    println!("\ninstructions per operation on one thread (callgrind)");
+    say!("\ninstructions per operation on one thread (callgrind)");
     for problem in problems::ALL.iter().filter(|problem| wanted(problem)) {
         let Some(cases) = problem.counted else { continue };
         let mut forms = vec![Form::serial(problem.serial)];
         forms.extend((problem.forms)().into_iter().filter(|form| rivals(form.runtime)));
         for form in forms {
             let per_operation = per_operation(problem.name, form.name, cases())?;
-            println!("  {:<10}{:<18}{per_operation:>12.1} a {}", problem.name, form.name, problem.unit);
+            say!("  {:<10}{:<18}{per_operation:>12.1} a {}", problem.name, form.name, problem.unit);
             counts.push(Count { problem: problem.name, form: form.name, unit: problem.unit, per_operation });
         }
     }

@@ -3,6 +3,7 @@
 //! The listing is that of fib with an explicit worker, from this very program. The slow paths are calls to functions
 //! of their own, so a fence or an atomic read-modify-write in the listing would be one on the fast path.
 
+use crate::output::say;
 use crate::problems::fib::listed_fib;
 use crate::runtimes::sinew;
 use std::process::Command;
@@ -32,17 +33,17 @@ pub(crate) fn print() -> Result<(), String> {
     if listings.is_empty() {
         return Err(format!("objdump shows no function named {FUNCTION}"));
     }
-    println!("\ninstructions of an unstolen join, by objdump");
+    say!("\ninstructions of an unstolen join, by objdump");
     let mut barriers = Vec::new();
     for listing in listings {
         let padding = |line: &&str| !line.ends_with("int3") && !line.contains("nop");
-        listing.lines().filter(padding).for_each(|line| println!("{line}"));
+        listing.lines().filter(padding).for_each(|line| say!("{line}"));
         barriers.extend(listing.lines().filter(|line| is_barrier(line)));
     }
     if barriers.is_empty() {
-        println!("no fence and no atomic read-modify-write among them");
+        say!("no fence and no atomic read-modify-write among them");
     } else {
-        println!("FENCES or atomic read-modify-writes among them:\n{}", barriers.join("\n"));
+        say!("FENCES or atomic read-modify-writes among them:\n{}", barriers.join("\n"));
     }
     Ok(())
 }

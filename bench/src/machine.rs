@@ -1,5 +1,6 @@
 //! Where a figure was measured, with what, and how to measure it again.
 
+use crate::output::say;
 use serde::Serialize;
 use std::fs;
 use std::process::Command;
@@ -35,8 +36,8 @@ impl Machine {
 
     /// Prints the origin above the tables.
     pub(crate) fn print(&self) {
-        println!("{}, {} cores, {}", self.processor, self.cores, self.system);
-        println!("{}, commit {}", self.compiler, self.commit);
+        say!("{}, {} cores, {}", self.processor, self.cores, self.system);
+        say!("{}, commit {}", self.compiler, self.commit);
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`mod@compare`] | interleaved rounds |
 //! | [`statistics`], [`bars`] | medians, ratios within rounds, verdicts |
 //! | [`table`], [`report`], [`machine`] | output, for people and for programs |
+//! | [`output`] | standard output, and the file that `--json` names |
 //! | [`instructions`], [`listing`] | figures that repeat: callgrind and objdump |
 //! | [`mod@measure`] | latencies, idling, memory, transactions |
 //! | [`stamp`] | the applications with transactions, by hand and as worklists |
@@ -24,6 +25,7 @@ mod instructions;
 mod listing;
 mod machine;
 mod measure;
+mod output;
 mod problem;
 mod problems;
 mod programs;
@@ -38,12 +40,11 @@ use clap::Parser;
 use cli::{Cli, Command};
 use compare::{Comparison, Options};
 use machine::Machine;
+use output::{ReportFile, say};
 use problem::{Form, Problem, Runtime};
 use report::{Entry, Report};
 use runtimes::process::Rival;
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -76,11 +77,7 @@ fn main() -> ExitCode {
 
 /// Everything the command line asks for; an error comes with the exit status it deserves.
 fn run(cli: &Cli) -> Result<(), (String, u8)> {
-    // Opened first: a report that cannot be written must not be found out after the work.
-    let file = cli.json.as_ref().map(|path| {
-        File::create(path).map_err(|error| (format!("cannot write {}: {error}", path.display()), 2))
-    });
-    let file = file.transpose()?;
+    let file = ReportFile::create(cli.json.as_deref())?;
     let machine = Machine::here();
     machine.print();
     let (rivals, skipped) = rivals(cli);
@@ -95,9 +92,7 @@ fn run(cli: &Cli) -> Result<(), (String, u8)> {
     };
     let wrong = compare(cli, &rivals, &mut report);
     measure(cli, &mut report);
-    if let Some(file) = file {
-        write(&report, file).map_err(|why| (why, 1))?;
-    }
+    file.write(&report)?;
     if wrong.is_empty() { Ok(()) } else { Err((wrong.join("\n"), 1)) }
 }
 
@@ -120,7 +115,7 @@ fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
         }
     }
     for line in &skipped {
-        println!("skipped: {line}");
+        say!("skipped: {line}");
     }
     (rivals, skipped)
 }
@@ -153,7 +148,7 @@ fn forms(problem: &Problem, cli: &Cli, rivals: &[SharedRival]) -> Vec<Form> {
 /// Takes the measurements that were asked for; what this machine cannot measure is skipped with its reason.
 fn measure(cli: &Cli, report: &mut Report) {
     let skip = |report: &mut Report, why: String| {
-        println!("  skipped: {why}");
+        say!("  skipped: {why}");
         report.skipped.push(why);
     };
     for measure in measure::ALL.iter().filter(|measure| cli.measures(measure.name)) {
@@ -173,10 +168,4 @@ fn measure(cli: &Cli, report: &mut Report) {
     {
         skip(report, why);
     }
-}
-
-fn write(report: &Report, file: File) -> Result<(), String> {
-    let mut file = BufWriter::new(file);
-    let written = serde_json::to_writer_pretty(&mut file, report).map_err(std::io::Error::from);
-    written.and_then(|()| file.flush()).map_err(|error| format!("cannot write the report: {error}"))
 }

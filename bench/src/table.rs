@@ -2,26 +2,32 @@
 
 use crate::bars::{Verdict, against_ours, per_operation, same_thing, speed_up};
 use crate::compare::{Comparison, Fault, Series};
+use crate::output::say;
 use crate::statistics::Summary;
 
 /// Prints a comparison, and the verdicts on its bars.
 pub(crate) fn print(comparison: &Comparison, verdicts: &[Verdict]) {
     let Comparison { problem, case, series } = comparison;
     let rounds = series.iter().map(|row| row.ns.len()).max().unwrap_or(0);
-    println!("\n{}: {}, {rounds} rounds", problem.name, case.label);
+    say!("\n{}: {}, {rounds} rounds", problem.name, case.label);
     let per = format!("per {}", problem.unit);
-    println!(
+    say!(
         "  {:<18}{:>8}{:>11}{:>15}{:>9}{:>10}  ÷ sinew (middle half)",
-        "", "threads", "median", per, "spread", "speed-up"
+        "",
+        "threads",
+        "median",
+        per,
+        "spread",
+        "speed-up"
     );
     for row in series {
         match &row.fault {
             None => print_row(comparison, row),
-            Some(fault) => println!("  {:<18}{:>8}  {}", row.name, row.threads, fault_line(fault)),
+            Some(fault) => say!("  {:<18}{:>8}  {}", row.name, row.threads, fault_line(fault)),
         }
     }
     if let Some(ratio) = same_thing(comparison) {
-        println!("  noise: the same thing once more took {} times as long", ratio_text(ratio));
+        say!("  noise: the same thing once more took {} times as long", ratio_text(ratio));
     }
     print_verdicts(verdicts);
 }
@@ -32,7 +38,7 @@ fn print_row(comparison: &Comparison, row: &Series) {
     let per = per_operation(comparison, row);
     let speed_up = speed_up(comparison, row).map_or_else(String::new, |ratio| format!("{:.2}", ratio.median));
     let ours = against_ours(comparison, row).map_or_else(|| "-".to_owned(), ratio_text);
-    println!(
+    say!(
         "  {:<18}{:>8}{:>11}{:>15}{spread:>9}{speed_up:>10}  {ours}",
         row.name,
         row.threads,
@@ -45,7 +51,7 @@ fn print_row(comparison: &Comparison, row: &Series) {
 pub(crate) fn print_verdicts(verdicts: &[Verdict]) {
     for verdict in verdicts {
         let mark = if verdict.passed { "PASS" } else { "MISS" };
-        println!("  {mark}  {}: {}", verdict.bar, bar_text(verdict));
+        say!("  {mark}  {}: {}", verdict.bar, bar_text(verdict));
     }
 }
 

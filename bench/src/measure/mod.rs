@@ -15,6 +15,7 @@ mod victims;
 mod worklist;
 
 use crate::bars::Verdict;
+use crate::output::say;
 use crate::problem::Scale;
 use crate::statistics::{Summary, quantile};
 use crate::table::duration_of;
@@ -111,7 +112,7 @@ impl Measure {
     ///
     /// One line that says what this machine lacks.
     pub(crate) fn run(&self, scale: Scale) -> Result<Measurement, String> {
-        println!("\n{}: {}", self.name, self.about);
+        say!("\n{}: {}", self.name, self.about);
         let lines = (self.run)(scale)?;
         for line in &lines {
             line.print();
@@ -152,14 +153,10 @@ impl Line {
     }
 
     fn print(&self) {
-        print!("  {:<58}", self.what);
-        for (name, value) in &self.figures {
-            print!("  {name} {:>9}", self.unit.show(*value));
-        }
-        for bar in &self.bars {
-            print!("  {}: {}", if bar.passed { "PASS" } else { "MISS" }, bar.bar);
-        }
-        println!();
+        let figure = |(name, value): &(&str, f64)| format!("  {name} {:>9}", self.unit.show(*value));
+        let verdict = |bar: &Verdict| format!("  {}: {}", if bar.passed { "PASS" } else { "MISS" }, bar.bar);
+        let figures = self.figures.iter().map(figure).chain(self.bars.iter().map(verdict));
+        say!("  {:<58}{}", self.what, figures.collect::<String>());
     }
 }
 

@@ -6,6 +6,7 @@
 use super::builds::Build;
 use super::catalogue::{Entry, Kind};
 use super::server::Request;
+use crate::output::say;
 use serde::Serialize;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -27,13 +28,13 @@ pub(super) struct Count {
 ///
 /// One line: valgrind is missing, or a program failed under it.
 pub(super) fn count(entries: &[&'static Entry], builds: [&Build; 2]) -> Result<Vec<Count>, String> {
-    println!("\ninstructions of a tiny run on one thread (callgrind)");
-    println!("  {:<16}{:>14}{:>14}{:>8}", "", "upstream", "sinew", "ratio");
+    say!("\ninstructions of a tiny run on one thread (callgrind)");
+    say!("  {:<16}{:>14}{:>14}{:>8}", "", "upstream", "sinew", "ratio");
     let mut counts = Vec::new();
     for entry in entries.iter().filter(|entry| entry.kind != Kind::Idle) {
         let [upstream, sinew] = [one_run(entry.name, builds[0])?, one_run(entry.name, builds[1])?];
         let ratio = sinew as f64 / upstream.max(1) as f64;
-        println!("  {:<16}{upstream:>14}{sinew:>14}{ratio:>8.2}", entry.name);
+        say!("  {:<16}{upstream:>14}{sinew:>14}{ratio:>8.2}", entry.name);
         counts.push(Count { program: entry.name, upstream, sinew });
     }
     Ok(counts)

@@ -30,13 +30,12 @@ mod verdicts;
 pub(crate) use options::Options;
 
 use crate::machine::Machine;
+use crate::output::{ReportFile, say};
 use builds::{Build, Core};
 use catalogue::Entry;
 use load::Load;
 use output::{Report, Table};
 use rounds::{Plan, Row, Seat};
-use std::fs::File;
-use std::io::{BufWriter, Write};
 
 /// Everything that `bench programs` does; an error comes with the exit status it deserves.
 ///
@@ -48,22 +47,16 @@ pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
         load::spin();
     }
     if options.list {
-        catalogue::ALL.iter().for_each(|entry| println!("{:<16}{}", entry.name, entry.about));
+        catalogue::ALL.iter().for_each(|entry| say!("{:<16}{}", entry.name, entry.about));
         return Ok(());
     }
     let other = if options.same { Ok(Core::Upstream) } else { options.core().map(Core::Sinew) };
     let other = other.map_err(|why| (why, 2))?;
-    // Opened first: a report that cannot be written must not be found out after the work.
-    let file = options.json.as_ref().map(|path| {
-        File::create(path).map_err(|error| (format!("cannot write {}: {error}", path.display()), 2))
-    });
-    let file = file.transpose()?;
+    let file = ReportFile::create(options.json.as_deref())?;
     let mut report = Report::new(Machine::here(), options);
     report.machine.print();
     let wrong = fill(&mut report, options, &other).map_err(|why| (why, 1))?;
-    if let Some(file) = file {
-        write(&report, file).map_err(|why| (why, 1))?;
-    }
+    file.write(&report)?;
     if wrong.is_empty() { Ok(()) } else { Err((wrong.join("\n"), 1)) }
 }
 
@@ -103,13 +96,7 @@ fn measure(
     let [threads_text, rounds, programs] =
         [(threads, "thread"), (plan.rounds, "round"), (entries.len(), "program")]
             .map(|(count, what)| counted(count, what));
-    println!("\n{threads_text}, {rounds}, {programs}");
+    say!("\n{threads_text}, {rounds}, {programs}");
     let seats = [Seat::new(upstream, threads)?, Seat::new(other, threads)?, Seat::new(upstream, threads)?];
     Ok(rounds::run(seats, entries, plan))
-}
-
-fn write(report: &Report, file: File) -> Result<(), String> {
-    let mut file = BufWriter::new(file);
-    let written = serde_json::to_writer_pretty(&mut file, report).map_err(std::io::Error::from);
-    written.and_then(|()| file.flush()).map_err(|error| format!("cannot write the report: {error}"))
 }

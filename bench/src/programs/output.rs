@@ -6,6 +6,7 @@ use super::rounds::{Fault, Row, SINEW, UPSTREAM};
 use super::server::Sample;
 use super::verdicts::{Bar, Figures, Verdict, bars};
 use crate::machine::Machine;
+use crate::output::say;
 use crate::statistics::Summary;
 use crate::table::duration_of;
 use serde::Serialize;
@@ -33,7 +34,7 @@ impl Report {
 
     /// Notes, and prints, what cannot be done here.
     pub(super) fn skip(&mut self, why: String) {
-        println!("  skipped: {why}");
+        say!("  skipped: {why}");
         self.skipped.push(why);
     }
 }
@@ -89,15 +90,23 @@ impl Table {
 
     /// Prints it; `other` is whom upstream is compared with.
     pub(super) fn print(&self, other: &str) {
-        println!(
+        say!(
             "  {:<16}{:>10}{:>10}  {:<21}{:>6}{:>12}{:>10}{:>7}{:>7}",
-            "", "upstream", other, "ratio (middle half)", "noise", "CPU: up.", other, "ratio", "noise"
+            "",
+            "upstream",
+            other,
+            "ratio (middle half)",
+            "noise",
+            "CPU: up.",
+            other,
+            "ratio",
+            "noise"
         );
         self.rows.iter().for_each(print_line);
         for Bar { what, details, met } in &self.bars {
             let mark = if *met { "met   " } else { "MISSED" };
             let colon = if details.is_empty() { "" } else { ": " };
-            println!("  {mark}  {what}{colon}{}", details.join(", "));
+            say!("  {mark}  {what}{colon}{}", details.join(", "));
         }
     }
 }
@@ -105,7 +114,7 @@ impl Table {
 fn print_line(line: &Line) {
     let Some(figures) = &line.figures else {
         let why = line.fault.as_ref().map_or("no times", |fault| &fault.why);
-        return println!("  {:<16}{why}", line.program);
+        return say!("  {:<16}{why}", line.program);
     };
     let Figures { wall_ns, cpu_ns, wall, cpu, wall_noise, cpu_noise, .. } = figures;
     let verdict = match figures.verdict {
@@ -113,7 +122,7 @@ fn print_line(line: &Line) {
         Verdict::Even => "even",
         Verdict::Slower => "SLOWER",
     };
-    println!(
+    say!(
         "  {:<16}{:>10}{:>10}  {:<21}{:>6.2}{:>12}{:>10}{:>7.2}{:>7.2}  {verdict}",
         line.program,
         duration_of(wall_ns[UPSTREAM].median),

@@ -20,11 +20,10 @@ mod rounds;
 pub(crate) use options::Options;
 
 use crate::machine::Machine;
+use crate::output::ReportFile;
 use figures::{Entry, averages};
 use rounds::Rounds;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 
 /// Everything that one run found out.
 #[derive(Debug, Serialize)]
@@ -40,11 +39,7 @@ struct Report {
 ///
 /// Status 2: a report that cannot be written, or a pool that cannot be built. Status 1: a wrong answer.
 pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
-    // Opened first: a report that cannot be written must not be found out after the work.
-    let file = options.json.as_ref().map(|path| {
-        File::create(path).map_err(|error| (format!("cannot write {}: {error}", path.display()), 2))
-    });
-    let file = file.transpose()?;
+    let file = ReportFile::create(options.json.as_deref())?;
     let machine = Machine::here();
     machine.print();
     let mut report = Report { machine, size: options.size().to_string(), applications: Vec::new() };
@@ -57,16 +52,8 @@ pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
         report.applications.push(entry);
     }
     output::print_averages(&averages(&report.applications));
-    if let Some(file) = file {
-        write(&report, file).map_err(|error| (format!("cannot write the report: {error}"), 1))?;
-    }
+    file.write(&report)?;
     if wrong.is_empty() { Ok(()) } else { Err((wrong.join("\n"), 1)) }
-}
-
-fn write(report: &Report, file: File) -> std::io::Result<()> {
-    let mut file = BufWriter::new(file);
-    serde_json::to_writer_pretty(&mut file, report)?;
-    file.flush()
 }
 
 #[cfg(test)]

@@ -2,19 +2,27 @@
 
 use super::figures::{Average, Bar, Entry, Row};
 use super::rounds::Version;
+use crate::output::say;
 use crate::statistics::Summary;
 use crate::table::duration_of;
 
 /// Prints an application's table and bars.
 pub(super) fn print(entry: &Entry) {
-    println!("\n{}: {}", entry.app, entry.what);
-    println!(
+    say!("\n{}: {}", entry.app, entry.what);
+    say!(
         "  {:<15}{:>8}{:>11}{:>8}{:>11}{:>11}{:>24}{:>8}",
-        "", "threads", "median", "spread", "processor", "÷ serial", "÷ by hand (middle half)", "aborts"
+        "",
+        "threads",
+        "median",
+        "spread",
+        "processor",
+        "÷ serial",
+        "÷ by hand (middle half)",
+        "aborts"
     );
     entry.rows.iter().for_each(print_row);
     entry.bars.iter().for_each(print_bar);
-    entry.wrong.iter().for_each(|wrong| println!("  WRONG ANSWER  {wrong}"));
+    entry.wrong.iter().for_each(|wrong| say!("  WRONG ANSWER  {wrong}"));
 }
 
 fn print_row(row: &Row) {
@@ -25,7 +33,7 @@ fn print_row(row: &Row) {
     let of_by_hand = row.of_by_hand.map_or_else(missing, ratio_text);
     let parallel = row.version != Version::Serial;
     let aborts = row.abort_ratio.filter(|_| parallel);
-    println!(
+    say!(
         "  {:<15}{:>8}{:>11}{spread:>8}{:>11}{of_serial:>11}{of_by_hand:>24}{:>8}",
         row.version.name(),
         row.threads,
@@ -41,13 +49,13 @@ fn ratio_text(ratio: Summary) -> String {
 
 fn print_bar(bar: &Bar) {
     let mark = if bar.passed { "PASS" } else { "MISS" };
-    println!("  {mark}  {}: {:.4} (bar {:.4})", bar.what, bar.measured, bar.limit);
+    say!("  {mark}  {}: {:.4} (bar {:.4})", bar.what, bar.measured, bar.limit);
 }
 
 /// Prints what applications have in common.
 pub(super) fn print_averages(averages: &[Average]) {
-    println!("\nmean over the applications of the time beside transactions by hand");
+    say!("\nmean over the applications of the time beside transactions by hand");
     for Average { version, threads, of_by_hand } in averages {
-        println!("  {:<15}{threads:>8}  {of_by_hand:.3}", version.name());
+        say!("  {:<15}{threads:>8}  {of_by_hand:.3}", version.name());
     }
 }
