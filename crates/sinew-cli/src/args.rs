@@ -462,7 +462,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
     }
 }
 
-/// What is wrong with the command line, in one line.
+/// Explains a wrong command line in one line.
 fn explain(error: &clap::Error) -> String {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) => {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file for results, found writable before anything is run, so that nothing is lost for want of it.
+/// A file for results, found writable before anything is run, so that nothing is lost for want of
+/// it.
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     path: PathBuf,
@@ -46,11 +47,13 @@ fn cannot_write(path: &Path, error: &io::Error) -> String {
     format!("cannot write `{}`: {error}; give another file", path.display())
 }
 
-/// Writes a text to standard output, at once, so that a reader sees it before the next computation starts.
+/// Writes a text to standard output, at once, so that a reader sees it before the next computation
+/// starts.
 ///
 /// # Errors
 ///
-/// When nobody reads any more, or there is no room; see [`Failure::report`](crate::failure::Failure::report).
+/// When nobody reads any more, or there is no room; see
+/// [`Failure::report`](crate::failure::Failure::report).
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

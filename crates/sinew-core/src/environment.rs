@@ -11,7 +11,8 @@ use crate::builder::{Builder, Fences, MAX_WORKERS};
 use crate::host::machine;
 use crate::sharing::WEIGHTS;
 
-/// The counts that `sinew exec` has set, as `NAME=VALUE` with blanks between. It may narrow the mask
+/// The counts that `sinew exec` has set, as `NAME=VALUE` with blanks between. It may narrow the
+/// mask
 /// while a pool is built; such a count says what the machine has, and is nobody's wish.
 const EXEC_COUNTS: &str = "SINEW_EXEC_COUNTS";
 
@@ -41,7 +42,8 @@ pub(crate) fn set_from_env(builder: Builder) -> Builder {
     apply(builder, text_of, |warning| eprintln!("sinew: {warning}"))
 }
 
-/// The variables that are set, as they were when the process first built a pool by them: a look through the environment take as long as the rest of a
+/// The variables that are set, as they were when the process first built a pool by them: a look
+/// through the environment take as long as the rest of a
 /// pool's description.
 fn texts() -> &'static [(&'static str, String)] {
     static TEXTS: OnceLock<Vec<(&str, String)>> = OnceLock::new();

@@ -1,15 +1,23 @@
 //! What is set for a command, what is left alone, and why. Pure: facts come in.
 //!
-//! **Affinity** is what splits the cores, and it changes while the command runs. So whatever a runtime derives from the mask when it starts must not
-//! be derived from a mask that happens to be narrow at that moment: each runtime is told the number of threads that it would have chosen by
+//! **Affinity** is what splits the cores, and it changes while the command runs. So whatever a
+//! runtime derives from the mask when it starts must not
+//! be derived from a mask that happens to be narrow at that moment: each runtime is told the number
+//! of threads that it would have chosen by
 //! itself. The numbers are no wish of ours to have fewer.
 //!
-//! **Spinning** is cut short: a thread that spins for another one which has lost its core keeps that one from getting it. GNU's runtime spins 300,000
-//! times by default, up to 15 ms; 1,000 times, some 25 µs, cost a lone program nothing and bring three
-//! programs of short loops on two cores from 10 to 32 times the ideal time to about 1.5. The library lets it spin a tenth of that while teams are larger than the share, which makes it 1.2. LLVM's spins for 200 ms by default; 1 ms here.
+//! **Spinning** is cut short: a thread that spins for another one which has lost its core keeps
+//! that one from getting it. GNU's runtime spins 300,000
+//! times by default, up to 15 ms; 1,000 times, some 25 µs, cost a lone program nothing and bring
+//! three
+//! programs of short loops on two cores from 10 to 32 times the ideal time to about 1.5. The
+//! library lets it spin a tenth of that while teams are larger than the share, which makes it 1.2.
+//! LLVM's spins for 200 ms by default; 1 ms here.
 //!
-//! **What users set is theirs.** A mask that is narrower than the machine (taskset, numactl, a batch system), places and bindings in the environment,
-//! memory bound to nodes, and processes that an MPI launcher has placed are left as they are; thread counts as well.
+//! **What users set is theirs.** A mask that is narrower than the machine (taskset, numactl, a
+//! batch system), places and bindings in the environment,
+//! memory bound to nodes, and processes that an MPI launcher has placed are left as they are;
+//! thread counts as well.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

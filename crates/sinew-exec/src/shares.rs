@@ -13,7 +13,7 @@ pub struct Command {
     pub program: OsString,
     /// What follows its name.
     pub arguments: Vec<OsString>,
-    /// What it is to have among others.
+    /// Its terms among the other programs.
     pub terms: Terms,
     /// Cores that it may have at most.
     pub max: Option<usize>,
@@ -32,7 +32,7 @@ pub struct Job {
     pub pid: u32,
     /// The name of its file.
     pub name: String,
-    /// What it is to have among others.
+    /// Its terms among the other programs.
     pub terms: Terms,
     /// The CPUs that it may run on.
     pub cpus: CpuSet,

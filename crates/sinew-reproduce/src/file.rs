@@ -12,7 +12,8 @@
 //!
 //! # Not handled
 //!
-//! Hard links: the other names keep the earlier text. A symbolic link that names nothing becomes the
+//! Hard links: the other names keep the earlier text. A symbolic link that names nothing becomes
+//! the
 //! file. A folder that lets nobody make files, with a
 //! file in it that may be written: the file is written in place, so W1 does not hold there.
 

@@ -1,4 +1,5 @@
-//! The folder of results: what is written, when, and how a run that is broken off leaves something whole.
+//! The folder of results: what is written, when, and how a run that is broken off leaves something
+//! whole.
 //!
 //! | file | what it is |
 //! |---|---|

@@ -10,7 +10,8 @@ use sinew_topology::{Machine, MappingError};
 use crate::costs::{Costs, is_contention};
 use crate::queue::Time;
 
-/// What a worker does at a join whose task is elsewhere. What the runtime can do has the runtime's names.
+/// What a worker does at a join whose task is elsewhere. What the runtime can do has the runtime's
+/// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wait {
     /// Nothing, until it is done.
@@ -26,7 +27,8 @@ pub enum Wait {
     Leapfrog,
     /// The same, in turns with any task.
     Any,
-    /// Goes stealing as if it had nothing: whoever finishes last goes on. The ideal that bounds are proved for; no library can do it. Possible here since tasks end
+    /// Goes stealing as if it had nothing: whoever finishes last goes on. The ideal that bounds are
+    /// proved for; no library can do it. Possible here since tasks end
     /// with their joins.
     Leave,
 }

@@ -8,8 +8,12 @@
 //! | exposure | a heavy fence while another thread of the program runs, where the system has one |
 //! | wake | from the push of a task to its beginning on another worker that sleeps, less the same where it searches |
 //!
-//! Each is the one at a tenth of the way from the shortest of many to the longest, as what disturbs a measurement makes it longer; of several such measurements the median of those that do not
-//! contradict themselves. On a machine whose other programs take the second core there may be none: then what was found is said to be so. How much longer a copy of memory takes beside another one is said in a comment, as it is a matter of the program whether that concerns it. Distances and refills are those that are usual: one machine at hand shows one set of distances only.
+//! Each is the one at a tenth of the way from the shortest of many to the longest, as what disturbs
+//! a measurement makes it longer; of several such measurements the median of those that do not
+//! contradict themselves. On a machine whose other programs take the second core there may be none:
+//! then what was found is said to be so. How much longer a copy of memory takes beside another one
+//! is said in a comment, as it is a matter of the program whether that concerns it. Distances and
+//! refills are those that are usual: one machine at hand shows one set of distances only.
 
 use std::hint::black_box;
 use std::thread;
@@ -34,12 +38,14 @@ const NAP: Wall = Wall::from_millis(3);
 const GAME: u64 = 32;
 /// The tree of joins.
 const FIB: u64 = 22;
-/// So many measurements that do not contradict themselves are enough, and after so many no other begins.
+/// So many measurements that do not contradict themselves are enough, and after so many no other
+/// begins.
 const WANTED: usize = 3;
 const MOST: usize = 6;
 /// A worker that searches has a task within less: 100 us. It did not have its core otherwise.
 const LATE_NS: f64 = 1e5;
-/// A heavy fence takes more than so many ways of a line; a full fence of one core takes one at most.
+/// A heavy fence takes more than so many ways of a line; a full fence of one core takes one at
+/// most.
 const FENCE_LINES: f64 = 2.0;
 
 pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
@@ -231,7 +237,8 @@ fn line_ns() -> f64 {
 
 /// A heavy fence beside a thread that computes, if the system has one.
 fn fence_ns() -> Option<f64> {
-    // A pool asks for it on a thread of its own, and does not wait for the answer; without it, all fences are those of one core.
+    // A pool asks for it on a thread of its own, and does not wait for the answer; without it, all
+    // fences are those of one core.
     if !fence::register() {
         return None;
     }
@@ -285,7 +292,8 @@ mod tests {
 
     const SOUND: Found = Found { join: 1.2, line: 28.0, fence: Some(700.0), awake: 266.0, asleep: 60_000.0 };
 
-    /// Would miss: a fence that is measured before the kernel has been asked for it, and so is that of one core.
+    /// Would miss: a fence that is measured before the kernel has been asked for it, and so is that
+    /// of one core.
     #[test]
     fn the_fence_is_asked_for_before_it_is_measured() {
         let found = fence_ns();
@@ -307,7 +315,8 @@ mod tests {
         }
     }
 
-    /// Would miss: one disturbed measurement among sound ones that decides, or none sound that goes on for ever.
+    /// Would miss: one disturbed measurement among sound ones that decides, or none sound that goes
+    /// on for ever.
     #[test]
     fn disturbed_measurements_are_repeated_and_left_out() {
         let disturbed = Found { awake: 851_089.0, asleep: 851_000.0, ..SOUND };

@@ -1,4 +1,5 @@
-//! Options that do not apply to what is simulated: they are said to change nothing, and are judged all the same.
+//! Options that do not apply to what is simulated: they are said to change nothing, and are judged
+//! all the same.
 
 use std::fmt;
 

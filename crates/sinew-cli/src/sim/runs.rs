@@ -1,4 +1,5 @@
-//! Trees of tasks: a row for each number of workers under each victim policy; and the figure on sampling.
+//! Trees of tasks: a row for each number of workers under each victim policy; and the figure on
+//! sampling.
 
 use std::path::Path;
 

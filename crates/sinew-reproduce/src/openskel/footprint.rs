@@ -1,6 +1,7 @@
 //! Figure 7.1: which pages the workers touch, over time.
 //!
-//! Each worker samples its transactions; see [`Touch`]. Pages are numbered by their addresses, without those that no sample shows, so that what lies far apart in
+//! Each worker samples its transactions; see [`Touch`]. Pages are numbered by their addresses,
+//! without those that no sample shows, so that what lies far apart in
 //! the address space lies side by side here.
 
 use std::collections::BTreeSet;
@@ -170,7 +171,8 @@ mod tests {
     use crate::results::Sample;
     use std::time::Duration;
 
-    /// Two workers, of which the first touches all of ten pages far apart, and the second the upper half.
+    /// Two workers, of which the first touches all of ten pages far apart, and the second the upper
+    /// half.
     fn metrics() -> Metrics {
         let mut record = Vec::new();
         for turn in 0..100_u64 {

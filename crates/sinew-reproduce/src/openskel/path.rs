@@ -1,6 +1,8 @@
-//! Figure 6.7: what the tuner does while a program runs: its state, and every setting, epoch by epoch.
+//! Figure 6.7: what the tuner does while a program runs: its state, and every setting, epoch by
+//! epoch.
 //!
-//! Also what tuning costs: the part of the run until it has settled, and its processor time. Paths are those of the first round.
+//! Also what tuning costs: the part of the run until it has settled, and its processor time. Paths
+//! are those of the first round.
 
 use sinew::worklist::{Knobs, Path};
 use sinew_policy::tune::{Row, State};
@@ -169,7 +171,8 @@ fn paths(results: &Results, applications: &[String]) -> Table {
     table
 }
 
-/// Settings over epochs: a row is as wide as the epochs that it stands for. Lifespans and retries span decades, so that their logarithms are drawn.
+/// Settings over epochs: a row is as wide as the epochs that it stands for. Lifespans and retries
+/// span decades, so that their logarithms are drawn.
 fn plot(app: &str, path: &[Values]) -> Plot {
     let column = |name: &str| {
         let at = COLUMNS.iter().position(|column| *column == name).expect("a name of a column");
@@ -203,7 +206,8 @@ mod tests {
         path
     }
 
-    /// Would miss: rows that lose their columns on the way through the samples, and a path of thousands of rows.
+    /// Would miss: rows that lose their columns on the way through the samples, and a path of
+    /// thousands of rows.
     #[test]
     fn a_path_goes_through_the_samples_as_it_was() {
         let results = Results::of([(labels("kmeans"), rows(&path(8)))]);

@@ -1,6 +1,7 @@
 //! Tables: titles, rows of cells, and how they become text and CSV.
 //!
-//! As text a table is Markdown, with columns as wide as their widest cell, so that it can be read in a terminal, too. Numbers
+//! As text a table is Markdown, with columns as wide as their widest cell, so that it can be read
+//! in a terminal, too. Numbers
 //! are rounded there to what is worth reading; the CSV has them in full.
 
 use std::io;
