@@ -7,7 +7,7 @@
 //! - S1: a decoded state has at most [`MAX_PROGRAMS`] rows, in the order of their slots, no two with the same.
 //! - S2: words that were not written by [`State::encode`] are refused, or decode to a state for which all that is said of states holds.
 
-use sinew_policy::share::{Curve, Effects, Grant, Layout, Policy, Program, decide};
+use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Program, decide};
 
 use crate::log::{Decision, Reason};
 use crate::row::{MAX_PROGRAMS, Name, ROW_WORDS, Row, Who, curve, read_curve, read_who, write_who};
@@ -172,6 +172,20 @@ impl State {
         changed
     }
 
+    /// The mask of a program that is alone, has work for all of it, and may have all of it: then it
+    /// has all of it, whatever else is on the machine. The empty set where there is no program.
+    pub(crate) fn lone_mask(&self) -> Option<CoreSet> {
+        let row = match self.rows.as_slice() {
+            [] => return Some(CoreSet::EMPTY),
+            [row] => row,
+            _ => return None,
+        };
+        let (cores, threads) = (row.usable(), row.demand.min(row.max));
+        let has_all = threads as usize >= cores.len() && !cores.is_empty();
+        let is_plain = self.policy == Policy::default() && row.ask.is_none() && !row.stopped;
+        (has_all && is_plain).then_some(cores)
+    }
+
     fn effects(&self) -> Effects {
         let mut effects = Effects::among(self.rows.len());
         for (a, row) in self.rows.iter().enumerate() {
@@ -233,7 +247,7 @@ mod tests {
     use crate::judge::{CPUS, honest};
     use crate::offer::Choice;
     use sinew_policy::chunk::Schedule;
-    use sinew_policy::share::{Ask, CoreSet};
+    use sinew_policy::share::{Ask, Place};
 
     /// Would miss: cores that a stopped program keeps, and a stop that is forgotten or taken for an end.
     #[test]
@@ -271,6 +285,33 @@ mod tests {
         (state.rows[1].mask, state.rows[1].choice.cores) = (set(&[2]), set(&[3, 900]));
         state.share_out(&Layout::flat(CPUS));
         assert_eq!(state.rows[1].grant.cores, set(&[2]), "it has pinned them to nothing that it may use");
+    }
+
+    /// Catches: a lone program that has less, or more, than the machine at hand leaves it.
+    #[test]
+    fn a_lone_program_with_work_for_its_mask_has_the_same_on_any_machine() {
+        let alone = |mask: CoreSet, demand: u32, max: u32| {
+            let mut state = State::default();
+            let row = Row { mask, demand, max, stopped: false, ask: None, ..honest().rows[0].clone() };
+            state.put(row);
+            state
+        };
+        for mask in [CoreSet::first(CPUS), [1, 3].into_iter().collect()] {
+            for (demand, max) in [(0, 4), (1, 4), (2, 2), (4, 1), (4, 4)] {
+                let (mut known, mut unknown) = (alone(mask, demand, max), alone(mask, demand, max));
+                known.share_out(&Layout::flat(CPUS));
+                let whole = Grant { threads: mask.len() as u32, cores: mask };
+                let is_whole = demand.min(max) as usize >= mask.len();
+                assert_eq!(unknown.lone_mask(), is_whole.then_some(mask), "{demand} of {max}");
+                if is_whole {
+                    let one_by_one = |cpu| Place { cpu, core: cpu, cache: 0, package: 0 };
+                    unknown.share_out(&Layout::new(mask.iter().map(one_by_one)));
+                    assert_eq!((known.rows[0].grant, unknown.rows[0].grant), (whole, whole));
+                }
+            }
+        }
+        assert_eq!(State::default().lone_mask(), Some(CoreSet::EMPTY));
+        assert_eq!(honest().lone_mask(), None, "it is not alone");
     }
 
     /// Would miss: a schedule that is granted to a program with one of its own, and one that is not when that is given up.

@@ -33,10 +33,10 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use sinew_policy::share::{Ask, Layout, Policy};
+use sinew_policy::share::{Ask, Layout, Place, Policy};
 use sinew_sync::lock::Mutex;
 use sinew_sync::statics::{AtomicU64, Ordering, fence};
 
@@ -88,7 +88,8 @@ pub struct Table {
 struct Shared {
     path: PathBuf,
     folder: PathBuf,
-    layout: Layout,
+    /// The machine; [`Table::layout`] reads it when it is first needed, unless it was given.
+    layout: OnceLock<Layout>,
     generation: u32,
     claim: Claim,
     /// The present file. Whoever changes the table holds this lock, too: the file's own does not exclude threads of one process.
@@ -104,7 +105,7 @@ impl Table {
     ///
     /// # Cost
     ///
-    /// About 50 µs, and the look at the machine, once for the process.
+    /// About 50 µs.
     pub fn open_default() -> Result<Self, Error> {
         Self::open(&folder::default_folder())
     }
@@ -115,7 +116,7 @@ impl Table {
     ///
     /// As [`open_default`](Self::open_default).
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        Self::open_on(folder, crate::machine::layout())
+        Self::open_with(folder, OnceLock::new())
     }
 
     /// The table of [`open_default`](Self::open_default) if there is one: whoever only wants to look makes none.
@@ -129,7 +130,7 @@ impl Table {
         let path = folder.join(&name);
         let Some(file) = folder::find(&folder, &name)? else { return Ok(None) };
         let mapping = map(file, &path)?;
-        Self::new(path, folder, crate::machine::layout(), mapping).map(Some)
+        Self::new(path, folder, OnceLock::new(), mapping).map(Some)
     }
 
     /// Whether it is the one that programs share now. The last of them takes it away with it, and the next one makes another.
@@ -143,12 +144,21 @@ impl Table {
     ///
     /// As [`open_default`](Self::open_default).
     pub fn open_on(folder: &Path, layout: Layout) -> Result<Self, Error> {
+        Self::open_with(folder, OnceLock::from(layout))
+    }
+
+    fn open_with(folder: &Path, layout: OnceLock<Layout>) -> Result<Self, Error> {
         let path = folder.join(folder::file_name(LAYOUT)?);
         let mapping = make(folder, &path)?;
         Self::new(path, folder.to_owned(), layout, mapping)
     }
 
-    fn new(path: PathBuf, folder: PathBuf, layout: Layout, mapping: Mapping) -> Result<Self, Error> {
+    fn new(
+        path: PathBuf,
+        folder: PathBuf,
+        layout: OnceLock<Layout>,
+        mapping: Mapping,
+    ) -> Result<Self, Error> {
         let (generation, file) = (sys::generation(), Mutex::new(Arc::new(mapping)));
         let claim = Claim::new(Who::find_this()?);
         Ok(Self { shared: Arc::new(Shared { path, folder, layout, generation, claim, file }) })
@@ -160,8 +170,13 @@ impl Table {
     }
 
     /// The machine that is shared.
+    ///
+    /// # Cost
+    ///
+    /// The first call looks at the machine, once for the process, unless the table was opened on
+    /// a given one.
     pub fn layout(&self) -> &Layout {
-        &self.shared.layout
+        self.shared.layout.get_or_init(crate::machine::layout)
     }
 
     /// Whether the process has come by this table through a fork: then nothing can be done with it.
@@ -274,12 +289,22 @@ impl Table {
         if self.is_of_another_process() {
             return Err(Error::Forked);
         }
+        self.look_at_machine(reason);
         let mut file = self.shared.file.lock();
         self.lock_file(&mut file)?;
-        let locked = Locked { table: &self.shared, mapping: &file };
+        let locked = Locked { table: self, mapping: &file };
         let result = locked.change(reason, put);
         drop(locked);
         result
+    }
+
+    /// Looks at the machine before the lock is taken, if a share will depend on it: that takes long
+    /// beside a change.
+    fn look_at_machine(&self, reason: Reason) {
+        let newcomers = usize::from(reason == Reason::Arrived);
+        if self.snapshot().rows.len() + newcomers > 1 {
+            self.layout();
+        }
     }
 
     /// Takes the lock of the file that has the name (T2), a new one's if need be (T3), or gives up (T5).
@@ -335,7 +360,7 @@ pub(crate) struct Change {
 
 /// The table while its lock is held.
 struct Locked<'t> {
-    table: &'t Shared,
+    table: &'t Table,
     mapping: &'t Mapping,
 }
 
@@ -353,7 +378,7 @@ impl Locked<'_> {
         for row in &mut state.rows {
             row.demand = live(self.mapping, row.slot, Live::Demand).load(Ordering::Relaxed) as u32;
         }
-        let changed = state.share_out(&self.table.layout);
+        let changed = self.share_out(&mut state);
         let by = std::process::id();
         for row in &dead {
             state.note(now, by, Reason::Died, Some(row), changed.len());
@@ -378,6 +403,17 @@ impl Locked<'_> {
         }
         dead.iter().for_each(set_free);
         Ok(())
+    }
+
+    /// Computes all shares anew; returns the slots whose share has changed.
+    ///
+    /// Nobody looks at the machine for a program that is alone and has its whole mask on any.
+    fn share_out(&self, state: &mut State) -> Vec<u32> {
+        let is_unknown = self.table.shared.layout.get().is_none();
+        match state.lone_mask().filter(|_| is_unknown) {
+            Some(mask) => state.share_out(&Layout::new(mask.iter().map(by_itself))),
+            None => state.share_out(self.table.layout()),
+        }
     }
 
     /// The state in force; else the one before it; else an empty one, into which those who find themselves missing come back.
@@ -428,18 +464,24 @@ impl Locked<'_> {
 
     /// The last one leaves: the file goes, and the folder if nothing else is in it. A file that cannot be removed stays the table (T4).
     fn remove(&self) {
-        let _ = fs::remove_file(&self.table.path);
+        let shared = &self.table.shared;
+        let _ = fs::remove_file(&shared.path);
         ring_all(self.mapping);
-        if self.table.folder == folder::default_folder() {
-            let _ = fs::remove_dir(&self.table.folder);
+        if shared.folder == folder::default_folder() {
+            let _ = fs::remove_dir(&shared.folder);
         }
     }
 }
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        lock::release(self.mapping, &self.mapping.words()[CLAIM_AT], self.table.claim);
+        lock::release(self.mapping, &self.mapping.words()[CLAIM_AT], self.table.shared.claim);
     }
+}
+
+/// A CPU on a machine of which nothing is known.
+fn by_itself(cpu: usize) -> Place {
+    Place { cpu, core: cpu, cache: 0, package: 0 }
 }
 
 /// Nobody stands for what a dead coordinator wanted. Answers whether there was one.

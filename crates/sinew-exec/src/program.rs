@@ -17,6 +17,8 @@ use crate::failure::Failure;
 
 /// Scripts whose interpreter is a script, and so on: the kernel stops there, too.
 const MOST_SCRIPTS: usize = 4;
+/// Bytes at a program's beginning that say what it is.
+const START: usize = 4096;
 /// Bytes of a program that are searched for a runtime's names.
 const MOST_SEARCHED: u64 = 256 << 20;
 
@@ -110,8 +112,8 @@ fn follow(path: &Path, scripts: usize) -> Option<Kind> {
     if fs::metadata(path).ok()?.permissions().mode() & OTHER_RIGHTS != 0 {
         return Some(Kind::Privileged);
     }
-    let mut start = Vec::new();
-    File::open(path).ok()?.take(4096).read_to_end(&mut start).ok()?;
+    let mut start = Vec::with_capacity(START);
+    File::open(path).ok()?.take(START as u64).read_to_end(&mut start).ok()?;
     if let Some(line) = start.strip_prefix(b"#!") {
         let interpreter = interpreter(line)?;
         return follow(&interpreter, scripts.checked_sub(1)?);

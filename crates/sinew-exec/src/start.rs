@@ -1,10 +1,15 @@
 //! What is known of the machine and of this process before the command runs.
+//!
+//! Every file that is read here delays the command. So only those are read that say something
+//! which is set before it starts; the agent looks at the rest of the machine when it has
+//! neighbours.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::Read;
+use std::fs;
 
-use sinew_topology::{CpuSet, Level, Limits, Machine};
+use sinew_topology::{CpuSet, Limits, Machine};
+
+use crate::sys;
 
 /// The state of things at the start.
 #[derive(Debug)]
@@ -24,35 +29,62 @@ pub(crate) struct Start {
 impl Start {
     /// Of this process, now.
     pub(crate) fn read() -> Self {
-        let (limits, machine) = (Limits::read(), Machine::host());
+        let limits = Limits::read();
         let cpus = limits.allowed().clone();
         Self {
-            cores: cores(machine, &cpus),
+            cores: cores(&cpus),
             threads: limits.effective_threads(),
-            narrowed: is_narrowed(&limits, machine),
-            memory_bound: is_memory_bound(),
+            narrowed: is_narrowed(&limits, &online()),
+            memory_bound: sys::binds_memory(),
             cpus,
         }
     }
 }
 
-fn cores(machine: &Machine, cpus: &CpuSet) -> usize {
-    let core = |cpu| machine.find_cpu(cpu).and_then(|pu| machine.ancestor(pu, Level::Core));
-    let distinct: HashSet<usize> = cpus.iter().filter_map(core).collect();
-    if distinct.is_empty() { cpus.len() } else { distinct.len() }
+/// The CPUs that are switched on.
+fn online() -> CpuSet {
+    one_line("/sys/devices/system/cpu/online")
+        .and_then(|line| line.parse().ok())
+        .unwrap_or_else(|| Machine::host().cpus())
+}
+
+/// The physical cores that these CPUs are part of.
+fn cores(cpus: &CpuSet) -> usize {
+    if one_line("/sys/devices/system/cpu/smt/active").as_deref() == Some("0") {
+        return cpus.len();
+    }
+    let siblings = |cpu: usize| {
+        let of = |name| one_line(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
+        // The second is its name before Linux 5.3.
+        of("core_cpus_list").or_else(|| of("thread_siblings_list"))
+    };
+    let cores: Option<HashSet<String>> = cpus.iter().map(siblings).collect();
+    cores.map_or(cpus.len(), |cores| cores.len())
+}
+
+fn one_line(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
 }
 
 /// Without a cpuset the whole machine is what the mask could be.
-fn is_narrowed(limits: &Limits, machine: &Machine) -> bool {
-    let possible =
-        limits.cpuset().map_or_else(|| machine.cpus(), |cpuset| cpuset.intersection(&machine.cpus()));
+fn is_narrowed(limits: &Limits, online: &CpuSet) -> bool {
+    let possible = limits.cpuset().map_or_else(|| online.clone(), |cpuset| cpuset.intersection(online));
     limits.affinity().intersection(&possible) != possible
 }
 
-/// The policy of the first mapping is the process's, since nobody has had the time to choose another one for a single mapping.
-fn is_memory_bound() -> bool {
-    let mut start = [0; 256];
-    let length = File::open("/proc/self/numa_maps").and_then(|mut file| file.read(&mut start)).unwrap_or(0);
-    let policy = String::from_utf8_lossy(&start[..length]).split_ascii_whitespace().nth(1).map(str::to_owned);
-    policy.is_some_and(|policy| policy != "default" && policy != "local")
+#[cfg(test)]
+mod tests {
+    use sinew_topology::Level;
+
+    use super::*;
+
+    /// Catches: a short look at the machine that finds something else than the long one.
+    #[test]
+    fn cpus_and_cores_are_those_of_the_whole_look() {
+        let (machine, cpus) = (Machine::host(), online());
+        assert_eq!(cpus, machine.cpus());
+        let core = |cpu| machine.find_cpu(cpu).and_then(|pu| machine.ancestor(pu, Level::Core));
+        let distinct: HashSet<usize> = cpus.iter().filter_map(core).collect();
+        assert_eq!(cores(&cpus), distinct.len());
+    }
 }

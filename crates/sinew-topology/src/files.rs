@@ -11,7 +11,8 @@ use crate::warning::Warning;
 /// blanks around it.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     const LONGEST: u64 = 1 << 20;
-    let mut bytes = Vec::new();
+    // Most files are shorter, and read at once.
+    let mut bytes = Vec::with_capacity(1024);
     fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
