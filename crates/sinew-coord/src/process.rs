@@ -14,15 +14,22 @@ use crate::sys;
 impl Who {
     /// The calling process. Where the system does not tell when it began, it is taken for none.
     pub fn this() -> Self {
-        let pid = std::process::id();
-        Self { pid, started: start_of(pid).unwrap_or(0) }
+        Self::find_this().unwrap_or(Self { pid: std::process::id(), started: 0 })
     }
 
     /// The calling process, or why it cannot be told from a later one of its number.
+    ///
+    /// `/proc` may show another namespace's processes (`unshare -pf` without `--mount-proc`): there
+    /// its number is another process's, and so is every other number that the table would hold.
     pub(crate) fn find_this() -> Result<Self, Error> {
         let pid = std::process::id();
         let fail = |error| Error::system("read", Path::new("/proc/self/stat"), error);
-        Ok(Self { pid, started: start_of(pid).map_err(fail)? })
+        let text = stat("self").map_err(fail)?;
+        if number_in(&text) != Some(pid) {
+            let why = "it shows the processes of another namespace: mount one (unshare --mount-proc)";
+            return Err(Error::system("find this process in", Path::new("/proc"), io::Error::other(why)));
+        }
+        Ok(Self { pid, started: start_in(&text).map_err(fail)? })
     }
 
     /// The process of this number, if there is one.
@@ -77,14 +84,30 @@ const STATE: usize = 0;
 const START: usize = 19;
 
 fn start_of(pid: u32) -> io::Result<u64> {
-    field(pid, START)?.parse().map_err(|_| ErrorKind::InvalidData.into())
+    start_in(&stat(&pid.to_string())?)
 }
 
 fn field(pid: u32, index: usize) -> io::Result<String> {
+    after_name(&stat(&pid.to_string())?, index).ok_or_else(|| ErrorKind::InvalidData.into())
+}
+
+/// What `/proc/PROCESS/stat` says, as far as it is of use here.
+fn stat(process: &str) -> io::Result<Vec<u8>> {
     // The fields up to there are far shorter, and the kernel hands out all of them at once.
-    let mut room = [0; 1024];
-    let length = File::open(format!("/proc/{pid}/stat"))?.read(&mut room)?;
-    after_name(&room[..length], index).ok_or_else(|| ErrorKind::InvalidData.into())
+    let mut room = vec![0; 1024];
+    let length = File::open(format!("/proc/{process}/stat"))?.read(&mut room)?;
+    room.truncate(length);
+    Ok(room)
+}
+
+/// The process's number, the first field.
+fn number_in(stat: &[u8]) -> Option<u32> {
+    std::str::from_utf8(stat.split(|&byte| byte == b' ').next()?).ok()?.parse().ok()
+}
+
+fn start_in(stat: &[u8]) -> io::Result<u64> {
+    let start = after_name(stat, START).and_then(|field| field.parse().ok());
+    start.ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
 fn after_name(text: &[u8], index: usize) -> Option<String> {

@@ -1,7 +1,7 @@
 //! From the command line to the command.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -67,7 +67,9 @@ fn prepare(
         follows: plan.narrow,
         lowers: plan.lower,
     };
-    let started = files(command, &plan, &job).and_then(|files| keeper::start(&job, files, join));
+    let started = check_proc()
+        .and_then(|()| files(command, &plan, &job))
+        .and_then(|files| keeper::start(&job, files, join));
     match started {
         Ok((report, files)) => {
             warn(
@@ -107,6 +109,17 @@ fn plan(command: &Command, program: &Program, start: &Start) -> Plan {
 
 fn file_name(path: &Path) -> &OsStr {
     path.file_name().unwrap_or(path.as_os_str())
+}
+
+/// Library, page and pipe are reached by the keeper's number in `/proc`.
+fn check_proc() -> io::Result<()> {
+    let fail = |error: io::Error| io::Error::new(error.kind(), format!("cannot read /proc/self: {error}"));
+    let number = fs::read_link("/proc/self").map_err(fail)?;
+    if number.as_os_str() == OsStr::new(&process::id().to_string()) {
+        return Ok(());
+    }
+    let why = "/proc shows the processes of another namespace (unshare --mount-proc mounts the right one)";
+    Err(io::Error::other(why))
 }
 
 /// What the keeper is to hold.

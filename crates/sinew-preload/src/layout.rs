@@ -68,7 +68,8 @@ pub fn parse(text: &[u8]) -> Option<[u32; 3]> {
     words.next().is_none().then_some(numbers)
 }
 
-fn decimal(digits: &[u8]) -> Option<u32> {
+/// A number in decimal digits and nothing else.
+pub(crate) fn decimal(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() {
         return None;
     }

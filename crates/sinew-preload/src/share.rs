@@ -191,7 +191,7 @@ fn map_page() -> Option<[u32; 3]> {
 
 /// Takes a free slot, whose number of threads is that of processes without one until `sinew exec` has looked. `None` if all are taken.
 fn take_slot(own: *mut u8) -> Option<usize> {
-    let me = system::process();
+    let me = system::process()?;
     let free = |slot: &usize| {
         // Acquire: what the slot's last process left is seen before it is overwritten.
         at_byte(layout::pid_at(*slot))

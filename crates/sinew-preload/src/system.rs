@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
 
+use crate::layout;
+
 /// Look behind this library in the order of names.
 const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
 /// Look in the order in which the dynamic linker binds names.
@@ -99,7 +101,7 @@ unsafe extern "C" {
         data: *mut c_void,
     ) -> c_int;
     fn getenv(name: *const c_char) -> *const c_char;
-    fn getpid() -> c_int;
+    fn readlink(path: *const c_char, text: *mut c_char, room: usize) -> isize;
     // Also `sysconf`, the name that this library stands before.
     fn __sysconf(name: c_int) -> c_long;
     fn open(path: *const c_char, flags: c_int, ...) -> c_int;
@@ -267,10 +269,14 @@ pub(crate) fn configured(name: c_int) -> c_long {
     unsafe { __sysconf(name) }
 }
 
-/// The number of this process.
-pub(crate) fn process() -> u32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { getpid() }.cast_unsigned()
+/// The number that this process has in `/proc`. It is the number by which other processes that
+/// see this `/proc` know it; the process itself may be in a namespace that numbers it otherwise.
+/// `None` if `/proc` does not show this process.
+pub(crate) fn process() -> Option<u32> {
+    let mut text = [0_u8; 16];
+    // SAFETY: the path ends with a zero, and the kernel writes no more bytes than there is room for.
+    let length = unsafe { readlink(c"/proc/self".as_ptr(), text.as_mut_ptr().cast(), text.len()) };
+    layout::decimal(text.get(..usize::try_from(length).ok()?)?)
 }
 
 /// Maps the first `bytes` of a file for reading and writing, for good. `None` if that cannot be.
