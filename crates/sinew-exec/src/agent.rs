@@ -20,7 +20,7 @@
 //!
 //! # Cost
 //!
-//! Nothing while nothing changes and nobody else is there; with neighbours, some 10 µs a look and process of the command, and for one that does not use all it has a look at the machine's
+//! Nothing while nothing changes and the command has the whole machine; a look at the machine's processes each second while it has less. With neighbours, some 10 µs a look and process of the command, and for one that does not use all it has a look at the machine's
 //! processes, a hundredth of a core unless there are a thousand. A change costs a system call per thread of the command, and a look at the machine's processes for descendants; so does a turn, of which so many are left out that it is a fiftieth of the time at most.
 
 use std::collections::HashSet;
@@ -38,7 +38,7 @@ use crate::divide::divide;
 use crate::family;
 use crate::page::Page;
 use crate::shares::{Grant, Job, Shares};
-use crate::threads::{Masks, are_several, only};
+use crate::threads::{Masks, Thread, are_several, only};
 use crate::turns;
 use crate::usage::{Means, Usage};
 
@@ -82,6 +82,10 @@ struct Agent<'a> {
     masks: Masks,
     /// The command and its descendants, when it was last looked.
     family: Vec<u32>,
+    /// When that was.
+    looked: Instant,
+    /// The threads that the last note for the keeper names.
+    noted: Vec<Thread>,
     watch: Watch,
     turn: Turn,
 }
@@ -92,8 +96,6 @@ struct Turn {
     processor: Option<usize>,
     /// When it is time for another one; none where nobody takes turns.
     ends: Option<Instant>,
-    /// When new processes were looked for.
-    looked: Instant,
 }
 
 /// What the command uses.
@@ -155,15 +157,14 @@ pub(crate) fn follow(
     mark: &[u8],
     ready: impl FnOnce(Option<&io::Error>),
 ) -> io::Result<()> {
-    let opened = open(job.pid).and_then(|ending| Ok((ending, io::pipe()?)));
-    let (ending, (wake, waker)) = match opened {
-        Ok(opened) => opened,
+    let begun = begin(job, shares);
+    let Begun { ending, wake, first, news } = match begun {
+        Ok(begun) => begun,
         Err(error) => {
             ready(Some(&error));
             return Err(error);
         }
     };
-    let first = shares.next(Duration::ZERO);
     let whole = Grant { cpus: job.cpus.clone(), threads: job.cpus.len() };
     let mut agent = Agent {
         job,
@@ -173,19 +174,41 @@ pub(crate) fn follow(
         parties: Vec::new(),
         masks: Masks::new(&job.cpus, []),
         family: vec![job.pid],
+        looked: Instant::now(),
+        noted: Vec::new(),
         watch: Watch::new(job),
-        turn: Turn { processor: None, ends: Some(Instant::now()), looked: Instant::now() },
+        turn: Turn { processor: None, ends: Some(Instant::now()) },
     };
     agent.apply();
     ready(None);
-    let woken = wait_beside(Arc::clone(shares), waker)?;
-    agent.run(&ending, registrations, &woken, &**shares);
+    agent.run(&ending, registrations, &news, &**shares);
     shares.leave();
     agent.release(mark);
     Ok(())
 }
 
-/// Starts a thread that waits for grants, and writes to the pipe when there is one. Answers where the grants are.
+/// What it takes to follow a command.
+struct Begun {
+    /// Readable when the command has ended.
+    ending: OwnedFd,
+    /// Readable when there is another grant.
+    wake: PipeReader,
+    /// The grant at the beginning, if there is one.
+    first: Option<Grant>,
+    /// Those that come later.
+    news: mpsc::Receiver<Grant>,
+}
+
+/// Takes all that the system may refuse, before the command is told that it is followed.
+fn begin(job: &Job, shares: &Arc<dyn Shares>) -> io::Result<Begun> {
+    let ending = open(job.pid)?;
+    let (wake, waker) = io::pipe()?;
+    let first = shares.next(Duration::ZERO);
+    let news = wait_beside(Arc::clone(shares), waker)?;
+    Ok(Begun { ending, wake, first, news })
+}
+
+/// Starts a thread that waits for grants, and writes to the pipe when there is one. Returns where the grants are.
 fn wait_beside(shares: Arc<dyn Shares>, mut waker: PipeWriter) -> io::Result<mpsc::Receiver<Grant>> {
     let (tell, told) = mpsc::channel();
     thread::Builder::new().name("shares".to_owned()).stack_size(64 << 10).spawn(move || {
@@ -214,8 +237,8 @@ impl Agent<'_> {
     ) {
         let mut is_alone = self.is_alone(shares);
         loop {
-            let next = self.turn.ends.map_or(self.watch.next, |ends| ends.min(self.watch.next));
-            let patience = (!is_alone).then(|| next.saturating_duration_since(Instant::now()));
+            let next = self.next_look(is_alone);
+            let patience = next.map(|next| next.saturating_duration_since(Instant::now()));
             let news = self.wait(ending, &registrations, patience);
             if news.command_ended {
                 return;
@@ -232,7 +255,40 @@ impl Agent<'_> {
                 self.apply_to_all();
             } else if is_moved {
                 self.move_to_turn();
+            } else if self.is_narrowed() && self.looked.elapsed() >= LOOK_AT_LEAST_EVERY {
+                self.look_for_new();
             }
+        }
+    }
+
+    /// When something is to be looked at though nothing happens; never for a command that has the
+    /// whole machine.
+    fn next_look(&self, is_alone: bool) -> Option<Instant> {
+        let for_new = self.is_narrowed().then(|| self.looked + LOOK_AT_LEAST_EVERY);
+        let shared = [Some(self.watch.next), self.turn.ends].into_iter().flatten();
+        for_new.into_iter().chain(shared.filter(|_| !is_alone)).min()
+    }
+
+    /// Whether what the command starts inherits less than the command began with.
+    fn is_narrowed(&self) -> bool {
+        self.job.follows && self.grant.cpus != self.job.cpus
+    }
+
+    /// Takes note of what the command has started since the last look. A process that leaves family
+    /// and environment later is known by then, and gets back what it has inherited.
+    fn look_for_new(&mut self) {
+        self.family = family::descendants(self.job.pid);
+        self.looked = Instant::now();
+        self.masks.know(&self.family);
+        self.note_threads();
+    }
+
+    /// Leaves word of the threads that are narrowed, if they are others than before.
+    fn note_threads(&mut self) {
+        let narrowed = self.masks.narrowed();
+        if narrowed != self.noted {
+            self.page.note_threads(&narrowed);
+            self.noted = narrowed;
         }
     }
 
@@ -252,9 +308,8 @@ impl Agent<'_> {
     /// Moves everybody to where this turn has them, now and then those who are new as well: until then they are where their parents were.
     fn move_to_turn(&mut self) {
         let began = Instant::now();
-        if began - self.turn.looked >= LOOK_EVERY {
-            self.family = family::descendants(self.job.pid);
-            self.turn.looked = began;
+        if began - self.looked >= LOOK_EVERY {
+            self.look_for_new();
         }
         let pieces = divide(&self.grant, self.parties.len());
         self.move_all(&pieces);
@@ -287,10 +342,9 @@ impl Agent<'_> {
     fn apply_to_all(&mut self) {
         self.apply();
         for _ in 0..MOST_LOOKS {
-            let family = family::descendants(self.job.pid);
-            let new = family.iter().any(|pid| !self.family.contains(pid));
-            self.family = family;
-            if !new {
+            let before = std::mem::take(&mut self.family);
+            self.look_for_new();
+            if self.family.iter().all(|pid| before.contains(pid)) {
                 break;
             }
             self.apply();
@@ -427,6 +481,7 @@ impl Agent<'_> {
             let turn = turn.as_ref().filter(|_| are_several(pid));
             self.masks.set(pid, turn.unwrap_or(cpus));
         }
+        self.note_threads();
     }
 
     /// The command has ended. What it leaves behind is nobody's business any more, and has the whole machine.
@@ -439,7 +494,7 @@ impl Agent<'_> {
         for pid in family::marked(mark).into_iter().chain(registered) {
             self.masks.set(pid, &self.job.cpus);
         }
-        self.masks.give_back(&self.job.cpus);
+        self.masks.give_back(&self.masks.narrowed());
     }
 }
 
@@ -453,6 +508,7 @@ pub(crate) fn undo(job: &Job, page: &Page, mark: &[u8]) {
     for pid in all {
         masks.set(pid, &job.cpus);
     }
+    masks.give_back(&page.noted_threads());
 }
 
 /// A pipe's writing end that nobody writes to here, kept for those who open it by its number.

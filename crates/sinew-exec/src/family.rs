@@ -61,9 +61,15 @@ fn parent_of(pid: u32) -> Option<u32> {
     fields(pid, PARENT)?.pop()?.try_into().ok()
 }
 
-/// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in the kernel, and both of children.
+/// When a process or thread of this number began; `None` if there is none.
+pub(crate) fn began(number: u32) -> Option<u64> {
+    fields(number, BEGAN)?.pop()
+}
+
+/// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in the kernel, and both of children; the start.
 const PARENT: Range<usize> = 1..2;
 const TIMES: Range<usize> = 11..15;
+const BEGAN: Range<usize> = 19..20;
 
 fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
     let mut text = [0; 512];

@@ -1,7 +1,8 @@
-//! The page that the preloaded library reads, and a second one that the keeper reads should the agent die.
+//! The page that the preloaded library reads, and notes behind it that the keeper reads should the agent die.
 //!
-//! Both are pages of one file without a name. The first has the layout of `sinew_preload::layout`; words are written one at a time, so a reader
-//! that has the page mapped sees the old one or the new one. The second is text: the masks that were in force, one a line, and a zero.
+//! All are parts of one file without a name. The page has the layout of `sinew_preload::layout`; words are written one at a time, so a reader
+//! that has the page mapped sees the old one or the new one. The notes are text that ends with a zero: the masks that were in force, one a line,
+//! and the threads that were narrowed, one a line.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +13,15 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use sinew_preload::layout::{self, BYTES, JOB_THREADS, MAGIC, SLOTS};
 use sinew_topology::CpuSet;
 
-/// Bytes of the second page's text.
-const NOTES: usize = 64 << 10;
+use crate::threads::Thread;
+
+/// Bytes of each note.
+const NOTE: usize = 64 << 10;
+/// Where the notes begin.
+const MASKS_AT: usize = BYTES;
+const THREADS_AT: usize = MASKS_AT + NOTE;
+/// Bytes of the file.
+const WHOLE: usize = THREADS_AT + NOTE;
 
 /// The pages.
 #[derive(Debug)]
@@ -25,8 +33,8 @@ impl Page {
     /// For a command that starts with `cpus`.
     pub(crate) fn new(cpus: &CpuSet, flags: u32) -> io::Result<Self> {
         let file = File::from(memfd_create("sinew-exec-share", MemfdFlags::CLOEXEC)?);
-        check_size((BYTES + NOTES) as u64)?;
-        file.set_len((BYTES + NOTES) as u64)?;
+        check_size(WHOLE as u64)?;
+        file.set_len(WHOLE as u64)?;
         let page = Self { file };
         page.write(layout::FLAGS, flags)?;
         page.write(layout::START_CPUS, u32::try_from(cpus.len()).unwrap_or(u32::MAX))?;
@@ -93,18 +101,46 @@ impl Page {
 
     /// Leaves word of the masks that were in force.
     pub(crate) fn note_masks(&self, masks: &[CpuSet]) {
-        let mut text: String = masks.iter().map(|mask| format!("{mask}\n")).collect();
-        text.truncate(NOTES - 1);
-        text.push('\0');
-        let _ = self.file.write_all_at(text.as_bytes(), BYTES as u64);
+        self.write_note(MASKS_AT, masks.iter().map(|mask| format!("{mask}\n")));
     }
 
     /// The masks of the last note.
     pub(crate) fn noted_masks(&self) -> Vec<CpuSet> {
-        let mut bytes = vec![0; NOTES];
-        let length = self.file.read_at(&mut bytes, BYTES as u64).unwrap_or(0);
+        self.read_note(MASKS_AT).lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Leaves word of the threads that do not have their whole mask, as far as there is room.
+    pub(crate) fn note_threads(&self, threads: &[Thread]) {
+        let line = |thread: &Thread| format!("{} {}\n", thread.number, thread.began);
+        self.write_note(THREADS_AT, threads.iter().map(line));
+    }
+
+    /// The threads of the last note.
+    pub(crate) fn noted_threads(&self) -> Vec<Thread> {
+        let thread = |line: &str| {
+            let (number, began) = line.split_once(' ')?;
+            Some(Thread { number: number.parse().ok()?, began: began.parse().ok()? })
+        };
+        self.read_note(THREADS_AT).lines().filter_map(thread).collect()
+    }
+
+    /// Writes the lines for which there is room.
+    fn write_note(&self, at: usize, lines: impl Iterator<Item = String>) {
+        let mut text = String::new();
+        for line in lines {
+            if text.len() + line.len() < NOTE {
+                text.push_str(&line);
+            }
+        }
+        text.push('\0');
+        let _ = self.file.write_all_at(text.as_bytes(), at as u64);
+    }
+
+    fn read_note(&self, at: usize) -> String {
+        let mut bytes = vec![0; NOTE];
+        let length = self.file.read_at(&mut bytes, at as u64).unwrap_or(0);
         let text = bytes[..length].split(|&byte| byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(text).lines().filter_map(|line| line.parse().ok()).collect()
+        String::from_utf8_lossy(text).into_owned()
     }
 
     /// Its number among this process's open files.
@@ -167,5 +203,13 @@ mod tests {
         page.note_masks(&masks);
         page.note_masks(&masks[..1]);
         assert_eq!(page.noted_masks(), masks[..1]);
+        let threads = [(7, 1), (4_194_304, u64::MAX)].map(|(number, began)| Thread { number, began });
+        page.note_threads(&threads);
+        assert_eq!(page.noted_threads(), threads);
+        page.note_threads(&[threads[0]; 20_000]);
+        let noted = page.noted_threads();
+        assert!(noted.len() > 10_000 && noted.iter().all(|thread| *thread == threads[0]));
+        page.note_threads(&[]);
+        assert_eq!((page.noted_threads().len(), page.noted_masks().len()), (0, 1));
     }
 }

@@ -16,15 +16,38 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use sinew_topology::CpuSet;
 
+use crate::family;
+
 /// Looks at a process's threads before giving up on one that makes threads faster than they can be looked at.
 const MOST_LOOKS: usize = 100;
+
+/// A thread that keeps its name when its number is given to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Thread {
+    pub(crate) number: u32,
+    /// When it began, as the kernel counts.
+    pub(crate) began: u64,
+}
+
+impl Thread {
+    fn is_there(&self) -> bool {
+        family::began(self.number) == Some(self.began)
+    }
+}
+
+/// What a thread was given last, or has inherited.
+#[derive(Debug)]
+struct Known {
+    thread: Thread,
+    mask: CpuSet,
+}
 
 /// What was set for which thread.
 #[derive(Debug)]
 pub(crate) struct Masks {
-    /// In force at some time, the one from before among them.
+    /// In force at some time, the one from before first.
     ours: Vec<CpuSet>,
-    last: HashMap<u32, CpuSet>,
+    last: HashMap<u32, Known>,
     /// Threads that were seen with a mask that is nobody's here.
     bound: HashSet<u32>,
 }
@@ -69,39 +92,62 @@ impl Masks {
         }
     }
 
+    /// Takes note of processes that are new: of what their threads have inherited.
+    pub(crate) fn know(&mut self, pids: &[u32]) {
+        let is_new = |pid: &&u32| !self.last.contains_key(pid) && !self.bound.contains(pid);
+        let new: Vec<u32> = pids.iter().filter(is_new).copied().collect();
+        new.into_iter().flat_map(threads_of).for_each(|thread| self.note(thread));
+    }
+
     /// Takes note of a thread: of what it has inherited if it is new, and that it is bound if its mask is not one that was set here.
-    fn note(&mut self, thread: u32) {
-        let Some(now) = mask_of(thread) else { return };
-        let is_ours = match self.last.get(&thread) {
-            Some(last) => *last == now,
-            None => self.ours.contains(&now),
-        };
-        if is_ours {
-            self.last.insert(thread, now);
-        } else {
-            self.bound.insert(thread);
+    fn note(&mut self, number: u32) {
+        let Some(now) = mask_of(number) else { return };
+        let known = self.last.get(&number);
+        if known.is_some_and(|known| known.mask == now) {
+            return;
+        }
+        let is_bound = known.is_some_and(|known| known.thread.is_there()) || !self.ours.contains(&now);
+        let began = (!is_bound).then(|| family::began(number)).flatten();
+        match began {
+            Some(began) => {
+                let thread = Thread { number, began };
+                self.last.insert(number, Known { thread, mask: now });
+            }
+            None if is_bound => drop(self.bound.insert(number)),
+            // It has ended.
+            None => {}
         }
     }
 
     /// Moves a thread, if it is to be moved; answers whether it was.
     fn set_thread(&mut self, thread: u32, cpus: &CpuSet) -> bool {
         self.note(thread);
-        let is_there_already = self.last.get(&thread) == Some(cpus);
-        if is_there_already || self.bound.contains(&thread) || !set_mask(thread, cpus) {
+        let Some(known) = self.last.get_mut(&thread).filter(|known| known.mask != *cpus) else {
+            return false;
+        };
+        if self.bound.contains(&thread) || !set_mask(thread, cpus) {
             return false;
         }
         // What the kernel made of it: less than was asked for, if a cpuset says so.
-        let after = mask_of(thread).unwrap_or_else(|| cpus.clone());
-        let moved = after == *cpus;
-        self.last.insert(thread, after);
-        moved
+        known.mask = mask_of(thread).unwrap_or_else(|| cpus.clone());
+        known.mask == *cpus
     }
 
-    /// Moves every thread that was ever moved here, whoever it descends from now, to `cpus`.
-    pub(crate) fn give_back(&mut self, cpus: &CpuSet) {
-        let all: Vec<u32> = self.last.keys().copied().collect();
-        for thread in all {
-            self.set_thread(thread, cpus);
+    /// The threads that do not have the mask from before now, wherever they descend from.
+    pub(crate) fn narrowed(&self) -> Vec<Thread> {
+        let is_narrowed = |known: &&Known| known.mask != self.ours[0];
+        let is_ours = |known: &&Known| !self.bound.contains(&known.thread.number);
+        let mut all: Vec<Thread> =
+            self.last.values().filter(is_narrowed).filter(is_ours).map(|known| known.thread).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Moves these threads, as far as they are still there, to the mask from before.
+    pub(crate) fn give_back(&mut self, threads: &[Thread]) {
+        let before = self.ours[0].clone();
+        for thread in threads.iter().filter(|thread| thread.is_there()) {
+            self.set_thread(thread.number, &before);
         }
     }
 
@@ -221,8 +267,28 @@ mod tests {
             let one: CpuSet = all.lowest().into_iter().collect();
             let mut masks = Masks::new(all, []);
             assert!(masks.set_thread(thread, &one));
-            masks.give_back(all);
+            let narrowed = masks.narrowed();
+            assert_eq!(narrowed.iter().map(|narrowed| narrowed.number).collect::<Vec<_>>(), [thread]);
+            masks.give_back(&narrowed);
             assert_eq!(mask_of(thread).as_ref(), Some(all));
+            assert_eq!(masks.narrowed(), []);
+        });
+    }
+
+    /// Catches: a stranger that is moved because it has the number of a thread that has ended.
+    #[test]
+    fn a_thread_of_the_same_number_is_another_one() {
+        with_thread(|thread, all| {
+            let one: CpuSet = all.lowest().into_iter().collect();
+            let mut masks = Masks::new(all, []);
+            assert!(masks.set_thread(thread, &one));
+            let mut earlier = masks.narrowed();
+            earlier[0].began -= 1;
+            masks.give_back(&earlier);
+            assert_eq!(mask_of(thread).as_ref(), Some(&one));
+            // One that has ended, and whose number this thread has now, was not bound by anybody.
+            masks.last.get_mut(&thread).unwrap().thread = earlier[0];
+            assert!(set_mask(thread, all) && masks.set_thread(thread, &one));
         });
     }
 

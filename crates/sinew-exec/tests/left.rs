@@ -1,15 +1,116 @@
-//! A process that numbers itself otherwise is not taken for another one.
+//! Processes that have left the command's family and its environment get their processors back,
+//! and a process that numbers itself otherwise is not taken for another one.
 //!
-//! Blind to: namespaces of other kinds.
+//! Blind to: a process that leaves within a second of its start, before the agent looks.
 #![cfg(target_os = "linux")]
 
 mod common;
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use common::compile::build;
-use common::{Script, kill, mask_of, two_cpus, until, words};
+use common::{Script, helpers_of, kill, mask_of, runs, status_line, two_cpus, until, words};
+
+/// A command with a child that starts a process in a session of its own and without environment,
+/// says its number, and waits.
+struct Left {
+    command: Child,
+    grants: File,
+    /// The child: the process that has left descends from the command as long as it runs.
+    between: u32,
+    left: u32,
+}
+
+impl Left {
+    fn start(script: &Script, first: usize) -> Self {
+        let between = "setsid env -i sleep 1000 <&- >&- 2>&- & echo $$ $!; exec cat <&3";
+        let shell = format!("exec 3<&0; sh -c '{between}' & cat; wait");
+        let mut command = script.command(&[], &words(&["sh", "-c", &shell]));
+        let mut command =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script's program");
+        let grants = script.writer_from(&format!("{first} 1"));
+        let mut line = String::new();
+        BufReader::new(command.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let numbers: Vec<u32> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let [between, left] = numbers[..] else { panic!("{line}") };
+        until("a process that has left", || {
+            let environment = std::fs::read(format!("/proc/{left}/environ"));
+            let is_sleeping =
+                || std::fs::read(format!("/proc/{left}/comm")).is_ok_and(|name| name == b"sleep\n");
+            environment.is_ok_and(|environment| environment.is_empty()) && is_sleeping()
+        });
+        assert_eq!(mask_of(left), Some(first.to_string()), "it has inherited this");
+        Self { command, grants, between, left }
+    }
+
+    /// Nothing leads from the command to the process any more.
+    fn leave(&self) {
+        kill("KILL", self.between);
+        until("an orphan", || {
+            let parent = status_line(Path::new(&format!("/proc/{}/status", self.left)), "PPid:");
+            parent.is_some_and(|parent| parent != self.between.to_string())
+        });
+    }
+
+    fn has_the_whole_mask(&self) -> bool {
+        mask_of(self.left) == mask_of(std::process::id())
+    }
+
+    fn end(mut self) {
+        drop(self.command.stdin.take());
+        self.command.wait().unwrap();
+        until("the processors given back", || self.has_the_whole_mask());
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let _ = self.command.kill();
+        let _ = Command::new("kill").args(["-s", "KILL", &self.left.to_string()]).status();
+    }
+}
+
+fn switches_of(pid: u32) -> u64 {
+    let line = status_line(Path::new(&format!("/proc/{pid}/status")), "voluntary_ctxt_switches:");
+    line.and_then(|line| line.parse().ok()).unwrap_or(0)
+}
+
+/// Catches: a process that nobody has moved, that keeps what it has inherited for ever.
+#[test]
+fn a_process_that_has_left_gets_back_what_it_has_inherited() {
+    let Some([first, _]) = two_cpus() else { return };
+    let script = Script::new();
+    let left = Left::start(&script, first);
+    until("agent and keeper", || helpers_of(&left.command).is_some());
+    let (agent, _) = helpers_of(&left.command).unwrap();
+    // The agent has nothing else to wake for: after two wakes one look is over.
+    let before = switches_of(agent);
+    until("a look at the family", || switches_of(agent) > before + 1);
+    left.leave();
+    left.end();
+}
+
+/// Catches: a keeper that knows only those whom the environment or the family leads to.
+#[test]
+fn a_process_that_has_left_gets_its_processors_back_though_the_agent_dies() {
+    let Some([first, second]) = two_cpus() else { return };
+    for signal in ["KILL", "TERM"] {
+        let script = Script::new();
+        let mut left = Left::start(&script, first);
+        writeln!(left.grants, "{second} 1").unwrap();
+        until("the process on the other CPU", || mask_of(left.left) == Some(second.to_string()));
+        left.leave();
+        until("agent and keeper", || helpers_of(&left.command).is_some());
+        let (agent, _) = helpers_of(&left.command).unwrap();
+        kill(signal, agent);
+        until("no agent", || !runs(agent));
+        until(&format!("the processors given back after {signal}"), || left.has_the_whole_mask());
+        left.end();
+    }
+}
 
 /// Options of `unshare` for a namespace of process numbers; `None`, and a word, where there is none.
 fn namespaces() -> Option<&'static [&'static str]> {
