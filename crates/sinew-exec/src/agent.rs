@@ -143,7 +143,8 @@ struct News {
     ended: Vec<usize>,
 }
 
-/// Follows `shares` until the command has ended. `ready` is called once the first grant is in force, or with why the command cannot be followed. `mark` is in the environment of all of the
+/// Follows `shares` until the command has ended. `ready` is called once the first grant is in force, or with why the command cannot be followed, and returns whether the command is
+/// to be followed still. `mark` is in the environment of all of the
 /// command's processes.
 ///
 /// # Errors
@@ -155,7 +156,7 @@ pub(crate) fn follow(
     registrations: PipeReader,
     shares: &Arc<dyn Shares>,
     mark: &[u8],
-    ready: impl FnOnce(Option<&io::Error>),
+    ready: impl FnOnce(Option<&io::Error>) -> bool,
 ) -> io::Result<()> {
     let begun = begin(job, shares);
     let Begun { ending, wake, first, news } = match begun {
@@ -180,8 +181,9 @@ pub(crate) fn follow(
         turn: Turn { processor: None, ends: Some(Instant::now()) },
     };
     agent.apply();
-    ready(None);
-    agent.run(&ending, registrations, &news, &**shares);
+    if ready(None) {
+        agent.run(&ending, registrations, &news, &**shares);
+    }
     shares.leave();
     agent.release(mark);
     Ok(())

@@ -6,13 +6,14 @@
 //! second, and ends after two looks in vain, a quarter of a second apart.
 
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::process::exit;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitOptions, setsid, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use sinew_coord::Who;
@@ -22,12 +23,16 @@ use crate::agent::{self, Held};
 use crate::family;
 use crate::page::Page;
 use crate::shares::{Job, Shares};
-use crate::sys::{Side, fork};
+use crate::sys::{Side, forget_backtraces, fork};
 
 /// How often it is asked whether anybody is left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time between two looks that find nobody: long beside the start of a program.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// The longest wait for the agent, which itself may have to wait for the table's lock for some
+/// seconds. An agent that is stopped, or hangs, keeps no command from running.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Open files that the command's processes reach through the keeper.
 #[derive(Debug)]
@@ -59,10 +64,10 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    fn send(&self, mut to: PipeWriter) {
+    /// Returns whether it was received: a command that has waited for too long has begun without.
+    fn send(&self, mut to: PipeWriter) -> bool {
         let warning = self.warning.as_deref().unwrap_or_default();
-        // A reader that is gone has ended with the command.
-        let _ = to.write_all(format!("{}\n{warning}", self.keeper).as_bytes());
+        to.write_all(format!("{}\n{warning}", self.keeper).as_bytes()).is_ok()
     }
 
     /// From what was sent; `None` if the agent did not get that far.
@@ -106,6 +111,7 @@ pub(crate) fn keep(
 /// Away from the terminal, its signals and the command's streams.
 fn detach() {
     let _ = setsid();
+    forget_backtraces();
     if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
         let _ = (dup2_stdin(&nothing), dup2_stdout(&nothing), dup2_stderr(&nothing));
     }
@@ -135,7 +141,7 @@ fn act(
     leave_folder();
     let ready = |error: Option<&io::Error>| {
         let warning = error.map(|error| format!("the command cannot be watched: {error}"));
-        Report { keeper, warning }.send(report);
+        Report { keeper, warning }.send(report)
     };
     match agent::follow(job, &files.page, files.registrations, &shares, mark, ready) {
         Ok(()) => exit(0),
@@ -166,11 +172,37 @@ fn linger(command: Option<Who>, mark: &[u8]) {
     }
 }
 
+/// Reads what is sent until the other side closes the pipe.
+///
+/// # Errors
+///
+/// It does not in that time.
+fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
+    let (began, mut text, mut part) = (Instant::now(), Vec::new(), [0; 512]);
+    loop {
+        let left = Timespec::try_from(time.saturating_sub(began.elapsed())).ok();
+        match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], left.as_ref()) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "the agent does not answer")),
+            Ok(_) => {}
+        }
+        match pipe.read(&mut part)? {
+            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            length => text.extend_from_slice(&part[..length]),
+        }
+    }
+}
+
 /// Starts the keeper, and waits until its agent is ready.
 ///
 /// # Errors
 ///
-/// There is no process to be had, or the agent died before it was ready.
+/// There is no process to be had, or the agent died before it was ready, or is not ready in time.
+///
+/// # Blocking
+///
+/// For [`PATIENCE`] at most.
 pub(crate) fn start(
     job: &Job,
     files: Files,
@@ -191,7 +223,7 @@ pub(crate) fn start(
         },
         Side::Parent(between) => {
             drop(report);
-            let text = io::read_to_string(answer);
+            let text = read_within(answer, PATIENCE);
             // It has ended long since.
             let _ = ended_well(between);
             match Report::parse(&text?) {

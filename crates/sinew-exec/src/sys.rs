@@ -1,4 +1,4 @@
-//! `fork`, and the policy for memory. The only file of this crate with `unsafe`.
+//! `fork`, the environment after it, and the policy for memory. The only file of this crate with `unsafe`.
 
 use std::io;
 
@@ -30,6 +30,17 @@ pub(crate) fn fork() -> io::Result<Side> {
         }
         0 => Ok(Side::Child),
         child => Ok(Side::Parent(child)),
+    }
+}
+
+/// Has this process end at once when there is no more memory. With the variables set, Rust's
+/// runtime first prints where that was: that takes memory, and it waits for itself when there is none.
+///
+/// The calling process is a copy that [`fork`] has made, and has one thread.
+pub(crate) fn forget_backtraces() {
+    for name in ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"] {
+        // SAFETY: the process has one thread, so nobody reads the environment meanwhile.
+        unsafe { std::env::remove_var(name) };
     }
 }
 

@@ -5,19 +5,29 @@
 
 mod common;
 
-use std::process::{Command, Output, Stdio};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, chown};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+use common::{helpers_of, until};
 
 /// A hang is a failure; a slow machine is none.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs `echo ran` with a place in a table of its own, from a shell that first does `setup`.
 fn run(setup: &str) -> Output {
+    run_words(setup, &["table", "/bin/echo", "ran"])
+}
+
+fn run_words(setup: &str, words: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{setup} && exec \"$@\""), "sh", common::EXEC, "table", "/bin/echo", "ran"]);
+    shell.args(["-c", &format!("{setup} && exec \"$@\""), "sh", common::EXEC]).args(words);
     end(shell.env("SINEW_TABLE_DIR", folder.path().join("table")))
 }
 
@@ -65,6 +75,105 @@ fn little_memory_is_no_reason_not_to_run() {
     for kilobytes in [6_000, 8_000, 10_000, 20_000] {
         warning_of(&format!("{kilobytes}"), &run(&format!("ulimit -v {kilobytes}")));
     }
+}
+
+/// Catches: a command that waits for ever for an agent that hangs.
+#[test]
+fn an_agent_that_hangs_keeps_no_command_from_running() {
+    let script = common::Script::new();
+    // Nobody opens the other end of the pipe, so the agent waits for it.
+    let output = end(&mut script.command(&[], &common::words(&["/bin/echo", "ran"])));
+    let said = warning_of("a pipe that nobody opens", &output);
+    assert!(said.contains("the agent does not answer"), "{said}");
+    // It ends when it finds that the command has begun without it.
+    drop(script.writer());
+}
+
+/// Catches: an end between what Rust's own runtime needs to begin and what everything needs.
+#[test]
+fn a_command_runs_with_as_little_memory_as_the_runtime_begins_with() {
+    let says_no_such_command = |kilobytes: &usize| {
+        let output = run_words(&format!("ulimit -v {kilobytes}"), &["/dev/null", "/no/such/command"]);
+        output.status.code() == Some(127) && String::from_utf8_lossy(&output.stderr).contains("command not")
+    };
+    let Some(least) = (1_000..200_000).step_by(100).find(says_no_such_command) else {
+        panic!("no limit lets the runtime begin");
+    };
+    let mut warnings = 0;
+    for kilobytes in (least..least + 1_000).step_by(8) {
+        // Rust's runtime takes memory to say where there was none.
+        let setup = format!("export RUST_BACKTRACE=1; ulimit -v {kilobytes}");
+        let said = warning_of(&format!("{kilobytes} kB"), &run(&setup));
+        assert!(said.is_empty() || said.contains("the command runs without a share"), "{said}");
+        warnings += usize::from(!said.is_empty());
+    }
+    assert!(warnings > 0, "somewhere there is too little for all of it");
+}
+
+/// A user of its own for each limit, whose processes nobody else's count for; `None`, and a word,
+/// where this process may not become another user.
+fn another_user(user: u32) -> Option<Vec<String>> {
+    let words = format!("setpriv --reuid {user} --regid {user} --clear-groups");
+    let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    let mut probe = Command::new(&words[0]);
+    probe.args(&words[1..]).args(["test", "-x", common::EXEC]).stderr(Stdio::null());
+    if !probe.status().is_ok_and(|status| status.success()) {
+        println!("skipped: no other user can run the programs of this build");
+        return None;
+    }
+    words.push("prlimit".to_owned());
+    Some(words)
+}
+
+/// Reads what a pipe holds now.
+fn read_what_is_there(pipe: &ChildStderr, into: &mut [u8]) -> usize {
+    // Opened once more, it has flags of its own.
+    let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let mut again = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).unwrap();
+    again.read(into).unwrap_or(0)
+}
+
+/// How many threads the agent of a command has.
+fn threads_of_agent(child: &Child) -> usize {
+    let agent = helpers_of(child).map(|(agent, _)| fs::read_dir(format!("/proc/{agent}/task")));
+    agent.and_then(Result::ok).map_or(0, Iterator::count)
+}
+
+/// Catches: a command that is told that it has a share, and whose agent had no thread to follow it
+/// with; and one that does not run, or waits, for want of a process.
+#[test]
+fn too_few_processes_are_named_or_enough() {
+    let mut enough = 0;
+    for limit in 0..=16 {
+        let user = 64_000 + limit;
+        let Some(words) = another_user(user) else { return };
+        let folder = tempfile::tempdir().unwrap();
+        chown(folder.path(), Some(user), Some(user)).unwrap();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).arg(format!("--nproc={limit}")).args([common::EXEC, "table", "cat"]);
+        command.env("SINEW_TABLE_DIR", folder.path().join("table")).env_remove("SINEW_EXEC");
+        command.env_remove("LD_PRELOAD").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"ran\n").unwrap();
+        let mut line = [0; 4];
+        child.stdout.as_mut().unwrap().read_exact(&mut line).expect("the command runs");
+        // What it says it says before the command runs.
+        let mut said = vec![0; 1000];
+        let length = read_what_is_there(child.stderr.as_ref().unwrap(), &mut said);
+        let said = String::from_utf8_lossy(&said[..length]).into_owned();
+        if said.is_empty() {
+            // Itself, two for the table, and one that waits for grants.
+            until(&format!("an agent at work, {limit}"), || threads_of_agent(&child) == 4);
+            enough += 1;
+        } else {
+            let is_named = said.contains("Resource temporarily unavailable");
+            assert!(said.lines().count() == 1 && is_named, "{limit}: {said}");
+        }
+        drop(input);
+        assert!(child.wait().unwrap().success() && line == *b"ran\n", "{limit}");
+    }
+    assert!((1..17).contains(&enough), "{enough}");
 }
 
 /// Catches: a path that is believed to lead somewhere.
