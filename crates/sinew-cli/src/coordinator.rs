@@ -1,6 +1,9 @@
 //! `sinew coordinator`: stands by, evaluates the policies that need a clock, follows a script, and says why programs get what they get.
 //!
 //! Ctrl-C ends it, and so does SIGTERM; the programs go on with the default policy.
+//!
+//! Standard output may be a pipe that nobody empties. So a thread of its own prints
+//! (`printer`): neither the coordination nor its end waits for a reader.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +14,7 @@ use sinew_sync::atomic::{AtomicBool, Ordering};
 
 use crate::args::CoordinatorArgs;
 use crate::failure::Failure;
-use crate::output;
+use crate::printer::Printer;
 
 pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
     let script = args.script.as_deref().map(read_script).transpose()?;
@@ -30,25 +33,27 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
         _ => {}
     }
     let stop = stop_at_signals()?;
+    // Relaxed: nothing is published by it.
+    let is_over = || stop.load(Ordering::Relaxed);
     let table = Table::open_default().map_err(|error| failed(&error))?;
     let mut coordinator =
         Coordinator::start(&table, policy, script.unwrap_or_default()).map_err(|error| failed(&error))?;
-    output::print(&format!("policy {policy}, table {}\n", table.path().display()))?;
+    let mut printer = Printer::start()?;
+    printer.print(format!("policy {policy}, table {}\n", table.path().display()))?;
     let began_ns = table.now_ns();
-    // Relaxed: nothing is published by it.
-    while !stop.load(Ordering::Relaxed) {
+    while !is_over() {
         let version = table.version();
         let decisions = coordinator.step().map_err(|error| failed(&error))?;
         let rows = table.read();
         for decision in &decisions {
-            output::print(&line(decision, began_ns))?;
+            printer.print(line(decision, began_ns))?;
         }
         if decisions.iter().any(|decision| decision.changed > 0) {
-            output::print(&shares(&rows))?;
+            printer.print(shares(&rows))?;
         }
-        coordinator.wait(version, Duration::from_millis(args.interval_ms));
+        coordinator.wait_unless(version, Duration::from_millis(args.interval_ms), is_over);
     }
-    Ok(())
+    Ok(printer.end()?)
 }
 
 fn failed(error: &sinew_coord::Error) -> Failure {
@@ -70,7 +75,7 @@ fn check(policy: Policy, script: &Script) -> Result<(), Failure> {
     )))
 }
 
-/// A word that becomes true when the user has had enough. The interval bounds how long that takes to be seen.
+/// A word that becomes true when the user has had enough.
 fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

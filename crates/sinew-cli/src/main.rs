@@ -36,6 +36,7 @@ mod list;
 mod measure;
 mod oracle;
 mod output;
+mod printer;
 mod profile;
 mod progress;
 mod report;

@@ -3,7 +3,10 @@
 //! What this would miss: how `top` looks on a terminal; its own tests draw it.
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -136,6 +139,55 @@ fn a_coordinator_that_is_terminated_ends_as_if_interrupted() {
     let place = folder.path().join("shared");
     assert!(Coordinator::start(&place, &[]).end("-TERM").success());
     assert_eq!(std::fs::read_dir(&place).map_or(0, Iterator::count), 0);
+}
+
+/// A pipe into which nothing more goes.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    // Opened once more, it has flags of its own.
+    let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+    let mut again = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path).expect("the pipe");
+    for size in [4096, 1] {
+        while again.write(&vec![b'.'; size]).is_ok() {}
+    }
+    (reader, writer)
+}
+
+/// Catches: a coordinator that stands in a write nobody empties the pipe for, and passes its signals over.
+#[test]
+fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
+    for signal in ["-TERM", "-INT"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().join("shared");
+        let (reader, writer) = full_pipe();
+        let table = Table::open(&place).expect("a table");
+        let mut command = sinew(&place);
+        // A minute between two measurements: no signal waits for that either.
+        command.args(["coordinator", "--policy", "efficiency", "--interval-ms", "60000"]);
+        let mut child = command.stdout(writer).spawn().expect("the command starts");
+        let until = |what: &str, child: &mut Child, holds: &mut dyn FnMut(&mut Child) -> bool| {
+            let began = Instant::now();
+            while !holds(child) {
+                if began.elapsed() > PATIENCE {
+                    let _ = child.kill();
+                    panic!("{signal}: never {what}");
+                }
+                std::thread::yield_now();
+            }
+        };
+        until("at work", &mut child, &mut |_| table.policy().name() == "efficiency");
+        let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1)).expect("a row");
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("kill").success());
+        let mut status = None;
+        until("over", &mut child, &mut |child| {
+            status = child.try_wait().expect("its end");
+            status.is_some()
+        });
+        assert!(status.is_some_and(|status| status.success()), "{signal}: {status:?}");
+        assert_eq!(table.policy().name(), "equal");
+        drop((member, reader));
+    }
 }
 
 /// Would miss: a script that is read and not followed.

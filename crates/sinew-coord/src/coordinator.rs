@@ -4,7 +4,7 @@
 //! is asked for, and the shares follow by the same decision as ever, whoever takes it. When it ends, however it ends, the table goes on with the default policy: every member watches its process.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sinew_policy::share::{Event, Meter, Policy, Reading, Script, Step};
 
@@ -47,6 +47,9 @@ pub struct Coordinator {
 
 /// Two readings are at least so far apart: a shorter time is mostly noise.
 const READING_NS: u64 = 50_000_000;
+
+/// A wait for the table's next change asks so often whether it is still wanted.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// Tells a row from others of the same process, and from a later one in its place.
 type RowId = (Who, u64);
@@ -130,9 +133,25 @@ impl Coordinator {
     ///
     /// As said.
     pub fn wait(&self, version: u64, time: Duration) {
-        let due =
-            self.script.next_due_ms().map(|due| Duration::from_millis(due.saturating_sub(self.now_ms())));
-        self.table.wait_change(version, time.min(due.unwrap_or(time)));
+        self.wait_unless(version, time, || false);
+    }
+
+    /// The same, or until `is_over` holds: it is asked after every signal that this thread
+    /// handles, and every 100 ms, in case the signal comes just before the wait.
+    ///
+    /// # Blocking
+    ///
+    /// As said.
+    pub fn wait_unless(&self, version: u64, time: Duration, is_over: impl Fn() -> bool) {
+        let due = self.script.next_due_ms();
+        let due = due.map(|due| Duration::from_millis(due.saturating_sub(self.now_ms())));
+        let (time, began) = (time.min(due.unwrap_or(time)), Instant::now());
+        while !is_over() {
+            let left = time.saturating_sub(began.elapsed());
+            if left.is_zero() || self.table.wait_change(version, left.min(ASKED_EVERY)) != version {
+                return;
+            }
+        }
     }
 
     /// How fast a program was lately, in items a second, where that is known.
