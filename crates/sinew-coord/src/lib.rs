@@ -27,7 +27,7 @@
 //! | `folder`, `private` | where the file is, and whose it may be |
 //! | `judge`, `moment` | for tests: what is held against tables that nobody honest has written; where programs die |
 //! | `process`, `machine` | who is there; what is shared |
-//! | `sys` | the system calls; the only file with `unsafe` |
+//! | `sys`, `bus` | the system calls, and pages that the file loses; the only files with `unsafe` |
 //! | `elsewhere` | what stands in for it where there is no table |
 //!
 //! # Not handled
@@ -35,6 +35,8 @@
 //! Programs of other users and in other containers are not seen, and neither are programs that do not take part: the kernel shares cores with those. Changing the machine (CPUs
 //! switched off) while programs run: masks say what is left.
 
+#[cfg(target_os = "linux")]
+mod bus;
 mod coordinator;
 #[cfg(test)]
 mod damage;

@@ -1,13 +1,10 @@
 #![allow(unsafe_code)]
-//! The system calls: files opened without following links, a shared mapping, record locks, futexes, pidfds. The only file of this crate with `unsafe`.
+//! The system calls: files opened without following links, a shared mapping, record locks, futexes, pidfds. With `bus`, the only file of this crate with `unsafe`.
 //!
 //! Everything else sees safe values: a mapping is a slice of atomic words, whatever somebody else writes into it, and a lock is a try that answers.
 //!
-//! # Not handled
-//!
-//! A file that is cut short while it is mapped: touching the lost pages ends the process, as for every shared mapping. [`Mapping::is_whole`] asks the kernel, and callers do before
-//! they look. Only the same user can do that, who could end the process more simply. The same holds for holes that are punched into the file, and for file systems that write
-//! reserved blocks to other places (btrfs) when they are full.
+//! A file that is cut short while it is mapped, holes that are punched into it, and blocks that the file system cannot write: `bus` keeps the process alive, and
+//! [`Mapping::is_whole`] says so.
 
 pub(crate) use crate::private::{NAMESPACE, is_named, namespace, open_private, runtime_folder};
 
@@ -21,6 +18,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Once;
 
+use crate::bus::Watched;
 use sinew_sync::statics::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 fn checked(answer: c_int) -> io::Result<c_int> {
@@ -130,6 +128,8 @@ fn set_lock(file: &File, kind: c_int) -> io::Result<()> {
 pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
     words: usize,
+    /// Freed before the mapping is.
+    watched: Watched,
     file: Shared,
 }
 
@@ -152,7 +152,8 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
-        Ok(Self { start, words, file: Shared::new(file) })
+        let watched = Watched::new(start.cast(), bytes);
+        Ok(Self { start, words, watched, file: Shared::new(file) })
     }
 
     /// The words.
@@ -179,8 +180,11 @@ impl Mapping {
             .map(drop)
     }
 
-    /// Whether the file is as long as the mapping.
+    /// Whether the file is as long as the mapping, and no page of it was ever lost.
     pub(crate) fn is_whole(&self) -> bool {
+        if self.watched.is_lost() {
+            return false;
+        }
         let bytes = (self.words * size_of::<u64>()) as u64;
         self.file().metadata().is_ok_and(|file| file.len() >= bytes)
     }
@@ -188,6 +192,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        self.watched.end();
         // SAFETY: the mapping is this value's, and the borrows of its words have ended.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * size_of::<u64>()) };
     }

@@ -1,6 +1,6 @@
 //! Folders, files and limits with which there can be no table, or only a strange one: programs go on, and end.
 //!
-//! Blind to: file systems that lose what was written, and a file that is cut short while it is mapped.
+//! Blind to: file systems that lose what was written.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File, Permissions};
@@ -184,6 +184,110 @@ fn a_stopped_holder_of_a_table_that_cannot_be_removed_is_an_error() {
         !output.status.success() && said.contains("\"replace\"") && said.contains("PermissionDenied"),
         "{said}"
     );
+}
+
+/// Sets an attribute of a file, as root may; whether that was possible.
+fn chattr(attribute: &str, path: &Path) -> bool {
+    let status = Command::new("chattr").arg(attribute).arg(path).stderr(Stdio::null()).status();
+    let done = status.is_ok_and(|status| status.success());
+    if !done {
+        println!("skipped: chattr {attribute} {}", path.display());
+    }
+    done
+}
+
+/// Catches: a table that cannot be removed, made or written for another reason than its mode, and
+/// for which programs look again and again.
+#[test]
+fn attributes_of_the_folder_or_the_file_keep_nobody_waiting() {
+    for (attribute, remove) in [("+a", "-a"), ("+i", "-i")] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shared");
+        fs::create_dir(&place).unwrap();
+        fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
+        // The last program cannot remove the file, which so stays for what follows.
+        if !chattr("+a", &place) {
+            return;
+        }
+        let first = run(&mut member(&place));
+        chattr("-a", &place);
+        let file = fs::read_dir(&place).unwrap().next().expect("the file stays").unwrap().path();
+        assert!(first.status.success(), "{first:?}");
+        for subject in [&place, &file] {
+            if !chattr(attribute, subject) {
+                return;
+            }
+            let outputs = [(); 2].map(|()| run(&mut member(&place)));
+            chattr(remove, subject);
+            for output in outputs {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let is_refused = output.status.code().is_some() && said.contains("PermissionDenied");
+                assert!(output.status.success() || is_refused, "{attribute} {subject:?}: {output:?}");
+            }
+            // The last of them may remove it now.
+            assert!(run(&mut member(&place)).status.success());
+            if subject == &place {
+                fs::write(&file, []).unwrap();
+                fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+            }
+        }
+    }
+}
+
+/// Catches: a program that the system ends because another one has cut the table short meanwhile.
+#[test]
+fn a_table_that_is_cut_short_while_it_is_used_ends_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    let path = open(&place).path().to_owned();
+    let start = |what: &str| {
+        let mut command = Command::new(member(&place).get_program());
+        command.arg(&place).args(["test", "2", what]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 5]).unwrap();
+        child
+    };
+    let (mut stayer, mut churners) = (start("stay"), ["churn", "churn"].map(start));
+    for round in 0..2_000 {
+        // The last program to leave removes the file now and then.
+        if let Ok(file) = File::options().write(true).open(&path) {
+            let _ = file.set_len([0, 8, 5_000, 40_000, 300_000][round % 5]);
+        }
+    }
+    for child in std::iter::once(&mut stayer).chain(&mut churners) {
+        assert_eq!(child.try_wait().unwrap(), None, "it has ended");
+    }
+    for mut churner in churners {
+        churner.kill().unwrap();
+        churner.wait().unwrap();
+    }
+    let newcomer = ends("a newcomer", move || Member::join(&open(&place), offer()).expect("a row"));
+    assert!(newcomer.table().read().iter().any(|row| row.program == newcomer.program()));
+    drop(stayer.stdin.take());
+    assert!(stayer.wait().unwrap().success());
+}
+
+/// Catches: a signal that is passed over, or that does not end a program, because this crate listens for it.
+#[test]
+fn a_bus_error_of_another_kind_ends_the_program_as_ever() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mut stayer = member(&folder.path().join("shared"));
+    let mut stayer = stayer.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Read::read_exact(stayer.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let id = stayer.id().to_string();
+    let began = std::time::Instant::now();
+    // Rust's runtime, which is called as before, passes over the first that a process sends.
+    let status = loop {
+        let _ = Command::new("kill").args(["-s", "BUS", &id]).status();
+        if let Some(status) = stayer.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > PATIENCE {
+            let _ = stayer.kill();
+        }
+    };
+    assert_eq!(status.signal(), Some(libc::SIGBUS));
 }
 
 /// Runs a command in a mount namespace of its own, after `setup`; `None`, and a word, where that is impossible.
