@@ -8,7 +8,8 @@ mod common;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{OpenOptionsExt, chown};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -85,8 +86,8 @@ fn an_agent_that_hangs_keeps_no_command_from_running() {
     let output = end(&mut script.command(&[], &common::words(&["/bin/echo", "ran"])));
     let said = warning_of("a pipe that nobody opens", &output);
     assert!(said.contains("the agent does not answer"), "{said}");
-    // It ends when it finds that the command has begun without it.
-    drop(script.writer());
+    // It ends when it finds that the command has begun, or ended, without it.
+    script.let_go();
 }
 
 /// Catches: an end between what Rust's own runtime needs to begin and what everything needs.
@@ -174,6 +175,48 @@ fn too_few_processes_are_named_or_enough() {
         assert!(child.wait().unwrap().success() && line == *b"ran\n", "{limit}");
     }
     assert!((1..17).contains(&enough), "{enough}");
+}
+
+/// Catches: a command that waits for a table which can be neither used nor replaced.
+#[test]
+fn attributes_of_the_table_keep_no_command_from_running() {
+    let chattr = |attribute: &str, path: &Path| {
+        let status = Command::new("chattr").arg(attribute).arg(path).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    for (attribute, remove) in [("+a", "-a"), ("+i", "-i")] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("table");
+        fs::create_dir(&place).unwrap();
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).unwrap();
+        let run = || {
+            let mut command = Command::new(common::EXEC);
+            command.args(["table", "/bin/echo", "ran"]).env("SINEW_TABLE_DIR", &place);
+            end(&mut command)
+        };
+        if !chattr("+a", &place) {
+            println!("skipped: chattr is not possible here");
+            return;
+        }
+        warning_of("a folder that keeps its files", &run());
+        let file = || fs::read_dir(&place).unwrap().next().map(|file| file.unwrap().path());
+        // The file stays, since the agent cannot remove it.
+        until("a table's file", || file().is_some());
+        let file = file().unwrap();
+        for subject in [&place, &file] {
+            assert!(chattr(attribute, subject));
+            let outputs = [(); 2].map(|()| run());
+            // Agents that are still about would remove the file.
+            if (subject, remove) != (&place, "-a") {
+                chattr(remove, subject);
+            }
+            for output in &outputs {
+                let said = warning_of(&format!("{attribute} {}", subject.display()), output);
+                assert!(said.is_empty() || said.contains("not permitted"), "{said}");
+            }
+        }
+        chattr("-a", &place);
+    }
 }
 
 /// Catches: a path that is believed to lead somewhere.

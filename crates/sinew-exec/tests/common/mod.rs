@@ -64,6 +64,11 @@ impl Script {
         grants
     }
 
+    /// Opens the pipe for an agent that waits for that, and closes it at once.
+    pub(crate) fn let_go(&self) {
+        drop(File::options().write(true).open(&self.path).expect("the agent waits"));
+    }
+
     /// The pipe with another first grant.
     pub(crate) fn writer_from(&self, grant: &str) -> File {
         let mut grants = File::options().write(true).open(&self.path).expect("the agent reads");
