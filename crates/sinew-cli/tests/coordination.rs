@@ -146,14 +146,16 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     // Opened once more, it has flags of its own.
     let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
-    let mut again = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path).expect("the pipe");
+    let mut again = File::options();
+    let mut again = again.write(true).custom_flags(libc::O_NONBLOCK).open(path).expect("the pipe");
     for size in [4096, 1] {
         while again.write(&vec![b'.'; size]).is_ok() {}
     }
     (reader, writer)
 }
 
-/// Catches: a coordinator that stands in a write nobody empties the pipe for, and passes its signals over.
+/// Catches: a coordinator that stands in a write nobody empties the pipe for, and passes its
+/// signals over.
 #[test]
 fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
     for signal in ["-TERM", "-INT"] {
@@ -176,7 +178,7 @@ fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
             }
         };
         until("at work", &mut child, &mut |_| table.policy().name() == "efficiency");
-        let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1)).expect("a row");
+        let row = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1)).expect("a row");
         let id = child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().expect("kill").success());
         let mut status = None;
@@ -186,7 +188,7 @@ fn a_full_pipe_keeps_no_coordinator_from_coordinating_or_from_its_end() {
         });
         assert!(status.is_some_and(|status| status.success()), "{signal}: {status:?}");
         assert_eq!(table.policy().name(), "equal");
-        drop((member, reader));
+        drop((row, reader));
     }
 }
 

@@ -44,7 +44,7 @@ static REGISTERED: [Range; RANGES] =
     [const { Range { start: AtomicU64::new(0), bytes: AtomicU64::new(0), lost: AtomicBool::new(false) } };
         RANGES];
 
-/// What was done at a SIGBUS before; it is never freed.
+/// The action at a SIGBUS before; it is never freed.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 
 /// An entry for a mapping.
@@ -100,7 +100,8 @@ fn install() {
 }
 
 extern "C" fn at_bus_error(signal: c_int, about: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel hands in a record that is valid during the call, and a SIGBUS has an address in it, or one that was
+    // SAFETY: the kernel hands in a record that is valid during the call, and a SIGBUS has an
+    // address in it, or one that was
     // sent by a process has numbers there, which are compared only.
     let (address, is_fault) = unsafe { ((*about).si_addr() as u64, (*about).si_code > 0) };
     if !(is_fault && replace(address)) {
@@ -121,9 +122,10 @@ fn replace(address: u64) -> bool {
     // SAFETY: reads a number.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
     let place = (address & !(page as u64 - 1)) as *mut c_void;
-    let (access, kind) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED);
-    // SAFETY: the page is part of a registered mapping (B1), whose words are atomic words of any value; `errno` belongs to
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: the page is part of a registered mapping (B1), whose words are atomic words of any
+    // value; `errno` belongs to
     // the code that was interrupted and is put back.
     unsafe {
         let errno = *libc::__errno_location();
@@ -139,7 +141,8 @@ fn as_before(signal: c_int, is_fault: bool, about: *mut libc::siginfo_t, context
     let before = unsafe { &*BEFORE.load(Ordering::Acquire) };
     match before.sa_sigaction {
         libc::SIG_IGN if !is_fault => {}
-        // The instruction is run again, and a signal that was sent is sent again: the default ends the process.
+        // The instruction is run again, and a signal that was sent is sent again: the default ends
+        // the process.
         libc::SIG_DFL | libc::SIG_IGN => {
             // SAFETY: restores the default, as the kernel does for a fault that is ignored.
             unsafe {

@@ -26,8 +26,9 @@ impl Who {
         let fail = |error| Error::system("read", Path::new("/proc/self/stat"), error);
         let text = stat("self").map_err(fail)?;
         if number_in(&text) != Some(pid) {
-            let why = "it shows the processes of another namespace: mount one (unshare --mount-proc)";
-            return Err(Error::system("find this process in", Path::new("/proc"), io::Error::other(why)));
+            let why = "it shows another namespace's processes: mount one (unshare --mount-proc)";
+            let (place, why) = (Path::new("/proc"), io::Error::other(why));
+            return Err(Error::system("find this process in", place, why));
         }
         Ok(Self { pid, started: start_in(&text).map_err(fail)? })
     }
@@ -91,7 +92,7 @@ fn field(pid: u32, index: usize) -> io::Result<String> {
     after_name(&stat(&pid.to_string())?, index).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
-/// What `/proc/PROCESS/stat` says, as far as it is of use here.
+/// The text of `/proc/PROCESS/stat`, as far as it is of use here.
 fn stat(process: &str) -> io::Result<Vec<u8>> {
     // The fields up to there are far shorter, and the kernel hands out all of them at once.
     let mut room = vec![0; 1024];

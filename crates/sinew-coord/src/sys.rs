@@ -1,9 +1,11 @@
 #![allow(unsafe_code)]
-//! The system calls: files opened without following links, a shared mapping, record locks, futexes, pidfds. With `bus`, the only file of this crate with `unsafe`.
+//! The system calls: files opened without following links, a shared mapping, record locks, futexes,
+//! pidfds. With `bus`, the only file of this crate with `unsafe`.
 //!
 //! Everything else sees safe values: a mapping is a slice of atomic words, whatever somebody else writes into it, and a lock is a try that answers.
 //!
-//! A file that is cut short while it is mapped, holes that are punched into it, and blocks that the file system cannot write: `bus` keeps the process alive, and
+//! A file that is cut short while it is mapped, holes that are punched into it, and blocks that the
+//! file system cannot write: `bus` keeps the process alive, and
 //! [`Mapping::is_whole`] says so.
 
 pub(crate) use crate::private::{NAMESPACE, is_named, namespace, open_private, runtime_folder};

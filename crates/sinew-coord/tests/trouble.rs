@@ -221,8 +221,8 @@ fn attributes_of_the_folder_or_the_file_keep_nobody_waiting() {
             chattr(remove, subject);
             for output in outputs {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                let is_refused = output.status.code().is_some() && said.contains("PermissionDenied");
-                assert!(output.status.success() || is_refused, "{attribute} {subject:?}: {output:?}");
+                let refused = output.status.code().is_some() && said.contains("PermissionDenied");
+                assert!(output.status.success() || refused, "{attribute} {subject:?}: {output:?}");
             }
             // The last of them may remove it now.
             assert!(run(&mut member(&place)).status.success());
@@ -267,7 +267,8 @@ fn a_table_that_is_cut_short_while_it_is_used_ends_nobody() {
     assert!(stayer.wait().unwrap().success());
 }
 
-/// Catches: a signal that is passed over, or that does not end a program, because this crate listens for it.
+/// Catches: a signal that is passed over, or that does not end a program, because this crate
+/// listens for it.
 #[test]
 fn a_bus_error_of_another_kind_ends_the_program_as_ever() {
     use std::os::unix::process::ExitStatusExt;

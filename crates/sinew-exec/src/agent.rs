@@ -20,7 +20,9 @@
 //!
 //! # Cost
 //!
-//! Nothing while nothing changes and the command has the whole machine; a look at the machine's processes each second while it has less. With neighbours, some 10 µs a look and process of the command, and for one that does not use all it has a look at the machine's
+//! Nothing while nothing changes and the command has the whole machine; a look at the machine's
+//! processes each second while it has less. With neighbours, some 10 µs a look and process of the
+//! command, and for one that does not use all it has a look at the machine's
 //! processes, a hundredth of a core unless there are a thousand. A change costs a system call per thread of the command, and a look at the machine's processes for descendants; so does a turn, of which so many are left out that it is a fiftieth of the time at most.
 
 use std::collections::HashSet;
@@ -143,7 +145,8 @@ struct News {
     ended: Vec<usize>,
 }
 
-/// Follows `shares` until the command has ended. `ready` is called once the first grant is in force, or with why the command cannot be followed, and returns whether the command is
+/// Follows `shares` until the command has ended. `ready` is called once the first grant is in
+/// force, or with why the command cannot be followed, and returns whether the command is
 /// to be followed still. `mark` is in the environment of all of the
 /// command's processes.
 ///
@@ -189,7 +192,7 @@ pub(crate) fn follow(
     Ok(())
 }
 
-/// What it takes to follow a command.
+/// The means to follow a command.
 struct Begun {
     /// Readable when the command has ended.
     ending: OwnedFd,
@@ -210,7 +213,8 @@ fn begin(job: &Job, shares: &Arc<dyn Shares>) -> io::Result<Begun> {
     Ok(Begun { ending, wake, first, news })
 }
 
-/// Starts a thread that waits for grants, and writes to the pipe when there is one. Returns where the grants are.
+/// Starts a thread that waits for grants, and writes to the pipe when there is one. Returns where
+/// the grants are.
 fn wait_beside(shares: Arc<dyn Shares>, mut waker: PipeWriter) -> io::Result<mpsc::Receiver<Grant>> {
     let (tell, told) = mpsc::channel();
     thread::Builder::new().name("shares".to_owned()).stack_size(64 << 10).spawn(move || {

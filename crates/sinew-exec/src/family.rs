@@ -66,7 +66,8 @@ pub(crate) fn began(number: u32) -> Option<u64> {
     fields(number, BEGAN)?.pop()
 }
 
-/// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in the kernel, and both of children; the start.
+/// Numbers in `/proc/PID/stat`, counted behind the name: the parent; the time in the program, in
+/// the kernel, and both of children; the start.
 const PARENT: Range<usize> = 1..2;
 const TIMES: Range<usize> = 11..15;
 const BEGAN: Range<usize> = 19..20;

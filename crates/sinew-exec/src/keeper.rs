@@ -184,7 +184,7 @@ fn read_within(mut pipe: PipeReader, time: Duration) -> io::Result<String> {
         match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], left.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "the agent does not answer")),
+            Ok(0) => return Err(io::Error::other("the agent does not answer")),
             Ok(_) => {}
         }
         match pipe.read(&mut part)? {

@@ -113,12 +113,12 @@ fn file_name(path: &Path) -> &OsStr {
 
 /// Library, page and pipe are reached by the keeper's number in `/proc`.
 fn check_proc() -> io::Result<()> {
-    let fail = |error: io::Error| io::Error::new(error.kind(), format!("cannot read /proc/self: {error}"));
+    let fail = |error: io::Error| io::Error::new(error.kind(), format!("no /proc/self: {error}"));
     let number = fs::read_link("/proc/self").map_err(fail)?;
     if number.as_os_str() == OsStr::new(&process::id().to_string()) {
         return Ok(());
     }
-    let why = "/proc shows the processes of another namespace (unshare --mount-proc mounts the right one)";
+    let why = "/proc shows the processes of another namespace (see unshare --mount-proc)";
     Err(io::Error::other(why))
 }
 

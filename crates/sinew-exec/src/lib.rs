@@ -49,8 +49,11 @@
 //!
 //! # Not handled
 //!
-//! Processes that the command starts in another mount namespace, or as another user: their masks stay as they were inherited. So does the mask of a descendant that
-//! has left environment and family (`setsid env -i`, and its parent has ended) less than a second after its start, before the agent looks: it cannot be told from a program that its user has bound. Programs
+//! Processes that the command starts in another mount namespace, or as another user: their masks
+//! stay as they were inherited. So does the mask of a descendant that
+//! has left environment and family (`setsid env -i`, and its parent has ended) less than a second
+//! after its start, before the agent looks: it cannot be told from a program that its user has
+//! bound. Programs
 //! that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that moment. Descendants that bind themselves with
 //! `taskset` keep their binding, but start as many threads as the machine has processors. Descendants for another kind of machine (32 bits) are told by
 //! the dynamic linker that the library is not for them, on their standard error. A command's speed is

@@ -1,7 +1,10 @@
-//! The page that the preloaded library reads, and notes behind it that the keeper reads should the agent die.
+//! The page that the preloaded library reads, and notes behind it that the keeper reads should the
+//! agent die.
 //!
-//! All are parts of one file without a name. The page has the layout of `sinew_preload::layout`; words are written one at a time, so a reader
-//! that has the page mapped sees the old one or the new one. The notes are text that ends with a zero: the masks that were in force, one a line,
+//! All are parts of one file without a name. The page has the layout of `sinew_preload::layout`;
+//! words are written one at a time, so a reader
+//! that has the page mapped sees the old one or the new one. The notes are text that ends with a
+//! zero: the masks that were in force, one a line,
 //! and the threads that were narrowed, one a line.
 
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! `fork`, the environment after it, and the policy for memory. The only file of this crate with `unsafe`.
+//! `fork`, the environment after it, and the policy for memory. The only file of this crate with
+//! `unsafe`.
 
 use std::io;
 
@@ -34,7 +35,8 @@ pub(crate) fn fork() -> io::Result<Side> {
 }
 
 /// Has this process end at once when there is no more memory. With the variables set, Rust's
-/// runtime first prints where that was: that takes memory, and it waits for itself when there is none.
+/// runtime first prints where that was: that takes memory, and it waits for itself when there is
+/// none.
 ///
 /// The calling process is a copy that [`fork`] has made, and has one thread.
 pub(crate) fn forget_backtraces() {
@@ -58,9 +60,11 @@ pub(crate) fn binds_memory() -> bool {
     let (mut policy, mut nodes): (libc::c_int, Nodes) = (DEFAULT, [0; 64]);
     let (bits, none) = (8 * size_of::<Nodes>() as libc::c_ulong, 0 as libc::c_ulong);
     let places = (&raw mut policy, &raw mut nodes);
-    // SAFETY: the kernel writes the policy and at most `bits` bits of nodes to these places, during the call.
+    // SAFETY: the kernel writes the policy and at most `bits` bits of nodes to these places, during
+    // the call.
     let answer = unsafe { libc::syscall(libc::SYS_get_mempolicy, places.0, places.1, bits, none, none) };
-    // A kernel without nodes does not know the call; one before Linux 5.14 calls LOCAL a preference for no node.
+    // A kernel without nodes does not know the call; one before Linux 5.14 calls LOCAL a preference
+    // for no node.
     let is_local = policy == LOCAL || policy == PREFERRED && nodes == [0; 64];
     answer == 0 && policy != DEFAULT && !is_local
 }
@@ -71,7 +75,8 @@ mod tests {
 
     fn set_policy(policy: libc::c_int, nodes: &Nodes) -> bool {
         let bits = 8 * size_of::<Nodes>() as libc::c_ulong;
-        // SAFETY: the kernel reads at most `bits` bits of the set during the call; memory that exists stays where it is.
+        // SAFETY: the kernel reads at most `bits` bits of the set during the call; memory that
+        // exists stays where it is.
         unsafe { libc::syscall(libc::SYS_set_mempolicy, policy, nodes.as_ptr(), bits) == 0 }
     }
 

@@ -35,7 +35,7 @@ impl Thread {
     }
 }
 
-/// What a thread was given last, or has inherited.
+/// The mask that a thread was given last, or has inherited.
 #[derive(Debug)]
 struct Known {
     thread: Thread,
@@ -106,7 +106,8 @@ impl Masks {
         if known.is_some_and(|known| known.mask == now) {
             return;
         }
-        let is_bound = known.is_some_and(|known| known.thread.is_there()) || !self.ours.contains(&now);
+        let is_the_same = known.is_some_and(|known| known.thread.is_there());
+        let is_bound = is_the_same || !self.ours.contains(&now);
         let began = (!is_bound).then(|| family::began(number)).flatten();
         match began {
             Some(began) => {

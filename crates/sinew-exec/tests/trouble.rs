@@ -94,8 +94,9 @@ fn an_agent_that_hangs_keeps_no_command_from_running() {
 #[test]
 fn a_command_runs_with_as_little_memory_as_the_runtime_begins_with() {
     let says_no_such_command = |kilobytes: &usize| {
-        let output = run_words(&format!("ulimit -v {kilobytes}"), &["/dev/null", "/no/such/command"]);
-        output.status.code() == Some(127) && String::from_utf8_lossy(&output.stderr).contains("command not")
+        let output = run_words(&format!("ulimit -v {kilobytes}"), &["/dev/null", "/no/such"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        output.status.code() == Some(127) && said.contains("command not found")
     };
     let Some(least) = (1_000..200_000).step_by(100).find(says_no_such_command) else {
         panic!("no limit lets the runtime begin");
@@ -151,15 +152,16 @@ fn too_few_processes_are_named_or_enough() {
         let folder = tempfile::tempdir().unwrap();
         chown(folder.path(), Some(user), Some(user)).unwrap();
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).arg(format!("--nproc={limit}")).args([common::EXEC, "table", "cat"]);
+        command.args(&words[1..]).arg(format!("--nproc={limit}"));
+        command.args([common::EXEC, "table", "cat"]).stderr(Stdio::piped());
         command.env("SINEW_TABLE_DIR", folder.path().join("table")).env_remove("SINEW_EXEC");
-        command.env_remove("LD_PRELOAD").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env_remove("LD_PRELOAD").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         input.write_all(b"ran\n").unwrap();
         let mut line = [0; 4];
         child.stdout.as_mut().unwrap().read_exact(&mut line).expect("the command runs");
-        // What it says it says before the command runs.
+        // Its warning comes before the command runs.
         let mut said = vec![0; 1000];
         let length = read_what_is_there(child.stderr.as_ref().unwrap(), &mut said);
         let said = String::from_utf8_lossy(&said[..length]).into_owned();

@@ -274,7 +274,8 @@ pub(crate) fn configured(name: c_int) -> c_long {
 /// `None` if `/proc` does not show this process.
 pub(crate) fn process() -> Option<u32> {
     let mut text = [0_u8; 16];
-    // SAFETY: the path ends with a zero, and the kernel writes no more bytes than there is room for.
+    // SAFETY: the path ends with a zero, and the kernel writes no more bytes than there is room
+    // for.
     let length = unsafe { readlink(c"/proc/self".as_ptr(), text.as_mut_ptr().cast(), text.len()) };
     layout::decimal(text.get(..usize::try_from(length).ok()?)?)
 }
