@@ -8,6 +8,7 @@
 //! - M1: the share that a member tells of is within its offer, whatever the table says.
 //! - M2: nothing of this blocks a thread of the program: only joining, leaving and changes of demand take the lock, and all of them give up in the end.
 //! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has ended.
+//!   It has one row at most.
 //! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes that back, or its keeper's watcher.
 //! - M5: with neighbours, shares are computed with what the program said last: it says so itself if it knows of them, and else whoever sees them for it.
 //! - M6: a table that is damaged again and again costs a member a change every [`LOOK_MS`], and no busy loop.
@@ -61,6 +62,9 @@ struct Inner {
     offer: Offer,
     who: Who,
     keeper: Option<Who>,
+    /// When this member came, another time for each member of this process: with `who` it tells the
+    /// member's row from all others, whichever slot it has and however often it was put back.
+    joined_ns: u64,
     seat: Mutex<Seat>,
     demand: AtomicU64,
     choice: Mutex<Choice>,
@@ -255,6 +259,14 @@ impl fmt::Debug for Member {
     }
 }
 
+/// The time, and another one at every call in this process.
+fn joined_ns() -> u64 {
+    static LAST: Mutex<u64> = Mutex::new(0);
+    let mut last = LAST.lock();
+    *last = sys::now_ns().max(*last + 1);
+    *last
+}
+
 impl Inner {
     fn new(table: &Table, offer: Offer) -> Result<Self, Error> {
         let this = Who::find_this()?;
@@ -275,6 +287,7 @@ impl Inner {
             marked: AtomicBool::new(false),
             restless: AtomicBool::new(false),
             table: table.clone(),
+            joined_ns: joined_ns(),
             offer,
             who,
             keeper,
@@ -298,8 +311,13 @@ impl Inner {
         }
         let mut slot = 0;
         self.table.change(Reason::Arrived, |state, mapping| {
-            slot = state.free_slot().ok_or(Error::Full)?;
-            let row = self.row(slot, state);
+            // It is there where it only could not be read for a moment, or where a copy from before
+            // has come into force again.
+            let row = match state.rows.iter().find(|row| self.is_mine(row)) {
+                Some(row) => row.clone(),
+                None => self.row(state.free_slot().ok_or(Error::Full)?, state),
+            };
+            slot = row.slot;
             live(mapping, slot, Live::Demand).store(self.demand.load(Ordering::Relaxed), Ordering::Relaxed);
             live(mapping, slot, Live::Progress).store(0, Ordering::Relaxed);
             state.put(row.clone());
@@ -307,6 +325,10 @@ impl Inner {
         })?;
         *self.seat.lock() = Seat { mapping: self.table.mapping(), slot };
         Ok(())
+    }
+
+    fn is_mine(&self, row: &Row) -> bool {
+        (row.program, row.keeper, row.joined_ns) == (self.who, self.keeper, self.joined_ns)
     }
 
     fn row(&self, slot: u32, state: &State) -> Row {
@@ -325,7 +347,7 @@ impl Inner {
             grant: if share.epoch == 0 { Default::default() } else { share.grant() },
             schedule: None,
             epoch: 0,
-            joined_ns: sys::now_ns(),
+            joined_ns: self.joined_ns,
             demand: 0,
             stopped: false,
             progress: 0,
@@ -361,7 +383,8 @@ impl Inner {
     fn look(&self) -> bool {
         let Seat { mapping, slot } = self.seat();
         let Some(state) = read(&mapping) else { return false };
-        let Some(row) = state.find(slot, self.who) else { return false };
+        let row = state.find(slot, self.who).filter(|row| self.is_mine(row));
+        let Some(row) = row else { return false };
         if row.stopped && self.keeper.is_none() && self.note_stop(row, false).is_ok() {
             // Whoever reads this goes on (M4). The share of a stopped program is nobody's.
             return self.look_again();
@@ -374,7 +397,8 @@ impl Inner {
     fn look_again(&self) -> bool {
         let Seat { mapping, slot } = self.seat();
         let Some(state) = read(&mapping) else { return false };
-        let Some(row) = state.find(slot, self.who) else { return false };
+        let row = state.find(slot, self.who).filter(|row| self.is_mine(row));
+        let Some(row) = row else { return false };
         self.see(&state, row);
         true
     }
@@ -408,7 +432,8 @@ impl Inner {
         let seat = self.seat();
         self.table.change(reason, |state, mapping| {
             let is_here = std::ptr::eq(mapping, &*seat.mapping);
-            let row = state.find_mut(seat.slot, self.who).filter(|_| is_here);
+            let row = state.find_mut(seat.slot, self.who);
+            let row = row.filter(|row| is_here && self.is_mine(row));
             let Some(row) = row else { return Ok(Change { subject: None, everybody: false }) };
             if !is_news(row) {
                 return Err(Error::Gone);
@@ -496,7 +521,8 @@ impl Inner {
         let Seat { mapping, slot } = self.seat();
         // What cannot be taken out now the others find when this process has ended.
         let _ = self.table.change(Reason::Left, |state, _| {
-            let subject = state.remove(slot, self.who);
+            let mine = state.find(slot, self.who).is_some_and(|row| self.is_mine(row));
+            let subject = mine.then(|| state.remove(slot, self.who)).flatten();
             Ok(Change { subject, everybody: true })
         });
         live(&mapping, slot, Live::Bell).fetch_add(1, Ordering::AcqRel);
@@ -536,6 +562,30 @@ mod tests {
         }
         drop(other);
         deaf.leave();
+    }
+
+    /// Catches: a member that takes the row of another member of its process for its own, after the
+    /// table was lost and that one was faster.
+    #[test]
+    fn two_members_of_a_process_come_back_to_two_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+        let offer = || Offer::on("test", CoreSet::first(4), 4);
+        // Nobody listens for them.
+        let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
+        members.iter().for_each(|member| member.enter().unwrap());
+        crate::table::publish(&table.mapping(), &State::default());
+        assert!(!members[1].look());
+        members[1].come_back();
+        assert!(members[1].look() && !members[0].look(), "slot 0 is the other one's");
+        members[0].come_back();
+        assert!(members.iter().all(Inner::look));
+        assert_eq!(table.read().len(), 2);
+        members[1].come_back();
+        assert_eq!(table.read().len(), 2, "a row that is there is not put back");
+        members[1].leave();
+        assert!(members[0].look() && !members[1].look());
+        members[0].leave();
     }
 
     /// Would miss: a program that is left with less than it could use, alone, because something else than it has said lies in its live line.

@@ -394,7 +394,7 @@ impl Locked<'_> {
         if reason != Reason::Died && is_news {
             state.note(now, by, reason, change.subject.as_ref(), changed.len());
         }
-        state.version = self.publish(&state);
+        state.version = publish(self.mapping, &state);
         reached(Moment::Published);
         let everybody = change.everybody || damaged || abandoned || !dead.is_empty();
         self.ring(&state, &changed, everybody);
@@ -435,24 +435,6 @@ impl Locked<'_> {
             state.remove(row.slot, row.program);
         }
         dead
-    }
-
-    /// Writes the copy that is not in force, and puts it in force. Answers its version.
-    fn publish(&self, state: &State) -> u64 {
-        let words = self.mapping.words();
-        let next = words[VERSION_AT].load(Ordering::Relaxed).wrapping_add(1).max(1);
-        let encoded = State { version: next, ..state.clone() }.encode();
-        let half = encoded.len() / 2;
-        for (at, (word, value)) in copy_at(words, next).iter().zip(encoded).enumerate() {
-            if at == half {
-                reached(Moment::Writing);
-            }
-            // Relaxed: C1.
-            word.store(value, Ordering::Relaxed);
-        }
-        reached(Moment::Written);
-        words[VERSION_AT].store(next, Ordering::Release);
-        next
     }
 
     fn ring(&self, state: &State, changed: &[u32], everybody: bool) {
@@ -500,6 +482,24 @@ fn set_free(row: &Row) {
             let _ = sys::set_affinity(thread, row.mask.words());
         }
     }
+}
+
+/// Writes the copy that is not in force, and puts it in force. Returns its version.
+pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
+    let words = mapping.words();
+    let next = words[VERSION_AT].load(Ordering::Relaxed).wrapping_add(1).max(1);
+    let encoded = State { version: next, ..state.clone() }.encode();
+    let half = encoded.len() / 2;
+    for (at, (word, value)) in copy_at(words, next).iter().zip(encoded).enumerate() {
+        if at == half {
+            reached(Moment::Writing);
+        }
+        // Relaxed: C1.
+        word.store(value, Ordering::Relaxed);
+    }
+    reached(Moment::Written);
+    words[VERSION_AT].store(next, Ordering::Release);
+    next
 }
 
 /// Opens and maps the file, made if need be.
