@@ -40,8 +40,9 @@ pub struct Coordinator {
     /// The rows seen last, with what is measured of their programs. A process whose pool ends and that builds another has
     /// a new row, for which a script's steps hold as for the first.
     programs: HashMap<RowId, Seen>,
-    /// The last decision told of.
-    told_ns: u64,
+    /// The log at the last look. Decisions are known by all that they say: a date is what a program
+    /// has written, and one in the future would hide all that follow.
+    seen: Vec<Decision>,
     measured_ns: u64,
 }
 
@@ -82,7 +83,7 @@ impl Coordinator {
             late: Vec::new(),
             began_ns,
             programs: HashMap::new(),
-            told_ns: began_ns,
+            seen: table.log(),
             measured_ns: 0,
         };
         coordinator.take_over()?;
@@ -110,8 +111,9 @@ impl Coordinator {
     pub fn step(&mut self) -> Result<Vec<Decision>, Error> {
         let state = self.table.snapshot();
         if state.coordinator != Some(self.this) {
-            // The table was damaged, or taken away.
+            // The table was damaged, or taken away, and what a script has asked for with it.
             self.take_over()?;
+            self.programs.clear();
         }
         self.note_events(&state);
         self.measure(&state)?;
@@ -122,8 +124,8 @@ impl Coordinator {
             self.follow(step)?;
         }
         let log = self.table.log();
-        let new: Vec<Decision> = log.into_iter().filter(|decision| decision.at_ns > self.told_ns).collect();
-        self.told_ns = new.last().map_or(self.told_ns, |decision| decision.at_ns);
+        let new = log.iter().filter(|decision| !self.seen.contains(decision)).copied().collect();
+        self.seen = log;
         Ok(new)
     }
 
@@ -296,6 +298,27 @@ mod tests {
             assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 1);
             state.rows[1].stopped = false;
             assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 2);
+        });
+    }
+
+    /// Catches: a date that is believed, so that nothing that follows is news.
+    #[test]
+    fn a_decision_dated_in_the_future_hides_no_others() {
+        with_table(|table| {
+            let started = Coordinator::start(table, Policy::Equal, Script::default());
+            let mut coordinator = started.unwrap();
+            coordinator.step().unwrap();
+            let forge = |state: &mut State| state.note(u64::MAX, 1, Reason::Policy, None, 0);
+            let nobody = || Ok(Change { subject: None, everybody: false });
+            table.change(Reason::Measured, |state, _| nobody().inspect(|_| forge(state))).unwrap();
+            let reasons = |coordinator: &mut Coordinator| -> Vec<Reason> {
+                coordinator.step().unwrap().iter().map(|decision| decision.reason).collect()
+            };
+            assert_eq!(reasons(&mut coordinator), [Reason::Policy]);
+            let offer = Offer::on("late", CoreSet::first(CPUS), CPUS as u32);
+            let _member = Member::join(table, offer).unwrap();
+            assert_eq!(reasons(&mut coordinator), [Reason::Arrived]);
+            assert_eq!(reasons(&mut coordinator), []);
         });
     }
 
