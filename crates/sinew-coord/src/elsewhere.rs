@@ -125,10 +125,6 @@ pub(crate) fn now_ns() -> u64 {
     sinew_sync::clock::now_ns()
 }
 
-pub(crate) fn set_affinity(_thread: u32, _mask: &[u64]) -> io::Result<()> {
-    unsupported()
-}
-
 pub(crate) fn at_exit(_handler: extern "C" fn()) {}
 
 pub(crate) fn generation() -> u32 {

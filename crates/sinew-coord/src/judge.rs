@@ -65,7 +65,8 @@ pub(crate) fn honest() -> State {
     state
 }
 
-fn row(slot: u32) -> Row {
+/// A row of that table.
+pub(crate) fn row(slot: u32) -> Row {
     let mut curve = Curve::default();
     curve.learn(2, 1e6);
     let ask = Ask { threads: Some(2), cores: Some(CoreSet::first(2)), schedule: Some(Schedule::Static) };

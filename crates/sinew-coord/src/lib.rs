@@ -25,7 +25,8 @@
 //! | `state`, `row`, `log`, `words` | what the table says, as values and as words; pure |
 //! | `coordinator` | what needs a clock: speeds, scripts |
 //! | `folder`, `private` | where the file is, and whose it may be |
-//! | `judge`, `moment` | for tests: what is held against tables that nobody honest has written; where programs die |
+//! | `judge`, `forge` | for tests: tables that no honest program writes, and their judge |
+//! | `moment` | for tests: where programs die |
 //! | `process`, `machine` | who is there; what is shared |
 //! | `sys`, `bus` | the system calls, and pages that the file loses; the only files with `unsafe` |
 //! | `elsewhere` | what stands in for it where there is no table |
@@ -42,6 +43,8 @@ mod coordinator;
 mod damage;
 mod error;
 mod folder;
+#[cfg(any(test, feature = "fuzzing"))]
+mod forge;
 #[cfg(any(test, feature = "fuzzing"))]
 mod judge;
 mod lock;
@@ -66,6 +69,9 @@ mod words;
 pub use coordinator::Coordinator;
 pub use error::Error;
 pub use folder::{FOLDER_VARIABLE, default_folder};
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub use forge::Forger;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub use judge::judge_image;

@@ -98,7 +98,8 @@ impl Offer {
         self
     }
 
-    /// The row is another process's: it ends with that process, and also with this one. If this one ends first, the other's threads are let run on the whole mask again.
+    /// The row is another process's: it ends with that process, and also with this one. Only this
+    /// process moves the other's threads: nobody who reads the row does.
     #[must_use]
     pub fn on_behalf_of(mut self, program: Who) -> Self {
         self.on_behalf_of = Some(program);

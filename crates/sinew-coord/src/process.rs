@@ -3,7 +3,7 @@
 //! A system that refuses to tell (no descriptors left, no `/proc`) is no evidence that a process has ended: such a
 //! process counts as running, and whoever can look next finds out.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -118,12 +118,6 @@ fn after_name(text: &[u8], index: usize) -> Option<String> {
     after_name.split_ascii_whitespace().nth(index).map(str::to_owned)
 }
 
-/// The threads of a process.
-pub(crate) fn threads_of(pid: u32) -> Vec<u32> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,7 +153,7 @@ mod tests {
         let mut child = shell.args(["-c", "echo; read line; :"]).spawn().unwrap();
         // It runs under its name when it says something.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-        let name = fs::read(format!("/proc/{}/comm", child.id())).unwrap();
+        let name = std::fs::read(format!("/proc/{}/comm", child.id())).unwrap();
         assert!(std::str::from_utf8(&name).is_err(), "{name:?}");
         assert!(Who::of(child.id()).is_some_and(|who| who.is_there()));
         drop(child.stdin.take());

@@ -304,14 +304,6 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Lets a thread of any process of this user run on the CPUs whose bits are set.
-pub(crate) fn set_affinity(thread: u32, mask: &[u64]) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as the slice has.
-    let answer =
-        unsafe { libc::sched_setaffinity(thread as libc::pid_t, size_of_val(mask), mask.as_ptr().cast()) };
-    checked(answer).map(drop)
-}
-
 /// Has `handler` called when the process ends in the usual way.
 pub(crate) fn at_exit(handler: extern "C" fn()) {
     // SAFETY: the handler is a plain function. Without room for it, it is not called.

@@ -45,7 +45,6 @@ use crate::folder;
 use crate::lock::{self, Claim, Got};
 use crate::log::{Decision, Reason};
 use crate::moment::{Moment, reached};
-use crate::process::threads_of;
 use crate::row::{MAX_PROGRAMS, Row, WEIGHTS, Who};
 use crate::state::{STATE_WORDS, State};
 use crate::sys::{self, Mapping};
@@ -401,7 +400,6 @@ impl Locked<'_> {
         if state.rows.is_empty() && state.coordinator.is_none() {
             self.remove();
         }
-        dead.iter().for_each(set_free);
         Ok(())
     }
 
@@ -475,15 +473,6 @@ fn end_dead_coordination(state: &mut State) -> bool {
     is_dead
 }
 
-/// A program that somebody else kept on some cores may run anywhere again when that one is gone.
-fn set_free(row: &Row) {
-    if row.keeper.is_some() && row.program.is_there() {
-        for thread in threads_of(row.program.pid) {
-            let _ = sys::set_affinity(thread, row.mask.words());
-        }
-    }
-}
-
 /// Writes the copy that is not in force, and puts it in force. Returns its version.
 pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
     let words = mapping.words();
@@ -537,7 +526,7 @@ pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
 }
 
 /// Has all members of a file look whether it is still the table.
-fn ring_all(file: &Mapping) {
+pub(crate) fn ring_all(file: &Mapping) {
     for slot in 0..MAX_PROGRAMS as u32 {
         ring(live(file, slot, Live::Bell));
     }

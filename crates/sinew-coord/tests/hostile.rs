@@ -1,0 +1,161 @@
+//! A hostile program of the same user writes rows while members, a coordinator and strangers run.
+//!
+//! Such a program may take the others' cores, as any program in the table may. It must not move a
+//! thread of theirs, end them, keep them waiting, or leave them with less once it has ended.
+//!
+//! Blind to: what the hostile program could do without a table.
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sinew_coord::{Coordinator, CoreSet, Forger, Member, Offer, Policy, Table, Who};
+use sinew_policy::share::Layout;
+
+/// A hang is a failure; a slow machine is none.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const CPUS: usize = 4;
+
+fn rounds() -> usize {
+    if std::env::var_os("SINEW_DEEP").is_some() { 3_000 } else { 200 }
+}
+
+/// A program that has nothing to do with the table; killed at the end.
+struct Stranger(Child);
+
+impl Stranger {
+    fn start() -> Self {
+        Self(Command::new("sleep").arg("600").spawn().expect("sleep"))
+    }
+
+    fn who(&self) -> Who {
+        Who::of(self.0.id()).expect("it runs")
+    }
+
+    /// Its mask, as the kernel writes it.
+    fn mask(&self) -> String {
+        let path = format!("/proc/{}/status", self.0.id());
+        let status = std::fs::read_to_string(path).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.expect("a mask").trim().to_owned()
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn offer() -> Offer {
+    Offer::on("honest", CoreSet::first(CPUS), CPUS as u32)
+}
+
+/// Does something on another thread, and fails if that never ends.
+fn ends(action: impl FnOnce() + Send + 'static) {
+    let (tell, told) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        action();
+        let _ = tell.send(());
+    });
+    match told.recv_timeout(PATIENCE) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it never ends"),
+        _ => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+    }
+}
+
+fn open(folder: &Path) -> Table {
+    Table::open_on(folder, Layout::flat(CPUS)).expect("a table")
+}
+
+/// Catches: a change of the table that moves threads because a row says whose they are.
+#[test]
+fn a_row_with_a_dead_keeper_moves_nobody() {
+    ends(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let table = open(&folder.path().join("shared"));
+        let stranger = Stranger::start();
+        let before = stranger.mask();
+        let mut keeper = Command::new("sleep").arg("600").spawn().unwrap();
+        let member = Member::join(&table, offer()).unwrap();
+        let row = offer().mask(CoreSet::first(1)).on_behalf_of(stranger.who());
+        let forged = Member::join(&table, row).unwrap();
+        let mut rows = table.read();
+        // Nobody looks after the row from here on.
+        drop(forged);
+        let row = rows.iter_mut().find(|row| row.program == stranger.who());
+        row.unwrap().keeper = Who::of(keeper.id());
+        keeper.kill().unwrap();
+        keeper.wait().unwrap();
+        Forger::new(0, Vec::new()).put(&table, rows);
+        let other = Member::join(&open(&folder.path().join("shared")), offer()).unwrap();
+        assert!(table.read().iter().all(|row| row.program == Who::this()), "the row is buried");
+        assert_eq!(stranger.mask(), before);
+        drop((member, other));
+    });
+}
+
+/// Catches: members that panic, hang, or believe what is beyond their offer; threads that move; and
+/// a table that does not recover.
+#[test]
+fn forged_tables_move_nobody_and_end_with_the_forger() {
+    for policy in Policy::ALL {
+        ends(move || strike_live(policy));
+    }
+}
+
+fn strike_live(policy: Policy) {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("shared");
+    let table = open(&place);
+    let join = |_| Member::join(&open(&place), offer()).unwrap();
+    let members: Vec<Member> = (0..3).map(join).collect();
+    let mut coordinator = Coordinator::start(&table, policy, Default::default()).unwrap();
+    let strangers = [Stranger::start(), Stranger::start()];
+    let before: Vec<String> = strangers.iter().map(Stranger::mask).collect();
+    let claimed: Vec<Who> = strangers.iter().map(Stranger::who).collect();
+    let mut forger = Forger::new(policy as u64, claimed);
+    for round in 0..rounds() / Policy::ALL.len() {
+        forger.strike(&table);
+        if round % 8 == 0 {
+            forger.scribble(&table);
+        }
+        members[round % 3].set_demand(1 + round as u32 % 4);
+        // A forger may take the coordination over, for as long as it runs.
+        let _ = coordinator.step();
+        for member in &members {
+            let share = member.share();
+            let is_offered = share.cores.is_within(&CoreSet::first(CPUS));
+            assert!((1..=CPUS as u32).contains(&share.threads) && is_offered, "{share:?}");
+        }
+        let now: Vec<String> = strangers.iter().map(Stranger::mask).collect();
+        assert_eq!(now, before, "{policy} {round}");
+    }
+    drop(strangers);
+    recover(&members, &place, &mut coordinator);
+}
+
+/// The forger and those whom it has named have ended: all rows are honest again, one for each
+/// member, and together the members have the machine.
+fn recover(members: &[Member], place: &Path, coordinator: &mut Coordinator) {
+    let began = Instant::now();
+    loop {
+        members.iter().for_each(|member| member.set_demand(CPUS as u32));
+        let steps = coordinator.step().is_ok();
+        let table = open(place);
+        let rows = table.read();
+        let are_ours = rows.iter().all(|row| row.program == Who::this());
+        let is_whole = are_ours && rows.len() == members.len();
+        let given: u32 = members.iter().map(|member| member.share().threads).sum();
+        if steps && is_whole && given == CPUS as u32 {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE / 2, "{steps} {given} {rows:?} {members:?}");
+        table.wait_change(table.version(), Duration::from_millis(100));
+    }
+}
