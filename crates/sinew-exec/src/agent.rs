@@ -35,12 +35,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sinew_preload::layout::SLOTS;
+use sinew_topology::CpuSet;
 
 use crate::divide::divide;
 use crate::family;
 use crate::page::Page;
 use crate::shares::{Grant, Job, Shares};
-use crate::threads::{Masks, Thread, are_several, only};
+use crate::threads::{Masks, Thread, are_several, now, only};
 use crate::turns;
 use crate::usage::{Means, Usage};
 
@@ -76,6 +77,8 @@ struct Party {
 /// A command and its share.
 struct Agent<'a> {
     job: &'a Job,
+    /// In the environment of all of the command's processes.
+    mark: &'a [u8],
     page: &'a Page,
     grant: Grant,
     /// Readable when there is another one.
@@ -172,11 +175,12 @@ pub(crate) fn follow(
     let whole = Grant { cpus: job.cpus.clone(), threads: job.cpus.len() };
     let mut agent = Agent {
         job,
+        mark,
         page,
         grant: first.unwrap_or(whole),
         wake,
         parties: Vec::new(),
-        masks: Masks::new(&job.cpus, []),
+        masks: Masks::new(&job.cpus, [], []),
         family: vec![job.pid],
         looked: Instant::now(),
         noted: Vec::new(),
@@ -188,7 +192,7 @@ pub(crate) fn follow(
         agent.run(&ending, registrations, &news, &**shares);
     }
     shares.leave();
-    agent.release(mark);
+    agent.release();
     Ok(())
 }
 
@@ -348,9 +352,11 @@ impl Agent<'_> {
     fn apply_to_all(&mut self) {
         self.apply();
         for _ in 0..MOST_LOOKS {
+            let looked = now();
             let before = std::mem::take(&mut self.family);
             self.look_for_new();
             if self.family.iter().all(|pid| before.contains(pid)) {
+                self.masks.looked_at(looked);
                 break;
             }
             self.apply();
@@ -383,7 +389,7 @@ impl Agent<'_> {
             let pid = self.page.pid(slot);
             let known = self.parties.iter().any(|party| party.pid == pid);
             match open(pid) {
-                Ok(ending) if !known && self.is_ours(pid) => {
+                Ok(ending) if !known && family::belongs(pid, self.job.pid, self.mark) => {
                     self.parties.push(Party { slot, pid, ending, threads: 0 });
                 }
                 // It has ended since, or is no process of the command's: then anybody may have the slot.
@@ -391,13 +397,6 @@ impl Agent<'_> {
                 _ => {}
             }
         }
-    }
-
-    /// Whether a process that says so belongs to the command: it has not left for another user.
-    fn is_ours(&self, pid: u32) -> bool {
-        pid == self.job.pid
-            || rustix::process::Pid::from_raw(pid.cast_signed())
-                .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
     }
 
     fn remove(&mut self, ended: &[usize]) {
@@ -468,13 +467,13 @@ impl Agent<'_> {
 
     /// Leaves word of all masks that there may be before they are set: whoever has to undo it must know them.
     fn note(&self, pieces: &[Grant]) {
-        let mut noted = self.masks.ours().to_vec();
+        let mut noted: Vec<CpuSet> = self.masks.ours().cloned().collect();
         noted.extend(pieces.iter().map(|piece| piece.cpus.clone()));
         noted.extend(self.grant.cpus.iter().map(only));
         noted.push(self.grant.cpus.clone());
         noted.sort_by_key(ToString::to_string);
         noted.dedup();
-        self.page.note_masks(&noted);
+        self.page.note_masks(&noted, self.masks.bound());
     }
 
     /// Moves the parties to their pieces, and all other processes to the whole share; or those of several threads to the processor whose turn it is.
@@ -487,17 +486,18 @@ impl Agent<'_> {
             let turn = turn.as_ref().filter(|_| are_several(pid));
             self.masks.set(pid, turn.unwrap_or(cpus));
         }
+        self.masks.settle();
         self.note_threads();
     }
 
     /// The command has ended. What it leaves behind is nobody's business any more, and has the whole machine.
-    fn release(&mut self, mark: &[u8]) {
+    fn release(&mut self) {
         self.page.lift_all();
-        if !self.job.follows || self.masks.ours().len() == 1 {
+        if !self.job.follows || self.masks.ours().count() == 1 {
             return;
         }
-        let registered = self.page.pids();
-        for pid in family::marked(mark).into_iter().chain(registered) {
+        let registered = self.parties.iter().map(|party| party.pid);
+        for pid in family::marked(self.mark).into_iter().chain(registered) {
             self.masks.set(pid, &self.job.cpus);
         }
         self.masks.give_back(&self.masks.narrowed());
@@ -507,9 +507,9 @@ impl Agent<'_> {
 /// Undoes everything, after the agent has died.
 pub(crate) fn undo(job: &Job, page: &Page, mark: &[u8]) {
     page.lift_all();
-    let mut masks = Masks::new(&job.cpus, page.noted_masks());
+    let (noted, bound) = page.noted_masks();
+    let mut masks = Masks::new(&job.cpus, noted, bound);
     let mut all = family::descendants(job.pid);
-    all.extend(page.pids());
     all.extend(family::marked(mark));
     for pid in all {
         masks.set(pid, &job.cpus);

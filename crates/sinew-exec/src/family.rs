@@ -29,9 +29,19 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 
 /// Processes whose environment says `mark`: descendants that nothing else leads to any more. Those of other users are not found.
 pub(crate) fn marked(mark: &[u8]) -> Vec<u32> {
-    // Every read of another process's environment costs as much as opening it: with room for nearly all it takes two.
-    let mut room = Vec::with_capacity(32 << 10);
+    let mut room = room();
     all().filter(|pid| has_mark(*pid, mark, &mut room)).collect()
+}
+
+/// Whether a process is `root`, or was started by it or its descendants, as far as can be seen.
+pub(crate) fn belongs(pid: u32, root: u32, mark: &[u8]) -> bool {
+    pid == root || has_mark(pid, mark, &mut room()) || descendants(root).contains(&pid)
+}
+
+/// Every read of another process's environment costs as much as opening it: with room for nearly
+/// all it takes two.
+fn room() -> Vec<u8> {
+    Vec::with_capacity(32 << 10)
 }
 
 fn has_mark(pid: u32, mark: &[u8], room: &mut Vec<u8>) -> bool {
@@ -51,10 +61,16 @@ fn all() -> impl Iterator<Item = u32> {
 ///
 /// About 10 µs a process.
 pub(crate) fn processor_time(pids: &[u32]) -> f64 {
-    // The kernel counts so for programs, whatever its own clock is.
-    const TICKS_A_SECOND: f64 = 100.0;
     let ticks: u64 = pids.iter().filter_map(|pid| fields(*pid, TIMES)).flatten().sum();
-    ticks as f64 / TICKS_A_SECOND
+    ticks as f64 / TICKS_A_SECOND as f64
+}
+
+/// When a thread began, from when until when at the latest, in nanoseconds since the machine did;
+/// `None` if it has ended, or the system does not tell.
+pub(crate) fn start_of(thread: u32) -> Option<(u64, u64)> {
+    const TICK_NS: u64 = 1_000_000_000 / TICKS_A_SECOND;
+    let from = began(thread)?.saturating_mul(TICK_NS);
+    Some((from, from.saturating_add(TICK_NS)))
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
@@ -71,6 +87,9 @@ pub(crate) fn began(number: u32) -> Option<u64> {
 const PARENT: Range<usize> = 1..2;
 const TIMES: Range<usize> = 11..15;
 const BEGAN: Range<usize> = 19..20;
+
+/// The kernel counts so for programs, whatever its own clock is.
+const TICKS_A_SECOND: u64 = 100;
 
 fn fields(pid: u32, which: Range<usize>) -> Option<Vec<u64>> {
     let mut text = [0; 512];

@@ -4,7 +4,7 @@
 //! All are parts of one file without a name. The page has the layout of `sinew_preload::layout`;
 //! words are written one at a time, so a reader
 //! that has the page mapped sees the old one or the new one. The notes are text that ends with a
-//! zero: the masks that were in force, one a line,
+//! zero: the masks that were in force and the threads that are left alone, one a line,
 //! and the threads that were narrowed, one a line.
 
 use std::fs::File;
@@ -25,6 +25,8 @@ const MASKS_AT: usize = BYTES;
 const THREADS_AT: usize = MASKS_AT + NOTE;
 /// Bytes of the file.
 const WHOLE: usize = THREADS_AT + NOTE;
+/// Before the number of a thread that is left alone.
+const BOUND: &str = "bound ";
 
 /// The pages.
 #[derive(Debug)]
@@ -96,20 +98,18 @@ impl Page {
         limited.for_each(|slot| self.set_threads(slot, 0));
     }
 
-    /// All processes that have a slot.
-    pub(crate) fn pids(&self) -> Vec<u32> {
-        let words = self.look();
-        (0..SLOTS).map(|slot| words[layout::pid_at(slot) / 4]).filter(|pid| *pid != 0).collect()
+    /// Leaves word of the masks that were in force, and of threads that are left alone.
+    pub(crate) fn note_masks(&self, masks: &[CpuSet], bound: impl Iterator<Item = u32>) {
+        let masks = masks.iter().map(|mask| format!("{mask}\n"));
+        self.write_note(MASKS_AT, masks.chain(bound.map(|thread| format!("{BOUND}{thread}\n"))));
     }
 
-    /// Leaves word of the masks that were in force.
-    pub(crate) fn note_masks(&self, masks: &[CpuSet]) {
-        self.write_note(MASKS_AT, masks.iter().map(|mask| format!("{mask}\n")));
-    }
-
-    /// The masks of the last note.
-    pub(crate) fn noted_masks(&self) -> Vec<CpuSet> {
-        self.read_note(MASKS_AT).lines().filter_map(|line| line.parse().ok()).collect()
+    /// The masks and threads of the last note.
+    pub(crate) fn noted_masks(&self) -> (Vec<CpuSet>, Vec<u32>) {
+        let text = self.read_note(MASKS_AT);
+        let masks = text.lines().filter_map(|line| line.parse().ok()).collect();
+        let threads = text.lines().filter_map(|line| line.strip_prefix(BOUND)?.parse().ok());
+        (masks, threads.collect())
     }
 
     /// Leaves word of the threads that do not have their whole mask, as far as there is room.
@@ -197,15 +197,16 @@ mod tests {
         assert_eq!(mask, [0x7f, 2, 0]);
         page.write(layout::pid_at(3), 77).unwrap();
         page.set_threads(3, 5);
-        assert_eq!((page.pids(), page.read(layout::threads_at(3))), (vec![77], 5));
+        assert_eq!((page.pid(3), page.read(layout::threads_at(3))), (77, 5));
         page.lift_all();
         assert_eq!((page.pid(3), page.read(layout::threads_at(3))), (77, 0));
         page.free(3);
-        assert!(page.pids().is_empty());
+        assert_eq!(page.pid(3), 0);
         let masks: Vec<CpuSet> = ["0-3", "2"].map(|text| text.parse().unwrap()).into();
-        page.note_masks(&masks);
-        page.note_masks(&masks[..1]);
-        assert_eq!(page.noted_masks(), masks[..1]);
+        page.note_masks(&masks, [7, 8].into_iter());
+        assert_eq!(page.noted_masks(), (masks.clone(), vec![7, 8]));
+        page.note_masks(&masks[..1], std::iter::empty());
+        assert_eq!(page.noted_masks(), (masks[..1].to_vec(), vec![]));
         let threads = [(7, 1), (4_194_304, u64::MAX)].map(|(number, began)| Thread { number, began });
         page.note_threads(&threads);
         assert_eq!(page.noted_threads(), threads);
@@ -213,6 +214,6 @@ mod tests {
         let noted = page.noted_threads();
         assert!(noted.len() > 10_000 && noted.iter().all(|thread| *thread == threads[0]));
         page.note_threads(&[]);
-        assert_eq!((page.noted_threads().len(), page.noted_masks().len()), (0, 1));
+        assert_eq!((page.noted_threads().len(), page.noted_masks().0.len()), (0, 1));
     }
 }

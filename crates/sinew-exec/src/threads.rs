@@ -2,24 +2,79 @@
 //!
 //! # Invariants
 //!
-//! T1: a thread is moved only if its mask is the one that was last set for it here, or, for a thread that is new, one of those that were in force before, which
-//! it can only have inherited. Any other mask is somebody's wish, and a thread with such a mask is left alone for good, whatever its mask is later.
+//! T1: a thread is moved only if its mask is the one that was last set for it here, or, for a
+//! thread that is new, one that was in force when it began, which it can only have inherited. Any
+//! other mask is somebody's wish, and a thread with such a mask is left alone for good, whatever
+//! its mask is later.\
+//! T2: a thread that no complete look has seen began after that look. The kernel tells its start to
+//! a hundredth of a second; where both disagree (a thread that a look has missed, or a process that
+//! nothing leads to), the kernel's word alone counts.
 //!
 //! # Not handled
 //!
-//! A program that binds a thread to exactly the CPUs that it has been given at that moment cannot be told from one that does not.
+//! A program that binds a thread to exactly the mask that the thread has at that moment cannot be
+//! told from one that does not. Neither can a mask that is set in the microsecond between the look
+//! at a thread's mask and the change of it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 use sinew_topology::CpuSet;
 
 use crate::family;
 
 /// Looks at a process's threads before giving up on one that makes threads faster than they can be looked at.
 const MOST_LOOKS: usize = 100;
+
+/// Spans of one mask that are told apart; older ones are taken for a single one.
+const MOST_SPANS: usize = 32;
+
+/// A time on the clock by which the kernel dates the start of threads, in nanoseconds.
+type Time = u64;
+
+/// A mask, and when it was in force for some thread.
+#[derive(Debug)]
+struct InForce {
+    cpus: CpuSet,
+    /// From when until when, in order. The end of a span that lasts is [`Time::MAX`].
+    spans: Vec<(Time, Time)>,
+}
+
+impl InForce {
+    fn since(cpus: &CpuSet, from: Time) -> Self {
+        Self { cpus: cpus.clone(), spans: vec![(from, Time::MAX)] }
+    }
+
+    fn lasts(&self) -> bool {
+        self.spans.last().is_some_and(|span| span.1 == Time::MAX)
+    }
+
+    fn begin(&mut self, now: Time) {
+        if self.lasts() {
+            return;
+        }
+        if self.spans.len() == MOST_SPANS {
+            let first = self.spans.remove(0);
+            self.spans[0].0 = first.0;
+        }
+        self.spans.push((now, Time::MAX));
+    }
+
+    fn end(&mut self, now: Time) {
+        if let Some(span) = self.spans.last_mut().filter(|span| span.1 == Time::MAX) {
+            span.1 = now;
+        }
+    }
+
+    /// Whether it was in force at any time from `from` to `until`.
+    fn was_within(&self, (from, until): (Time, Time)) -> bool {
+        self.spans.iter().any(|span| span.0 <= until && from <= span.1)
+    }
+}
 
 /// A thread that keeps its name when its number is given to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,32 +101,62 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Masks {
     /// In force at some time, the one from before first.
-    ours: Vec<CpuSet>,
+    ours: Vec<InForce>,
     last: HashMap<u32, Known>,
     /// Threads that were seen with a mask that is nobody's here.
     bound: HashSet<u32>,
+    /// When all threads of all processes had been seen the last time.
+    looked: Time,
 }
 
 impl Masks {
-    /// For threads that began with `start`, or with one of `others`.
-    pub(crate) fn new(start: &CpuSet, others: impl IntoIterator<Item = CpuSet>) -> Self {
-        let mut ours = vec![start.clone()];
-        ours.extend(others);
-        Self { ours, last: HashMap::new(), bound: HashSet::new() }
+    /// For threads that began with `start`, or with one of `others`; `bound` are left alone.
+    pub(crate) fn new(
+        start: &CpuSet,
+        others: impl IntoIterator<Item = CpuSet>,
+        bound: impl IntoIterator<Item = u32>,
+    ) -> Self {
+        let ours = std::iter::once(start.clone()).chain(others);
+        let ours = ours.map(|cpus| InForce::since(&cpus, 0)).collect();
+        Self { ours, last: HashMap::new(), bound: bound.into_iter().collect(), looked: 0 }
     }
 
     /// All masks that were in force.
-    pub(crate) fn ours(&self) -> &[CpuSet] {
-        &self.ours
+    pub(crate) fn ours(&self) -> impl Iterator<Item = &CpuSet> {
+        self.ours.iter().map(|mask| &mask.cpus)
+    }
+
+    /// Threads that are left alone for good.
+    pub(crate) fn bound(&self) -> impl Iterator<Item = u32> {
+        self.bound.iter().copied()
+    }
+
+    /// A mask is in force from now on.
+    fn begin(&mut self, cpus: &CpuSet) {
+        let now = now();
+        match self.ours.iter_mut().find(|mask| mask.cpus == *cpus) {
+            Some(mask) => mask.begin(now),
+            None => self.ours.push(InForce::since(cpus, now)),
+        }
+    }
+
+    /// Everybody has been moved: masks that no thread has any more have been in force.
+    pub(crate) fn settle(&mut self) {
+        let (now, used) = (now(), self.last.values().map(|known| &known.mask).collect::<HashSet<_>>());
+        let unused = self.ours.iter_mut().filter(|mask| !used.contains(&mask.cpus));
+        unused.for_each(|mask| mask.end(now));
+    }
+
+    /// All threads had been seen at this time.
+    pub(crate) fn looked_at(&mut self, time: Time) {
+        self.looked = time;
     }
 
     /// Moves all threads of `pid` to `cpus`, also those that appear meanwhile. A process that has ended is no error.
     pub(crate) fn set(&mut self, pid: u32, cpus: &CpuSet) {
         // Nobody can have inherited the mask before it was set: a thread that has it already was bound to it.
         threads_of(pid).into_iter().for_each(|thread| self.note(thread));
-        if !self.ours.contains(cpus) {
-            self.ours.push(cpus.clone());
-        }
+        self.begin(cpus);
         // A thread that was made by one that had not been moved yet is found by the next look; a look that moves nobody is the last.
         for _ in 0..MOST_LOOKS {
             let moved = threads_of(pid).into_iter().filter(|thread| self.set_thread(*thread, cpus)).count();
@@ -85,8 +170,7 @@ impl Masks {
     pub(crate) fn spread(&mut self, pid: u32, cpus: &CpuSet) {
         let places: Vec<CpuSet> = cpus.iter().map(only).collect();
         threads_of(pid).into_iter().for_each(|thread| self.note(thread));
-        self.ours
-            .extend(places.iter().filter(|place| !self.ours.contains(place)).cloned().collect::<Vec<_>>());
+        places.iter().for_each(|place| self.begin(place));
         for (thread, place) in threads_of(pid).into_iter().zip(places.iter().cycle()) {
             self.set_thread(thread, place);
         }
@@ -107,7 +191,7 @@ impl Masks {
             return;
         }
         let is_the_same = known.is_some_and(|known| known.thread.is_there());
-        let is_bound = is_the_same || !self.ours.contains(&now);
+        let is_bound = is_the_same || !self.is_inherited(number, &now);
         let began = (!is_bound).then(|| family::began(number)).flatten();
         match began {
             Some(began) => {
@@ -118,6 +202,14 @@ impl Masks {
             // It has ended.
             None => {}
         }
+    }
+
+    /// Whether a new thread can have its mask from the one that made it.
+    fn is_inherited(&self, thread: u32, mask: &CpuSet) -> bool {
+        let Some(mask) = self.ours.iter().find(|ours| ours.cpus == *mask) else { return false };
+        // It has ended meanwhile, or the system does not tell.
+        let Some((from, until)) = family::start_of(thread) else { return true };
+        mask.was_within((if self.looked <= until { from.max(self.looked) } else { from }, until))
     }
 
     /// Moves a thread, if it is to be moved; answers whether it was.
@@ -136,7 +228,7 @@ impl Masks {
 
     /// The threads that do not have the mask from before now, wherever they descend from.
     pub(crate) fn narrowed(&self) -> Vec<Thread> {
-        let is_narrowed = |known: &&Known| known.mask != self.ours[0];
+        let is_narrowed = |known: &&Known| known.mask != self.ours[0].cpus;
         let is_ours = |known: &&Known| !self.bound.contains(&known.thread.number);
         let mut all: Vec<Thread> =
             self.last.values().filter(is_narrowed).filter(is_ours).map(|known| known.thread).collect();
@@ -146,7 +238,7 @@ impl Masks {
 
     /// Moves these threads, as far as they are still there, to the mask from before.
     pub(crate) fn give_back(&mut self, threads: &[Thread]) {
-        let before = self.ours[0].clone();
+        let before = self.ours[0].cpus.clone();
         for thread in threads.iter().filter(|thread| thread.is_there()) {
             self.set_thread(thread.number, &before);
         }
@@ -157,6 +249,12 @@ impl Masks {
         self.last.retain(|thread, _| mask_of(*thread).is_some());
         self.bound.retain(|thread| mask_of(*thread).is_some());
     }
+}
+
+/// The time by which the kernel dates the start of threads.
+pub(crate) fn now() -> Time {
+    let time = Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default();
+    u64::try_from(time.as_nanos()).unwrap_or(Time::MAX)
 }
 
 /// Whether a process has threads that may wake one another.
@@ -224,7 +322,7 @@ mod tests {
     fn a_thread_follows_its_mask_there_and_back() {
         with_thread(|thread, all| {
             let one: CpuSet = all.lowest().into_iter().collect();
-            let mut masks = Masks::new(all, []);
+            let mut masks = Masks::new(all, [], []);
             assert!(masks.set_thread(thread, &one));
             assert_eq!(mask_of(thread).as_ref(), Some(&one));
             assert!(masks.set_thread(thread, all) && !masks.set_thread(thread, all));
@@ -237,7 +335,7 @@ mod tests {
     fn a_thread_that_somebody_else_has_bound_is_left_alone() {
         with_thread(|thread, all| {
             let cpus: Vec<CpuSet> = all.iter().map(only).collect();
-            let mut masks = Masks::new(all, []);
+            let mut masks = Masks::new(all, [], []);
             assert!(masks.set_thread(thread, &cpus[0]));
             assert!(set_mask(thread, &cpus[1]), "somebody else binds it");
             assert!(!masks.set_thread(thread, all));
@@ -250,15 +348,51 @@ mod tests {
     fn a_thread_that_was_bound_once_is_left_alone_for_good() {
         with_thread(|thread, all| {
             let cpus: Vec<CpuSet> = all.iter().map(only).collect();
-            let mut masks = Masks::new(all, []);
+            let mut masks = Masks::new(all, [], []);
             assert!(set_mask(thread, &cpus[1]), "somebody else binds it before it is first looked at");
             // Of all threads of this process it is the one that the grant is right for.
             masks.note(thread);
-            masks.ours.push(cpus[1].clone());
+            masks.begin(&cpus[1]);
             assert!(!masks.set_thread(thread, &cpus[1]) && !masks.set_thread(thread, all));
             assert!(set_mask(thread, all) && !masks.set_thread(thread, &cpus[0]));
             assert_eq!(mask_of(thread).as_ref(), Some(all), "it is somebody else's still");
         });
+    }
+
+    /// Catches: a binding to exactly a mask that was granted earlier, or is granted later.
+    #[test]
+    fn a_mask_that_was_not_in_force_when_the_thread_began_is_somebodys_wish() {
+        with_thread(|thread, all| {
+            let one = only(all.iter().next().expect("a processor"));
+            let mut masks = Masks::new(all, [], []);
+            masks.begin(&one);
+            masks.settle();
+            assert!(masks.ours.iter().all(|mask| !mask.lasts()), "no thread has any of them");
+            let mut is_left_alone = |spans: [(Time, Time); 2], looked| {
+                masks.ours.iter_mut().zip(spans).for_each(|(mask, span)| mask.spans = vec![span]);
+                masks.looked_at(looked);
+                masks.bound.clear();
+                assert!(set_mask(thread, &one), "somebody else binds it");
+                !masks.set_thread(thread, all)
+            };
+            let (ever, past, future) = ((0, Time::MAX), (0, 1), (Time::MAX - 1, Time::MAX));
+            assert!(is_left_alone([ever, past], 0) && is_left_alone([ever, future], 0));
+            let ago = (0, now());
+            assert!(!is_left_alone([ever, ago], 0), "that one it can have inherited");
+        });
+    }
+
+    /// Catches: spans that grow without bound, and ones that are lost.
+    #[test]
+    fn old_spans_become_one() {
+        let mut mask = InForce::since(&CpuSet::first(1), 0);
+        for time in 1..1000 {
+            mask.end(10 * time);
+            mask.begin(10 * time + 5);
+        }
+        assert_eq!(mask.spans.len(), MOST_SPANS);
+        assert!(mask.was_within((3, 4)) && mask.was_within((9_995, 9_996)));
+        assert!(!mask.was_within((9_981, 9_984)) && mask.was_within((9_980, 9_984)));
     }
 
     /// Catches: a thread that nothing leads to any more, and that keeps what it was narrowed to.
@@ -266,7 +400,7 @@ mod tests {
     fn every_thread_that_was_moved_is_given_its_processors_back() {
         with_thread(|thread, all| {
             let one: CpuSet = all.lowest().into_iter().collect();
-            let mut masks = Masks::new(all, []);
+            let mut masks = Masks::new(all, [], []);
             assert!(masks.set_thread(thread, &one));
             let narrowed = masks.narrowed();
             assert_eq!(narrowed.iter().map(|narrowed| narrowed.number).collect::<Vec<_>>(), [thread]);
@@ -281,7 +415,7 @@ mod tests {
     fn a_thread_of_the_same_number_is_another_one() {
         with_thread(|thread, all| {
             let one: CpuSet = all.lowest().into_iter().collect();
-            let mut masks = Masks::new(all, []);
+            let mut masks = Masks::new(all, [], []);
             assert!(masks.set_thread(thread, &one));
             let mut earlier = masks.narrowed();
             earlier[0].began -= 1;
@@ -297,6 +431,6 @@ mod tests {
     #[test]
     fn a_thread_that_has_ended_is_no_error() {
         let thread = thread::spawn(own_thread).join().unwrap();
-        assert!(!Masks::new(&CpuSet::first(1), []).set_thread(thread, &CpuSet::first(1)));
+        assert!(!Masks::new(&CpuSet::first(1), [], []).set_thread(thread, &CpuSet::first(1)));
     }
 }
