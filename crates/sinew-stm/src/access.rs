@@ -1,10 +1,11 @@
 //! Reading and writing a variable within a transaction.
 //!
-//! The fast paths are inlined into the user's closure: a read is three loads, two comparisons and an entry; a write is a
-//! compare-and-swap and an entry. Everything else is out of line.
+//! The fast paths are inlined into the user's closure: a read is three loads, two comparisons and
+//! an entry; a write is a compare-and-swap and an entry. Everything else is out of line.
 
-use crate::descriptor::{Descriptor, LAST, Mode, Read, Target, Undo, Write};
+use crate::descriptor::{Descriptor, Mode};
 use crate::grace;
+use crate::log::{LAST, Read, Target, Undo, Write};
 use crate::record::{INDEX, LOCKED, OWNER, Record};
 use crate::tx::TxResult;
 use crate::version::{Chain, Header, from_bits, to_bits};
@@ -102,8 +103,8 @@ impl Descriptor {
         }
     }
 
-    /// A read under one's own lock, `owned`. What memory holds there is an input like any other, so the read set has it: with the word before
-    /// the lock, for when the lock is given back.
+    /// A read under one's own lock, `owned`. What memory holds there is an input like any other, so
+    /// the read set has it: with the word before the lock, for when the lock is given back.
     fn read_own(
         &mut self,
         record: &Record,
@@ -129,12 +130,14 @@ impl Descriptor {
         }
     }
 
-    /// Gets the record out of the way that was `seen` locked by another, or younger than the snapshot.
+    /// Gets the record out of the way that was `seen` locked by another, or younger than the
+    /// snapshot.
     fn make_way(&mut self, record: &Record, seen: u64) -> TxResult<()> {
         if seen & LOCKED == 0 { self.extend() } else { self.conflict(record, seen) }
     }
 
-    /// Where the write set has the value of `target`, whose record was seen locked by us as `owned`.
+    /// Where the write set has the value of `target`, whose record was seen locked by us as
+    /// `owned`.
     fn own_entry(&self, owned: u64, target: Target) -> Option<usize> {
         let mut at = head(owned);
         loop {
@@ -155,7 +158,8 @@ impl Descriptor {
     ///
     /// # Safety
     ///
-    /// Record and target live until the attempt is over, and belong together: the same record for the same target each time.
+    /// Record and target live until the attempt is over, and belong together: the same record for
+    /// the same target each time.
     #[inline(always)]
     pub(crate) unsafe fn write(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
         // What was seen is confirmed by the compare-and-swap.
@@ -197,7 +201,8 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Where the write set has the value of `target`, if it is not by records that entries are found.
+    /// Where the write set has the value of `target`, if it is not by records that entries are
+    /// found.
     pub(crate) fn written_aside(&self, target: Target) -> Option<usize> {
         self.writes.iter().position(|write| write.target() == target)
     }
@@ -214,7 +219,6 @@ impl Descriptor {
         let boxed = self.writes[index].target().is_chain();
         let old = std::mem::replace(&mut self.writes[index].bits, bits);
         if index < self.undo_below {
-            self.leave_a_mess();
             self.undo.push(Undo { index, bits: old, boxed });
         } else if boxed {
             // SAFETY: the bits are a version, which was never published and has left the write set.
@@ -245,7 +249,8 @@ impl Descriptor {
         self.buffer.extend_from_slice(value);
         // SAFETY: the caller's promise.
         let entered = unsafe { self.write(record, Target::words(words), place) };
-        // A refused value leaves nothing, so that memory stays bounded also where errors are hidden.
+        // A refused value leaves nothing, so that memory stays bounded also where errors are
+        // hidden.
         entered.inspect_err(|_| self.buffer.truncate(self.place(place)))
     }
 
@@ -278,11 +283,12 @@ pub(crate) fn head(owned: u64) -> usize {
 ///
 /// # Safety
 ///
-/// Record and words belong together, live until the attempt is over, and hold a `T` from [`Slot::new`](crate::word::Slot::new).
+/// Record and words belong together, live until the attempt is over, and hold a `T` from
+/// [`Slot::new`](crate::word::Slot::new).
 #[inline(always)]
 pub(crate) unsafe fn get<T: Copy>(d: &mut Descriptor, record: &Record, words: &[Word]) -> TxResult<T> {
-    // SAFETY: the caller's promise. What is answered was stored as a `T`: it was read under a record that was free and the same
-    // before and after, or by its owner.
+    // SAFETY: the caller's promise. What is answered was stored as a `T`: it was read under a
+    // record that was free and the same before and after, or by its owner.
     unsafe {
         if words_of::<T>() == 1 {
             return Ok(first_of(d.read_word(record, words.get_unchecked(0))?));

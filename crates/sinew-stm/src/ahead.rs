@@ -19,8 +19,9 @@
 //! Each access looks through the entries of the write set, so the buffer should be small. Memory is bounded: by the lifespan for the
 //! read set, by the buffer for the rest.
 
-use crate::descriptor::{Descriptor, LAST, Mode, Read, Target, Write};
+use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
+use crate::log::{LAST, Read, Target, Write};
 use crate::prefetch::Ended;
 use crate::record::{LOCKED, Record, WAITED};
 use crate::tx::{Stop, TxResult, Why};

@@ -1,18 +1,21 @@
 //! Recorded histories of container operations, and a checker of their opacity.
 //!
-//! Random transactions of several operations on several containers run at the same time. Some undo a part, by `retry` or by a panic
-//! that they catch; some end by a panic, restart, run ahead, or become irrevocable. Each attempt notes what each operation
-//! returned, and the time of the snapshot. The versions of the commits order the transactions. The checker repeats the commits in that
-//! order on containers of the standard library, and demands:
+//! Random transactions of several operations on several containers run at the same time. Some undo
+//! a part, by `retry` or by a panic that they catch; some catch a panic of a comparison within an
+//! operation, which has done nothing then; some end by a panic, restart, run ahead, or become
+//! irrevocable. Each attempt notes what each operation returned, and the time of the snapshot. The
+//! versions of the commits order the transactions. The checker repeats the commits in that order on
+//! containers of the standard library, and demands:
 //!
 //! - of each commit: its operations returned what they return at its place in the order;
-//! - of each attempt, those that were given up and parts that were undone included: at every operation, all operations up to there returned
-//!   what they return in the state of the snapshot;
+//! - of each attempt, those that were given up and parts that were undone included: at every
+//!   operation, all operations up to there returned what they return in the state of the snapshot;
 //! - of each snapshot: it is not older than the beginning of the transaction.
 //!
-//! So an attempt is judged as it went, not only if it commits. A search that does not end fails by itself, and tests run under a watchdog.
+//! So an attempt is judged as it went, not only if it commits. A search that does not end fails by
+//! itself, and tests run under a watchdog.
 
-use crate::container_model::{Answer, KEYS, KINDS, Model, Op, World};
+use crate::container_model::{Answer, KEYS, KINDS, Model, OnPurpose, Op, World, panic_on_purpose};
 use crate::engine::engine;
 use crate::record::WAITED;
 use crate::{Locking, Manager, Prefetch, TVar, Transaction, Tx, TxResult};
@@ -35,6 +38,8 @@ const UNDOS: [Undo; 4] = [Undo::Retry, Undo::PanicInFirst, Undo::PanicInSecond, 
 enum Step {
     Do(Op),
     Undone(Undo, Vec<Op>),
+    /// Does it, unless it has a comparison of that number, which panics.
+    Interrupted(Op, u32),
     Irrevocable,
 }
 
@@ -75,6 +80,7 @@ impl Plan {
                 Step::Undone(undo, (0..rng.usize(1..4)).map(|_| random_op(rng)).collect())
             }
             4 => Step::Irrevocable,
+            5..9 => Step::Interrupted(random_op(rng), rng.u32(1..6)),
             _ => Step::Do(random_op(rng)),
         });
         let steps = steps.collect();
@@ -131,13 +137,6 @@ impl Attempt<'_> {
     }
 }
 
-/// What a panic on purpose carries.
-struct OnPurpose;
-
-fn panic_on_purpose() -> ! {
-    resume_unwind(Box::new(OnPurpose))
-}
-
 /// What `f` returned, or `None` if it panicked on purpose.
 fn unless_on_purpose<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
@@ -150,7 +149,8 @@ fn unless_on_purpose<R>(f: impl FnOnce() -> R) -> Option<R> {
 /// Containers, and the history of what is done to them.
 pub(crate) struct Recorder {
     world: World,
-    /// One for each thread, which writes it in every transaction: so its record tells the version of the last commit.
+    /// One for each thread, which writes it in every transaction: so its record tells the version
+    /// of the last commit.
     stamps: Vec<TVar<u64>>,
     initial: Model,
     logs: Mutex<Vec<Log>>,
@@ -206,6 +206,7 @@ impl Recorder {
         for step in &plan.steps {
             match step {
                 Step::Do(op) => self.perform(tx, *op, attempt)?,
+                Step::Interrupted(op, at) => self.interrupted(tx, *op, *at, attempt)?,
                 Step::Undone(undo, ops) => self.undone(tx, *undo, ops, attempt)?,
                 Step::Irrevocable => {
                     tx.irrevocable()?;
@@ -224,6 +225,21 @@ impl Recorder {
     fn perform<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, op: Op, attempt: &mut Attempt<'_>) -> TxResult<()> {
         let answer = self.world.perform(tx, op)?;
         attempt.add(op, answer, tx.descriptor.pin_time());
+        Ok(())
+    }
+
+    /// Does `op`, or nothing if its comparison number `at` panics.
+    fn interrupted<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        op: Op,
+        at: u32,
+        attempt: &mut Attempt<'_>,
+    ) -> TxResult<()> {
+        let done = unless_on_purpose(|| self.world.panic_at(tx, op, at));
+        if let Some(answer) = done.transpose()? {
+            attempt.add(op, answer, tx.descriptor.pin_time());
+        }
         Ok(())
     }
 
@@ -307,7 +323,8 @@ mod tests {
     use crate::support::ends;
     use std::time::Instant;
 
-    /// Catches: a checker that accepts wrong values in a commit, in an attempt that was given up, or of an old snapshot.
+    /// Catches: a checker that accepts wrong values in a commit, in an attempt that was given up,
+    /// or of an old snapshot.
     #[test]
     fn the_checker_of_containers_refuses_what_is_not_opaque() {
         let put = |value| (Op::Put(Kind::Map, 1, value), vec![]);
@@ -344,8 +361,9 @@ mod tests {
         recorder.verdict().unwrap_or_else(|wrong| panic!("round {number}: {wrong}"))
     }
 
-    /// Catches: nodes that are used again too early, operations that are undone in part, and views of no moment, in attempts that commit and in
-    /// those that do not, with early and late locks beside each other.
+    /// Catches: nodes that are used again too early, operations that are undone in part, and views
+    /// of no moment, in attempts that commit and in those that do not, with early and late locks
+    /// beside each other.
     #[test]
     fn container_histories_of_real_threads_are_opaque() {
         let time = crate::stress_time();

@@ -1,9 +1,11 @@
-//! All containers beside their twins of the standard library, for recorded histories of operations on them.
+//! All containers beside their twins of the standard library, for recorded histories of operations
+//! on them.
 
 use crate::{TGrid, THashMap, THeap, TList, TMap, TQueue, Tx, TxResult};
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
+use std::panic::resume_unwind;
 
 /// Keys are below this. Few, so that nodes are used again all the time.
 pub(crate) const KEYS: u8 = 6;
@@ -35,11 +37,34 @@ pub(crate) enum Op {
 /// What an operation returned: the values, with their keys in front where it returns keys.
 pub(crate) type Answer = Vec<u16>;
 
+#[cfg(shuttle)]
+use shuttle::thread_local;
+
 thread_local! {
-    static COMPARISONS: Cell<u32> = const { Cell::new(0) };
+    static COMPARISONS: Cell<u32> = Cell::default();
+    /// The number of the comparison that panics; 0 if none does.
+    static PANICS_AT: Cell<u32> = Cell::default();
 }
 
-/// Lets other threads come between, now and then. Without it real threads seldom meet in the middle of an operation.
+/// Notes a comparison, which may panic: on purpose, or because there were too many.
+fn compare() {
+    let comparisons = COMPARISONS.with(|all| all.replace(all.get() + 1)) + 1;
+    assert!(comparisons < ENDLESS, "not opaque: a search that does not end");
+    if PANICS_AT.with(Cell::get) == comparisons {
+        panic_on_purpose();
+    }
+    let_others_come_between();
+}
+
+/// The payload of a panic on purpose.
+pub(crate) struct OnPurpose;
+
+pub(crate) fn panic_on_purpose() -> ! {
+    resume_unwind(Box::new(OnPurpose))
+}
+
+/// Lets other threads come between, now and then. Without it real threads seldom meet in the middle
+/// of an operation.
 fn let_others_come_between() {
     if cfg!(not(any(loom, shuttle))) && fastrand::u8(..8) == 0 {
         std::thread::yield_now();
@@ -52,15 +77,29 @@ struct Key(u8);
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
-        let comparisons = COMPARISONS.get() + 1;
-        COMPARISONS.set(comparisons);
-        assert!(comparisons < ENDLESS, "not opaque: a search that does not end");
-        let_others_come_between();
+        compare();
         self.0.cmp(&other.0)
     }
 }
 
 impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What a heap holds, with the same order as a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Weight(u16);
+
+impl Ord for Weight {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare();
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Weight {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -97,7 +136,7 @@ pub(crate) struct World {
     hash: THashMap<Key, u16, Parity>,
     map: TMap<Key, u16>,
     queue: TQueue<u16>,
-    heap: THeap<u16>,
+    heap: THeap<Weight>,
     grid: TGrid<u16>,
 }
 
@@ -117,8 +156,22 @@ impl World {
         }
     }
 
+    /// Does `op`, whose comparison number `at` panics on purpose.
+    pub(crate) fn panic_at<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, op: Op, at: u32) -> TxResult<Answer> {
+        /// Ends it, unwinding included.
+        struct Armed;
+        impl Drop for Armed {
+            fn drop(&mut self) {
+                PANICS_AT.with(|panics| panics.set(0));
+            }
+        }
+        let _armed = Armed;
+        PANICS_AT.with(|panics| panics.set(at));
+        self.perform(tx, op)
+    }
+
     pub(crate) fn perform<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, op: Op) -> TxResult<Answer> {
-        COMPARISONS.set(0);
+        COMPARISONS.with(|all| all.set(0));
         let_others_come_between();
         let place = |key: u8| [usize::from(key), 0, 0];
         Ok(match op {
@@ -126,24 +179,25 @@ impl World {
             Op::Put(Kind::Hash, key, value) => Vec::from_iter(self.hash.insert(tx, Key(key), value)?),
             Op::Put(Kind::Map, key, value) => Vec::from_iter(self.map.insert(tx, Key(key), value)?),
             Op::Put(Kind::Queue, _, value) => self.queue.push(tx, value).map(|()| vec![])?,
-            Op::Put(Kind::Heap, _, value) => self.heap.push(tx, value).map(|()| vec![])?,
+            Op::Put(Kind::Heap, _, value) => self.heap.push(tx, Weight(value)).map(|()| vec![])?,
             Op::Put(Kind::Grid, key, value) => self.grid.set(tx, place(key), value).map(|()| vec![])?,
             Op::Take(Kind::List, key) => Vec::from_iter(self.list.remove(tx, &Key(key))?),
             Op::Take(Kind::Hash, key) => Vec::from_iter(self.hash.remove(tx, &Key(key))?),
             Op::Take(Kind::Map, key) => Vec::from_iter(self.map.remove(tx, &Key(key))?),
             Op::Take(Kind::Queue, _) => Vec::from_iter(self.queue.pop(tx)?),
-            Op::Take(Kind::Heap, _) => Vec::from_iter(self.heap.pop(tx)?),
+            Op::Take(Kind::Heap, _) => Vec::from_iter(self.heap.pop(tx)?.map(|weight| weight.0)),
             Op::Look(Kind::List, key) => Vec::from_iter(self.list.get(tx, &Key(key))?),
             Op::Look(Kind::Hash, key) => Vec::from_iter(self.hash.get(tx, &Key(key))?),
             Op::Look(Kind::Map, key) => flat(Vec::from_iter(self.map.at_least(tx, Key(key))?)),
             Op::Look(Kind::Queue, _) => vec![u16::from(self.queue.is_empty(tx)?)],
-            Op::Look(Kind::Heap, _) => Vec::from_iter(self.heap.peek(tx)?),
+            Op::Look(Kind::Heap, _) => Vec::from_iter(self.heap.peek(tx)?.map(|weight| weight.0)),
             Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => vec![self.grid.get(tx, place(key))?],
             Op::Walk(kind) => self.walk(tx, kind)?,
         })
     }
 
-    /// All of a container. Searches come first: they count comparisons, which a walk along a circle does not.
+    /// All of a container. Searches come first: they count comparisons, which a walk along a circle
+    /// does not.
     fn walk<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, kind: Kind) -> TxResult<Answer> {
         match kind {
             Kind::List => {

@@ -1,29 +1,37 @@
-//! What a thread knows about its transaction: snapshot, read set, write set; begin, commit and rollback.
+//! What a thread knows about its transaction: snapshot, read set, write set; begin, commit and
+//! rollback.
 //!
-//! Source: Felber, Fetzer, Marlier and Riegel, "Time-Based Software Transactional Memory" (2010), the TinySTM family: a version
-//! clock, invisible reads whose snapshot is extended when a younger version is met, locks taken at the first write,
-//! values written back at the commit. Differences: the record lies beside its variable and names the entry of the write set, so
-//! one's own values are found without a search; the token that makes a transaction irrevocable is a bit of the clock.
+//! Source: Felber, Fetzer, Marlier and Riegel, "Time-Based Software Transactional Memory" (2010),
+//! the TinySTM family: a version clock, invisible reads whose snapshot is extended when a younger
+//! version is met, locks taken at the first write, values written back at the commit. Differences:
+//! the record lies beside its variable and names the entry of the write set, so one's own values
+//! are found without a search; the token that makes a transaction irrevocable is a bit of the
+//! clock.
 //!
 //! # Invariants
 //!
-//! - I8: every entry of the read set was the word of a record, free and not younger than the snapshot, when its value was read, or when this
-//!   transaction locked it before that. All values read so far were current together at the time of the snapshot. (Opacity.)
-//! - I9: records and words in the sets live until the attempt is over: they were accessed through `&'tx`.
-//! - I10: each record locked by this transaction has exactly one entry that points to it, its *head*, whose index is in the
-//!   record's word. Further entries of that record hang on it and come after it.
-//! - I11: a record in the read set that is now locked by this transaction has not changed since it was read: it was not younger than
-//!   the snapshot when it was locked.
-//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no token and no age, and locks early. Its
-//!   descriptor stays with the thread. So one test at its end is enough.
+//! - I8: every entry of the read set was the word of a record, free and not younger than the
+//!   snapshot, when its value was read, or when this transaction locked it before that. All values
+//!   read so far were current together at the time of the snapshot. (Opacity.)
+//! - I9: records and words in the sets live until the attempt is over: they were accessed through
+//!   `&'tx`.
+//! - I10: each record locked by this transaction has exactly one entry that points to it, its
+//!   *head*, whose index is in the record's word. Further entries of that record hang on it and
+//!   come after it.
+//! - I11: a record in the read set that is now locked by this transaction has not changed since it
+//!   was read: it was not younger than the snapshot when it was locked.
+//! - I14: a transaction that is not `special` is not doomed or untidy, was never given up, has no
+//!   token and no age, and locks early. Its descriptor stays with the thread. So one test at its
+//!   end is enough.
 
 use crate::after::{self, After};
 use crate::ahead::Ahead;
 use crate::contention::Manager;
 use crate::engine::{STEP, TOKEN, engine};
 use crate::grace;
+use crate::log::{ONE, Read, Target, Undo, Write};
 use crate::prefetch::Ended;
-use crate::record::{LOCKED, OWNER, Record, WAITED};
+use crate::record::{LOCKED, OWNER, WAITED};
 use crate::sites::{Cause, Own, Site};
 use crate::threads::{AGELESS, Shared};
 use crate::tx::{Stop, TxResult, Why};
@@ -33,108 +41,6 @@ use crate::word::{Bits, Word};
 use sinew_sync::plant::{Bug, planted};
 use std::panic::Location;
 use std::sync::Arc;
-
-/// A record as it was when its value was read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Read {
-    pub(crate) record: *const Record,
-    pub(crate) seen: u64,
-}
-
-/// Where a value goes, and what an entry's bits are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Target {
-    at: *const (),
-    kind: u32,
-}
-
-/// Bits that are the value of one word.
-const ONE: u32 = 1;
-
-/// Bits that are a version for a chain. Any other kind is a number of words, whose place in the buffer the bits are.
-const VERSION: u32 = u32::MAX;
-
-impl Target {
-    #[inline(always)]
-    pub(crate) fn word(word: &Word) -> Self {
-        Self { at: std::ptr::from_ref(word).cast(), kind: ONE }
-    }
-
-    /// Several words, or none.
-    pub(crate) fn words(words: &[Word]) -> Self {
-        let kind = u32::try_from(words.len()).ok().filter(|kind| *kind != VERSION);
-        Self { at: words.as_ptr().cast(), kind: kind.expect("a value of less than 32 GiB") }
-    }
-
-    pub(crate) fn chain(chain: &Chain) -> Self {
-        Self { at: std::ptr::from_ref(chain).cast(), kind: VERSION }
-    }
-
-    pub(crate) fn is_chain(self) -> bool {
-        self.kind == VERSION
-    }
-
-    /// Whether an entry's bits are a place in the buffer.
-    pub(crate) fn is_buffered(self) -> bool {
-        self.kind != ONE && !self.is_chain()
-    }
-
-    /// Words of the value; at least one.
-    pub(crate) fn words_of_value(self) -> usize {
-        if self.is_chain() { 1 } else { self.kind.max(1) as usize }
-    }
-}
-
-/// A value to be written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Write {
-    /// The record, or null if another entry is the head.
-    pub(crate) record: *const Record,
-    /// The word of the record before it was locked; of an entry that is no head, the index of the head.
-    pub(crate) before: u64,
-    /// The target, in two parts, of which the smaller shares a word with `next`: an entry is five stores.
-    at: *const (),
-    pub(crate) bits: Bits,
-    kind: u32,
-    /// The next entry of the same record, or [`LAST`].
-    pub(crate) next: u32,
-}
-
-impl Write {
-    #[inline(always)]
-    pub(crate) fn new(record: *const Record, before: u64, target: Target, bits: Bits, next: u32) -> Self {
-        let Target { at, kind } = target;
-        Self { record, before, at, bits, kind, next }
-    }
-
-    #[inline(always)]
-    pub(crate) fn target(&self) -> Target {
-        Target { at: self.at, kind: self.kind }
-    }
-
-    /// Leaves the record to the entry at `head`.
-    pub(crate) fn hang_on(&mut self, head: usize) {
-        self.record = std::ptr::null();
-        self.before = head as u64;
-    }
-
-    /// Whether its record is to be locked at the commit only, and is not yet (I15).
-    fn is_unlocked(&self) -> bool {
-        !self.record.is_null() && self.before == 0
-    }
-}
-
-/// The end of a record's entries.
-pub(crate) const LAST: u32 = u32::MAX;
-
-/// An entry as it was before a part that may be undone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Undo {
-    pub(crate) index: usize,
-    pub(crate) bits: Bits,
-    /// Whether the bits are a version.
-    pub(crate) boxed: bool,
-}
 
 /// Where a part of a transaction began.
 pub(crate) struct Mark {
@@ -170,8 +76,8 @@ pub(crate) struct Attempts {
 
 /// The transaction of a thread, used again and again.
 pub(crate) struct Descriptor {
-    /// The time of the snapshot, with [`WAITED`]: free records up to here may be believed. 0 where accesses are not to take the fast
-    /// paths.
+    /// The time of the snapshot, with [`WAITED`]: free records up to here may be believed. 0 where
+    /// accesses are not to take the fast paths.
     pub(crate) limit: u64,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
@@ -200,7 +106,8 @@ pub(crate) struct Descriptor {
     pub(crate) number: u32,
     pub(crate) shared: Arc<Shared>,
     pub(crate) ahead: Ahead,
-    /// Whether it ends with its transaction, since the thread is past the destructor that would free it.
+    /// Whether it ends with its transaction, since the thread is past the destructor that would
+    /// free it.
     pub(crate) ends_with_transaction: bool,
     site: *const Location<'static>,
     own: Arc<Own>,
@@ -367,7 +274,8 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Makes the snapshot at least as young as `time`: for what was read outside of records, and holds since then.
+    /// Makes the snapshot at least as young as `time`: for what was read outside of records, and
+    /// holds since then.
     pub(crate) fn catch_up(&mut self, time: u64) -> TxResult<()> {
         // By I4 nothing has changed since the snapshot of the token's holder.
         if time <= self.pin_time() || self.holds_token() || planted(Bug::StaleNode) {
@@ -435,7 +343,8 @@ impl Descriptor {
         self.doomed.is_none()
     }
 
-    /// Stores the values and releases the records. Heads come before what hangs on them, so in reverse they come after.
+    /// Stores the values and releases the records. Heads come before what hangs on them, so in
+    /// reverse they come after.
     #[inline(always)]
     fn write_back(&mut self, version: u64) {
         self.own.writes.add(self.writes.len() as u64);
@@ -470,8 +379,9 @@ impl Descriptor {
     #[inline(never)]
     fn store_cold(&mut self, target: Target, bits: Bits, version: u64) {
         if target.is_chain() {
-            // SAFETY: the chain lives (I9), its record is locked (I10), and the bits of such an entry are a version,
-            // which is given up here. Versions up to `safe` are seen by nobody (`grace`).
+            // SAFETY: the chain lives (I9), its record is locked (I10), and the bits of such an
+            // entry are a version, which is given up here. Versions up to `safe` are seen by nobody
+            // (`grace`).
             unsafe {
                 let chain = &*target.at.cast::<Chain>();
                 chain.publish(from_bits(bits), version);
@@ -498,7 +408,8 @@ impl Descriptor {
         heads.filter(|write| write.before & WAITED != 0).for_each(|write| waiting::wake(write.record));
     }
 
-    /// Begins a part that may be undone alone: from here on, the old value of an earlier entry is kept.
+    /// Begins a part that may be undone alone: from here on, the old value of an earlier entry is
+    /// kept.
     pub(crate) fn begin_part(&mut self) -> Mark {
         let (writes, undo_below) = (self.writes.len(), self.undo_below);
         self.undo_below = writes;
@@ -526,7 +437,8 @@ impl Descriptor {
         for Undo { index, bits, boxed } in self.undo.drain(undo..).rev() {
             let write = &mut self.writes[index];
             if boxed {
-                // SAFETY: the bits are a version, which was never published and leaves the write set here.
+                // SAFETY: the bits are a version, which was never published and leaves the write
+                // set here.
                 unsafe { self.after.discard(from_bits(write.bits)) };
             }
             write.bits = bits;
@@ -552,7 +464,8 @@ impl Descriptor {
         }
     }
 
-    /// Gives the attempt up: takes back all writes. The read set stays, for who wants to sleep on it.
+    /// Gives the attempt up: takes back all writes. The read set stays, for who wants to sleep on
+    /// it.
     #[cold]
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(0, 0);
@@ -561,7 +474,8 @@ impl Descriptor {
         }
     }
 
-    /// Ends what an attempt began beside its sets, committed or not; answers what is left to do outside of it.
+    /// Ends what an attempt began beside its sets, committed or not; answers what is left to do
+    /// outside of it.
     #[cold]
     pub(crate) fn tidy(&mut self) -> After {
         if self.pinned {

@@ -1,31 +1,38 @@
 //! Locks at the commit: what a descriptor does in [`Mode::Late`].
 //!
-//! A transaction usually locks a record when it first writes to it ([`Locking::Encounter`]). Here it keeps what it writes to itself, as a run ahead does, and
-//! locks all of it when it commits. Others can read and write the same variables until then; who of two writers comes later finds out only
-//! at its end that it was in vain.
-//! Source: Dice, Shalev and Shavit, "Transactional Locking II" (2006), for locks at the commit. Differences: snapshots are extended, as everywhere here.
+//! A transaction usually locks a record when it first writes to it ([`Locking::Encounter`]). Here
+//! it keeps what it writes to itself, as a run ahead does, and locks all of it when it commits.
+//! Others can read and write the same variables until then; who of two writers comes later finds
+//! out only at its end that it was in vain. Source: Dice, Shalev and Shavit, "Transactional Locking
+//! II" (2006), for locks at the commit. Differences: snapshots are extended, as everywhere here.
 //!
-//! As for runs ahead, the limit of the descriptor is 0 and that of the snapshot lies in [`Ahead`](crate::ahead): each access takes the slow path, which branches
-//! here, and transactions that lock early know nothing of this. From [`ready`](Descriptor::ready) on there is no difference any more. A transaction with the
-//! token locks early: by I4 nobody would be in its way at the end either.
+//! As for runs ahead, the limit of the descriptor is 0 and that of the snapshot lies in
+//! [`Ahead`](crate::ahead): each access takes the slow path, which branches here, and transactions
+//! that lock early know nothing of this. From [`ready`](Descriptor::ready) on there is no
+//! difference any more. A transaction with the token locks early: by I4 nobody would be in its way
+//! at the end either.
 //!
 //! # Invariants
 //!
-//! - I15: in this mode no record is locked by this thread before [`ready`](Descriptor::ready), and entries of the write set that are not locked yet have 0, which
-//!   is no version, as the word before.
-//! - I8 holds with the limit in [`Ahead`](crate::ahead), I10 from `ready` on. I11: a record is locked only if it is not younger than the snapshot, which is
-//!   extended before where it is.
+//! - I15: in this mode no record is locked by this thread before [`ready`](Descriptor::ready), and
+//!   entries of the write set that are not locked yet have 0, which is no version, as the word
+//!   before.
+//! - I8 holds with the limit in [`Ahead`](crate::ahead), I10 from `ready` on. I11: a record is
+//!   locked only if it is not younger than the snapshot, which is extended before where it is.
 //!
 //! # Cost
 //!
-//! Each access looks through the entries of the write set, and none is inlined: some five times that of one under early locks. It is there to compare.
+//! Each access looks through the entries of the write set, and none is inlined: some five times
+//! that of one under early locks. It is there to compare.
 //!
 //! # Tests
 //!
-//! Those of histories, under schedules and real threads, run under both; `transactions.rs`: the same script, the same outcome.
+//! Those of histories, under schedules and real threads, run under both; `transactions.rs`: the
+//! same script, the same outcome.
 
 use crate::access::head;
-use crate::descriptor::{Descriptor, LAST, Mode, Read, Target, Write};
+use crate::descriptor::{Descriptor, Mode};
+use crate::log::{LAST, Read, Target, Write};
 use crate::record::{INDEX, LOCKED, OWNER, Record};
 use crate::sites::Cause;
 use crate::tx::TxResult;
@@ -38,7 +45,8 @@ pub enum Locking {
     /// At the first write to it: conflicts are found at once.
     #[default]
     Encounter,
-    /// At the commit: locks are held for a short time, and conflicts between writers are found late. Slower here; for comparisons.
+    /// At the commit: locks are held for a short time, and conflicts between writers are found
+    /// late. Slower here; for comparisons.
     Commit,
 }
 
@@ -78,7 +86,8 @@ impl Descriptor {
         }
     }
 
-    /// Whether a record that was seen so is free and not younger than the snapshot. If not, it is worth another look.
+    /// Whether a record that was seen so is free and not younger than the snapshot. If not, it is
+    /// worth another look.
     fn is_in_sight(&mut self, record: &Record, seen: u64) -> TxResult<bool> {
         if seen & LOCKED != 0 {
             self.conflict(record, seen)?;

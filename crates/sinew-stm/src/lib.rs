@@ -1,7 +1,9 @@
-//! Transactions on shared variables: several reads and writes that happen at one moment, or not at all.
+//! Transactions on shared variables: several reads and writes that happen at one moment, or not at
+//! all.
 //!
-//! Put what threads share into [`TVar`]s, and access it inside [`atomically`]. There is nothing to lock in the right order, and what works
-//! alone works as a part of something larger. Needs no pool: any thread will do.
+//! Put what threads share into [`TVar`]s, and access it inside [`atomically`]. There is nothing to
+//! lock in the right order, and what works alone works as a part of something larger. Needs no
+//! pool: any thread will do.
 //!
 //! ```
 //! use sinew_stm::{TVar, atomically};
@@ -21,17 +23,20 @@
 //!
 //! # Guide
 //!
-//! **Variables.** [`TVar<T>`](TVar) for values that are `Copy`, [`TArray<T>`](TArray) for many of them, [`TBox<T>`](TBox) for all others: text,
-//! vectors, `Arc`s. On top of them [`TMap`],
-//! [`THashMap`], [`TList`], [`TQueue`], [`THeap`] and [`TGrid`]. They can be statics, fields, locals, or lie in an `Arc`: a transaction borrows them, as threads of
-//! [`std::thread::scope`] do. To follow an `Arc` that was read from a variable, [`keep`](Tx::keep) it.
+//! **Variables.** [`TVar<T>`](TVar) for values that are `Copy`, [`TArray<T>`](TArray) for many of
+//! them, [`TBox<T>`](TBox) for all others: text, vectors, `Arc`s. On top of them [`TMap`],
+//! [`THashMap`], [`TList`], [`TQueue`], [`THeap`] and [`TGrid`]. They can be statics, fields,
+//! locals, or lie in an `Arc`: a transaction borrows them, as threads of [`std::thread::scope`] do.
+//! To follow an `Arc` that was read from a variable, [`keep`](Tx::keep) it.
 //!
-//! **Errors.** Inside a transaction everything answers a [`TxResult`]. Hand errors on with `?`: an error means that this attempt is over, and
-//! the closure is called again. So it should do nothing that cannot be repeated. An attempt never sees variables in a state between two
-//! transactions, not even one that will be given up: no invariant of yours is ever found broken, nor one of a container.
+//! **Errors.** Inside a transaction everything answers a [`TxResult`]. Hand errors on with `?`: an
+//! error means that this attempt is over, and the closure is called again. So it should do nothing
+//! that cannot be repeated. An attempt never sees variables in a state between two transactions,
+//! not even one that will be given up: no invariant of yours is ever found broken, nor one of a
+//! container.
 //!
-//! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until something that it read has changed;
-//! [`or_else`](Tx::or_else) tries another way instead:
+//! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until something that it read has
+//! changed; [`or_else`](Tx::or_else) tries another way instead:
 //!
 //! ```
 //! use sinew_stm::{TVar, Tx, TxResult, atomically};
@@ -49,8 +54,9 @@
 //! assert_eq!(value, 7);
 //! ```
 //!
-//! **Effects.** What must happen once belongs into [`on_commit`](Tx::on_commit), or after [`irrevocable`](Tx::irrevocable): from there on the
-//! attempt cannot be given up. [`on_abort`](Tx::on_abort) takes back what a transaction did elsewhere.
+//! **Effects.** What must happen once belongs into [`on_commit`](Tx::on_commit), or after
+//! [`irrevocable`](Tx::irrevocable): from there on the attempt cannot be given up.
+//! [`on_abort`](Tx::on_abort) takes back what a transaction did elsewhere.
 //!
 //! ```
 //! use sinew_stm::{TVar, atomically};
@@ -67,27 +73,33 @@
 //! assert_eq!(*log.borrow(), ["counted"]);
 //! ```
 //!
-//! **Composing.** Functions that take `tx` are parts of whatever calls them. [`atomically`] itself must not be called inside a transaction of
-//! the same thread: its variables might be gone before the outer transaction commits, so it panics and names both places.
-//! [`Tx::atomically`] is the form that becomes a part of the outer transaction. Joins, scopes and loops inside a transaction run serially on its thread, which
-//! serves nobody else meanwhile: the pool's free functions and its handles see to that. (A method of a worker that the closure has brought along is the exception.)
+//! **Composing.** Functions that take `tx` are parts of whatever calls them. [`atomically`] itself
+//! must not be called inside a transaction of the same thread: its variables might be gone before
+//! the outer transaction commits, so it panics and names both places. [`Tx::atomically`] is the
+//! form that becomes a part of the outer transaction. Joins, scopes and loops inside a transaction
+//! run serially on its thread, which serves nobody else meanwhile: the pool's free functions and
+//! its handles see to that. (A method of a worker that the closure has brought along is the
+//! exception.)
 //!
-//! **Contention.** [`Transaction`] chooses a [`Manager`] for a place in the program, and says what happened there
-//! ([`Counters`]; [`sites`] for all places). A transaction that was given up ten times takes the *token*, and with it wins against all others; so
-//! each one commits after a bounded number of attempts, a long reader among fast writers as well. [`Transaction::attempt`] leaves it to the
-//! caller what to do after a conflict.
+//! **Contention.** [`Transaction`] chooses a [`Manager`] for a place in the program, and says what
+//! happened there ([`Counters`]; [`sites`] for all places). A transaction that was given up ten
+//! times takes the *token*, and with it wins against all others; so each one commits after a
+//! bounded number of attempts, a long reader among fast writers as well. [`Transaction::attempt`]
+//! leaves it to the caller what to do after a conflict.
 //!
-//! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread brings what the transaction will need nearer.
+//! **Reading ahead.** [`Prefetch`] runs the same closure for its reads only: a helper thread brings
+//! what the transaction will need nearer.
 //!
-//! **Panics.** A panic in the closure takes all writes back and propagates. A panic in a part of the closure, which is a branch of [`or_else`](Tx::or_else) or a
-//! [`Tx::atomically`], takes the part's writes back; a closure that catches it may go on.
+//! **Panics.** A panic in the closure takes all writes back and propagates. A panic in a part of
+//! the closure, which is a branch of [`or_else`](Tx::or_else) or a [`Tx::atomically`], takes the
+//! part's writes back; a closure that catches it may go on.
 //!
 //! # How it works
 //!
 //! | room | what lives there |
 //! |---|---|
 //! | `run`, `tx` | attempts until one commits; the transaction as the closure sees it |
-//! | `descriptor`, `access` | snapshot, read set, write set; reading and writing |
+//! | `descriptor`, `log`, `access` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they may go |
 //! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
@@ -95,18 +107,19 @@
 //! | `late` | transactions that lock what they write at their commit, to compare |
 //! | `contention`, `waiting`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
 //!
-//! Time-based, with invisible reads whose snapshot is extended when they meet something younger, locks taken at the first write, and values
-//! written back at the commit. Source: Felber, Fetzer, Marlier and Riegel, "Time-Based Software Transactional Memory" (2010).
-//! Waiting: Harris, Marlow, Peyton Jones and Herlihy, "Composable Memory Transactions" (2005).
+//! Time-based, with invisible reads whose snapshot is extended when they meet something younger,
+//! locks taken at the first write, and values written back at the commit. Source: Felber, Fetzer,
+//! Marlier and Riegel, "Time-Based Software Transactional Memory" (2010). Waiting: Harris, Marlow,
+//! Peyton Jones and Herlihy, "Composable Memory Transactions" (2005).
 //!
-//! A transaction that writes nothing writes nothing that is shared, so readers scale. One that writes pays a compare-and-swap for each
-//! record and one addition to the clock.
+//! A transaction that writes nothing writes nothing that is shared, so readers scale. One that
+//! writes pays a compare-and-swap for each record and one addition to the clock.
 //!
 //! ## Invariants
 //!
-//! They are numbered I1 to I16 and stated in the rooms that keep them: I1 to I3 in `record`, I4 in `engine`, I5 in `after`, I6 and I7 in
-//! `version`, I8 to I11 and I14 in `descriptor`, I12 in `local`, I13 in `ahead`, I15 in `late`,
-//! I16 in `containers::arena`.
+//! They are numbered I1 to I16 and stated in the rooms that keep them: I1 to I3 in `record`, I4 in
+//! `engine`, I5 in `after`, I6 and I7 in `version`, I8 to I11 and I14 in `descriptor`, I12 in
+//! `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`.
 //!
 //! ## Orderings
 //!
@@ -123,16 +136,20 @@
 //!
 //! ## Not handled
 //!
-//! Commit-time locking that is fast. [`Locking::Commit`] is there to compare: it takes the way of runs ahead, which the fast paths do not know of. A fast one
-//! would be a test in every access, or every access compiled twice.
+//! Commit-time locking that is fast. [`Locking::Commit`] is there to compare: it takes the way of
+//! runs ahead, which the fast paths do not know of. A fast one would be a test in every access, or
+//! every access compiled twice.
 //!
 //! ## Tests
 //!
-//! `models` (loom) checks the orderings, `shuttle_tests` and `history` check opacity on recorded histories, and all three
-//! are shown to find planted bugs. `container_history` does so for transactions of several operations on containers, and judges each attempt operation by
-//! operation, also one that is given up. `tests/stress.rs` holds invariants under real threads. `tests/resident` counts what many short threads leave in memory.
+//! `models` (loom) checks the orderings, `shuttle_tests` and `history` check opacity on recorded
+//! histories, and all three are shown to find planted bugs. `container_history` does so for
+//! transactions of several operations on containers, and judges each attempt operation by
+//! operation, also one that is given up. `tests/stress.rs` holds invariants under real threads.
+//! `tests/resident` counts what many short threads leave in memory.
 
-/// Defines a function that is `const`, except under a model checker, whose atomics are made at run time.
+/// Defines a function that is `const`, except under a model checker, whose atomics are made at run
+/// time.
 macro_rules! const_unless_modelled {
     ($(#[$attribute:meta])* $visible:vis fn $name:ident($($arguments:tt)*) -> $answer:ty $body:block) => {
         #[cfg(not(any(loom, shuttle)))]
@@ -164,6 +181,7 @@ mod grace;
 mod history;
 mod late;
 mod local;
+mod log;
 #[cfg(all(test, loom))]
 mod models;
 mod prefetch;
@@ -196,7 +214,8 @@ pub use sites::{Cause, Counters, sites};
 pub use tx::{Stop, Tx, TxResult};
 pub use var::TVar;
 
-/// How long a stress test goes on: `SINEW_STRESS_SECONDS`, else a minute if `SINEW_DEEP` is set, else two seconds.
+/// How long a stress test goes on: `SINEW_STRESS_SECONDS`, else a minute if `SINEW_DEEP` is set,
+/// else two seconds.
 #[cfg(all(test, not(any(loom, shuttle))))]
 fn stress_time() -> std::time::Duration {
     let seconds = std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());

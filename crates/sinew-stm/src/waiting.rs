@@ -14,8 +14,8 @@
 //!
 //! A mark may outlive its sleeper (another record woke it). The next commit there looks for nobody once and clears it.
 
-use crate::descriptor::Read;
 use crate::engine::engine;
+use crate::log::Read;
 use crate::record::Record;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::parker::Parker;

@@ -1,41 +1,50 @@
 //! Nodes of linked containers, by index.
 //!
-//! Memory of nodes is never given back before the container goes, and a node is only ever changed by transactions. So a
-//! transaction can follow an index that it has read although another has removed the node, or uses it again: then the node's
-//! variables are younger than the snapshot, and the transaction finds that the link it came by has changed. (I8.)
+//! Memory of nodes is never given back before the container goes, and a node is only ever changed
+//! by transactions. So a transaction can follow an index that it has read although another has
+//! removed the node, or uses it again: then the node's variables are younger than the snapshot, and
+//! the transaction finds that the link it came by has changed. (I8.)
 //!
-//! Free nodes are listed outside of transactions, so two transactions that allocate do not conflict. An attempt that is given up
-//! returns the nodes that it took; a commit returns the nodes that it removed.
+//! Free nodes are listed outside of transactions, so two transactions that allocate do not
+//! conflict. An attempt that is given up returns the nodes that it took; a commit returns the nodes
+//! that it removed.
 //!
 //! # Invariants
 //!
-//! - I16: a transaction allocates a node only under a snapshot that includes the commit that freed the node. Then no link in the
-//!   transaction's view names the node before the transaction itself writes such a link.
+//! - I16: a transaction allocates a node only under a snapshot that includes the commit that freed
+//!   the node. Then no link in the transaction's view names the node before the transaction itself
+//!   writes such a link.
 //!
 //! # Why I16 is needed
 //!
-//! A removal writes the links to a node, not the node's own variables. A transaction with an older snapshot may still link the node
-//! in its view. If it took that node for a new entry, it would find its own writes at the old place: a list would become a
-//! circle, a tree unsorted. Nothing else would stop it, since a transaction does not validate what it has locked.
+//! A removal writes the links to a node, not the node's own variables. A transaction with an older
+//! snapshot may still link the node in its view. If it took that node for a new entry, it would
+//! find its own writes at the old place: a list would become a circle, a tree unsorted. Nothing
+//! else would stop it, since a transaction does not validate what it has locked.
 //!
 //! # Why it holds
 //!
-//! The list keeps a time with each free node: the clock as its remover's commit handler read it, which is the version of that commit or
-//! later. [`Arena::allocate`] extends the snapshot to that time, as a read of a variable of that version would, and fails if
-//! something that was read has changed. So the view is a committed state, not older than the removal, with the
-//! transaction's own writes on top. In that state no link that can be reached from the container's root names the node: each
-//! container's removal writes all of them. The transaction knows only indices that it has read from such links, and nodes that it
-//! allocated. An attempt that is given up returns its nodes with the time that they had: it never published a link to them.
+//! The list keeps a time with each free node: the clock as its remover's commit handler read it,
+//! which is the version of that commit or later. [`Arena::allocate`] extends the snapshot to that
+//! time, as a read of a variable of that version would, and fails if something that was read has
+//! changed. So the view is a committed state, not older than the removal, with the transaction's
+//! own writes on top. In that state no link that can be reached from the container's root names the
+//! node: each container's removal writes all of them. The transaction knows only indices that it
+//! has read from such links, and nodes that it allocated. An attempt that is given up returns its
+//! nodes with the time that they had: it never published a link to them.
 //!
-//! - The snapshot is extended likewise under late locks and in runs ahead, which would find their own writes as well.
-//! - The token's holder needs no extension. Versions that were kept are not younger than its snapshot (I4), even where the clock has moved on
-//!   for commits that gave way; so its snapshot includes the removal.
+//! - The snapshot is extended likewise under late locks and in runs ahead, which would find their
+//!   own writes as well.
+//! - The token's holder needs no extension. Versions that were kept are not younger than its
+//!   snapshot (I4), even where the clock has moved on for commits that gave way; so its snapshot
+//!   includes the removal.
 //! - A node that was never used is in no snapshot, and free since the beginning.
 //!
 //! # Orderings
 //!
-//! The remover releases its records and then gives the node back under the lock; the allocator takes it under the lock and then
-//! looks at records. So it sees them as the remover left them, or later.
+//! The remover releases its records and then gives the node back under the lock; the allocator
+//! takes it under the lock and then looks at records. So it sees them as the remover left them, or
+//! later.
 
 use crate::engine::engine;
 use crate::tx::{Tx, TxResult};
@@ -91,8 +100,8 @@ impl<N> Arena<N> {
         &self.chunks[chunk].get().expect("links name nodes that were allocated")[place]
     }
 
-    /// A node that no other transaction uses, with the values that `make` made or its last user left. The caller sets all of
-    /// them.
+    /// A node that no other transaction uses, with the values that `make` made or its last user
+    /// left. The caller sets all of them.
     ///
     /// # Errors
     ///
@@ -148,7 +157,8 @@ mod models {
     use sinew_sync::plant::{Bug, plant};
     use std::sync::Arc;
 
-    /// One thread removes a node, the other reads the link to it and allocates a node, both as `how`.
+    /// One thread removes a node, the other reads the link to it and allocates a node, both as
+    /// `how`.
     fn removal_against_allocation(how: fn() -> Transaction) {
         let shared = Arc::new((TVar::new(NONE), Arena::new()));
         let (link, nodes) = &*shared;

@@ -5,7 +5,8 @@ use crate::tx::{Tx, TxResult};
 
 /// A grid of transactional values. Neighbours along x share records: see [`TArray`].
 ///
-/// A place is `[x, y, z]`, each below the grid's [`size`](Self::size); two dimensions are a third of 1.
+/// A place is `[x, y, z]`, each below the grid's [`size`](Self::size); two dimensions are a third
+/// of 1.
 ///
 /// ```
 /// use sinew_stm::{TGrid, atomically};

@@ -8,8 +8,8 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 
 /// A hash map of transactional values, with a fixed number of buckets.
 ///
-/// Transactions on different buckets do not conflict. Growing would conflict with all, so the number of buckets is chosen once: about the
-/// number of entries.
+/// Transactions on different buckets do not conflict. Growing would conflict with all, so the
+/// number of buckets is chosen once: about the number of entries.
 ///
 /// ```
 /// use sinew_stm::{THashMap, atomically};

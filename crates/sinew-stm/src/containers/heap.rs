@@ -1,4 +1,7 @@
 //! [`THeap`]: a priority queue.
+//!
+//! Operations compare values after their first write. So each is a part of its transaction, which a
+//! panic of the comparison undoes.
 
 use super::arena::Arena;
 use crate::tx::{Tx, TxResult};
@@ -61,6 +64,11 @@ impl<T: Copy + Ord> THeap<T> {
     ///
     /// With 2³² - 65 values.
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
+        tx.atomically(|tx| self.rise(tx, value))
+    }
+
+    /// Makes room at the end, and finds the place of `value` from there up.
+    fn rise<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         let mut at = self.len.get(tx)?;
         self.len.set(tx, at + 1)?;
         self.places.reserve(at, || TVar::new(value));
@@ -79,13 +87,16 @@ impl<T: Copy + Ord> THeap<T> {
     /// Takes the largest value.
     pub fn pop<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Option<T>> {
         let Some(last) = self.len.get(tx)?.checked_sub(1) else { return Ok(None) };
-        self.len.set(tx, last)?;
         let value = self.places.node(last).get(tx)?;
         if last == 0 {
+            self.len.set(tx, last)?;
             return Ok(Some(value));
         }
         let largest = self.places.node(0).get(tx)?;
-        self.sink(tx, value, last)?;
+        tx.atomically(|tx| {
+            self.len.set(tx, last)?;
+            self.sink(tx, value, last)
+        })?;
         Ok(Some(largest))
     }
 

@@ -1,8 +1,8 @@
 //! [`TMap`]: an ordered map.
 //!
-//! A treap: a search tree by key that is a heap by priority, with priorities that look random, so it is balanced in expectation. It
-//! changes few links in an update, which is what keeps transactions apart.
-//! Source: Seidel and Aragon, "Randomized Search Trees" (1996).
+//! A treap: a search tree by key that is a heap by priority, with priorities that look random, so
+//! it is balanced in expectation. It changes few links in an update, which is what keeps
+//! transactions apart. Source: Seidel and Aragon, "Randomized Search Trees" (1996).
 
 use super::arena::{Arena, NONE};
 use crate::tx::{Tx, TxResult};
@@ -21,8 +21,8 @@ struct Node<K: Copy, V: Copy> {
 
 /// An ordered map of transactional values.
 ///
-/// Two transactions conflict only where one changes a link or a value that the other has passed. There is no count, which all updates
-/// would share.
+/// Two transactions conflict only where one changes a link or a value that the other has passed.
+/// There is no count, which all updates would share.
 ///
 /// ```
 /// use sinew_stm::{TMap, atomically};
@@ -58,7 +58,8 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         Self { root: TVar::new(NONE), nodes: Arena::new() }
     }
 
-    /// The link to `key`'s node and what it holds: the node's index, or `NONE` where the node would be.
+    /// The link to `key`'s node and what it holds: the node's index, or `NONE` where the node would
+    /// be.
     fn find<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<(&'tx TVar<u32>, u32)> {
         let mut link = &self.root;
         loop {
@@ -96,6 +97,14 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         if at != NONE {
             return self.nodes.node(at).value.replace(tx, value).map(Some);
         }
+        // A part, because it compares keys after its first write: a panic of the comparison undoes
+        // it.
+        tx.atomically(|tx| self.insert_new(tx, key, value))?;
+        Ok(None)
+    }
+
+    /// Adds an entry of `key`, which has none.
+    fn insert_new<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<()> {
         let make = || Node {
             key: TVar::new(key),
             value: TVar::new(value),
@@ -107,8 +116,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         node.value.set(tx, value)?;
         let link = self.above(tx, &key, priority(index))?;
         let below = link.replace(tx, index)?;
-        self.split(tx, below, &key, [&node.left, &node.right])?;
-        Ok(None)
+        self.split(tx, below, &key, [&node.left, &node.right])
     }
 
     /// The first link on the way to `key` whose node has less than `priority`.
@@ -124,7 +132,8 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
         }
     }
 
-    /// Hangs what is below `at` on two links: what is less than `key` on the first, the rest on the second.
+    /// Hangs what is below `at` on two links: what is less than `key` on the first, the rest on the
+    /// second.
     fn split<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -233,7 +242,8 @@ mod tests {
     use std::time::Instant;
 
     impl TMap<u32, u32> {
-        /// Checks what is below `at`, whose keys lie between those bounds and whose priorities are below that one; answers how many nodes there are.
+        /// Checks what is below `at`, whose keys lie between those bounds and whose priorities are
+        /// below that one; answers how many nodes there are.
         fn check<'tx>(
             &'tx self,
             tx: &mut Tx<'tx, '_>,
@@ -255,7 +265,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a tree that only contention breaks: its order, its priorities, nodes that hang twice or nowhere.
+    /// Would miss: a tree that only contention breaks: its order, its priorities, nodes that hang
+    /// twice or nowhere.
     #[test]
     fn the_tree_is_one_at_every_moment() {
         const KEYS: u32 = 64;
