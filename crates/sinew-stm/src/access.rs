@@ -203,8 +203,8 @@ impl Descriptor {
 
     /// Where the write set has the value of `target`, if it is not by records that entries are
     /// found.
-    pub(crate) fn written_aside(&self, target: Target) -> Option<usize> {
-        self.writes.iter().position(|write| write.target() == target)
+    pub(crate) fn written_aside(&mut self, target: Target) -> Option<usize> {
+        self.index.find(&self.writes, target)
     }
 
     /// Writes what is guarded by a record of one's own.

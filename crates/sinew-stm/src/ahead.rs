@@ -65,6 +65,7 @@ impl Descriptor {
         let limit = engine().clock.now() | WAITED;
         self.ahead = Ahead { limit, lifespan, room, stopped, ..Ahead::default() };
         self.mode = Mode::Ahead;
+        self.index.begin();
         self.limit = 0;
     }
 
@@ -86,7 +87,7 @@ impl Descriptor {
 
     /// The time of the snapshot, in every mode.
     pub(crate) fn pin_time(&self) -> u64 {
-        let limit = if matches!(self.mode, Mode::Ahead | Mode::Late) { self.ahead.limit } else { self.limit };
+        let limit = if self.limit == 0 { self.ahead.limit } else { self.limit };
         limit & !WAITED
     }
 

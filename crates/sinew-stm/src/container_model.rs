@@ -88,7 +88,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// What a heap holds, with the same order as a key.
+/// A value of the heap, with the same order as a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Weight(u16);
 

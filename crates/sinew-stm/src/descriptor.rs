@@ -29,6 +29,7 @@ use crate::ahead::Ahead;
 use crate::contention::Manager;
 use crate::engine::{STEP, TOKEN, engine};
 use crate::grace;
+use crate::index::Index;
 use crate::log::{ONE, Read, Target, Undo, Write};
 use crate::prefetch::Ended;
 use crate::record::{LOCKED, OWNER, WAITED};
@@ -61,7 +62,7 @@ pub(crate) enum Mode {
     Late,
     /// Holds the token because it was given up too often.
     Favoured,
-    /// Holds the token because it asked to.
+    /// Holds the token because it asked to. Locks what it writes when it commits.
     Irrevocable,
 }
 
@@ -106,6 +107,7 @@ pub(crate) struct Descriptor {
     pub(crate) number: u32,
     pub(crate) shared: Arc<Shared>,
     pub(crate) ahead: Ahead,
+    pub(crate) index: Index,
     /// Whether it ends with its transaction, since the thread is past the destructor that would
     /// free it.
     pub(crate) ends_with_transaction: bool,
@@ -140,6 +142,7 @@ impl Descriptor {
             number,
             shared,
             ahead: Ahead::default(),
+            index: Index::default(),
             ends_with_transaction: false,
             site: Location::caller(),
             own: Arc::default(),

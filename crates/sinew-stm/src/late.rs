@@ -1,34 +1,42 @@
-//! Locks at the commit: what a descriptor does in [`Mode::Late`].
+//! Locks at the commit: what a descriptor does in [`Mode::Late`] and [`Mode::Irrevocable`].
 //!
 //! A transaction usually locks a record when it first writes to it ([`Locking::Encounter`]). Here
 //! it keeps what it writes to itself, as a run ahead does, and locks all of it when it commits.
 //! Others can read and write the same variables until then; who of two writers comes later finds
-//! out only at its end that it was in vain. Source: Dice, Shalev and Shavit, "Transactional Locking
-//! II" (2006), for locks at the commit. Differences: snapshots are extended, as everywhere here.
+//! out only at its end that it was in vain.
+//! Source: Dice, Shalev and Shavit, "Transactional Locking II" (2006), for locks at the commit.
+//! Differences: snapshots are extended, as everywhere here.
 //!
 //! As for runs ahead, the limit of the descriptor is 0 and that of the snapshot lies in
 //! [`Ahead`](crate::ahead): each access takes the slow path, which branches here, and transactions
 //! that lock early know nothing of this. From [`ready`](Descriptor::ready) on there is no
-//! difference any more. A transaction with the token locks early: by I4 nobody would be in its way
-//! at the end either.
+//! difference any more.
+//!
+//! An irrevocable transaction may last as long as its input and output do, and no other commits
+//! meanwhile. So it gives back the locks that it has when it becomes irrevocable, and readers go on
+//! beside it. By I4 the records keep their versions until it locks them again, at its commit. Others
+//! may hold some of them then; they give way, so it gets them all. A transaction that has the token
+//! only because it was given up too often locks early.
 //!
 //! # Invariants
 //!
-//! - I15: in this mode no record is locked by this thread before [`ready`](Descriptor::ready), and
-//!   entries of the write set that are not locked yet have 0, which is no version, as the word
-//!   before.
+//! - I15: in these modes no record is locked by this thread before [`ready`](Descriptor::ready),
+//!   and entries of the write set that are not locked yet have 0, which is no version, as the word
+//!   before. Each of them has its record.
 //! - I8 holds with the limit in [`Ahead`](crate::ahead), I10 from `ready` on. I11: a record is
 //!   locked only if it is not younger than the snapshot, which is extended before where it is.
 //!
 //! # Cost
 //!
-//! Each access looks through the entries of the write set, and none is inlined: some five times
-//! that of one under early locks. It is there to compare.
+//! Each access looks for its entry in the write set ([`Index`](crate::index::Index)), and none is
+//! inlined: some five times that of one under early locks.
 //!
 //! # Tests
 //!
-//! Those of histories, under schedules and real threads, run under both; `transactions.rs`: the
-//! same script, the same outcome.
+//! Those of histories, under schedules and real threads, run under both lock times and have
+//! irrevocable transactions; `transactions.rs`: the same script, the same outcome.
+//! `tests/irrevocable.rs`: readers beside an irrevocable transaction. `models` finds a commit that
+//! does not take its locks again.
 
 use crate::access::head;
 use crate::descriptor::{Descriptor, Mode};
@@ -55,11 +63,36 @@ impl Descriptor {
     #[cold]
     pub(crate) fn lock_late(&mut self) {
         if !self.holds_token() {
-            self.ahead.limit = self.limit;
-            self.limit = 0;
             self.mode = Mode::Late;
             self.special = true;
+            self.leave_the_fast_paths();
         }
+    }
+
+    fn leave_the_fast_paths(&mut self) {
+        self.ahead.limit = self.limit;
+        self.limit = 0;
+        self.index.begin();
+    }
+
+    /// From here on this attempt, which has the token, cannot be given up. It gives its locks back, so that readers go on.
+    #[cold]
+    pub(crate) fn become_irrevocable(&mut self) {
+        self.mode = Mode::Irrevocable;
+        (0..self.writes.len()).for_each(|index| self.unlock(index));
+        self.leave_the_fast_paths();
+    }
+
+    /// Unlocks the record of an entry. Entries that hang on another get its record; that one comes before them.
+    fn unlock(&mut self, index: usize) {
+        let Write { record, before, .. } = self.writes[index];
+        if record.is_null() {
+            self.writes[index].record = self.writes[before as usize].record;
+        } else {
+            // SAFETY: I9. By I1 the value is as it was, so is the version.
+            unsafe { &*record }.release(before);
+        }
+        (self.writes[index].before, self.writes[index].next) = (0, LAST);
     }
 
     /// The bits of one's own entry for `target`, or what `load` finds in memory.
@@ -114,14 +147,20 @@ impl Descriptor {
     /// What a special transaction does before it commits. False if it cannot.
     #[cold]
     pub(crate) fn ready(&mut self) -> bool {
-        if self.mode == Mode::Late && self.doomed.is_none() && self.lock_all().is_ok() {
-            self.mode = Mode::Optimistic;
+        let unlocked = matches!(self.mode, Mode::Late | Mode::Irrevocable);
+        if unlocked && self.doomed.is_none() && self.lock_all().is_ok() {
             self.limit = self.ahead.limit;
+            if self.mode == Mode::Late {
+                self.mode = Mode::Optimistic;
+            }
         }
         self.doomed.is_none()
     }
 
     fn lock_all(&mut self) -> TxResult<()> {
+        if planted(Bug::UnlockedStore) && self.mode == Mode::Irrevocable {
+            return Ok(());
+        }
         (0..self.writes.len()).try_for_each(|index| self.lock(index))
     }
 

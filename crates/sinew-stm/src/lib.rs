@@ -104,7 +104,7 @@
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they may go |
 //! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
 //! | `prefetch`, `ahead` | runs that only read ahead, for helper threads |
-//! | `late` | transactions that lock what they write at their commit, to compare |
+//! | `late`, `index` | transactions that lock what they write at their commit: irrevocable ones, and to compare |
 //! | `contention`, `waiting`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
 //!
 //! Time-based, with invisible reads whose snapshot is extended when they meet something younger,
@@ -179,6 +179,7 @@ mod engine;
 mod grace;
 #[cfg(all(test, not(loom)))]
 mod history;
+mod index;
 mod late;
 mod local;
 mod log;

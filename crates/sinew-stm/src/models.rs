@@ -213,6 +213,41 @@ fn loom_a_sleeper_is_woken() {
     });
 }
 
+/// An irrevocable transaction that writes before and after it becomes so, and one that reads.
+fn irrevocable_commit_against_read() {
+    let shared = Arc::new((TVar::new(0_u64), TVar::new(0_u64)));
+    let other = Arc::clone(&shared);
+    let writer = thread::spawn(move || {
+        brief().atomically(|tx| {
+            other.0.set(tx, 1)?;
+            tx.irrevocable()?;
+            assert_eq!((other.0.get(tx)?, other.1.get(tx)?), (1, 0), "its own write");
+            other.1.set(tx, 1)
+        });
+    });
+    brief().atomically(|tx| {
+        let pair = (shared.1.get(tx)?, shared.0.get(tx)?);
+        assert_eq!(pair.0, pair.1, "half of a commit");
+        Ok(())
+    });
+    writer.join().unwrap();
+    assert_eq!((shared.0.load(), shared.1.load()), (1, 1));
+}
+
+/// Catches: a reader beside an irrevocable transaction that believes half of its commit.
+#[test]
+fn loom_an_irrevocable_commit_is_seen_as_a_whole() {
+    loom::model(irrevocable_commit_against_read);
+}
+
+/// Catches: a model that does not look at the locks that are taken again.
+#[test]
+#[should_panic(expected = "half of a commit")]
+fn loom_finds_an_irrevocable_commit_without_locks() {
+    plant(&[Bug::UnlockedStore]);
+    loom::model(irrevocable_commit_against_read);
+}
+
 /// Would miss: a commit that an irrevocable transaction does not see coming, or an attempt that it makes twice.
 #[test]
 fn loom_nothing_changes_under_an_irrevocable_transaction() {

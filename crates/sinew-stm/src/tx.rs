@@ -210,13 +210,18 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// Makes this transaction the one that cannot be given up: what follows is executed once, and then committed. Input and output may
     /// follow.
     ///
-    /// There is one such transaction at a time. While it runs, others can read, but commit no writes. Such a transaction must not
-    /// [`retry`](Self::retry), and if it panics, its writes are dropped.
+    /// There is one such transaction at a time. While it runs, others read what was there before it, also the variables
+    /// that it has written, but commit no writes. Such a transaction must not [`retry`](Self::retry), and if it panics, its
+    /// writes are dropped.
     ///
     /// # Errors
     ///
     /// The attempt is lost, since another transaction is irrevocable or something has changed. The next attempt is irrevocable from the
     /// beginning.
+    ///
+    /// # Cost
+    ///
+    /// No access is inlined from here on. What was written so far is unlocked; all that is written is locked at the commit.
     ///
     /// # Blocking
     ///
@@ -247,7 +252,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         if d.doomed.is_some() {
             return d.doom(Cause::Changed);
         }
-        d.mode = Mode::Irrevocable;
+        d.become_irrevocable();
         Ok(())
     }
 }

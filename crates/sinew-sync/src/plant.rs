@@ -113,6 +113,8 @@ pub enum Bug {
     NoPin,
     /// Transactions that lock at their commit: a record is locked without a look whether it is younger than the snapshot.
     BlindLock,
+    /// Transactions: an irrevocable one stores its values without taking its locks again.
+    UnlockedStore,
     /// Transactions: a container's node is allocated under a snapshot that is older than the commit that freed it.
     StaleNode,
 }
