@@ -5,7 +5,7 @@
 
 use crate::descriptor::{Descriptor, Mode};
 use crate::grace;
-use crate::log::{LAST, Read, Target, Undo, Write};
+use crate::log::{KEPT, LAST, MANY, Read, Target, Undo, Write, is_oversized, leave_out_repeats, shrink};
 use crate::record::{INDEX, LOCKED, OWNER, Record};
 use crate::tx::TxResult;
 use crate::version::{Chain, Header, from_bits, to_bits};
@@ -26,7 +26,7 @@ impl Descriptor {
         if seen <= self.limit {
             let bits = word.load();
             if record.look_again() == seen || planted(Bug::NoSecondLook) {
-                self.reads.push(Read { record, seen });
+                self.note_read(record, seen);
                 return Ok(bits);
             }
         }
@@ -90,7 +90,7 @@ impl Descriptor {
             if seen <= self.limit {
                 let bits = load();
                 if record.look_again() == seen || planted(Bug::NoSecondLook) {
-                    self.reads.push(Read { record, seen });
+                    self.note_read(record, seen);
                     return Ok(bits);
                 }
             } else if seen & OWNER == self.owner {
@@ -116,7 +116,7 @@ impl Descriptor {
             return self.writes[at].bits;
         }
         let seen = self.writes[head(owned)].before;
-        self.reads.push(Read { record, seen });
+        self.note_read(record, seen);
         // By I1 nobody changes it.
         load()
     }
@@ -165,7 +165,7 @@ impl Descriptor {
         // What was seen is confirmed by the compare-and-swap.
         let seen = record.look();
         if seen <= self.limit && record.try_lock(seen, self.owner | self.writes.len() as u64) {
-            self.writes.push(Write::new(record, seen, target, bits, LAST));
+            self.note_write(Write::new(record, seen, target, bits, LAST));
             return Ok(());
         }
         self.write_cold(record, target, bits)
@@ -179,7 +179,7 @@ impl Descriptor {
                 let index = self.writes.len() as u64;
                 assert!(index < INDEX, "a transaction writes at most 2^32 - 1 words");
                 if record.try_lock(seen, self.owner | index) {
-                    self.writes.push(Write::new(record, seen, target, bits, LAST));
+                    self.note_write(Write::new(record, seen, target, bits, LAST));
                     return Ok(());
                 }
             } else if seen & OWNER == self.owner {
@@ -216,21 +216,39 @@ impl Descriptor {
     }
 
     pub(crate) fn overwrite(&mut self, index: usize, bits: Bits) {
-        let boxed = self.writes[index].target().is_chain();
+        let target = self.writes[index].target();
+        let (boxed, kept) = (target.is_chain(), self.keeps_old_value(index));
+        if target.is_buffered() && !kept {
+            return self.move_back(self.place(self.writes[index].bits), self.place(bits));
+        }
         let old = std::mem::replace(&mut self.writes[index].bits, bits);
-        if index < self.undo_below {
+        if kept {
             self.undo.push(Undo { index, bits: old, boxed });
+            self.note_sizes();
         } else if boxed {
             // SAFETY: the bits are a version, which was never published and has left the write set.
             unsafe { self.after.discard(from_bits(old)) };
         }
     }
 
+    /// Whether a part may need the present value of an entry: it is older than the part, which has
+    /// not kept its value just before.
+    fn keeps_old_value(&self, index: usize) -> bool {
+        let last = self.undo[self.undo_from..].last();
+        index < self.undo_below && last.is_none_or(|undo| undo.index != index)
+    }
+
+    /// Moves the value at the end of the buffer, which begins at `from`, over an older one.
+    fn move_back(&mut self, to: usize, from: usize) {
+        self.buffer.copy_within(from.., to);
+        self.buffer.truncate(from);
+    }
+
     /// A further entry of a record, right behind its head.
     fn hang_on(&mut self, head: usize, target: Target, bits: Bits) {
         let index = u32::try_from(self.writes.len()).expect("a transaction writes at most 2^32 - 1 words");
         let next = std::mem::replace(&mut self.writes[head].next, index);
-        self.writes.push(Write::new(std::ptr::null(), head as u64, target, bits, next));
+        self.note_write(Write::new(std::ptr::null(), head as u64, target, bits, next));
     }
 
     /// Enters a value of several words.
@@ -247,6 +265,7 @@ impl Descriptor {
         self.leave_a_mess();
         let place = Bits::new(self.buffer.len() as u64);
         self.buffer.extend_from_slice(value);
+        self.note_sizes();
         // SAFETY: the caller's promise.
         let entered = unsafe { self.write(record, Target::words(words), place) };
         // A refused value leaves nothing, so that memory stays bounded also where errors are
@@ -271,6 +290,88 @@ impl Descriptor {
             let entered = self.write(record, Target::chain(chain), to_bits(version));
             entered.inspect_err(|_| self.after.discard(version))
         }
+    }
+}
+
+impl Descriptor {
+    /// Enters a read in the read set.
+    #[inline(always)]
+    pub(crate) fn note_read(&mut self, record: &Record, seen: u64) {
+        if self.reads.len() == self.reads.capacity() {
+            self.make_room_for_reads();
+        }
+        // SAFETY: there is room.
+        unsafe { push_within(&mut self.reads, Read { record, seen }) };
+    }
+
+    /// Enters a write in the write set.
+    #[inline(always)]
+    pub(crate) fn note_write(&mut self, write: Write) {
+        if self.writes.len() == self.writes.capacity() {
+            self.make_room_for_writes();
+        }
+        // SAFETY: there is room.
+        unsafe { push_within(&mut self.writes, write) };
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_for_reads(&mut self) {
+        if self.reads.len() >= MANY {
+            leave_out_repeats(&mut self.reads);
+        }
+        if self.reads.len() * 2 >= self.reads.capacity() {
+            self.reads.reserve(self.reads.capacity().max(4));
+            self.note_sizes();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_for_writes(&mut self) {
+        self.writes.reserve(self.writes.capacity().max(4));
+        self.note_sizes();
+    }
+
+    /// Notes whether a log has grown beyond what is kept.
+    pub(crate) fn note_sizes(&mut self) {
+        if self.logs_are_oversized() {
+            self.oversized = true;
+            self.special = true;
+        }
+    }
+
+    fn logs_are_oversized(&self) -> bool {
+        is_oversized(&self.reads)
+            || is_oversized(&self.writes)
+            || is_oversized(&self.buffer)
+            || is_oversized(&self.undo)
+    }
+
+    /// Gives back what the logs of a large transaction have beyond what is kept. They are empty.
+    #[cold]
+    pub(crate) fn free_giants(&mut self) {
+        self.oversized = false;
+        shrink(&mut self.reads);
+        shrink(&mut self.writes);
+        shrink(&mut self.buffer);
+        shrink(&mut self.undo);
+        self.index.free_beyond(KEPT / size_of::<u32>());
+    }
+}
+
+/// Appends an entry without another test for room.
+///
+/// # Safety
+///
+/// The log has room for one more.
+#[inline(always)]
+unsafe fn push_within<T>(log: &mut Vec<T>, entry: T) {
+    debug_assert!(log.len() < log.capacity(), "the caller has made room");
+    // SAFETY: the caller's promise; the place behind the last entry is written before it counts.
+    unsafe {
+        log.as_mut_ptr().add(log.len()).write(entry);
+        log.set_len(log.len() + 1);
     }
 }
 

@@ -21,7 +21,7 @@
 
 use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
-use crate::log::{LAST, Read, Target, Write};
+use crate::log::{LAST, Target, Write};
 use crate::prefetch::Ended;
 use crate::record::{LOCKED, Record, WAITED};
 use crate::tx::{Stop, TxResult, Why};
@@ -133,7 +133,7 @@ impl Descriptor {
         if record.look_again() != seen && !planted(Bug::NoSecondLook) {
             return self.end_ahead(Ended::Conflict);
         }
-        self.reads.push(Read { record, seen });
+        self.note_read(record, seen);
         Ok(bits)
     }
 
@@ -155,7 +155,7 @@ impl Descriptor {
             return self.end_ahead(Ended::Conflict);
         }
         self.take_room(target.words_of_value())?;
-        self.writes.push(Write::new(std::ptr::null(), 0, target, bits, LAST));
+        self.note_write(Write::new(std::ptr::null(), 0, target, bits, LAST));
         Ok(())
     }
 
@@ -164,18 +164,9 @@ impl Descriptor {
         let kept = index < self.undo_below || target.is_chain();
         if kept {
             self.take_room(target.words_of_value())?;
-        } else if target.is_buffered() {
-            self.move_back(self.place(self.writes[index].bits), self.place(bits));
-            return Ok(());
         }
         self.overwrite(index, bits);
         Ok(())
-    }
-
-    /// Moves the value at the end of the buffer, which begins at `from`, over an older one.
-    fn move_back(&mut self, to: usize, from: usize) {
-        self.buffer.copy_within(from.., to);
-        self.buffer.truncate(from);
     }
 
     fn take_room(&mut self, words: usize) -> TxResult<()> {

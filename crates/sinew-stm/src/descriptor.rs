@@ -47,9 +47,11 @@ use std::sync::Arc;
 pub(crate) struct Mark {
     writes: usize,
     undo: usize,
+    buffer: usize,
     after: after::Mark,
     /// Of the part around it.
     undo_below: usize,
+    undo_from: usize,
 }
 
 /// Whether the transaction can still be given up.
@@ -94,6 +96,10 @@ pub(crate) struct Descriptor {
     pub(crate) pinned: bool,
     /// Entries of the write set before this one are older than the present part.
     pub(crate) undo_below: usize,
+    /// Old values of the present part begin here.
+    pub(crate) undo_from: usize,
+    /// Whether a log has grown beyond what is kept.
+    pub(crate) oversized: bool,
     pub(crate) manager: Manager,
     /// Attempts given up so far.
     pub(crate) aborts: u32,
@@ -131,6 +137,8 @@ impl Descriptor {
             untidy: false,
             pinned: false,
             undo_below: 0,
+            undo_from: 0,
+            oversized: false,
             manager: Manager::Backoff,
             aborts: 0,
             wants_token: false,
@@ -414,14 +422,15 @@ impl Descriptor {
     /// Begins a part that may be undone alone: from here on, the old value of an earlier entry is
     /// kept.
     pub(crate) fn begin_part(&mut self) -> Mark {
-        let (writes, undo_below) = (self.writes.len(), self.undo_below);
-        self.undo_below = writes;
-        Mark { writes, undo: self.undo.len(), after: self.after.mark(), undo_below }
+        let (writes, undo, buffer) = (self.writes.len(), self.undo.len(), self.buffer.len());
+        let undo_below = std::mem::replace(&mut self.undo_below, writes);
+        let undo_from = std::mem::replace(&mut self.undo_from, undo);
+        Mark { writes, undo, buffer, after: self.after.mark(), undo_below, undo_from }
     }
 
     /// Ends a part. Old values are kept on for a part around it, if there is one that has any.
     pub(crate) fn end_part(&mut self, mark: &Mark) {
-        self.undo_below = mark.undo_below;
+        (self.undo_below, self.undo_from) = (mark.undo_below, mark.undo_from);
         if mark.undo_below == 0 && self.undo.len() > mark.undo {
             self.discard_undo(mark.undo);
         }
@@ -430,8 +439,9 @@ impl Descriptor {
     /// Takes back what was done since `mark`, handlers included. What was read counts.
     #[cold]
     pub(crate) fn undo_part(&mut self, mark: &Mark) {
-        self.undo_below = mark.undo_below;
+        (self.undo_below, self.undo_from) = (mark.undo_below, mark.undo_from);
         self.roll_back_to(mark.writes, mark.undo);
+        self.buffer.truncate(mark.buffer);
         self.after.undo(mark.after);
     }
 
@@ -485,9 +495,12 @@ impl Descriptor {
             self.pinned = false;
             grace::unpin(&self.shared);
         }
-        self.undo_below = 0;
+        (self.undo_below, self.undo_from) = (0, 0);
         self.buffer.clear();
         self.discard_undo(0);
+        if self.oversized {
+            self.free_giants();
+        }
         if self.retired >= grace::OFTEN {
             self.retired = 0;
             grace::advance();

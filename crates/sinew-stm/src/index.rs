@@ -69,6 +69,13 @@ impl Index {
         let first = (mixed >> 32) as usize;
         (0..=mask).map(move |step| (first + step) & mask)
     }
+
+    /// Frees a table of more than `places` places.
+    pub(crate) fn free_beyond(&mut self, places: usize) {
+        if self.places.capacity() > places {
+            *self = Self::default();
+        }
+    }
 }
 
 fn is_entry(writes: &[Write], number: u32, target: Target) -> bool {

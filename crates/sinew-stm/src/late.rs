@@ -40,7 +40,7 @@
 
 use crate::access::head;
 use crate::descriptor::{Descriptor, Mode};
-use crate::log::{LAST, Read, Target, Write};
+use crate::log::{LAST, Target, Write};
 use crate::record::{INDEX, LOCKED, OWNER, Record};
 use crate::sites::Cause;
 use crate::tx::TxResult;
@@ -112,7 +112,7 @@ impl Descriptor {
                 let bits = load();
                 // R1, R2 and C1 as in `access`.
                 if record.look_again() == seen || planted(Bug::NoSecondLook) {
-                    self.reads.push(Read { record, seen });
+                    self.note_read(record, seen);
                     return Ok(bits);
                 }
             }
@@ -139,7 +139,7 @@ impl Descriptor {
             Some(at) => self.overwrite(at, bits),
             None => {
                 assert!((self.writes.len() as u64) < INDEX, "a transaction writes at most 2^32 - 1 words");
-                self.writes.push(Write::new(record, 0, target, bits, LAST));
+                self.note_write(Write::new(record, 0, target, bits, LAST));
             }
         }
     }

@@ -1,11 +1,28 @@
-//! The logs of a transaction: what it has read, what it writes, and what a part of it has overwritten.
+//! The logs of a transaction: what it has read, what it writes, and what a part of it has
+//! overwritten.
+//!
+//! A thread keeps the memory of its logs from one transaction to the next, up to a bound for each.
+//! A log that has grown beyond that gives the rest back when its transaction ends.
+//!
+//! A read set that is full first leaves out repeated reads. The test for a full log is there in any
+//! case, so a read costs no more than without. Each pass remembers the last entries in a table with
+//! a place for every eighth entry. It leaves out almost all repetitions of fewer records than that;
+//! where it leaves out less than half, the log doubles, and the table with it. So a log is at most
+//! some sixteen times as long as the records it has, and each entry takes part in a bounded number
+//! of passes on average.
 
 use crate::record::Record;
 use crate::version::Chain;
 use crate::word::{Bits, Word};
 
+/// Bytes of a log that a thread keeps.
+pub(crate) const KEPT: usize = 1 << 20;
+
+/// Entries of a read set that is worth a pass.
+pub(crate) const MANY: usize = 1 << 10;
+
 /// A record as it was when its value was read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) record: *const Record,
     pub(crate) seen: u64,
@@ -107,4 +124,49 @@ pub(crate) struct Undo {
     pub(crate) bits: Bits,
     /// Whether the bits are a version.
     pub(crate) boxed: bool,
+}
+
+/// Whether a log has grown beyond what is kept.
+pub(crate) fn is_oversized<T>(log: &Vec<T>) -> bool {
+    log.capacity() * size_of::<T>() > KEPT
+}
+
+/// Gives back what a log has beyond what is kept.
+pub(crate) fn shrink<T>(log: &mut Vec<T>) {
+    log.shrink_to(KEPT / size_of::<T>());
+}
+
+/// Leaves out entries that equal an earlier one, as far as the table shows it. The order is kept.
+pub(crate) fn leave_out_repeats(reads: &mut Vec<Read>) {
+    let places = (reads.len() / 8).next_power_of_two();
+    let mut last = vec![Read { record: std::ptr::null(), seen: 0 }; places];
+    reads.retain(|read| {
+        let mixed = (read.record.addr() as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = &mut last[(mixed >> 32) as usize & (places - 1)];
+        std::mem::replace(place, *read) != *read
+    });
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Read, leave_out_repeats};
+    use crate::record::Record;
+    use std::collections::BTreeSet;
+
+    /// Catches: a record that is left out altogether, and repetitions that stay.
+    #[test]
+    fn a_pass_keeps_each_record_and_few_repetitions() {
+        let records: Vec<_> = (0..2_000).map(|_| Record::new()).collect();
+        for distinct in [1, 2, 10, 100, 2_000] {
+            let mut reads: Vec<_> = (0..8_000)
+                .map(|i| Read { record: &raw const records[i % distinct], seen: 2 + 2 * (i as u64 / 4_000) })
+                .collect();
+            let kinds =
+                |reads: &[Read]| -> BTreeSet<_> { reads.iter().map(|r| (r.record, r.seen)).collect() };
+            let before = kinds(&reads);
+            leave_out_repeats(&mut reads);
+            assert_eq!(kinds(&reads), before);
+            assert!(distinct > 100 || reads.len() < 2_000, "{} of {distinct} records", reads.len());
+        }
+    }
 }

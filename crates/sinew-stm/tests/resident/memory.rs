@@ -4,8 +4,8 @@
 //! allocator, such as stacks.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 struct Counting;
 
@@ -14,9 +14,14 @@ static HEAP: Counting = Counting;
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 
+/// The most that was held at one time.
+static PEAK: AtomicIsize = AtomicIsize::new(0);
+
 fn count(before: usize, after: usize) {
     // Relaxed: a sum, read while nobody allocates.
-    LIVE.fetch_add(after as isize - before as isize, Ordering::Relaxed);
+    let grown = after as isize - before as isize;
+    let live = LIVE.fetch_add(grown, Ordering::Relaxed) + grown;
+    PEAK.fetch_max(live, Ordering::Relaxed);
 }
 
 // SAFETY: every request goes to the system's allocator as it is.
@@ -59,12 +64,27 @@ pub(crate) fn times(few: usize) -> usize {
     if std::env::var_os("SINEW_DEEP").is_some() { 1_000_000 } else { few }
 }
 
-/// Does `work` so many times, and panics if the process then holds more than after the first quarter: more than 128 kB of heap, or 8 MB that are resident.
-///
 /// One caller at a time, as the counters are the process's.
+pub(crate) struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+impl Alone {
+    pub(crate) fn new() -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        Self(ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// The kilobytes that `work` adds to the heap: at most at one time, and when it is over.
+    pub(crate) fn adds(&self, work: impl FnOnce()) -> [isize; 2] {
+        let before = LIVE.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        work();
+        [&PEAK, &LIVE].map(|held| (held.load(Ordering::Relaxed) - before) / 1024)
+    }
+}
+
+/// Does `work` so many times, and panics if the process then holds more than after the first quarter: more than 128 kB of heap, or 8 MB that are resident.
 pub(crate) fn holds_no_more(what: &str, times: usize, mut work: impl FnMut()) {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _alone = Alone::new();
     let start = held();
     let [quarter, half, _, end] = [(); 4].map(|()| {
         (0..times / 4).for_each(|_| work());
