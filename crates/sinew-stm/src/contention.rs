@@ -6,9 +6,9 @@
 
 use crate::descriptor::Descriptor;
 use crate::engine::engine;
-use crate::record::{OWNER, Record};
+use crate::record::{LOCKED, OWNER, Record};
 use crate::sites::Cause;
-use crate::threads::AGELESS;
+use crate::threads::{AGELESS, die_if_lost};
 use crate::tx::TxResult;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
@@ -44,6 +44,7 @@ impl Descriptor {
     /// The attempt is given up.
     #[cold]
     pub(crate) fn conflict(&mut self, record: &Record, seen: u64) -> TxResult<()> {
+        die_if_lost(&engine().threads, owner_of(seen));
         let worth = self.holds_token() && wait_while(record, seen, u32::MAX, || true)
             || match self.manager {
                 Manager::Suicide => false,
@@ -56,7 +57,7 @@ impl Descriptor {
     /// Whether this transaction is older than the owner in `seen`. Ages are equal only of transactions that began at the same time; then the
     /// thread's number decides.
     fn is_older(&self, seen: u64) -> bool {
-        let number = u32::try_from((seen & OWNER & !crate::record::LOCKED) >> 32).unwrap_or(u32::MAX);
+        let number = owner_of(seen);
         let threads = engine().threads.lock();
         let owner = threads.find(number).map_or(AGELESS, |owner| owner.age());
         (self.shared.age(), self.number) < (owner, number)
@@ -72,6 +73,11 @@ impl Descriptor {
             rest(look);
         }
     }
+}
+
+/// The number of the thread in a locked word.
+fn owner_of(seen: u64) -> u32 {
+    u32::try_from((seen & OWNER & !LOCKED) >> 32).unwrap_or(u32::MAX)
 }
 
 /// Whether those without the token may go on.

@@ -28,13 +28,14 @@ use crate::after::{self, After};
 use crate::ahead::Ahead;
 use crate::contention::Manager;
 use crate::engine::{STEP, TOKEN, engine};
+use crate::fork;
 use crate::grace;
 use crate::index::Index;
 use crate::log::{ONE, Read, Target, Undo, Write};
 use crate::prefetch::Ended;
 use crate::record::{LOCKED, OWNER, WAITED};
 use crate::sites::{Cause, Own, Site};
-use crate::threads::{AGELESS, Shared};
+use crate::threads::{self, AGELESS, Shared};
 use crate::tx::{Stop, TxResult, Why};
 use crate::version::{Chain, from_bits};
 use crate::waiting;
@@ -125,7 +126,9 @@ pub(crate) struct Descriptor {
 impl Descriptor {
     /// The descriptor of this thread, which gets a number. It counts for no site yet.
     pub(crate) fn new() -> Self {
+        fork::register();
         let (number, shared) = engine().threads.lock().join();
+        threads::note_own_number(Some(number));
         Self {
             limit: 0,
             reads: Vec::new(),
@@ -170,6 +173,7 @@ impl Descriptor {
         let mut sites = engine().sites.lock();
         self.sites.iter().for_each(|(site, own)| sites.leave(site, own));
         drop(sites);
+        threads::note_own_number(None);
         let stock_is_due = engine().threads.lock().leave(self.number, self.retired);
         if stock_is_due {
             grace::advance();

@@ -21,13 +21,26 @@ use crate::threads::Threads;
 use crate::waiting::Sleepers;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
-use sinew_sync::lock::{Condvar, Mutex};
+use sinew_sync::lock::{Condvar, Mutex, MutexGuard};
 
 /// Set in the clock while somebody holds the token.
 pub(crate) const TOKEN: u64 = 1;
 
 /// From one version to the next.
 pub(crate) const STEP: u64 = 2;
+
+/// Locks for the locks of containers.
+pub(crate) const ARENAS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+
+#[cfg(not(any(loom, shuttle)))]
+const fn arenas() -> [CachePadded<Mutex<()>>; ARENAS] {
+    [const { CachePadded::new(Mutex::new(())) }; ARENAS]
+}
+
+#[cfg(any(loom, shuttle))]
+fn arenas() -> [CachePadded<Mutex<()>>; ARENAS] {
+    std::array::from_fn(|_| CachePadded::new(Mutex::new(())))
+}
 
 /// The one engine.
 #[derive(Debug)]
@@ -39,6 +52,10 @@ pub(crate) struct Engine {
     pub(crate) threads: Mutex<Threads>,
     pub(crate) sites: Mutex<Sites>,
     pub(crate) sleepers: Mutex<Sleepers>,
+    /// Locked while a container gets memory.
+    pub(crate) growth: Mutex<()>,
+    /// Locked around the locks of containers, by their addresses, so that a thread that forks can take them all.
+    pub(crate) arenas: [CachePadded<Mutex<()>>; ARENAS],
 }
 
 impl Engine {
@@ -46,11 +63,13 @@ impl Engine {
         fn new() -> Self {
             Self {
                 clock: Clock(CachePadded::new(AtomicU64::new(FIRST))),
-                gate: Gate { taken: Mutex::new(false), given: Condvar::new() },
+                gate: Gate { holder: Mutex::new(None), given: Condvar::new() },
                 safe: CachePadded::new(AtomicU64::new(0)),
                 threads: Mutex::new(Threads::new()),
                 sites: Mutex::new(Sites::new()),
                 sleepers: Mutex::new(Sleepers::new()),
+                growth: Mutex::new(()),
+                arenas: arenas(),
             }
         }
     }
@@ -93,6 +112,12 @@ impl Clock {
         self.0.load(Ordering::Relaxed) & TOKEN != 0
     }
 
+    /// Gives back the token of a thread that was lost in a fork.
+    pub(crate) fn forget_token(&self) {
+        // Relaxed: the process has one thread.
+        self.0.fetch_and(!TOKEN, Ordering::Relaxed);
+    }
+
     /// Moves on to the next version; answers the word before.
     #[inline(always)]
     pub(crate) fn advance(&self) -> u64 {
@@ -104,27 +129,33 @@ impl Clock {
 /// Where transactions wait for the token.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    taken: Mutex<bool>,
+    /// The number of the thread that has the token.
+    holder: Mutex<Option<u32>>,
     given: Condvar,
 }
 
 impl Gate {
-    /// Takes the token as soon as nobody has it.
-    pub(crate) fn take(&self, clock: &Clock) {
-        let mut taken = self.taken.lock();
-        while *taken {
-            taken = self.given.wait(taken);
+    /// The lock, for a thread that forks.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<u32>> {
+        self.holder.lock()
+    }
+
+    /// Takes the token for a thread as soon as nobody has it.
+    pub(crate) fn take(&self, clock: &Clock, thread: u32) {
+        let mut holder = self.holder.lock();
+        while holder.is_some() {
+            holder = self.given.wait(holder);
         }
-        *taken = true;
+        *holder = Some(thread);
         // AcqRel: C2.
         clock.0.fetch_or(TOKEN, Ordering::AcqRel);
     }
 
-    /// Takes the token if nobody has it.
-    pub(crate) fn try_take(&self, clock: &Clock) -> bool {
-        let mut taken = self.taken.lock();
-        if !*taken {
-            *taken = true;
+    /// Takes the token for a thread if nobody has it.
+    pub(crate) fn try_take(&self, clock: &Clock, thread: u32) -> bool {
+        let mut holder = self.holder.lock();
+        if holder.is_none() {
+            *holder = Some(thread);
             clock.0.fetch_or(TOKEN, Ordering::AcqRel);
             return true;
         }
@@ -133,20 +164,20 @@ impl Gate {
 
     /// Gives the token back.
     pub(crate) fn give(&self, clock: &Clock) {
-        let mut taken = self.taken.lock();
+        let mut holder = self.holder.lock();
         // Release: whoever advances next comes after what the holder did. Under the lock, so that the next holder's bit is not
         // the one that is cleared.
         clock.0.fetch_and(!TOKEN, Ordering::Release);
-        *taken = false;
-        drop(taken);
+        *holder = None;
+        drop(holder);
         self.given.notify_all();
     }
 
     /// Waits until nobody has the token.
     pub(crate) fn wait(&self) {
-        let mut taken = self.taken.lock();
-        while *taken {
-            taken = self.given.wait(taken);
+        let mut holder = self.holder.lock();
+        while holder.is_some() {
+            holder = self.given.wait(holder);
         }
     }
 }

@@ -106,6 +106,7 @@
 //! | `prefetch`, `ahead` | runs that only read ahead, for helper threads |
 //! | `late`, `index` | transactions that lock what they write at their commit: irrevocable ones, and to compare |
 //! | `contention`, `waiting`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
+//! | `fork` | survival of `fork(2)` |
 //!
 //! Time-based, with invisible reads whose snapshot is extended when they meet something younger,
 //! locks taken at the first write, and values written back at the commit. Source: Felber, Fetzer,
@@ -176,6 +177,7 @@ mod contention;
 mod descriptor;
 mod drops;
 mod engine;
+mod fork;
 mod grace;
 #[cfg(all(test, not(loom)))]
 mod history;

@@ -346,7 +346,7 @@ impl Run {
         let locking = self.locking;
         let d = self.descriptor();
         if d.wants_token || d.aborts >= patience {
-            engine().gate.take(&engine().clock);
+            engine().gate.take(&engine().clock, d.number);
             d.mode = Mode::Favoured;
             d.special = true;
         }

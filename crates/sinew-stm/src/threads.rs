@@ -8,6 +8,10 @@
 
 use crate::grace;
 use sinew_sync::atomic::{AtomicU64, Ordering};
+use sinew_sync::lock::Mutex;
+use sinew_sync::statics::AtomicBool;
+use std::cell::Cell;
+use std::io::Write;
 use std::sync::Arc;
 
 /// The age of a transaction that takes no part in priority: younger than everybody.
@@ -38,18 +42,37 @@ impl Shared {
     }
 }
 
+/// Whether threads were lost in a fork.
+static ARE_LOST: AtomicBool = AtomicBool::new(false);
+
+std::thread_local! {
+    static OWN: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// The number of this thread, if it has one.
+pub(crate) fn own_number() -> Option<u32> {
+    OWN.get()
+}
+
+/// Notes the number of this thread, which a forked child asks for while the descriptor is borrowed.
+pub(crate) fn note_own_number(number: Option<u32>) {
+    OWN.set(number);
+}
+
 /// Every thread that has run a transaction and has not ended.
 #[derive(Debug)]
 pub(crate) struct Threads {
     shared: Vec<Arc<Shared>>,
     free: Vec<u32>,
+    /// Whether a thread was lost in a fork, by its number. Such a number is not used again.
+    lost: Vec<bool>,
     /// Versions retired by threads that have ended, since one of these last took stock.
     retired: usize,
 }
 
 impl Threads {
     pub(crate) const fn new() -> Self {
-        Self { shared: Vec::new(), free: Vec::new(), retired: 0 }
+        Self { shared: Vec::new(), free: Vec::new(), lost: Vec::new(), retired: 0 }
     }
 
     /// A number for a thread, and its shared part.
@@ -78,11 +101,40 @@ impl Threads {
         due
     }
 
+    /// After a fork the child has only the thread of number `own`, or one without a number.
+    pub(crate) fn lose_all_but(&mut self, own: Option<u32>) {
+        let mut lost = vec![true; self.shared.len()];
+        self.free.iter().chain(&own).for_each(|number| lost[*number as usize] = false);
+        for (shared, _) in self.shared.iter().zip(&lost).filter(|(_, lost)| **lost) {
+            // Relaxed: the process has one thread.
+            shared.pinned.store(0, Ordering::Relaxed);
+        }
+        self.lost = lost;
+        // Relaxed: as above.
+        ARE_LOST.store(true, Ordering::Relaxed);
+    }
+
+    fn is_lost(&self, number: u32) -> bool {
+        self.lost.get(number as usize).is_some_and(|lost| *lost)
+    }
+
     pub(crate) fn find(&self, number: u32) -> Option<&Arc<Shared>> {
         self.shared.get(number as usize)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Shared>> {
         self.shared.iter()
+    }
+}
+
+/// Ends a child that needs a record which the lost thread of that number has locked.
+pub(crate) fn die_if_lost(threads: &Mutex<Threads>, number: u32) {
+    // Relaxed: it changes only while the process has one thread.
+    if ARE_LOST.load(Ordering::Relaxed) && threads.lock().is_lost(number) {
+        let line = b"sinew: a forked child needs a variable that a transaction of a thread of its parent had locked; \
+            fork while no other thread is in a transaction, or exec in the child\n";
+        // Past a test harness, and nothing can be done if it fails.
+        let _ = std::io::stderr().write_all(line);
+        std::process::abort()
     }
 }

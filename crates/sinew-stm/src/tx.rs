@@ -240,7 +240,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
             Mode::Optimistic => {
                 d.wants_token = true;
                 // A transaction that waited here would keep its locks from the holder.
-                if !engine().gate.try_take(&engine().clock) {
+                if !engine().gate.try_take(&engine().clock, d.number) {
                     return d.doom(Cause::Token);
                 }
                 d.mode = Mode::Favoured;

@@ -12,6 +12,7 @@
 //! | [`padded`], [`counter`] | memory kept to one core |
 //! | [`ledger`] | numbers of one writer, read as of one moment |
 //! | [`seat`] | whom a thread's free functions find as its worker |
+//! | [`fork`] | handlers around `fork(2)` |
 //! | [`clock`] | monotonic nanoseconds |
 //! | [`statics`] | atomics outside of the facade, for statics |
 //! | [`plant`] | planted bugs, by which the checkers are checked |
@@ -21,6 +22,7 @@ pub mod cell;
 pub mod clock;
 pub mod counter;
 pub mod fence;
+pub mod fork;
 pub mod ledger;
 pub mod lock;
 pub mod padded;

@@ -46,9 +46,9 @@
 //! takes it under the lock and then looks at records. So it sees them as the remover left them, or
 //! later.
 
-use crate::engine::engine;
+use crate::engine::{ARENAS, engine};
 use crate::tx::{Tx, TxResult};
-use sinew_sync::lock::Mutex;
+use sinew_sync::lock::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 
 /// Nodes in the first chunk; each further one has twice as many as the one before.
@@ -126,6 +126,11 @@ impl<N> Arena<N> {
     /// Makes sure that there is a node `index`. For containers that number their nodes themselves.
     pub(super) fn reserve(&self, index: u32, make: impl Fn() -> N) {
         let (chunk, _) = place(index);
+        if self.chunks[chunk].get().is_some() {
+            return;
+        }
+        // For a thread that forks: no other is in the middle of this then.
+        let _growing = engine().growth.lock();
         self.chunks[chunk].get_or_init(|| (0..(FIRST as usize) << chunk).map(|_| make()).collect());
     }
 
@@ -134,7 +139,14 @@ impl<N> Arena<N> {
         tx.on_commit(move || self.give(Unlinked { index, since: engine().clock.now() }));
     }
 
+    /// The lock that comes before the one of the free list, for a thread that forks. Few containers share one.
+    fn pass(&self) -> MutexGuard<'static, ()> {
+        let mixed = ((&raw const *self).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        engine().arenas[(mixed >> 32) as usize % ARENAS].lock()
+    }
+
     fn take(&self) -> Unlinked {
+        let _passed = self.pass();
         let mut free = self.free.lock();
         free.used_before.pop().unwrap_or_else(|| {
             let index = free.never_used;
@@ -145,6 +157,7 @@ impl<N> Arena<N> {
     }
 
     fn give(&self, node: Unlinked) {
+        let _passed = self.pass();
         self.free.lock().used_before.push(node);
     }
 }
