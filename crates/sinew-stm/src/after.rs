@@ -122,9 +122,4 @@ impl After {
         drop((other, void));
         drop((garbage, kept));
     }
-
-    /// Takes out what is kept, for a transaction that still needs it while it sleeps.
-    pub(crate) fn take_kept(&mut self) -> impl Sized + use<> {
-        std::mem::take(&mut self.kept)
-    }
 }

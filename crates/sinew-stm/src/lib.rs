@@ -212,10 +212,11 @@ pub use contention::Manager;
 pub use late::Locking;
 pub use local::in_transaction;
 pub use prefetch::{Ended, Prefetch, Prefetched};
-pub use run::{Transaction, atomically};
+pub use run::{Transaction, Unfinished, atomically};
 pub use sites::{Cause, Counters, sites};
 pub use tx::{Stop, Tx, TxResult};
 pub use var::TVar;
+pub use waiting::Change;
 
 /// How long a stress test goes on: `SINEW_STRESS_SECONDS`, else a minute if `SINEW_DEEP` is set,
 /// else two seconds.

@@ -1,10 +1,12 @@
 //! Loom models: every interleaving, and every order that the memory model allows, of two small transactions.
 
-use crate::{Ended, Locking, Manager, Prefetch, TBox, TVar, Transaction};
+use crate::{Ended, Locking, Manager, Prefetch, TBox, TVar, Transaction, Unfinished};
 use loom::thread;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::cell::Cell;
 use sinew_sync::plant::{Bug, plant};
 use std::sync::Arc;
+use std::task::{Wake, Waker};
 
 /// Soon takes the token, so that a model ends.
 fn brief() -> Transaction {
@@ -246,6 +248,46 @@ fn loom_an_irrevocable_commit_is_seen_as_a_whole() {
 fn loom_finds_an_irrevocable_commit_without_locks() {
     plant(&[Bug::UnlockedStore]);
     loom::model(irrevocable_commit_against_read);
+}
+
+/// Counts how often it is called.
+#[derive(Default)]
+struct Told(AtomicUsize);
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A transaction that waits asks to be told while another one makes the change.
+fn change_is_told() {
+    let shared = Arc::new(TVar::new(0_u64));
+    let other = Arc::clone(&shared);
+    let changer = thread::spawn(move || brief().atomically(|tx| other.set(tx, 1)));
+    let told = Arc::new(Told::default());
+    let attempt = brief().attempt_or_wait(|tx| if shared.get(tx)? == 0 { tx.retry() } else { Ok(()) });
+    if let Err(Unfinished::Waits(change)) = &attempt {
+        change.tell(Waker::from(Arc::clone(&told)));
+    }
+    changer.join().unwrap();
+    if let Err(Unfinished::Waits(change)) = attempt {
+        assert_eq!((change.has_come(), told.0.load(Ordering::Relaxed)), (true, 1), "told once");
+    }
+}
+
+/// Catches: a change that is told never or twice, whether it comes before or after somebody asks.
+#[test]
+fn loom_a_change_is_told() {
+    loom::model(change_is_told);
+}
+
+/// Catches: a model in which no change comes before somebody asks.
+#[test]
+#[should_panic(expected = "told once")]
+fn loom_finds_a_change_that_is_forgotten() {
+    plant(&[Bug::ForgottenChange]);
+    loom::model(change_is_told);
 }
 
 /// Would miss: a commit that an irrevocable transaction does not see coming, or an attempt that it makes twice.

@@ -7,7 +7,7 @@ use crate::late::Locking;
 use crate::local;
 use crate::sites::{Cause, Counters, Site};
 use crate::tx::{Stop, Tx, TxResult, Why};
-use crate::waiting;
+use crate::waiting::Change;
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -143,7 +143,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Why it was given up. A [`Tx::retry`] is [`Cause::Body`] here: nobody waits.
+    /// Why it was given up. A [`Tx::retry`] is [`Cause::Body`] here: nobody waits. For a scheduler
+    /// that can have somebody wait there is [`attempt_or_wait`](Self::attempt_or_wait).
     ///
     /// # Panics
     ///
@@ -164,6 +165,41 @@ impl Transaction {
             Err(_) => Err(run.give_up()),
         }
     }
+
+    /// Makes one attempt: for a scheduler that runs something else while a transaction waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`]: why it was given up, or what it waits for.
+    ///
+    /// # Panics
+    ///
+    /// As [`atomically`](fn@crate::atomically), and as [`Tx::retry`] says.
+    #[inline]
+    pub fn attempt_or_wait<'env, R>(
+        &self,
+        f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
+    ) -> Result<R, Unfinished> {
+        let descriptor = local::enter(self.site);
+        let mut run = Run::new(self, descriptor);
+        run.begin(self, descriptor);
+        match run.attempt(descriptor, f) {
+            Ok(value) => {
+                run.finish(descriptor);
+                Ok(value)
+            }
+            Err(stop) => Err(run.give_up_or_wait(stop)),
+        }
+    }
+}
+
+/// Why an attempt did not commit; see [`Transaction::attempt_or_wait`].
+#[derive(Debug)]
+pub enum Unfinished {
+    /// It was given up: it may be repeated.
+    GivenUp(Cause),
+    /// It called [`Tx::retry`]: to repeat it is in vain before this change.
+    Waits(Change),
 }
 
 /// A call of `atomically` on this thread; gives the attempt up if it is dropped before the end.
@@ -273,7 +309,7 @@ impl Run {
 
     /// Gives the attempt up after `stop`, and waits for what has to come before the next.
     fn fail(&mut self, stop: Stop) {
-        if stop.0 == Why::Retry && self.descriptor().doomed.is_none() {
+        if self.is_to_wait(stop) {
             return self.wait_for_change();
         }
         let cause = self.abandon();
@@ -320,24 +356,50 @@ impl Run {
         d.resume(attempts);
     }
 
+    /// Ends the attempts after `stop`, which may be a wish to wait.
+    #[cold]
+    #[inline(never)]
+    fn give_up_or_wait(&mut self, stop: Stop) -> Unfinished {
+        if !self.is_to_wait(stop) {
+            return Unfinished::GivenUp(self.give_up());
+        }
+        let change = self.roll_back_to_wait();
+        self.descriptor().forget_attempts();
+        self.step_out(false);
+        Unfinished::Waits(change)
+    }
+
+    /// Whether an attempt that ended with `stop` waits for a change: a doomed one may have seen
+    /// what is no longer so.
+    fn is_to_wait(&mut self, stop: Stop) -> bool {
+        stop.0 == Why::Retry && self.descriptor().doomed.is_none()
+    }
+
     /// Rolls back and sleeps until something that was read has changed.
     fn wait_for_change(&mut self) {
+        let change = self.roll_back_to_wait();
+        let d = self.descriptor();
+        d.give_token();
+        d.aborts = 0;
+        let attempts = d.attempts();
+        self.step_out(false);
+        change.wait();
+        drop(change);
+        self.step_in(attempts);
+    }
+
+    /// Rolls back, and returns the change that is waited for.
+    fn roll_back_to_wait(&mut self) -> Change {
         let d = self.descriptor();
         assert!(d.mode != Mode::Irrevocable, "retry() after irrevocable(): no other could make the change");
         assert!(!d.reads.is_empty(), "retry() before anything was read: no change could end it");
         d.roll_back();
-        d.give_token();
         d.counters().retries.add(1);
-        d.aborts = 0;
-        let (reads, attempts) = (std::mem::take(&mut d.reads), d.attempts());
-        let mut after = d.tidy();
-        let kept = after.take_kept();
-        self.leave();
-        after.run(false);
-        // SAFETY: records live in the environment of this call, or in what is kept.
-        unsafe { waiting::sleep(&reads) };
-        drop(kept);
-        self.step_in(attempts);
+        // SAFETY: records live in the environment of this call, or in what is kept until the
+        // attempt is over.
+        let change = unsafe { Change::of(&d.reads) };
+        d.reads.clear();
+        change
     }
 
     /// Gets ready for the next attempt.

@@ -207,6 +207,13 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         unsafe { &*value }
     }
 
+    /// Whether this attempt can no longer be given up, because of
+    /// [`irrevocable`](Self::irrevocable).
+    #[inline]
+    pub fn is_irrevocable(&self) -> bool {
+        self.descriptor.mode == Mode::Irrevocable
+    }
+
     /// Makes this transaction the one that cannot be given up: what follows is executed once, and then committed. Input and output may
     /// follow.
     ///

@@ -1,57 +1,71 @@
-//! `retry`: sleeping until something that was read has changed.
+//! `retry`: waiting until something that was read has changed.
 //!
-//! The sleeper enters itself under the address of each record that it has read, and marks the record. Whoever locks a marked
-//! record takes the mark with it, and after its commit wakes those that are entered there. So commits pay for sleepers
-//! only where there are some.
+//! A transaction that calls `retry` enters a [`Change`] under the address of each record that it
+//! has read, and marks the record. A transaction that locks a marked record takes the mark with it,
+//! and after its commit tells the changes that are entered there. So commits pay for waiting
+//! transactions only where there are some.
+//!
+//! `atomically` sleeps until its change comes.
+//! [`attempt_or_wait`](crate::Transaction::attempt_or_wait) returns the change, so that a scheduler
+//! has something else done on the thread meanwhile.
+//!
+//! # Invariants
+//!
+//! - W2: a change that has come stays so, and its waker is called once: by the thread that tells
+//!   the change, or by the one that sets the waker, whichever comes second. Both look under the
+//!   lock of the state.
 //!
 //! # Orderings
 //!
 //! - W1 entry (under the lock), then `mark_waited` ↔ `try_lock`, then the look at the entries (under the lock): a committer that
-//!   finds the mark finds the entry. One that locked before the mark could be set is seen by the sleeper, which
-//!   then does not sleep.
+//!   finds the mark finds the entry. One that locked before the mark could be set is seen by the
+//!   transaction that waits, whose change has then come.
 //!
 //! # Not handled
 //!
-//! A mark may outlive its sleeper (another record woke it). The next commit there looks for nobody once and clears it.
+//! A mark may outlive its change (another record told it). The next commit there looks for nobody
+//! once and clears it. A record that has another's address, since that one is gone, may tell a
+//! change that has not come: then the transaction runs, and waits again.
+//!
+//! # Tests
+//!
+//! `loom_a_sleeper_is_woken` and `loom_a_change_is_told` in `models`, `shuttle_sleepers_are_woken`,
+//! `tests/waiting.rs`; planted bugs `UnmarkedSleep` and `ForgottenChange`.
 
 use crate::engine::engine;
 use crate::log::Read;
 use crate::record::Record;
-use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::lock::Mutex;
 use sinew_sync::parker::Parker;
+use sinew_sync::plant::{Bug, planted};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::task::{Wake, Waker};
 
-/// A thread that waits for a change.
+/// Who waits, by the address of a record and that of the waiter. Both are keys only.
 #[derive(Debug)]
-struct Sleeper {
-    parker: Parker,
-    woken: AtomicBool,
-}
-
-/// Who waits, by the addresses of records, which are keys only.
-#[derive(Debug)]
-pub(crate) struct Sleepers(BTreeMap<usize, Vec<Arc<Sleeper>>>);
+pub(crate) struct Sleepers(BTreeMap<(usize, usize), Arc<Waiter>>);
 
 impl Sleepers {
     pub(crate) const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
-    fn enter(&mut self, key: usize, sleeper: &Arc<Sleeper>) {
-        let here = self.0.entry(key).or_default();
-        if !here.last().is_some_and(|last| Arc::ptr_eq(last, sleeper)) {
-            here.push(Arc::clone(sleeper));
-        }
+    fn enter(&mut self, waiter: &Arc<Waiter>) {
+        let number = number(waiter);
+        let keys = waiter.keys.iter();
+        keys.for_each(|&key| drop(self.0.insert((key, number), Arc::clone(waiter))));
     }
 
-    fn leave(&mut self, key: usize, sleeper: &Arc<Sleeper>) {
-        if let Some(here) = self.0.get_mut(&key) {
-            here.retain(|other| !Arc::ptr_eq(other, sleeper));
-            if here.is_empty() {
-                self.0.remove(&key);
-            }
-        }
+    fn leave(&mut self, waiter: &Arc<Waiter>) {
+        let number = number(waiter);
+        waiter.keys.iter().for_each(|&key| drop(self.0.remove(&(key, number))));
+    }
+
+    /// Takes out those that wait for a change of the record with this key.
+    fn take(&mut self, key: usize) -> Vec<Arc<Waiter>> {
+        let here: Vec<_> = self.0.range((key, 0)..=(key, usize::MAX)).map(|(at, _)| *at).collect();
+        here.iter().filter_map(|at| self.0.remove(at)).collect()
     }
 }
 
@@ -59,38 +73,145 @@ fn key(record: *const Record) -> usize {
     record.addr()
 }
 
-/// Sleeps until one of `reads` has changed, or returns at once if one already has.
-///
-/// # Safety
-///
-/// The records are alive until this returns.
-///
-/// # Blocking
-///
-/// Until another thread's commit.
-pub(crate) unsafe fn sleep(reads: &[Read]) {
-    let sleeper = Arc::new(Sleeper { parker: Parker::new(), woken: AtomicBool::new(false) });
-    let mut sleepers = engine().sleepers.lock();
-    reads.iter().for_each(|read| sleepers.enter(key(read.record), &sleeper));
-    drop(sleepers);
-    // SAFETY: the caller's promise.
-    if reads.iter().all(|read| unsafe { &*read.record }.mark_waited(read.seen)) {
-        // Acquire: pairs with `wake`.
-        while !sleeper.woken.load(Ordering::Acquire) {
-            sleeper.parker.park();
-        }
-    }
-    let mut sleepers = engine().sleepers.lock();
-    reads.iter().for_each(|read| sleepers.leave(key(read.record), &sleeper));
+/// A number that no other waiter has as long as this one lives.
+fn number(waiter: &Arc<Waiter>) -> usize {
+    Arc::as_ptr(waiter).addr()
 }
 
-/// Wakes those who wait for a change of `record`.
+/// A transaction that waits, as the table of sleepers has it.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    /// The records that it has read.
+    keys: Vec<usize>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing has changed. Whom to tell, once that is known.
+    Waits(Option<Waker>),
+    Changed,
+}
+
+impl Waiter {
+    /// Something has changed.
+    fn tell(&self) {
+        let before = std::mem::replace(&mut *self.state.lock(), State::Changed);
+        // Without the lock, as wakers may do anything that is short.
+        if let State::Waits(Some(waker)) = before {
+            waker.wake();
+        }
+    }
+
+    fn has_changed(&self) -> bool {
+        matches!(*self.state.lock(), State::Changed)
+    }
+}
+
+/// What a transaction waits for that has called [`retry`](crate::Tx::retry): the next change of
+/// anything that it has read. Made by
+/// [`Transaction::attempt_or_wait`](crate::Transaction::attempt_or_wait).
+///
+/// Changes are noted from the attempt on, whether or not somebody has asked. When this is dropped,
+/// nobody is told any more.
+///
+/// ```
+/// use sinew_stm::{TVar, Transaction, Unfinished};
+///
+/// let slot = TVar::new(None);
+/// let how = Transaction::new();
+/// let take = || how.attempt_or_wait(|tx| match slot.replace(tx, None)? {
+///     Some(value) => Ok(value),
+///     None => tx.retry(),
+/// });
+/// let Err(Unfinished::Waits(change)) = take() else { panic!("there is nothing") };
+/// assert!(!change.has_come());
+/// slot.store(Some(7));
+/// assert!(change.has_come());
+/// assert!(matches!(take(), Ok(7)));
+/// ```
+#[derive(Debug)]
+#[must_use = "nobody is told of the change once this is dropped"]
+pub struct Change(Arc<Waiter>);
+
+impl Change {
+    /// The next change of one of `reads`; it has come if one of them is another already, or is
+    /// about to be.
+    ///
+    /// # Safety
+    ///
+    /// The records are alive during the call.
+    pub(crate) unsafe fn of(reads: &[Read]) -> Self {
+        let mut keys: Vec<usize> = reads.iter().map(|read| key(read.record)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let waiter = Arc::new(Waiter { keys, state: Mutex::new(State::Waits(None)) });
+        engine().sleepers.lock().enter(&waiter);
+        // SAFETY: the caller's promise.
+        if !reads.iter().all(|read| unsafe { &*read.record }.mark_waited(read.seen)) {
+            waiter.tell();
+        }
+        Self(waiter)
+    }
+
+    /// Whether something has changed.
+    pub fn has_come(&self) -> bool {
+        self.0.has_changed()
+    }
+
+    /// Calls `waker` once as soon as something has changed; at once if it has already. It takes the
+    /// place of one that was given before.
+    ///
+    /// The waker is called by the thread whose commit makes the change, within that commit: it must
+    /// be short, must not panic, and must not start a transaction.
+    pub fn tell(&self, waker: Waker) {
+        let mut state = self.0.state.lock();
+        // Dropped after the lock is released: it may be the last to know something.
+        let _before = match &mut *state {
+            State::Waits(told) => told.replace(waker),
+            State::Changed => {
+                drop(state);
+                if !planted(Bug::ForgottenChange) {
+                    waker.wake();
+                }
+                return;
+            }
+        };
+        drop(state);
+    }
+
+    /// Sleeps until something has changed.
+    ///
+    /// # Blocking
+    ///
+    /// Until another thread's commit.
+    pub fn wait(&self) {
+        let sleeper = Arc::new(Sleeper(Parker::new()));
+        self.tell(Waker::from(Arc::clone(&sleeper)));
+        while !self.has_come() {
+            sleeper.0.park();
+        }
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        engine().sleepers.lock().leave(&self.0);
+    }
+}
+
+/// A thread that sleeps.
+struct Sleeper(Parker);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Tells those that wait for a change of `record`.
 #[cold]
 pub(crate) fn wake(record: *const Record) {
-    let woken = engine().sleepers.lock().0.remove(&key(record));
-    for sleeper in woken.into_iter().flatten() {
-        // Release: pairs with `sleep`, though what matters is read from the records again.
-        sleeper.woken.store(true, Ordering::Release);
-        sleeper.parker.unpark();
-    }
+    let woken = engine().sleepers.lock().take(key(record));
+    woken.iter().for_each(|waiter| waiter.tell());
 }

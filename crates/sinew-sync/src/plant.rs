@@ -117,6 +117,8 @@ pub enum Bug {
     UnlockedStore,
     /// Transactions: a container's node is allocated under a snapshot that is older than the commit that freed it.
     StaleNode,
+    /// Transactions: a change that has come before somebody asks to be told of it is not told.
+    ForgottenChange,
 }
 
 #[cfg(any(loom, shuttle))]

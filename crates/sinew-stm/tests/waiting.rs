@@ -1,0 +1,152 @@
+//! Attempts that wait for a change, and who is told of it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+use sinew_stm::{Cause, Change, Locking, TBox, TVar, Transaction, Tx, TxResult, Unfinished, atomically};
+
+#[derive(Default)]
+struct Told(AtomicUsize);
+
+impl Told {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The change that an attempt at `f` waits for.
+fn wait_for<'env>(how: Transaction, f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<()>) -> Change {
+    match how.attempt_or_wait(f) {
+        Err(Unfinished::Waits(change)) => change,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn both_lock_times() -> [Transaction; 2] {
+    [Locking::Encounter, Locking::Commit].map(|locking| Transaction::new().locking(locking))
+}
+
+/// Catches: an attempt that is repeated, one whose writes stay although it waits, and a conflict
+/// taken for a wish to wait.
+#[test]
+fn an_attempt_commits_is_given_up_or_waits() {
+    for how in both_lock_times() {
+        let (var, other) = (TVar::new(1), TVar::new(0));
+        assert_eq!(how.attempt_or_wait(|tx| var.replace(tx, 2)).unwrap(), 1);
+        let given_up = how.attempt_or_wait(|tx| tx.restart::<()>());
+        assert!(matches!(given_up, Err(Unfinished::GivenUp(Cause::Body))));
+        let before = how.counters().retries;
+        let change = wait_for(how, |tx| {
+            other.set(tx, 7)?;
+            var.get(tx).and_then(|_| tx.retry())
+        });
+        assert_eq!((change.has_come(), other.load(), how.counters().retries), (false, 0, before + 1));
+        // What was written only is not waited for.
+        other.store(1);
+        assert!(!change.has_come());
+        var.store(3);
+        assert!(change.has_come());
+    }
+}
+
+/// Catches: a waker that is called twice, or never as it was given late; one that is called
+/// although another took its place or the change was dropped; and one that the table of sleepers
+/// keeps.
+#[test]
+fn a_change_is_told_once_to_the_last_who_asked() {
+    let (vars, told) = ([0, 0].map(TVar::new), [0; 4].map(|_| Arc::new(Told::default())));
+    let changes: Vec<Change> = told
+        .iter()
+        .map(|_| {
+            wait_for(Transaction::new(), |tx| {
+                vars.iter().try_for_each(|var| var.get(tx).map(drop))?;
+                tx.retry()
+            })
+        })
+        .collect();
+    let waker = |at: usize| Waker::from(Arc::clone(&told[at]));
+    changes[0].tell(waker(0));
+    changes[1].tell(waker(0));
+    changes[1].tell(waker(1));
+    changes[2].tell(waker(2));
+    let [first, second, third, fourth] = <[Change; 4]>::try_from(changes).unwrap();
+    drop(third);
+    vars.iter().for_each(|var| var.store(1));
+    fourth.tell(waker(3));
+    assert_eq!(told.each_ref().map(|told| told.count()), [1, 1, 0, 1]);
+    drop((first, second, fourth));
+    assert!(told.iter().all(|told| Arc::strong_count(told) == 1));
+    vars.iter().for_each(|var| var.store(2));
+    assert_eq!(told.each_ref().map(|told| told.count()), [1, 1, 0, 1]);
+}
+
+/// Catches: an attempt that waits with the token in its hands, or with a variable locked.
+#[test]
+fn who_waits_holds_up_nobody() {
+    for how in both_lock_times() {
+        let (var, text) = (TVar::new(0), TBox::new(String::new()));
+        let change = wait_for(how.patience(0), |tx| {
+            text.set(tx, "given up".to_owned())?;
+            var.modify(tx, |n| n + 1)?;
+            var.get(tx).and_then(|_| text.with(tx, String::len)).and_then(|_| tx.retry())
+        });
+        std::thread::scope(|s| {
+            s.spawn(|| atomically(|tx| text.set(tx, "here".to_owned()).and_then(|()| var.set(tx, 5))));
+        });
+        change.wait();
+        assert_eq!((var.load(), text.load()), (5, "here".to_owned()));
+    }
+}
+
+/// Catches: handlers that are forgotten since nobody sleeps, and what is kept that is never given
+/// back.
+#[test]
+fn the_attempt_is_over_before_the_change_comes() {
+    let (node, undone) = (Arc::new(TVar::new(0)), AtomicUsize::new(0));
+    let change = wait_for(Transaction::new(), |tx| {
+        let kept = tx.keep(Arc::clone(&node));
+        tx.on_abort(|| {
+            undone.fetch_add(1, Ordering::Relaxed);
+            // In a transaction of its own.
+            node.store(1);
+        });
+        kept.get(tx).and_then(|_| tx.retry())
+    });
+    assert_eq!((undone.load(Ordering::Relaxed), Arc::strong_count(&node)), (1, 1));
+    // What the handler did counts as well.
+    assert!(change.has_come());
+}
+
+/// Catches: an attempt that waits for what no other could ever change.
+#[test]
+fn what_no_change_could_end_panics() {
+    let var = TVar::new(0);
+    let text = |f: &dyn Fn() -> bool| {
+        let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+        (*payload.downcast_ref::<&str>().unwrap()).to_owned()
+    };
+    for how in both_lock_times() {
+        let unread = || how.attempt_or_wait(|tx| var.set(tx, 1).and_then(|()| tx.retry::<()>())).is_ok();
+        assert!(text(&unread).contains("before anything was read"));
+        let irrevocable = || {
+            let attempt = how.patience(0).attempt_or_wait(|tx| {
+                var.get(tx)?;
+                assert!(!tx.is_irrevocable());
+                tx.irrevocable()?;
+                assert!(tx.is_irrevocable());
+                tx.retry::<()>()
+            });
+            attempt.is_ok()
+        };
+        assert!(text(&irrevocable).contains("after irrevocable()"));
+        assert_eq!(var.load(), 0);
+    }
+}
