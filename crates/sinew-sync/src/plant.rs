@@ -119,6 +119,10 @@ pub enum Bug {
     StaleNode,
     /// Transactions: a change that has come before somebody asks to be told of it is not told.
     ForgottenChange,
+    /// A worklist's unit that waits can be woken before it lies where it is looked for.
+    EarlySet,
+    /// A worklist in which every unit waits ends without another try of them.
+    NoLookBack,
 }
 
 #[cfg(any(loom, shuttle))]

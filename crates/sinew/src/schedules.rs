@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use shuttle::scheduler::RandomScheduler;
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::thread::{self, JoinHandle};
 use shuttle::{Config, Runner};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,22 @@ use crate::{Cancelled, Control, Mapping, Pool, Step, divide_and_conquer_under};
 
 /// Runs `program` in a pool of three under many schedules.
 pub(crate) fn explore(program: fn()) {
+    explore_under(RandomScheduler::new_from_seed, program);
+}
+
+/// The same where a thread may be held up for as long as any other can run: for mistakes that take a
+/// long pause at one place (PCT: see the tests of `sinew-stm`).
+pub(crate) fn explore_pauses(program: fn()) {
+    explore_under(|seed, schedules| PctScheduler::new_from_seed(seed, 3, schedules), program);
+}
+
+fn explore_under<S: Scheduler + 'static>(scheduler: impl FnOnce(u64, usize) -> S, program: fn()) {
     let schedules = std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut config = Config::new();
     config.stack_size = 1 << 19;
-    Runner::new(RandomScheduler::new_from_seed(seed, schedules.unwrap_or(500)), config).run(move || {
+    Runner::new(scheduler(seed, schedules.unwrap_or(500)), config).run(move || {
         let pool = Pool::builder().threads(3).build().unwrap();
         let ended = pool.run(|_| catch_unwind(program));
         // A panic that goes through the checker leaves threads in the middle of transactions, which these do not survive.
@@ -35,6 +45,14 @@ pub(crate) fn hunt(bug: Bug, program: fn()) {
     plant(&[bug]);
     for _ in 0..20 {
         explore(program);
+    }
+}
+
+/// The same with long pauses.
+pub(crate) fn hunt_pauses(bug: Bug, program: fn()) {
+    plant(&[bug]);
+    for _ in 0..20 {
+        explore_pauses(program);
     }
 }
 

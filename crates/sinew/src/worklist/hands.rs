@@ -60,9 +60,9 @@ impl<U> Hands<U> {
         self.upside_down.truncate(self.len().saturating_sub(count));
     }
 
-    /// The first unit is to be the last.
-    pub(super) fn postpone_first(&mut self) {
-        self.upside_down.rotate_right(1);
+    /// Takes the first unit out.
+    pub(super) fn take_first(&mut self) -> Option<Entry<U>> {
+        self.upside_down.pop()
     }
 
     /// The unit after the first `count`, if there is one, for a helper as well.
@@ -108,11 +108,11 @@ mod tests {
         assert_eq!((hands.first(), hands.second(), hands.len()), (Some(&5), Some(&4), 3));
         assert_eq!(hands.share(2).as_deref(), Some(&3));
         assert!(hands.share(3).is_none());
-        hands.postpone_first();
+        assert_eq!(hands.take_first().map(|entry| *entry.unit()), Some(5));
         assert_eq!((hands.first(), hands.second()), (Some(&4), Some(&3)));
         assert!(hands.first_ones(2).eq(&[4, 3]));
         hands.drop_first(1);
-        assert_eq!(hands.drain().map(|entry| *entry.unit()).collect::<Vec<_>>(), [5, 3]);
+        assert_eq!(hands.drain().map(|entry| *entry.unit()).collect::<Vec<_>>(), [3]);
         hands.take_top(&mut list, 1);
         hands.take_top(&mut list, 9);
         assert_eq!((hands.first(), hands.second(), hands.len(), list.len()), (Some(&2), Some(&1), 3, 0));

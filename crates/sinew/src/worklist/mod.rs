@@ -22,12 +22,39 @@
 //! | swap-retry | a unit is repeated until it commits | after some failed tries, another unit is tried |
 //! | helper threads | idle cores are left alone | they run the next unit ahead of its worker, without effect, to warm the cache |
 //!
+//! # Units that wait
+//!
+//! A unit may call [`retry`](Tx::retry) where it finds nothing to do yet. It is then *parked*:
+//! another unit runs in its place, and it is tried again after a commit has changed something that
+//! it has read. A parked unit costs no processor time, and any worker may run it once it is woken.
+//! It runs after the units that were ready before.
+//!
+//! ```
+//! use sinew::stm::TArray;
+//! use sinew::worklist::Worklist;
+//!
+//! // Each unit waits for the one before it, in whichever order they are tried.
+//! let done = TArray::new(100, false);
+//! let mut chain: Worklist<usize> = (0..100).collect();
+//! let report = chain.run(|tx, &unit| {
+//!     if unit > 0 && !done.get(tx, unit - 1)? {
+//!         return tx.retry();
+//!     }
+//!     done.set(tx, unit, true)
+//! })?;
+//! assert_eq!(report.commits, 100);
+//! # Ok::<(), sinew::worklist::WorklistError>(())
+//! ```
+//!
+//! A run whose units all wait cannot go on by itself. It returns [`WorklistError::Waiting`], unless
+//! a thread outside has said that it will change something ([`Worklist::keep_alive`]).
+//!
 //! # Rooms
 //!
 //! | file | what lives there |
 //! |---|---|
 //! | `work` | what is done with each unit, by transactions or without |
-//! | `lists`, `hands` | the units: those that wait, and those that a worker has taken |
+//! | `lists`, `hands`, `parked` | units that can be run, that a worker has taken, and that wait for a change |
 //! | `team` | who works, and when the run is over |
 //! | `run`, `run/worker`, `run/helper` | a run, and its seats |
 //! | `ahead` | what helpers do, and how they get their units |
@@ -46,6 +73,7 @@ mod ahead;
 mod footprint;
 mod hands;
 mod lists;
+mod parked;
 mod places;
 mod run;
 #[cfg(all(test, shuttle))]
@@ -59,6 +87,7 @@ mod work;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use sinew_policy::tune::KnobError;
 pub use sinew_policy::tune::{Knobs, Method, Path, Yardstick};
@@ -69,6 +98,8 @@ use sinew_sync::lock::Mutex;
 use footprint::Footprint;
 pub use footprint::Touch;
 use lists::Entry;
+pub use parked::KeepAlive;
+use parked::Woken;
 pub use places::mapping_for;
 use run::{Plan, or_resume};
 use steering::Steering;
@@ -91,9 +122,10 @@ pub struct Worklist<U> {
     /// Attempts of a worker for a sample of the pages.
     sampled: Option<u64>,
     how: Option<Transaction>,
+    woken: Arc<Woken>,
 }
 
-/// Why a list cannot be run.
+/// Why a list cannot be run, or not to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum WorklistError {
@@ -112,6 +144,13 @@ pub enum WorklistError {
     NotSpeculative,
     /// The tuner cannot work with its thresholds.
     Knobs(KnobError),
+    /// Units have called [`retry`](Tx::retry) and wait for a change that nothing in the run can
+    /// make, and no thread outside holds a [`KeepAlive`] of the list. All others have run, and what
+    /// they did counts; those that wait are in the list.
+    Waiting {
+        /// Units that wait.
+        units: usize,
+    },
 }
 
 impl fmt::Display for WorklistError {
@@ -129,6 +168,11 @@ impl fmt::Display for WorklistError {
                 f.write_str("the worklist has helpers: allow them with `speculative`, or use a lifespan of 0")
             }
             Self::Knobs(error) => write!(f, "the worklist's tuner: {error}"),
+            Self::Waiting { units } => write!(
+                f,
+                "all {units} units left in the worklist called `retry` and wait for a change that none of them can make: \
+                 make the change and run the list again, or have the thread that makes it hold `Worklist::keep_alive`"
+            ),
         }
     }
 }
@@ -181,6 +225,7 @@ impl<U> Worklist<U> {
             speculative: false,
             sampled: None,
             how: None,
+            woken: Arc::default(),
         }
     }
 
@@ -266,6 +311,32 @@ impl<U> Worklist<U> {
         self
     }
 
+    /// Has runs of this list sleep when all units wait, instead of returning
+    /// [`WorklistError::Waiting`], as long as what this returns exists: for a thread that will
+    /// change something which units wait for. A run that has no units left ends all the same.
+    ///
+    /// ```
+    /// use sinew::stm::TVar;
+    /// use sinew::worklist::Worklist;
+    ///
+    /// let go = TVar::new(false);
+    /// let mut list: Worklist<u32> = (0..10).collect();
+    /// let keep_alive = list.keep_alive();
+    /// std::thread::scope(|s| {
+    ///     s.spawn(|| {
+    ///         go.store(true);
+    ///         drop(keep_alive);
+    ///     });
+    ///     let report = list.run(|tx, _| if go.get(tx)? { Ok(()) } else { tx.retry() })?;
+    ///     assert_eq!(report.commits, 10);
+    ///     Ok::<(), sinew::worklist::WorklistError>(())
+    /// })?;
+    /// # Ok::<(), sinew::worklist::WorklistError>(())
+    /// ```
+    pub fn keep_alive(&self) -> KeepAlive {
+        self.woken.keep_alive()
+    }
+
     /// A handle that changes the settings, also while the list runs.
     pub fn control(&self) -> Control {
         self.control.clone()
@@ -292,16 +363,21 @@ impl<U: Send + Sync> Worklist<U> {
     ///
     /// # Errors
     ///
-    /// [`WorklistError`]; nothing was run then.
+    /// [`WorklistError::Waiting`], after all units have run that could, if the others wait for a
+    /// change that nothing can make any more. Any other [`WorklistError`] before anything was run.
     ///
     /// # Panics
     ///
     /// If `process` panics, with its payload; the other workers stop after their unit. The units that were not committed are in the list, the
     /// one that panicked as well.
+    /// A unit that calls [`retry`](Tx::retry) before it has read anything panics as well: no change
+    /// could wake it.
     ///
     /// # Blocking
     ///
-    /// Until every unit has run.
+    /// Until every unit has run, or waits. While a [`KeepAlive`] exists the calling worker sleeps
+    /// with the units that wait, and runs nothing but its own tasks: what wakes them must not be a
+    /// call into the same pool that only this worker could serve.
     ///
     /// # Cost
     ///
@@ -438,13 +514,14 @@ impl<U: Send + Sync> Worklist<U> {
         let plan = Plan {
             seats: workers,
             control: &self.control,
+            woken: &self.woken,
             followed: self.followed.as_ref(),
             steering: self.steering.as_ref(),
             speculative: self.speculative,
         };
         let (report, left) = run::run(worker, run, std::mem::take(&mut self.units), &plan);
         self.units = left;
-        let mut report = or_resume(report);
+        let mut report = or_resume(report).map_err(|units| WorklistError::Waiting { units })?;
         if let Some(steering) = &self.steering {
             steering.lock().complete(&mut report);
         }

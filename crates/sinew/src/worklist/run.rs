@@ -4,6 +4,7 @@ mod helper;
 mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use sinew_core::{Course, Enrolled, Scope, Worker as Hand};
 use sinew_policy::tune::Counts;
@@ -16,6 +17,7 @@ use sinew_topology::Machine;
 
 use super::ahead::Ahead;
 use super::lists::{Entry, Lists};
+use super::parked::{Outlook, Parked, Woken};
 use super::places::Sites;
 use super::steering::{Control, Steering};
 use super::tally::{Report, Tally};
@@ -28,6 +30,7 @@ use worker::{End, Worker};
 pub(super) struct Arena<'r, R: Run> {
     run: &'r R,
     lists: Lists<R::Unit>,
+    parked: Parked<R::Unit>,
     team: Team,
     seats: Box<[CachePadded<Seat<R>>]>,
     sites: Sites,
@@ -41,7 +44,13 @@ pub(super) struct Arena<'r, R: Run> {
     cores: AtomicUsize,
     speculative: bool,
     several_nodes: bool,
+    woken: &'r Woken,
 }
+
+/// The shortest and the longest time for which a run sleeps before it looks whether it is
+/// cancelled, or its worker has got tasks.
+const SHORTEST_SLEEP_NS: u64 = 50_000;
+const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
 /// The versions of the settings and the wishes, and the pool's limit: what the terms follow from.
 type Version = (u64, u64, usize);
@@ -63,6 +72,7 @@ impl<R: Run> Seat<R> {
 pub(super) struct Plan<'r> {
     pub(super) seats: usize,
     pub(super) control: &'r Control,
+    pub(super) woken: &'r Arc<Woken>,
     pub(super) followed: Option<&'r sinew_core::Control>,
     pub(super) steering: Option<&'r Mutex<Steering>>,
     pub(super) speculative: bool,
@@ -70,7 +80,7 @@ pub(super) struct Plan<'r> {
 
 impl<'r, R: Run> Arena<'r, R> {
     pub(super) fn new(w: &Hand, run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
-        let &Plan { seats, control, followed, steering, speculative } = plan;
+        let &Plan { seats, control, woken, followed, steering, speculative } = plan;
         let settings = control.settings();
         let team = Team::new(seats);
         let course = followed.and_then(|control| Course::begin(control, units.len() as u64).ok());
@@ -89,6 +99,7 @@ impl<'r, R: Run> Arena<'r, R> {
             enrolled,
             run,
             lists,
+            parked: Parked::new(Arc::clone(woken)),
             team,
             seats: (0..seats).map(|_| CachePadded::new(Seat::new())).collect(),
             sites: Sites::new(seats),
@@ -97,12 +108,66 @@ impl<'r, R: Run> Arena<'r, R> {
             cores: AtomicUsize::new(0),
             speculative,
             several_nodes: Machine::host().nodes().len() > 1,
+            woken,
         }
     }
 
-    /// Runs all units. After a panic the units that were not committed are left in the lists.
+    /// Runs all units, until none is left or all that are left wait for a change that nobody will
+    /// make (P4 of `parked`). After a panic the units that were not committed are left in the
+    /// lists.
     pub(super) fn run_all(&self, w: &Hand) {
-        while self.lists.any() && !self.team.is_stopped() {
+        loop {
+            self.run_ready(w);
+            if self.is_over() || self.parked.len() == 0 || planted(Bug::NoSecondRound) {
+                return;
+            }
+            if self.sleep_until_woken(w) {
+                continue;
+            }
+            if planted(Bug::NoLookBack) || !self.look_back(w) {
+                return;
+            }
+        }
+    }
+
+    /// Tries all units that wait once more. Returns whether there is a reason to go on: one has
+    /// committed, or was woken meanwhile.
+    fn look_back(&self, w: &Hand) -> bool {
+        let commits = self.counts().commits;
+        self.parked.wake_all();
+        self.run_ready(w);
+        self.counts().commits != commits || self.has_ready()
+    }
+
+    /// Sleeps while all units wait, a thread outside keeps the run alive, and it is not to end.
+    /// Returns whether units may have been woken.
+    ///
+    /// This worker runs nothing meanwhile but its own tasks, which nobody else might run: another
+    /// run of a list, say, would keep this one from going on.
+    fn sleep_until_woken(&self, w: &Hand) -> bool {
+        let mut pause = SHORTEST_SLEEP_NS;
+        while !self.is_over() {
+            match self.woken.outlook() {
+                Outlook::Woken => return true,
+                Outlook::Alone => return false,
+                Outlook::Kept if w.yield_local() => {}
+                Outlook::Kept => {
+                    self.woken.sleep(pause);
+                    pause = (2 * pause).min(LONGEST_SLEEP_NS);
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether there are units that can be run.
+    fn has_ready(&self) -> bool {
+        self.lists.any() || self.parked.any_woken()
+    }
+
+    /// Runs units until none is left that can be run.
+    fn run_ready(&self, w: &Hand) {
+        while self.has_ready() && !self.team.is_stopped() {
             w.scope(|s| {
                 let terms = self.terms(w);
                 if let Some(seat) = self.team.take_seat(&terms, 0) {
@@ -126,15 +191,22 @@ impl<'r, R: Run> Arena<'r, R> {
         report
     }
 
-    /// Tells who follows that it is over.
+    /// Tells who follows that it is over. Units that wait count again when the list is run again.
     fn end(&mut self) {
         if let Some(course) = self.course.take() {
+            course.expect_less(self.waiting() as u64);
             course.end();
         }
     }
 
+    /// How many units wait for a change that nobody will make; none of a run that was to end
+    /// before.
+    fn waiting(&self) -> usize {
+        if self.team.is_stopped() { 0 } else { self.parked.len() }
+    }
+
     pub(super) fn into_units(self) -> Vec<Entry<R::Unit>> {
-        self.lists.into_units().collect()
+        self.lists.into_units().chain(self.parked.into_units()).collect()
     }
 
     /// What is in force.
@@ -207,7 +279,7 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// Whether the run was to end before all units had run.
     fn is_cancelled(&self) -> bool {
-        self.lists.any() && self.team.is_stopped()
+        (self.lists.any() || self.parked.len() > 0) && self.team.is_stopped()
     }
 
     /// Commits of one worker after which it is worth looking whether an epoch is over: several times in each.
@@ -298,8 +370,12 @@ impl Drop for Left<'_> {
     }
 }
 
-/// What came out of a run: a report or the payload of a panic, and the units that are left.
-type Outcome<R> = (std::thread::Result<Report<<R as Run>::Local>>, Vec<Entry<<R as Run>::Unit>>);
+/// What came out of a run that did not panic: a report, or how many units wait for a change that
+/// nobody will make.
+type Ended<R> = Result<Report<<R as Run>::Local>, usize>;
+
+/// What came out of a run, or the payload of a panic, and the units that are left.
+type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<Entry<<R as Run>::Unit>>);
 
 /// Runs `units`.
 pub(super) fn run<R: Run>(w: &Hand, run: &R, units: Vec<Entry<R::Unit>>, plan: &Plan<'_>) -> Outcome<R> {
@@ -310,7 +386,10 @@ pub(super) fn run<R: Run>(w: &Hand, run: &R, units: Vec<Entry<R::Unit>>, plan: &
         let mut report = arena.finish(w);
         report.elapsed = std::time::Duration::from_nanos(now_ns() - began);
         arena.end();
-        report
+        match arena.waiting() {
+            0 => Ok(report),
+            units => Err(units),
+        }
     }));
     if let Some(steering) = plan.steering {
         steering.lock().end(arena.counts(), now_ns());

@@ -1,14 +1,15 @@
-//! Whole runs under random schedules (shuttle): threads, mapping and settings change, everything is cancelled, units panic; two planted bugs.
+//! Whole runs under random schedules (shuttle): threads, mapping and settings change, everything is
+//! cancelled, units panic; five planted bugs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sinew_core::Control as Handle;
-use sinew_stm::TVar;
-use sinew_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use sinew_stm::{TArray, TVar, atomically};
+use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use sinew_sync::plant::Bug;
 
 use super::*;
-use crate::schedules::{Changers, explore, hunt};
+use crate::schedules::{Changers, explore, explore_pauses, hunt, hunt_pauses};
 
 /// Units at the beginning. Each adds another one.
 const UNITS: usize = 5;
@@ -181,4 +182,102 @@ fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {
 #[should_panic(expected = "run or left twice")]
 fn shuttle_finds_a_stretch_that_forgets_what_it_ran() {
     hunt(Bug::LostStretch, panic_in_a_stretch);
+}
+
+/// A chain of units in either order, of which each waits for the one before. The run is kept alive,
+/// so a wake-up that is lost is a deadlock.
+fn chain_that_is_kept_alive() {
+    const LENGTH: usize = 4;
+    for first in 0..4 {
+        let done: [TVar<bool>; LENGTH] = std::array::from_fn(|_| TVar::new(false));
+        let units = (0..LENGTH).map(|unit| if first % 2 == 0 { unit } else { LENGTH - 1 - unit });
+        let list = units.collect::<Worklist<_>>().speculative();
+        let mut list = list.tune(Tuning::Fixed(settings(first)));
+        let _keep_alive = list.keep_alive();
+        let report = list.run(|tx, &unit| {
+            if unit > 0 && !done[unit - 1].get(tx)? { tx.retry() } else { done[unit].set(tx, true) }
+        });
+        assert_eq!(report.map(|report| report.commits), Ok(LENGTH as u64));
+    }
+}
+
+/// Catches: a wake-up that is lost between an attempt and the parking, or on its way to a worker.
+#[test]
+fn shuttle_units_that_wait_are_woken() {
+    explore(chain_that_is_kept_alive);
+    explore_pauses(chain_that_is_kept_alive);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_change_that_is_forgotten_since_it_came_before_the_parking() {
+    hunt(Bug::ForgottenChange, chain_that_is_kept_alive);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_unit_that_is_woken_before_it_lies_in_its_slot() {
+    hunt_pauses(Bug::EarlySet, chain_that_is_kept_alive);
+}
+
+/// One unit waits for another, and no thread keeps the run alive. A thread outside changes a
+/// neighbour of what is waited for, under the same record. The other unit lets it do that first.
+fn a_stranger_takes_the_mark() {
+    const MOST_TRIES: usize = 30;
+    let (cells, changers) = (Arc::new(TArray::new(2, 0_u64)), Changers::default());
+    let tries = AtomicUsize::new(0);
+    let mut list = Worklist::from(vec![1, 0]).tune(Tuning::Fixed(settings(0)));
+    let report = list.run(|tx, &unit| {
+        if unit == 0 {
+            return if cells.get(tx, 0)? == 0 { tx.retry() } else { Ok(()) };
+        }
+        let before = tries.fetch_add(1, Ordering::Relaxed);
+        if before == 0 {
+            let cells = Arc::clone(&cells);
+            changers.run(move || atomically(|tx| cells.set(tx, 1, 7)));
+        }
+        if cells.get(tx, 1)? == 0 && before < MOST_TRIES {
+            return tx.restart();
+        }
+        cells.set(tx, 0, 1)
+    });
+    assert_eq!(report.map(|report| report.commits), Ok(2));
+    changers.join();
+}
+
+/// Catches: an error although the unit that waits could run, since a thread outside is about to
+/// wake it.
+#[test]
+fn shuttle_a_run_ends_with_units_that_wait_only_if_none_can_run() {
+    explore(a_stranger_takes_the_mark);
+    explore_pauses(a_stranger_takes_the_mark);
+}
+
+#[test]
+#[should_panic(expected = "Waiting")]
+fn shuttle_finds_a_run_that_does_not_look_back() {
+    hunt_pauses(Bug::NoLookBack, a_stranger_takes_the_mark);
+}
+
+/// A list whose units wait for a thread outside, which keeps the run alive until it has made the
+/// change.
+fn a_thread_outside_makes_the_change() {
+    let (go, changers) = (Arc::new(TVar::new(0_u64)), Changers::default());
+    let mut list = (0..3).collect::<Worklist<u64>>().tune(Tuning::Fixed(settings(1)));
+    let (theirs, keep_alive) = (Arc::clone(&go), list.keep_alive());
+    changers.run(move || {
+        (1..=2).for_each(|value| theirs.store(value));
+        drop(keep_alive);
+    });
+    let report = list.run(|tx, &unit| if go.get(tx)? < unit { tx.retry() } else { Ok(()) });
+    assert_eq!(report.map(|report| report.commits), Ok(3));
+    changers.join();
+}
+
+/// Catches: a run that ends between the change and its wake-up, or sleeps although the last one has
+/// gone that kept it alive.
+#[test]
+fn shuttle_a_run_that_is_kept_alive_sees_the_change() {
+    explore(a_thread_outside_makes_the_change);
+    explore_pauses(a_thread_outside_makes_the_change);
 }

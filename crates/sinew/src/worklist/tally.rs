@@ -11,6 +11,7 @@ use std::time::Duration;
 pub(super) struct Tally {
     pub(super) commits: Counter,
     pub(super) aborts: Counter,
+    pub(super) waits: Counter,
     pub(super) stalls: Counter,
     pub(super) steals: Counter,
     pub(super) stolen: Counter,
@@ -46,6 +47,8 @@ pub struct Report<L = ()> {
     pub commits: u64,
     /// Attempts that were given up.
     pub aborts: u64,
+    /// Times that a unit was parked, since it called [`retry`](sinew_stm::Tx::retry).
+    pub waits: u64,
     /// Accesses to a list that had to wait for another.
     pub stalls: u64,
     /// Successful steals.
@@ -90,6 +93,7 @@ impl<L> Report<L> {
             locals,
             commits: sum(|t| &t.commits),
             aborts: sum(|t| &t.aborts),
+            waits: sum(|t| &t.waits),
             stalls: sum(|t| &t.stalls),
             steals: sum(|t| &t.steals),
             stolen: sum(|t| &t.stolen),

@@ -10,11 +10,14 @@
 //! Source: Góes (see the [room](super)), section 5.1.1: a count of searching workers. Differences: it is held against the number of workers that are here, and
 //! a worker counts as searching only while it has no unit in its hands and none in its own list.
 //!
-//! - E1: only a worker that is here and does not search adds units.
-//! - E2: when all that are here search, and every list was seen empty between two such looks, no unit is left: by E1 nobody could add one in between, and
+//! - E1: only a worker that is here and does not search adds units. Units that a thread outside
+//!   wakes (`parked`) are the exception.
+//! - E2: when all that are here search, and every list was seen empty between two such looks, no
+//!   unit is left that could be run: by E1 nobody could add one in between, and
 //!   a thief stops searching before it takes.
 //!
-//! A worker that leaves may leave units in its list, and then nobody may be left to see them. So the run looks once more after all have gone.
+//! A worker that leaves may leave units in its list, and a thread outside may wake some, and then
+//! nobody may be left to see them. So the run looks once more after all have gone.
 
 use sinew_policy::worklist::{Settings, helpers};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use sinew_policy::worklist::helpers;
-use sinew_stm::{Prefetch, Transaction, Tx, TxResult};
+use sinew_stm::{Change, Prefetch, Transaction, Tx, TxResult, Unfinished};
 
 use super::footprint::Footprint;
 
@@ -62,7 +62,8 @@ pub trait Work<'env>: Sync {
     ///
     /// # Errors
     ///
-    /// Hand on those of the variables: the attempt is repeated, or another unit tried first.
+    /// Hand on those of the variables: the attempt is repeated, or another unit tried first. After
+    /// a [`retry`](Tx::retry) the unit is parked until something that it has read changes.
     fn process<'tx>(
         &self,
         tx: &mut Tx<'tx, 'env>,
@@ -107,12 +108,24 @@ impl<U> Extend<U> for More<U> {
 }
 
 /// How an attempt went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Failure {
     /// Others were in the way: it may be repeated.
     Conflict,
-    /// It waits for something that others bring about.
-    Waits,
+    /// Its second unit waits: the first one is to be run alone.
+    SecondWaits,
+    /// Its first unit waits for this change.
+    Waits(Change),
+}
+
+impl From<Unfinished> for Failure {
+    #[inline]
+    fn from(unfinished: Unfinished) -> Self {
+        match unfinished {
+            Unfinished::GivenUp(_) => Self::Conflict,
+            Unfinished::Waits(change) => Self::Waits(change),
+        }
+    }
 }
 
 /// Whose attempt it is, and how it is made.
@@ -136,7 +149,9 @@ pub(super) trait Run: Sync {
     }
     /// What runs units one by one, each as one attempt of which nobody is to be told. After a failure nothing has happened, and what is in `more` is dropped.
     fn one_by_one(&self) -> impl Fn(&Self::Unit, &mut More<Self::Unit>) -> Result<Self::Value, Failure>;
-    /// Runs the units as one, of which the first is there. After a failure nothing has happened, and what is in `values` and `more` is dropped.
+    /// Runs the units as one, of which the first is there, or the first alone: there is a value for
+    /// each that was run. After a failure nothing has happened, and what is in `values` and `more`
+    /// is dropped.
     fn attempt(
         &self,
         units: [Option<&Self::Unit>; 2],
@@ -176,12 +191,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
     fn one_by_one(&self) -> impl Fn(&W::Unit, &mut More<W::Unit>) -> Result<W::Value, Failure> {
         // Copies, which the compiler keeps at hand from one unit to the next.
         let Self { work, how, .. } = *self;
-        move |unit, more| {
-            let mut waits = false;
-            let attempt =
-                how.attempt(|tx| work.process(tx, unit, more).inspect_err(|stop| waits = stop.is_retry()));
-            attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
-        }
+        move |unit, more| how.attempt_or_wait(|tx| work.process(tx, unit, more)).map_err(Failure::from)
     }
 
     fn attempt(
@@ -192,19 +202,28 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         turn: Turn,
     ) -> Result<(), Failure> {
         let how = if turn.favoured { self.how.patience(0) } else { self.how };
-        let mut waits = false;
-        let attempt = how.attempt(|tx| {
+        let mut second_waits = false;
+        let attempt = how.attempt_or_wait(|tx| {
             while let Some(unit) = next {
-                let value = self.work.process(tx, unit, more);
-                values.push(value.inspect_err(|stop| waits = stop.is_retry())?);
-                next = after.take();
+                match self.work.process(tx, unit, more) {
+                    Ok(value) => values.push(value),
+                    // Alone it may find what it waits for: here it sees what the first one wrote,
+                    // and waits for what that one read.
+                    Err(stop) if stop.is_retry() && !values.is_empty() && !tx.is_irrevocable() => {
+                        second_waits = true;
+                        return tx.restart();
+                    }
+                    Err(stop) => return Err(stop),
+                }
+                // What cannot be taken back is committed before another unit may want to.
+                next = after.take().filter(|_| !tx.is_irrevocable());
             }
             if let Some(footprint) = self.footprint {
                 footprint.look(turn.seat, tx);
             }
             Ok(())
         });
-        attempt.map_err(|_| if waits { Failure::Waits } else { Failure::Conflict })
+        attempt.map_err(|why| if second_waits { Failure::SecondWaits } else { why.into() })
     }
 
     #[inline]

@@ -13,10 +13,10 @@
 use fastrand::Rng;
 use sinew_core::{Occupant, Scope};
 use sinew_policy::worklist::{Settings, swap, units};
+use sinew_stm::Change;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 use sinew_sync::plant::{Bug, planted};
-use sinew_sync::thread::yield_now;
 
 use super::{Arena, Hand, Version};
 use crate::worklist::hands::Hands;
@@ -203,15 +203,16 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         wanted == 0 || self.arena.lists.take(self.access(), wanted, &mut self.held) || !self.held.is_empty()
     }
 
-    /// Looks everywhere, until there are units, all workers search, or it has taken too long.
+    /// Looks everywhere, until there are units, all workers search, or it has taken too long. Woken
+    /// units come before a steal, since nobody is disturbed for them.
     #[cold]
     fn search(&mut self) -> bool {
         let (team, began) = (&self.arena.team, ticks());
         team.begin_search();
         while !self.is_over() && ticks().saturating_sub(began) < SEARCH {
-            if self.arena.lists.any() {
+            if self.arena.has_ready() {
                 team.end_search();
-                if self.take() || self.steal() {
+                if self.take() || self.take_woken() || self.steal() {
                     return true;
                 }
                 team.begin_search();
@@ -222,6 +223,16 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         false
     }
 
+    /// Moves the units that were woken into the list that is preferred, where others can steal
+    /// them, and takes some.
+    fn take_woken(&mut self) -> bool {
+        if !self.arena.parked.any_woken() {
+            return false;
+        }
+        self.arena.lists.add(self.access(), self.arena.parked.take_woken());
+        self.take()
+    }
+
     fn steal(&mut self) -> bool {
         self.arena.lists.steal(self.access(), self.rng.usize(..)) && self.take()
     }
@@ -229,13 +240,16 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     /// Whether no unit is left (E2 of `team`).
     fn is_over(&self) -> bool {
         let team = &self.arena.team;
-        team.is_stopped() || (team.all_search() && !self.arena.lists.any() && team.all_search())
+        team.is_stopped() || (team.all_search() && !self.arena.has_ready() && team.all_search())
     }
 
     /// Has a worker that has left come back where there is something for it.
     #[inline]
     fn call_others(&self) {
-        if self.arena.team.is_short(&self.terms) && self.arena.lists.has_spare(self.access()) {
+        let arena = self.arena;
+        if arena.team.is_short(&self.terms)
+            && (arena.lists.has_spare(self.access()) || arena.parked.any_woken())
+        {
             self.arena.spawn_missing(self.s, &self.terms, 0);
         }
     }
@@ -273,7 +287,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         drop(stretch);
         match last {
             Some(Ok(value)) => self.add_and_fold(value),
-            Some(Err(why)) => self.fail(why),
+            Some(Err(Failure::Waits(change))) => self.park(change),
+            Some(Err(_)) => self.give_up(),
             None => {}
         }
         arena.tell();
@@ -300,13 +315,13 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             let units = [self.held.first(), self.held.second().filter(|_| count > 1)];
             let turn = Turn { seat: self.seat, favoured };
             match self.arena.run.attempt(units, &mut self.values, &mut self.more, turn) {
-                Ok(()) => return self.commit(count, favoured),
-                Err(failure) => {
-                    if failure == Failure::Waits {
-                        count = 1;
-                    }
-                    self.fail(failure);
+                Ok(()) => return self.commit(favoured),
+                Err(Failure::Waits(change)) => return self.park(change),
+                Err(Failure::SecondWaits) => {
+                    count = 1;
+                    self.count_failure();
                 }
+                Err(Failure::Conflict) => self.give_up(),
             }
             if self.arena.is_over() {
                 return;
@@ -323,8 +338,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    fn commit(&mut self, count: usize, favoured: bool) {
-        let tally = self.tally();
+    fn commit(&mut self, favoured: bool) {
+        let (count, tally) = (self.values.len(), self.tally());
         tally.commits.add(count as u64);
         if count > 1 {
             tally.coalesced.add(1);
@@ -353,14 +368,6 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.arena.lists.add(access, self.more.0.drain(..).map(Entry::Own));
     }
 
-    /// After an attempt that was given up.
-    fn fail(&mut self, failure: Failure) {
-        match failure {
-            Failure::Conflict => self.give_up(),
-            Failure::Waits => self.give_way(),
-        }
-    }
-
     /// After a conflict: another unit, if it is time for that, or a pause.
     #[cold]
     fn give_up(&mut self) {
@@ -370,21 +377,27 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    /// After an attempt that waits for others: another unit, wherever there is one.
+    /// After an attempt of the first unit that waits for `change`: it is out of hand until then.
     #[cold]
-    fn give_way(&mut self) {
-        self.count_failure();
-        // Waiting is no conflict, and being irrevocable would not help.
-        self.failures = 0;
-        if !self.swap() {
-            self.held.postpone_first();
-            yield_now();
+    fn park(&mut self, change: Change) {
+        self.forget_attempt();
+        self.tally().waits.add(1);
+        (self.failures, self.retries) = (0, 0);
+        // An attempt that waits took its time as well.
+        self.ran += 1;
+        if let Some(unit) = self.held.take_first() {
+            self.arena.parked.park(unit, change);
         }
     }
 
-    fn count_failure(&mut self) {
+    /// Drops what an attempt has left that did not commit.
+    fn forget_attempt(&mut self) {
         self.values.clear();
         self.more.0.clear();
+    }
+
+    fn count_failure(&mut self) {
+        self.forget_attempt();
         self.tally().aborts.add(1);
         self.failures += 1;
         self.retries += 1;

@@ -1,0 +1,304 @@
+//! Units that wait for a change: where they lie, who wakes them, and when a run ends because all of
+//! them wait.
+//!
+//! A unit that calls `retry` is *parked*: it lies here with the [`Change`] that it waits for, costs
+//! no processor time, and its worker goes on with the next unit. The commit that makes the change
+//! puts the unit's number on the list of *woken* units. Any worker whose own list is empty moves
+//! the woken units there, where others can steal them. So woken units run after those that were
+//! ready before: one that waits for the last of many changes is not tried after each of them.
+//!
+//! # The end of a run whose units all wait
+//!
+//! When every list is empty and every worker has left, only a thread outside of the run can make a
+//! change. The run sleeps as long as a thread holds a [`KeepAlive`] of the list. Without one it
+//! tries all units once more, and ends if each of them waits again and none of them was woken.
+//!
+//! # Invariants
+//!
+//! - P1: a parked unit lies in its slot before its number can come to the list of woken units. So
+//!   who takes the number finds the unit.
+//! - P2: a number names one unit of one run, so a number that comes late finds nothing, and does no
+//!   harm. A unit is taken out of its slot under the lock of the slots, by one worker.
+//! - P3: a unit is parked with a change that counts from its attempt on, and that calls the waker
+//!   also where it has come before (W2 of `waiting` in `sinew-stm`). So no commit between the
+//!   attempt and the parking is lost.
+//! - P4: a run ends with parked units only after each of them was tried, and had to wait, later
+//!   than the last commit of the run and the last of those who held a [`KeepAlive`]. The wake-ups
+//!   alone do not say so: a thread outside that has changed the same record takes the mark with it,
+//!   and may be interrupted before it wakes anybody. A unit of the run that changes this record
+//!   next finds no mark.
+//!
+//! # Not handled
+//!
+//! Units that a thread outside has woken, while all workers of the run but some have left and these
+//! are in the middle of long units: they wait for the end of one of these.
+//!
+//! # Tests
+//!
+//! `tests/waiting`; `schedules` with planted bugs: `ForgottenChange` (P3), `EarlySet` (P1),
+//! `NoLookBack` (P4).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use sinew_stm::Change;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::lock::{Condvar, Mutex};
+use sinew_sync::plant::{Bug, planted};
+
+use super::lists::Entry;
+
+/// The units of a run that wait, those that were woken and not taken yet included.
+#[derive(Debug)]
+pub(super) struct Parked<U> {
+    slots: Mutex<BTreeMap<u64, Slot<U>>>,
+    woken: Arc<Woken>,
+}
+
+#[derive(Debug)]
+struct Slot<U> {
+    unit: Entry<U>,
+    /// Dropped with the slot, so that commits need not look for it any more.
+    change: Change,
+}
+
+impl<U> Parked<U> {
+    /// None, of a list with these woken units.
+    pub(super) fn new(woken: Arc<Woken>) -> Self {
+        Self { slots: Mutex::new(BTreeMap::new()), woken }
+    }
+
+    /// Parks `unit` until `change` comes.
+    pub(super) fn park(&self, unit: Entry<U>, change: Change) {
+        let number = self.woken.new_number();
+        let waker = Waker::from(Arc::new(Ticket { number, woken: Arc::clone(&self.woken) }));
+        if planted(Bug::EarlySet) {
+            change.tell(waker);
+            self.slots.lock().insert(number, Slot { unit, change });
+            return;
+        }
+        let mut slots = self.slots.lock();
+        let slot = slots.entry(number).or_insert(Slot { unit, change });
+        // Under the lock, so that nobody takes the slot meanwhile. Wakers take the lock of the
+        // woken units only.
+        slot.change.tell(waker);
+    }
+
+    /// Takes all units that were woken.
+    pub(super) fn take_woken(&self) -> impl Iterator<Item = Entry<U>> + use<U> {
+        let numbers = self.woken.take();
+        let mut slots = self.slots.lock();
+        let taken: Vec<Slot<U>> = numbers.iter().filter_map(|number| slots.remove(number)).collect();
+        drop(slots);
+        taken.into_iter().map(|slot| slot.unit)
+    }
+
+    /// Whether units were woken that nobody has taken.
+    pub(super) fn any_woken(&self) -> bool {
+        self.woken.any()
+    }
+
+    /// Units that wait, and those that were woken.
+    pub(super) fn len(&self) -> usize {
+        self.slots.lock().len()
+    }
+
+    /// Wakes all units, whatever they wait for.
+    pub(super) fn wake_all(&self) {
+        let numbers: Vec<u64> = self.slots.lock().keys().copied().collect();
+        self.woken.add(numbers);
+    }
+
+    /// Takes all units.
+    pub(super) fn into_units(self) -> impl Iterator<Item = Entry<U>> {
+        self.slots.into_inner().into_values().map(|slot| slot.unit)
+    }
+}
+
+/// The waker of a parked unit.
+#[derive(Debug)]
+struct Ticket {
+    number: u64,
+    woken: Arc<Woken>,
+}
+
+impl Wake for Ticket {
+    fn wake(self: Arc<Self>) {
+        self.woken.add([self.number]);
+    }
+}
+
+/// What threads outside of a list's runs reach: the numbers of woken units, and how many keep runs
+/// alive.
+#[derive(Debug, Default)]
+pub(super) struct Woken {
+    state: Mutex<State>,
+    /// Numbers in the state; written under the lock.
+    length: AtomicUsize,
+    /// Something has changed in the state for which a run sleeps.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    numbers: Vec<u64>,
+    /// The number of the next unit that is parked, in any run of the list.
+    next: u64,
+    keepers: usize,
+}
+
+/// How a run finds the units that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outlook {
+    /// Some were woken.
+    Woken,
+    /// A thread outside may wake some.
+    Kept,
+    /// No thread outside has said that it will.
+    Alone,
+}
+
+impl Woken {
+    fn new_number(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.next += 1;
+        state.next
+    }
+
+    fn add(&self, numbers: impl IntoIterator<Item = u64>) {
+        let mut state = self.state.lock();
+        state.numbers.extend(numbers);
+        // Relaxed: as in `any`.
+        self.length.store(state.numbers.len(), Ordering::Relaxed);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn take(&self) -> Vec<u64> {
+        let mut state = self.state.lock();
+        // Relaxed: as in `any`.
+        self.length.store(0, Ordering::Relaxed);
+        std::mem::take(&mut state.numbers)
+    }
+
+    fn any(&self) -> bool {
+        // Relaxed: a hint, except at the end of a run, where `Team` has ordered it after what its
+        // workers did. What threads outside add is seen by `outlook`, under the lock.
+        self.length.load(Ordering::Relaxed) > 0
+    }
+
+    /// What a run may hope for. Under one lock: a thread that has woken a unit and then gives up
+    /// its [`KeepAlive`] is seen to have done both, or the latter not yet.
+    pub(super) fn outlook(&self) -> Outlook {
+        outlook(&self.state.lock())
+    }
+
+    /// Sleeps while a thread outside may wake units and has not, for about `ns` nanoseconds at
+    /// most.
+    pub(super) fn sleep(&self, ns: u64) {
+        let state = self.state.lock();
+        if outlook(&state) != Outlook::Kept {
+            return;
+        }
+        if cfg!(shuttle) {
+            // To the model checker no time is over by itself.
+            drop(self.changed.wait(state));
+        } else {
+            drop(self.changed.wait_for(state, ns));
+        }
+    }
+
+    pub(super) fn keep_alive(self: &Arc<Self>) -> KeepAlive {
+        self.state.lock().keepers += 1;
+        KeepAlive(Arc::clone(self))
+    }
+}
+
+fn outlook(state: &State) -> Outlook {
+    match (state.numbers.is_empty(), state.keepers) {
+        (false, _) => Outlook::Woken,
+        (true, 0) => Outlook::Alone,
+        (true, _) => Outlook::Kept,
+    }
+}
+
+/// Says that a thread will change what units of a [`Worklist`](super::Worklist) wait for: as long
+/// as one of these exists, a run in which every unit waits sleeps instead of ending with
+/// [`WorklistError::Waiting`](super::WorklistError::Waiting). Made by
+/// [`Worklist::keep_alive`](super::Worklist::keep_alive).
+///
+/// Make it before the list is run, move it into the thread, and drop it after the thread's last
+/// commit.
+#[derive(Debug)]
+#[must_use = "a run is kept alive only until this is dropped"]
+pub struct KeepAlive(Arc<Woken>);
+
+impl Clone for KeepAlive {
+    fn clone(&self) -> Self {
+        self.0.keep_alive()
+    }
+}
+
+impl Drop for KeepAlive {
+    fn drop(&mut self) {
+        self.0.state.lock().keepers -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use sinew_stm::{TVar, Transaction, Unfinished};
+
+    /// The change that a transaction waits for which has read `var`.
+    fn change_of(var: &TVar<u64>) -> Change {
+        match Transaction::new().attempt_or_wait(|tx| var.get(tx).and_then(|_| tx.retry::<()>())) {
+            Err(Unfinished::Waits(change)) => change,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn woken(parked: &Parked<u32>) -> Vec<u32> {
+        parked.take_woken().map(|entry| *entry.unit()).collect()
+    }
+
+    /// Catches: a change before the parking that is lost, one that wakes others, a unit that is
+    /// taken twice, and one that is neither taken nor left.
+    #[test]
+    fn a_change_wakes_the_units_that_wait_for_it() {
+        let vars = [0, 0].map(TVar::new);
+        let parked = Parked::new(Arc::default());
+        for unit in 0..4 {
+            parked.park(Entry::Own(unit), change_of(&vars[unit as usize % 2]));
+        }
+        assert!(!parked.any_woken());
+        vars[1].store(1);
+        assert!(parked.any_woken());
+        assert_eq!((woken(&parked), woken(&parked), parked.len()), (vec![1, 3], vec![], 2));
+        let change = change_of(&vars[1]);
+        vars[1].store(2);
+        parked.park(Entry::Own(5), change);
+        assert_eq!(woken(&parked), [5]);
+        parked.wake_all();
+        vars[0].store(1);
+        assert_eq!(woken(&parked), [0, 2]);
+        assert!(!parked.any_woken() && parked.into_units().next().is_none());
+    }
+
+    /// Catches: a run that ends while a thread keeps it alive, or goes on when none does.
+    #[test]
+    fn a_run_hopes_as_long_as_a_thread_keeps_it_alive() {
+        let woken = Arc::new(Woken::default());
+        assert_eq!(woken.outlook(), Outlook::Alone);
+        let keeper = woken.keep_alive();
+        let second = keeper.clone();
+        drop(keeper);
+        assert_eq!(woken.outlook(), Outlook::Kept);
+        woken.add([7]);
+        assert_eq!((woken.outlook(), woken.take()), (Outlook::Woken, vec![7]));
+        drop(second);
+        assert_eq!(woken.outlook(), Outlook::Alone);
+    }
+}

@@ -1,0 +1,149 @@
+//! Units that wait for threads outside of the run.
+
+use sinew::Control;
+use sinew::stm::{TQueue, TVar, atomically};
+use sinew::worklist::{Worklist, WorklistError};
+
+use super::{Gate, every_kind, list_of, pool, watched};
+
+/// Catches: a run that ends with an error although a thread keeps it alive, or hangs although that
+/// thread has woken it.
+#[test]
+fn a_thread_outside_wakes_units_that_wait() {
+    for settings in every_kind(2) {
+        watched(move || {
+            let (items, pool) = (TQueue::new(), pool(2));
+            let mut list = list_of(0..40_u32, settings);
+            let keep_alive = list.keep_alive();
+            let has_begun = Gate::default();
+            let report = std::thread::scope(|s| {
+                let (has_begun, items) = (&has_begun, &items);
+                s.spawn(move || {
+                    has_begun.wait();
+                    for item in 0..40_u32 {
+                        atomically(|tx| items.push(tx, item));
+                    }
+                    drop(keep_alive);
+                });
+                pool.run(|_| {
+                    list.run(|tx, _| {
+                        has_begun.open();
+                        if items.pop(tx)?.is_some() { Ok(()) } else { tx.retry() }
+                    })
+                })
+            });
+            assert_eq!(report.unwrap().commits, 40, "{settings}");
+        });
+    }
+}
+
+/// Catches: a run that sleeps for ever since the last thread that kept it alive has gone without a
+/// change.
+#[test]
+fn a_run_ends_when_the_last_thread_that_keeps_it_alive_has_gone() {
+    watched(|| {
+        let (go, pool) = (TVar::new(false), pool(2));
+        let mut list = Worklist::from((0..10).collect::<Vec<u32>>());
+        let keep_alive = list.keep_alive();
+        let second = keep_alive.clone();
+        let has_begun = Gate::default();
+        let ended = std::thread::scope(|s| {
+            let (has_begun, go) = (&has_begun, &go);
+            s.spawn(move || {
+                has_begun.wait();
+                drop(keep_alive);
+                atomically(|tx| go.set(tx, false));
+                drop(second);
+            });
+            pool.run(|_| {
+                list.run(|tx, _| {
+                    has_begun.open();
+                    if go.get(tx)? { Ok(()) } else { tx.retry() }
+                })
+            })
+        });
+        assert_eq!(ended.unwrap_err(), WorklistError::Waiting { units: 10 });
+        assert_eq!(list.len(), 10);
+    });
+}
+
+/// Catches: two runs that wait for each other's units by turns, of which one does not notice the
+/// other's commit.
+#[test]
+fn two_lists_wake_each_other() {
+    const STEPS: u32 = 300;
+    for settings in every_kind(2) {
+        watched(move || {
+            let step = TVar::new(0_u32);
+            let lists = [0, 1].map(|first| list_of((first..STEPS).step_by(2), settings));
+            let keepers = [lists[1].keep_alive(), lists[0].keep_alive()];
+            std::thread::scope(|s| {
+                for (mut list, other) in lists.into_iter().zip(keepers) {
+                    let step = &step;
+                    s.spawn(move || {
+                        let report =
+                            pool(2).run(|_| {
+                                list.run(|tx, &unit| {
+                                    if step.get(tx)? == unit { step.set(tx, unit + 1) } else { tx.retry() }
+                                })
+                            });
+                        drop(other);
+                        assert_eq!(report.unwrap().commits, u64::from(STEPS / 2), "{settings}");
+                    });
+                }
+            });
+            assert_eq!(step.load(), STEPS);
+        });
+    }
+}
+
+/// Catches: a run that sleeps through its cancellation, by its own control or by the pool's.
+#[test]
+fn a_run_that_sleeps_can_be_cancelled() {
+    for by_pool in [false, true] {
+        watched(move || {
+            let (never, pool, control) = (TVar::new(false), pool(2), Control::new());
+            let mut list = Worklist::from((0..10).collect::<Vec<u32>>());
+            if !by_pool {
+                list = list.follow(&control);
+            }
+            let _keep_alive = list.keep_alive();
+            let has_begun = Gate::default();
+            let report = std::thread::scope(|s| {
+                s.spawn(|| {
+                    has_begun.wait();
+                    if by_pool { pool.control().cancel() } else { control.cancel() }
+                });
+                pool.run(|_| {
+                    list.run(|tx, _| {
+                        has_begun.open();
+                        if never.get(tx)? { Ok(()) } else { tx.retry() }
+                    })
+                })
+            });
+            let report = report.unwrap();
+            assert_eq!((report.cancelled, report.commits, list.len()), (true, 0, 10));
+        });
+    }
+}
+
+/// Catches: a change by the second arm of a join around the run, which nobody runs where the pool
+/// has one worker.
+#[test]
+fn what_the_sleeping_worker_itself_has_to_run_is_run() {
+    watched(|| {
+        let go = TVar::new(false);
+        let mut list = Worklist::from((0..10).collect::<Vec<u32>>());
+        let keep_alive = list.keep_alive();
+        let (report, ()) = pool(1).run(|w| {
+            w.join(
+                |_| list.run(|tx, _| if go.get(tx)? { Ok(()) } else { tx.retry() }),
+                |_| {
+                    go.store(true);
+                    drop(keep_alive);
+                },
+            )
+        });
+        assert_eq!(report.unwrap().commits, 10);
+    });
+}
