@@ -48,8 +48,8 @@ where
     }
 }
 
-/// Runs `f` on a worker of `pool`, to which the calling thread does not belong. `queued` is called when it can be found.
-pub(crate) fn run<F, R>(pool: &Inner, f: F, queued: impl FnOnce()) -> R
+/// Runs `f` on a worker of `pool`, to which the calling thread does not belong.
+pub(crate) fn run<F, R>(pool: &Inner, f: F) -> R
 where
     F: for<'w> FnOnce(&'w Worker) -> R + Send,
     R: Send,
@@ -62,7 +62,6 @@ where
         latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
     };
     pool.inject(Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 }, waiter.keeps_core());
-    queued();
     waiter.wait(pool, &task.latch);
     match task.result.into_inner() {
         Some(Ok(result)) => result,

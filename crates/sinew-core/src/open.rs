@@ -308,7 +308,9 @@ impl Pool {
     fn serving(&self) -> &Inner {
         match tls::serving(&self.inner) {
             Some(worker) => return worker.pool(),
-            None if self.inner.takes_guests() && !self.inner.has_threads() => self.start_standby(),
+            None if self.inner.takes_guests() && !self.inner.has_threads() => {
+                self.start_standby();
+            }
             None => {}
         }
         &self.inner

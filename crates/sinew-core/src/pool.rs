@@ -18,6 +18,7 @@ use crate::inject;
 use crate::inner::Inner;
 use crate::threads::ThreadSettings;
 use crate::tls;
+use crate::waiter;
 use crate::worker::Worker;
 
 /// A set of workers that run tasks together.
@@ -86,8 +87,11 @@ impl Pool {
 
     /// Runs `f` on one of the pool's threads and waits for it; at once, if the calling thread is one.
     ///
-    /// A worker of another pool that calls this runs tasks of its own pool while it waits. In a pool without threads (of one worker), the
-    /// calling thread takes the guest seat.
+    /// A worker of another pool that calls this runs tasks of its own pool while it waits, except under
+    /// [`Wait::Descendants`](crate::Wait::Descendants): so pools may call each other in rings.
+    ///
+    /// In a pool without threads (of one worker), a calling thread without a pool takes the guest seat. A worker of another pool leaves
+    /// the call to the guest, if there is one that waits for another pool in turn, or to a thread that the pool starts for such calls.
     ///
     /// # Panics
     ///
@@ -118,13 +122,14 @@ impl Pool {
                 fork::die_of_lost_workers();
             }
         } else if self.inner.has_threads() || !self.inner.takes_guests() {
-            return inject::run(&self.inner, f, || ());
-        } else if tls::current().is_none() {
+            return inject::run(&self.inner, f);
+        } else if waiter::living_worker().is_some() && self.start_standby() {
+            // A worker that sat down here would serve this pool only, while it waits in it, and no longer its own: in a ring of
+            // pools that call each other, each thread could wait for a pool that another one no longer serves. So it stays in its
+            // own pool. The guest of this one serves the call if it waits for another pool; else the standby thread does.
+            return inject::run(&self.inner, f);
+        } else {
             self.inner.guest.enter();
-        } else if !self.inner.guest.try_enter() {
-            // The seat's holder may be waiting for this very worker: it serves the pool meanwhile. If it only computes, the standby thread
-            // does when it has left.
-            return inject::run(&self.inner, f, || self.start_standby());
         }
         self.inner.as_guest(f)
     }

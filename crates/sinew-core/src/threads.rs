@@ -160,13 +160,14 @@ impl Pool {
         run(&self.inner);
     }
 
-    /// A pool of one has no threads; detached tasks get one that sits down at the guest seat whenever there is work and nobody else does it.
+    /// A pool of one has no threads; detached tasks, and calls by workers of other pools, get one that sits down at the guest seat
+    /// whenever there is work and nobody else does it. False if it cannot be started.
     #[cold]
-    pub(crate) fn start_standby(&self) {
+    pub(crate) fn start_standby(&self) -> bool {
         let mut started = self.standby.lock();
         if *started {
             self.inner.standby.unpark();
-            return;
+            return true;
         }
         let inner = Arc::clone(&self.inner);
         match self.settings.start(0, move || inner.stand_by()) {
@@ -179,5 +180,6 @@ impl Pool {
                 "sinew: no thread for detached tasks: {error}; they run at the next call into the pool"
             ),
         }
+        *started
     }
 }

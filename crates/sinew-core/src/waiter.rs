@@ -75,7 +75,7 @@ pub(crate) fn wait_elsewhere(parker: &Parker, pool: &Inner, awaited: &dyn Awaite
 
 /// The worker that this thread is. In a forked child it may be one of a pool whose threads are the parent's: such a worker can serve nobody while it waits for
 /// another pool.
-fn living_worker<'a>() -> Option<&'a Worker> {
+pub(crate) fn living_worker<'a>() -> Option<&'a Worker> {
     tls::current().filter(|worker| !worker.pool().is_of_another_process())
 }
 
