@@ -34,6 +34,7 @@ use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{Mapping, MappingError};
 
+use crate::callers::Callers;
 use crate::lodging::{Pinning, Places};
 use crate::loops::call_others;
 
@@ -89,6 +90,8 @@ struct State {
     loops: AtomicUsize,
     working: AtomicUsize,
     watcher: Watcher,
+    /// Whose calls wait for a worker and are withdrawn when the end is wished.
+    callers: Callers,
     done: [CachePadded<AtomicU64>; LINES],
 }
 
@@ -204,12 +207,21 @@ impl Control {
         self.wish(|wishes| wishes.pinning = Some(pinning));
     }
 
-    /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they were done. There is no way back; to end what runs and nothing else, a pool has
+    /// Ends the loops that run, and those that begin later: they answer [`Cancelled`] unless they
+    /// were done. Calls [under it](crate::Pool::run_under) that wait for a worker return at once.
+    /// There is no way back; to end what runs and nothing else, a pool has
     /// [`PoolControl::cancel`].
     pub fn cancel(&self) {
-        let _wishes = self.state.wishes.lock();
+        let wishes = self.state.wishes.lock();
         // Relaxed: C1, and the module's orderings.
         self.state.version.fetch_or(CANCELLED, Ordering::Relaxed);
+        drop(wishes);
+        self.state.callers.wake_all();
+    }
+
+    /// Whose calls wait for a worker, and end when this is cancelled.
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.state.callers
     }
 
     /// Whether [`cancel`](Self::cancel) was called.

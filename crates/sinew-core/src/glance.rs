@@ -34,6 +34,11 @@ pub(crate) struct Glances {
 }
 
 impl Glances {
+    /// The next piece is followed by a look.
+    pub(crate) fn hurry(&self) {
+        self.left.set(0);
+    }
+
     /// A piece has ended: whether the time is to be asked for.
     #[inline]
     fn wants_time(&self) -> bool {
@@ -66,7 +71,8 @@ impl Glances {
 }
 
 impl Worker {
-    /// A piece of work has ended: looks at the limits of the process if it is time to.
+    /// A piece of work has ended: looks at the limits of the process if it is time to, and serves a
+    /// call from outside if one waits (`service`).
     #[inline]
     pub(crate) fn glance(&self) {
         if self.own.glances.wants_time() {
@@ -89,6 +95,7 @@ impl Worker {
         } else if self.own.glances.asked(ticks()) {
             self.pool().follow_limits();
         }
+        self.serve_calls();
     }
 }
 

@@ -1,7 +1,9 @@
 //! The guest seat: where a thread that calls in from outside sits down for the time of its call.
 //!
-//! Whoever holds the seat owns its worker, so that joins and loops of `main` cost what they cost inside the pool. A second caller finds
-//! the seat taken and hands its work to the pool instead; only a pool that has no threads makes it wait.
+//! Its holder owns the worker at seat 0, so joins and loops of `main` cost what they cost inside
+//! the pool. A second caller finds the seat taken and hands its work to the pool instead. In a pool
+//! without threads it queues its call and waits for either: the guest that serves it
+//! ([`service`](crate::service)), or the seat.
 //!
 //! # States
 //!
@@ -9,15 +11,25 @@
 //! |---|---|---|
 //! | `FREE` | `new`, `leave` | `try_enter`, `enter` |
 //! | `TAKEN` | `try_enter` | `leave` → `FREE` |
-//! | `AWAITED` | `enter` while others wait, or that had to wait | `leave` → `FREE` and a notification |
+//! | `AWAITED` | `enter` while others wait, or that had to wait | `leave` → `FREE`, and the first that waits looks again |
+//!
+//! # Invariants
+//!
+//! - G2: where a thread waits, the state is `AWAITED`, or the first that waits has been woken and
+//!   will try. Each tries after it has entered the list and before it parks. One that goes without
+//!   the seat wakes the next.
 //!
 //! # Orderings
 //!
 //! G1: `leave`'s swap (Release) ↔ `try_enter` and `enter` (Acquire): the worker's state passes from guest to guest.
 
+use std::sync::Arc;
+
 use sinew_sync::atomic::{AtomicU32, Ordering};
-use sinew_sync::lock::{Condvar, Mutex};
+use sinew_sync::parker::Parker;
 use sinew_sync::plant::{self, Bug};
+
+use crate::callers::Callers;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -26,13 +38,12 @@ const AWAITED: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct GuestSeat {
     state: AtomicU32,
-    lock: Mutex<()>,
-    freed: Condvar,
+    waiting: Callers,
 }
 
 impl GuestSeat {
     pub(crate) fn new() -> Self {
-        Self { state: AtomicU32::new(FREE), lock: Mutex::new(()), freed: Condvar::new() }
+        Self { state: AtomicU32::new(FREE), waiting: Callers::default() }
     }
 
     /// Takes the seat if it is free.
@@ -50,11 +61,27 @@ impl GuestSeat {
 
     /// Takes the seat, waiting for it if need be.
     pub(crate) fn enter(&self) {
-        let mut guard = self.lock.lock();
-        // Acquire: G1. AWAITED may say too much, which costs the leaving guest one notification.
+        self.enter_unless(&Arc::new(Parker::new()), || false);
+    }
+
+    /// Takes the seat, waiting for it at `parker` if need be, unless `is_done` says before that
+    /// there is no need any more; whoever changes that unparks. Returns whether the caller has the
+    /// seat.
+    pub(crate) fn enter_unless(&self, parker: &Arc<Parker>, is_done: impl Fn() -> bool) -> bool {
+        let listed = self.waiting.enter(parker);
+        // Acquire: G1. AWAITED may say too much, which costs the leaving guest a look at the list.
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
-            guard = self.freed.wait(guard);
+            if is_done() {
+                drop(listed);
+                if !plant::planted(Bug::KeptSeat) {
+                    // It may have been woken for the seat (G2).
+                    self.waiting.wake_first();
+                }
+                return false;
+            }
+            parker.park();
         }
+        true
     }
 
     /// Gives the seat up. Its holder only.
@@ -62,14 +89,13 @@ impl GuestSeat {
     pub(crate) fn leave(&self) {
         // Release: G1.
         if self.state.swap(FREE, plant::ordering(Bug::RelaxedLeave, Ordering::Release)) == AWAITED {
-            self.notify();
+            self.wake_cold();
         }
     }
 
     #[cold]
-    fn notify(&self) {
-        drop(self.lock.lock());
-        self.freed.notify_one();
+    fn wake_cold(&self) {
+        self.waiting.wake_first();
     }
 }
 
@@ -77,7 +103,9 @@ impl GuestSeat {
 mod models {
     use std::sync::Arc;
 
+    use sinew_sync::atomic::{AtomicU32, Ordering};
     use sinew_sync::cell::Cell;
+    use sinew_sync::parker::Parker;
     use sinew_sync::plant::{Bug, plant};
 
     use super::GuestSeat;
@@ -133,6 +161,46 @@ mod models {
     fn loom_guests_take_turns() {
         check(1);
         check(2);
+    }
+
+    /// The seat is taken. One thread waits for it, another one for it or for an answer, which
+    /// comes.
+    fn check_answer() {
+        loom::model(|| {
+            let world = Arc::new(World { seat: GuestSeat::new(), visits: Cell::new(0) });
+            assert!(world.seat.try_enter());
+            let (parker, answer) = (Arc::new(Parker::new()), Arc::new(AtomicU32::new(0)));
+            let (theirs, mine) = (Arc::clone(&world), Arc::clone(&world));
+            let (woken, there) = (Arc::clone(&parker), Arc::clone(&answer));
+            let either = loom::thread::spawn(move || {
+                if theirs.seat.enter_unless(&woken, || there.load(Ordering::Acquire) == 1) {
+                    theirs.visit();
+                }
+            });
+            let guest = loom::thread::spawn(move || {
+                mine.seat.enter();
+                mine.visit();
+            });
+            answer.store(1, Ordering::Release);
+            parker.unpark();
+            world.visit();
+            either.join().unwrap();
+            guest.join().unwrap();
+        });
+    }
+
+    /// Catches: a thread that sleeps beside a free seat, because another one was woken for it and
+    /// had no need of it any more.
+    #[test]
+    fn loom_a_caller_that_has_its_answer_leaves_the_seat_to_the_next() {
+        check_answer();
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn loom_finds_a_caller_that_keeps_what_it_was_woken_for() {
+        plant(&[Bug::KeptSeat]);
+        check_answer();
     }
 
     #[test]

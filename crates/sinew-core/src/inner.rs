@@ -187,6 +187,11 @@ impl Inner {
     /// Queues work from outside and sees to it that somebody looks. `keeps_core` if the calling thread goes on running.
     pub(crate) fn inject(&self, queued: Queued, keeps_core: bool) {
         self.injector.push(queued);
+        self.tell_of_injected(keeps_core);
+    }
+
+    /// Sees to it that a worker looks at what was queued from outside, and lets a fence pass.
+    pub(crate) fn tell_of_injected(&self, keeps_core: bool) {
         if self.is_of_another_process() {
             return;
         }

@@ -29,6 +29,7 @@
 mod broadcast;
 mod build_error;
 mod builder;
+mod callers;
 mod control;
 mod counters;
 pub mod data;
@@ -61,6 +62,7 @@ mod scope;
 mod search;
 mod seats;
 mod serially;
+mod service;
 mod sharing;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;

@@ -240,6 +240,7 @@ impl Worker {
         if self.pool().sleepers.found_work() && !planted(Bug::KeptWake) && self.pool().rouse() {
             self.counters.wakes.add(1);
         }
+        self.pool().hand_on_calls();
         self.stand_down();
     }
 }

@@ -20,6 +20,7 @@ use crate::threads::ThreadSettings;
 use crate::tls;
 use crate::waiter;
 use crate::worker::Worker;
+use crate::{Cancelled, Control};
 
 /// A set of workers that run tasks together.
 ///
@@ -87,11 +88,23 @@ impl Pool {
 
     /// Runs `f` on one of the pool's threads and waits for it; at once, if the calling thread is one.
     ///
-    /// A worker of another pool that calls this runs tasks of its own pool while it waits, except under
-    /// [`Wait::Descendants`](crate::Wait::Descendants): so pools may call each other in rings.
+    /// A worker of another pool that calls this runs tasks of its own pool while it waits, except
+    /// under [`Wait::Descendants`](crate::Wait::Descendants): so pools may call each other in
+    /// rings.
     ///
-    /// In a pool without threads (of one worker), a calling thread without a pool takes the guest seat. A worker of another pool leaves
-    /// the call to the guest, if there is one that waits for another pool in turn, or to a thread that the pool starts for such calls.
+    /// In a pool without threads (of one worker), a calling thread without a pool takes the guest
+    /// seat, as soon as that is free. Until then the guest may serve it: when it waits for another
+    /// pool, or between two pieces of its work, as below. A plain loop of a pool of one is a single
+    /// piece. A worker of another pool leaves the call to the guest, or to a thread that the pool
+    /// starts for such calls.
+    ///
+    /// A call that comes while all workers have work is served between two pieces of it: chunks of
+    /// loops, leaves of sorts and of divide and conquer, items of streams, units of worklists. On
+    /// one thread at most four are served one inside the other. The loop below it goes on when it has ended.
+    /// So it must not wait for a lock that the caller of that loop holds, nor for a message that is
+    /// sent after the loop, or by another call, which may lie below it. Programs that need this
+    /// build their pool with [`Wait::Descendants`](crate::Wait::Descendants) or
+    /// [`Wait::Block`](crate::Wait::Block), under which no call interrupts anything.
     ///
     /// # Panics
     ///
@@ -111,7 +124,62 @@ impl Pool {
         }
     }
 
+    /// [`run`](Self::run) unless `control` is cancelled before `f` has begun: a call that waits for
+    /// a worker is withdrawn at once, and its caller returns. So it is when the pool
+    /// [cancels](crate::PoolControl::cancel) what it runs. A call that has begun runs to its end; it can
+    /// look at the same control.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] if `f` was not called.
+    ///
+    /// # Panics
+    ///
+    /// If `f` panics, with its payload.
+    ///
+    /// # Blocking
+    ///
+    /// Until `f` has ended, or is withdrawn.
+    ///
+    /// ```
+    /// use sinew_core::{Cancelled, Control, Pool};
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// let control = Control::new();
+    /// assert_eq!(pool.run_under(&control, |_| 7), Ok(7));
+    /// control.cancel();
+    /// assert_eq!(pool.run_under(&control, |_| 7), Err(Cancelled));
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn run_under<F, R>(&self, control: &Control, f: F) -> Result<R, Cancelled>
+    where
+        F: for<'w> FnOnce(&'w Worker) -> R + Send,
+        R: Send,
+    {
+        if control.is_cancelled() {
+            Err(Cancelled)
+        } else if let Some(worker) = tls::serving(&self.inner) {
+            Ok(tls::with_current(worker, f))
+        } else if self.inner.takes_guests() && self.inner.guest.try_enter() {
+            Ok(self.inner.as_guest(f))
+        } else {
+            self.call(f, Some(control))
+        }
+    }
+
     fn inject<F, R>(&self, f: F) -> R
+    where
+        F: for<'w> FnOnce(&'w Worker) -> R + Send,
+        R: Send,
+    {
+        match self.call(f, None) {
+            Ok(result) => result,
+            Err(Cancelled) => unreachable!("a call without a control is not cancelled"),
+        }
+    }
+
+    /// Has `f` called by a thread that is not in the pool yet.
+    fn call<F, R>(&self, f: F, control: Option<&Control>) -> Result<R, Cancelled>
     where
         F: for<'w> FnOnce(&'w Worker) -> R + Send,
         R: Send,
@@ -122,16 +190,17 @@ impl Pool {
                 fork::die_of_lost_workers();
             }
         } else if self.inner.has_threads() || !self.inner.takes_guests() {
-            return inject::run(&self.inner, f);
+            return inject::run(&self.inner, f, control);
         } else if waiter::living_worker().is_some() && self.start_standby() {
-            // A worker that sat down here would serve this pool only, while it waits in it, and no longer its own: in a ring of
-            // pools that call each other, each thread could wait for a pool that another one no longer serves. So it stays in its
-            // own pool. The guest of this one serves the call if it waits for another pool; else the standby thread does.
-            return inject::run(&self.inner, f);
-        } else {
-            self.inner.guest.enter();
+            // A worker that sat down here would serve this pool only, while it waits in it, and no
+            // longer its own. In a ring of pools that call each other, each thread could wait for a
+            // pool that another one no longer serves. So it stays in its own pool. The guest of
+            // this one serves the call if it waits for another pool; else the standby thread does.
+            return inject::run(&self.inner, f, control);
+        } else if !self.inner.guest.try_enter() {
+            return inject::run_or_sit(&self.inner, f, control);
         }
-        self.inner.as_guest(f)
+        Ok(self.inner.as_guest(f))
     }
 
     /// Runs `f` some time, on some worker. Nobody waits for it, except that dropping the pool does.

@@ -301,6 +301,7 @@ impl Worker {
         if alone && !planted(Bug::LonelySearcher) && self.pool().rouse() {
             self.counters.wakes.add(1);
         }
+        self.pool().hand_on_calls();
         if parked_ns > 0 {
             self.bed.put_back();
         }

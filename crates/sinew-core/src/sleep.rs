@@ -158,6 +158,12 @@ impl Sleepers {
         Counts(self.counts.load(Ordering::Relaxed)).asleep() == 0
     }
 
+    /// Whether a worker searches. Exact for calls queued before the caller's fence (M12 of
+    /// `service`).
+    pub(crate) fn are_searching(&self) -> bool {
+        Counts(self.counts.load(Ordering::Acquire)).searching() > 0
+    }
+
     /// [`wake_one`](Self::wake_one), which takes `seat` if that one sleeps without work.
     pub(crate) fn wake_rather(&self, seat: usize) -> Option<usize> {
         fence(Ordering::SeqCst); // M7

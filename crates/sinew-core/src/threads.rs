@@ -160,8 +160,9 @@ impl Pool {
         run(&self.inner);
     }
 
-    /// A pool of one has no threads; detached tasks, and calls by workers of other pools, get one that sits down at the guest seat
-    /// whenever there is work and nobody else does it. False if it cannot be started.
+    /// A pool of one has no threads; detached tasks, and calls by workers of other pools, get one
+    /// that sits down at the guest seat whenever there is work and nobody else does it. False if it
+    /// cannot be started.
     #[cold]
     pub(crate) fn start_standby(&self) -> bool {
         let mut started = self.standby.lock();

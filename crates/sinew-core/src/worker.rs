@@ -97,6 +97,12 @@ pub(crate) struct Own {
     pub(crate) summons: Cell<Option<Summons>>,
     /// When it looks at the limits of the process.
     pub(crate) glances: Glances,
+    /// Whether it was told that calls from outside wait; see `service`.
+    pub(crate) called: Cell<bool>,
+    /// Calls that it serves in the middle of its work, one inside the other.
+    pub(crate) serving: Cell<u32>,
+    /// How long it has done so.
+    pub(crate) served_ns: Cell<u64>,
     pub(crate) random: RefCell<fastrand::Rng>,
     pub(crate) window: Cell<SpinWindow>,
     /// The same for times of waiting inside a join or a scope.
@@ -158,6 +164,9 @@ impl Worker {
                 stay: Cell::default(),
                 summons: Cell::default(),
                 glances: Glances::default(),
+                called: Cell::new(false),
+                serving: Cell::new(0),
+                served_ns: Cell::new(0),
                 random: RefCell::new(fastrand::Rng::with_seed(0x5eed ^ index as u64)),
                 window: Cell::new(SpinWindow::new()),
                 waiting_window: Cell::new(SpinWindow::new()),
@@ -206,7 +215,8 @@ impl Worker {
         self.counters.chunks.add(1);
     }
 
-    /// Looks up from a long computation: answers requests for tasks. Loops call it between chunks.
+    /// Looks up from a long computation: answers requests for tasks. Loops call it between chunks,
+    /// and then serve a [call](Self::serve_calls) that waits.
     ///
     /// # Cost
     ///
@@ -264,6 +274,9 @@ impl Worker {
         let reasons = self.stack.take_attention();
         if reasons & reason::MOVE != 0 {
             self.follow_mapping_inside();
+        }
+        if reasons & reason::CALLED != 0 {
+            self.remember_calls();
         }
         if reasons & reason::HUNGRY != 0 {
             self.feed();

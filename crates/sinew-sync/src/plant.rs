@@ -73,6 +73,17 @@ pub enum Bug {
     RelaxedCount,
     /// An owner comes to its seat without leaving itself the note that makes its first push wake.
     QuietStart,
+    /// A caller that finds all workers at work tells none of them of its call.
+    SilentCall,
+    /// A searcher that finds work does not tell the workers of a call that relies on it.
+    KeptCall,
+    /// A caller looks for its queued call under one lock and withdraws it under another.
+    TornWithdrawal,
+    /// A caller of a pool of one that has its answer does not wake the next one, though it may have
+    /// been woken for the seat.
+    KeptSeat,
+    /// A cancellation does not wake the callers whose calls it ends.
+    SilentCancel,
     /// Workers that stand down are not woken when the limit rises.
     SilentRaise,
     /// A worker that stands down after it was woken for new work does not pass the wake-up on.

@@ -54,7 +54,10 @@ where
     C: Fn(R, R) -> R + Sync,
 {
     match step(problem) {
-        Step::Solved(solution) => solution,
+        Step::Solved(solution) => {
+            w.serve_calls();
+            solution
+        }
         Step::Split(left, right) => {
             let (left, right) = w.join(|w| solve(w, left, step, combine), |w| solve(w, right, step, combine));
             combine(left, right)

@@ -209,7 +209,8 @@ impl Course<'_> {
     }
 
     /// [`Worker::join`] of a worker that takes part, for skeletons that are made of joins: no more workers than wished are at work at once, apart from those at arms that they have stolen before, and no
-    /// more than the pool lets work. Whoever steals the second arm takes part.
+    /// more than the pool lets work. Whoever steals the second arm takes part. Before the arms, the
+    /// worker serves a [call](Worker::serve_calls) from outside that waits.
     ///
     /// # Panics
     ///
@@ -227,6 +228,8 @@ impl Course<'_> {
         self.follow(w);
         w.glance();
         if self.crew.is_full(w) {
+            // No push looks up here.
+            w.safe_point();
             return (a(w), b(w));
         }
         let (is_taken, mut away) = (AtomicBool::new(false), None);

@@ -50,8 +50,11 @@ impl<'c> Occupant<'c> {
         part
     }
 
-    /// Between two items, without a lock: answers requests for tasks, follows the pool's mapping, and has the pool see what quota and affinity leave, if it follows them. Each of it as
-    /// often as loops do it between two slices, or whenever an item took longer. Answers whether this was such a moment, after which the thread may be elsewhere.
+    /// Between two items, without a lock: answers requests for tasks, follows the pool's mapping,
+    /// has the pool see what quota and affinity leave, if it follows them, and serves a
+    /// [call](Worker::serve_calls) from outside that waits. Each of it as often as loops do it
+    /// between two slices, or whenever an item took longer. Returns whether this was such a moment,
+    /// after which the thread may run on another processor.
     ///
     /// # Cost
     ///
@@ -83,6 +86,7 @@ impl<'c> Occupant<'c> {
         self.looks.timed(now);
         self.w.safe_point();
         self.w.glance_at(now);
+        self.w.serve_calls();
     }
 
     /// Moves the thread to where the control wants it now; to be called when its [version](Course::version) has changed.

@@ -118,7 +118,9 @@ impl PoolControl {
         }
     }
 
-    /// Ends what runs in the pool at this moment and can say that it was ended: loops and skeletons under a [`Control`](crate::Control), and worklists.
+    /// Ends what runs in the pool at this moment and can say that it was ended: loops and skeletons
+    /// under a [`Control`](crate::Control), worklists, and [calls](Pool::run_under) that wait for a
+    /// worker.
     ///
     /// They end at their next safe point and answer [`Cancelled`](crate::Cancelled), or a report that says so, as if their own control had been cancelled. That control stays as it is, and what
     /// begins after this call runs; so does a loop that is begun later by an item that was under way.

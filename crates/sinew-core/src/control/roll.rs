@@ -29,6 +29,7 @@ use std::sync::Arc;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::callers::Callers;
 use crate::tls;
 
 /// What is under way in one pool.
@@ -37,19 +38,27 @@ pub(crate) struct Roll {
     /// On a line of its own: everybody on the roll looks at it, and who comes and goes writes the other.
     cancellations: CachePadded<AtomicU64>,
     under_way: AtomicUsize,
+    /// Whose calls wait for a worker and are cancelled as well.
+    callers: Callers,
 }
 
 impl Roll {
     /// Cancels all that is enrolled now.
     pub(crate) fn cancel(&self) {
         self.cancellations.fetch_add(1, Ordering::Relaxed);
+        self.callers.wake_all();
+    }
+
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.callers
     }
 
     pub(crate) fn under_way(&self) -> usize {
         self.under_way.load(Ordering::Relaxed)
     }
 
-    fn cancellations(&self) -> u64 {
+    /// How often the pool has cancelled what it runs.
+    pub(crate) fn cancellations(&self) -> u64 {
         self.cancellations.load(Ordering::Relaxed)
     }
 }

@@ -110,7 +110,9 @@ pub(super) unsafe fn merge<T: Send, C, G: Guide>(
     }
     if left.len + right.len <= ALONE {
         // SAFETY: the same.
-        return unsafe { merge_alone(left, right, room, compare) };
+        unsafe { merge_alone(left, right, room, compare) };
+        w.serve_calls();
+        return;
     }
     let (at_left, at_right) = split_points(left.slice(), right.slice(), compare);
     let ((low_left, high_left), (low_right, high_right)) = (left.split(at_left), right.split(at_right));

@@ -251,6 +251,8 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
             // SAFETY: the elements are in the slice.
             unsafe { part.copy_to_other(Place::Slice) };
         }
+        // The part is as S1 has it, and nobody waits for more of it than that.
+        w.serve_calls();
         return;
     }
     let (low, high) = part.split();

@@ -105,9 +105,9 @@ impl Trial {
     }
 
     /// Times the chunks of one participant, if that is wanted.
-    pub(super) fn watch(&self) -> Option<Watch<'_>> {
+    pub(super) fn watch(&self, served_ns: u64) -> Option<Watch<'_>> {
         let wanted = self.choice == Choice::Look && self.key.is_some();
-        wanted.then(|| Watch { trial: self, profile: Profile::default(), since_ns: now_ns() })
+        wanted.then(|| Watch { trial: self, profile: Profile::default(), since_ns: own_ns(served_ns) })
     }
 
     /// The loop has ended, and `ran` all iterations under what was chosen.
@@ -146,13 +146,19 @@ fn choose(key: Key) -> (Choice, bool) {
 pub(super) struct Watch<'t> {
     trial: &'t Trial,
     profile: Profile,
+    /// When the chunk began, by [`own_ns`].
     since_ns: u64,
+}
+
+/// The time, without that in which the worker has served calls from outside: so long in all.
+fn own_ns(served_ns: u64) -> u64 {
+    now_ns().saturating_sub(served_ns)
 }
 
 impl Watch<'_> {
     /// The chunk of so many iterations from `start` on has been run.
-    pub(super) fn ran(&mut self, start: usize, length: usize) {
-        let now = now_ns();
+    pub(super) fn ran(&mut self, served_ns: u64, start: usize, length: usize) {
+        let now = own_ns(served_ns);
         self.profile.add(self.trial.alone + start, length, self.trial.n, now - self.since_ns);
         self.since_ns = now;
     }

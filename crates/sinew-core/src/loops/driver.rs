@@ -316,32 +316,32 @@ where
         let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else { return };
         self.crew.comes(part);
         let mut local = (self.enter)();
-        let mut effort = Effort::new(self.source.is_timed());
+        let mut effort = Effort::new(w, self.source.is_timed());
         let mut pieces = w.pieces();
-        let mut watch = self.trial.and_then(Trial::watch);
+        let mut watch = self.trial.and_then(|trial| trial.watch(w.served_ns()));
         loop {
             w.count_chunk();
-            effort.begins(range.len());
+            effort.begins(w, range.len());
             let (start, length) = (range.start, range.len());
             if (self.piece)(&mut local, range).is_break() {
                 self.ending.stop();
             }
             pieces.ended();
             if let Some(watch) = &mut watch {
-                Watch::ran(watch, start, length);
+                Watch::ran(watch, w.served_ns(), start, length);
             }
             w.safe_point();
             w.glance();
             if self.ending.is_near() || self.crew.lets_go(w, part) {
                 break;
             }
-            match self.source.claim(seat).or_else(|| self.steal_cold(seat, &effort)) {
+            match self.source.claim(seat).or_else(|| self.steal_cold(w, &effort)) {
                 Some(next) => range = next,
                 None => break,
             }
         }
         if self.source.is_timed() {
-            self.source.measured(seat, effort.items, now_ns() - effort.since_ns);
+            self.source.measured(seat, effort.items, effort.elapsed_ns(w));
         }
         self.source.leave(seat);
         self.crew.goes(part);
@@ -349,10 +349,11 @@ where
 
     /// A range of another participant's, unless its owner is as good as done with it.
     #[cold]
-    fn steal_cold(&self, seat: usize, effort: &Effort) -> Option<Range<usize>> {
+    fn steal_cold(&self, w: &Worker, effort: &Effort) -> Option<Range<usize>> {
+        let seat = w.index();
         let left = self.source.prospect(seat)?;
         let now = now_ns();
-        let patience_ns = Halving::patience_ns(left, effort.items, now - effort.since_ns);
+        let patience_ns = Halving::patience_ns(left, effort.items, effort.elapsed_ns(w));
         // Nobody's line is touched meanwhile: looking on would slow the owner down.
         while now_ns() - now < patience_ns {
             spin_loop();
@@ -453,6 +454,8 @@ struct Effort {
     chunks: u32,
     /// When the measurement began.
     since_ns: u64,
+    /// How long the worker had served calls from outside by then.
+    served_ns: u64,
     /// How many iterations have begun since then.
     items: usize,
 }
@@ -463,20 +466,31 @@ impl Effort {
 
     /// Measures from the first chunk on if every chunk counts.
     #[inline]
-    fn new(from_the_first: bool) -> Self {
+    fn new(w: &Worker, from_the_first: bool) -> Self {
+        let mut effort = Self::default();
         if from_the_first {
-            Self { chunks: Self::FIRST, since_ns: now_ns(), items: 0 }
-        } else {
-            Self::default()
+            effort.chunks = Self::FIRST;
+            effort.start(w);
         }
+        effort
+    }
+
+    fn start(&mut self, w: &Worker) {
+        (self.since_ns, self.served_ns) = (now_ns(), w.served_ns());
+    }
+
+    /// How long it has lasted, without what the worker did for callers from outside.
+    fn elapsed_ns(&self, w: &Worker) -> u64 {
+        let served_ns = w.served_ns() - self.served_ns;
+        (now_ns() - self.since_ns).saturating_sub(served_ns)
     }
 
     /// A chunk of `items` iterations begins.
     #[inline]
-    fn begins(&mut self, items: usize) {
+    fn begins(&mut self, w: &Worker, items: usize) {
         self.chunks = self.chunks.saturating_add(1);
         if self.chunks == Self::FIRST {
-            self.since_ns = now_ns();
+            self.start(w);
         }
         if self.chunks >= Self::FIRST {
             self.items += items;

@@ -64,5 +64,6 @@ impl<const N: usize> Cuts<'_, N> {
             self.ending.stop();
         }
         w.safe_point();
+        w.serve_calls();
     }
 }

@@ -80,8 +80,18 @@ impl ByDepth {
 
     /// Takes the task of that ticket, if it is still queued.
     pub(crate) fn withdraw(&mut self, ticket: Ticket) -> Option<Queued> {
-        let at = self.entries.binary_search_by_key(&ticket, |(ticket, _)| *ticket).ok()?;
+        let at = self.place_of(ticket)?;
         self.take(at)
+    }
+
+    /// The task of that ticket, if it is still queued.
+    pub(crate) fn find(&self, ticket: Ticket) -> Option<Queued> {
+        self.place_of(ticket).and_then(|at| self.entries[at].1)
+    }
+
+    /// The place of that ticket in the list, where its task may have been taken.
+    fn place_of(&self, ticket: Ticket) -> Option<usize> {
+        self.entries.binary_search_by_key(&ticket, |(ticket, _)| *ticket).ok()
     }
 
     /// Whether a task lies deeper than `above` (`None`: any task).

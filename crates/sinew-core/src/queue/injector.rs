@@ -7,27 +7,91 @@
 //!
 //! A caller can withdraw its own task by the ticket that [`push`](Injector::push) gave it. A task
 //! is taken out under the lock, so either the caller or a worker gets it, never both.
+//!
+//! Some tasks are *calls*: a thread waits for each. Their tickets lie in a list beside the queue,
+//! in which they stay when the task is taken the usual way; who looks for a call drops those.
+
+use std::collections::VecDeque;
 
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, planted};
 
 use super::Queued;
 use super::by_depth::{ByDepth, Ticket};
 
 #[derive(Debug)]
 pub(crate) struct Injector {
-    queue: Mutex<ByDepth>,
+    queue: Mutex<Queue>,
     len: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Queue {
+    tasks: ByDepth,
+    /// The calls among them, in order, and some that have been taken.
+    calls: VecDeque<Ticket>,
+    /// Whether the workers have been told of the calls; see `service`. False where there is none.
+    announced: bool,
+}
+
+impl Queue {
+    /// The oldest call. Drops those before it, which were taken.
+    fn first_call(&mut self) -> Option<Ticket> {
+        while let Some(ticket) = self.calls.front().copied() {
+            if self.tasks.find(ticket).is_some() {
+                return Some(ticket);
+            }
+            self.calls.pop_front();
+        }
+        self.announced = false;
+        None
+    }
 }
 
 impl Injector {
     pub(crate) fn new() -> Self {
-        Self { queue: Mutex::new(ByDepth::default()), len: AtomicUsize::new(0) }
+        let queue = Queue { tasks: ByDepth::default(), calls: VecDeque::new(), announced: false };
+        Self { queue: Mutex::new(queue), len: AtomicUsize::new(0) }
     }
 
     /// Adds a task at the end. The ticket stands for it while it is queued.
     pub(crate) fn push(&self, task: Queued) -> Ticket {
-        self.change(|queue| queue.push(task))
+        self.change(|queue| queue.tasks.push(task))
+    }
+
+    /// The same for a call.
+    pub(crate) fn push_call(&self, call: Queued) -> Ticket {
+        self.change(|queue| {
+            // The list begins with a call that waits, and is no longer than the queue has been
+            // since.
+            queue.first_call();
+            let ticket = queue.tasks.push(call);
+            queue.calls.push_back(ticket);
+            ticket
+        })
+    }
+
+    /// Takes the oldest call.
+    pub(crate) fn pop_call(&self) -> Option<Queued> {
+        if self.is_empty() {
+            return None;
+        }
+        self.change(|queue| {
+            let ticket = queue.first_call()?;
+            queue.tasks.withdraw(ticket)
+        })
+    }
+
+    /// Whether a call is queued. Where there is none, the workers are to be told of the next one.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.queue.lock().first_call().is_some()
+    }
+
+    /// Whether a call is queued of which the workers were not told. From now on they are.
+    pub(crate) fn announces(&self) -> bool {
+        let mut queue = self.queue.lock();
+        queue.first_call().is_some() && !std::mem::replace(&mut queue.announced, true)
     }
 
     /// Takes the oldest task that lies deeper than `above` (`None`: any task).
@@ -35,7 +99,7 @@ impl Injector {
         if self.is_empty() {
             return None;
         }
-        self.change(|queue| queue.pop(above))
+        self.change(|queue| queue.tasks.pop(above))
     }
 
     /// Takes the newest task.
@@ -43,23 +107,24 @@ impl Injector {
         if self.is_empty() {
             return None;
         }
-        self.change(ByDepth::pop_newest)
+        self.change(|queue| queue.tasks.pop_newest())
     }
 
     /// Takes the task of that ticket back, for the caller that has queued it here. `None`: a worker
     /// has taken it, and will run it or has done so.
-    #[cfg_attr(
-        any(not(test), loom, shuttle),
-        expect(dead_code, reason = "for calls that are cancelled while they wait")
-    )]
     pub(crate) fn withdraw(&self, ticket: Ticket) -> Option<Queued> {
-        self.change(|queue| queue.withdraw(ticket))
+        if planted(Bug::TornWithdrawal) {
+            let found = self.queue.lock().tasks.find(ticket);
+            self.change(|queue| queue.tasks.withdraw(ticket));
+            return found;
+        }
+        self.change(|queue| queue.tasks.withdraw(ticket))
     }
 
     /// Whether a task lies deeper than `above` (`None`: any task). Exact for tasks pushed before
     /// the caller's fence.
     pub(crate) fn has(&self, above: Option<u32>) -> bool {
-        !self.is_empty() && self.queue.lock().has(above)
+        !self.is_empty() && self.queue.lock().tasks.has(above)
     }
 
     /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's fence.
@@ -68,12 +133,12 @@ impl Injector {
         self.len.load(Ordering::Relaxed) == 0
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut ByDepth) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut Queue) -> R) -> R {
         let mut queue = self.queue.lock();
         let result = change(&mut queue);
         // Relaxed: written under the lock; readers without it take it as a hint, made exact by the
         // fences of the sleepers' handshake.
-        self.len.store(queue.len(), Ordering::Relaxed);
+        self.len.store(queue.tasks.len(), Ordering::Relaxed);
         result
     }
 }

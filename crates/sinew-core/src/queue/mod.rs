@@ -16,6 +16,7 @@ mod scope_tasks;
 use std::ptr::NonNull;
 
 pub(crate) use blocks::{Blocks, Class, new as new_block};
+pub(crate) use by_depth::Ticket;
 pub(crate) use deque::{Deque, Taken};
 pub(crate) use fifo::Fifo;
 pub(crate) use injector::Injector;

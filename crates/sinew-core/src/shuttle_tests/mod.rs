@@ -14,6 +14,7 @@
 //! Panics are resumed rather than begun, because the checker prints a schedule for every one that begins.
 
 mod bursts;
+mod calls;
 mod drop_in;
 mod locality;
 mod locks;

@@ -90,7 +90,7 @@ pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 }
 const FENCED: usize = usize::MAX;
 
 /// Attention reasons are the numbers below this, which are no addresses.
-const REASONS: usize = 16;
+const REASONS: usize = 32;
 
 /// Why an owner should look up from its work.
 pub(crate) mod reason {
@@ -102,8 +102,10 @@ pub(crate) mod reason {
     pub(super) const EVERY_PUSH: usize = 4;
     /// The pool's mapping has changed: pin the thread anew.
     pub(crate) const MOVE: usize = 8;
+    /// A call from outside waits: serve it between two pieces of work.
+    pub(crate) const CALLED: usize = 16;
     /// Those that ask for something, rather than keep the owner in a mode.
-    pub(super) const REQUESTS: usize = HUNGRY | MOVE;
+    pub(super) const REQUESTS: usize = HUNGRY | MOVE | CALLED;
 }
 
 /// Which task stacks the workers of a pool have.

@@ -1,4 +1,4 @@
-//! What the tests share: pools, and a watchdog.
+//! Pools and a watchdog for the tests.
 
 use std::io::Write;
 use std::sync::mpsc;

@@ -1,6 +1,6 @@
 //! What a participant of a controlled loop asks for its work: the next slice, until it is to leave.
 
-use super::super::auto::{Trial, Watch};
+use super::super::auto::Watch;
 use super::super::meter::Sheet;
 use super::Controlled;
 use super::claims::Claims;
@@ -46,7 +46,7 @@ impl<'c> Chunks<'c> {
         let claims = Claims::enter(&run.shared, hire, w.index(), rank)?;
         run.shared.control.begin_work();
         let guided = Guided::new(w, run.shared.control, rank);
-        let watch = run.trial.as_ref().and_then(Trial::watch);
+        let watch = run.trial.as_ref().and_then(|trial| trial.watch(w.served_ns()));
         let (pace, pieces) = (Pace::default(), w.pieces());
         Some(Self {
             run,
@@ -114,7 +114,7 @@ impl<'c> Chunks<'c> {
         let items = std::mem::take(&mut self.running);
         self.pieces.ended();
         if let Some(watch) = &mut self.watch {
-            watch.ran(self.first, items);
+            watch.ran(self.w.served_ns(), self.first, items);
         }
         self.claims.ran(items);
         self.w.safe_point();
@@ -127,7 +127,8 @@ impl<'c> Chunks<'c> {
             Some(now) => self.w.glance_at(now),
             None => self.w.glance(),
         }
-        now
+        // The next slice begins after a call that was served.
+        now.filter(|_| !self.w.serve_calls())
     }
 }
 

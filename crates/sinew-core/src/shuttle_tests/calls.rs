@@ -1,0 +1,220 @@
+//! Calls that come while all workers have work, calls that are withdrawn, and pools of one that
+//! call each other.
+
+use shuttle::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::queue::{Header, Injector, Queued, TaskRef};
+use crate::{Cancelled, Control};
+
+/// A pool with a thread at every seat.
+fn full(threads: usize) -> Pool {
+    Pool::builder().threads(threads).guest_seat(false).build().unwrap()
+}
+
+/// Works until `is_over`, with looks for calls in between. Fails if that takes long: nobody was
+/// told.
+fn work_until(w: &Worker, is_over: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if is_over() {
+            return;
+        }
+        thread::yield_now();
+        w.safe_point();
+        w.serve_calls();
+    }
+    panic!("no call was served");
+}
+
+/// The only worker works until a call has run.
+fn busy_worker() {
+    let (pool, called) = (full(1), AtomicBool::new(false));
+    let (pool, called) = (Arc::new(pool), Arc::new(called));
+    let (theirs, set) = (Arc::clone(&pool), Arc::clone(&called));
+    let begun = Arc::new(Barrier::new(2));
+    let began = Arc::clone(&begun);
+    let caller = thread::spawn(move || {
+        meet(&began);
+        theirs.install(|_| set.store(true, Ordering::SeqCst));
+    });
+    pool.install(|w| {
+        meet(&begun);
+        work_until(w, || called.load(Ordering::SeqCst));
+    });
+    caller.join().unwrap();
+}
+
+/// Catches: a call that no worker is told of.
+#[test]
+fn shuttle_a_worker_at_work_serves_a_call() {
+    explore(busy_worker);
+}
+
+#[test]
+#[should_panic]
+fn shuttle_finds_a_call_that_no_worker_is_told_of() {
+    hunt(Bug::SilentCall, busy_worker);
+}
+
+/// While the call is queued one worker works, and the other one searches and finds an arm, in which
+/// it waits for the call. Or it finds the call, and the first worker runs both arms.
+fn searcher_that_finds_work() {
+    let (pool, called) = (Arc::new(full(2)), Arc::new(AtomicBool::new(false)));
+    let (theirs, set) = (Arc::clone(&pool), Arc::clone(&called));
+    let caller = thread::spawn(move || theirs.install(|_| set.store(true, Ordering::SeqCst)));
+    pool.install(|w| {
+        let wait = |w: &Worker, here: usize| {
+            while w.index() != here && !called.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+        };
+        let here = w.index();
+        w.join(|w| work_until(w, || called.load(Ordering::SeqCst)), |w| wait(w, here));
+    });
+    caller.join().unwrap();
+}
+
+/// Catches: a call that relies on a searcher which finds something else.
+#[test]
+fn shuttle_a_searcher_that_finds_work_hands_calls_on() {
+    explore(searcher_that_finds_work);
+}
+
+#[test]
+#[should_panic]
+fn shuttle_finds_a_searcher_that_keeps_a_call() {
+    hunt(Bug::KeptCall, searcher_that_finds_work);
+}
+
+/// Several callers, whose calls are served one inside the other.
+fn many_callers() {
+    let (pool, ran) = (Arc::new(full(1)), Arc::new(AtomicUsize::new(0)));
+    let callers: Vec<_> = (0..3)
+        .map(|caller| {
+            let (pool, ran) = (Arc::clone(&pool), Arc::clone(&ran));
+            thread::spawn(move || {
+                let result = pool.install(|w| {
+                    (0..2).for_each(|_| {
+                        w.safe_point();
+                        w.serve_calls();
+                    });
+                    add(&ran);
+                    (caller, fib(w, 2))
+                });
+                assert_eq!(result, (caller, 1));
+            })
+        })
+        .collect();
+    callers.into_iter().for_each(|caller| caller.join().unwrap());
+    assert_eq!(ran.load(Ordering::SeqCst), 3);
+}
+
+/// Catches: a call that is lost among others, or run twice.
+#[test]
+fn shuttle_calls_inside_calls_are_each_run_once() {
+    explore(many_callers);
+}
+
+/// The only worker is blocked until the cancelled call has returned.
+fn cancelled_call() {
+    for guests in [false, true] {
+        let pool = Arc::new(Pool::builder().threads(1).guest_seat(guests).build().unwrap());
+        let [begun, hold] = [0; 2].map(|_| Arc::new(Barrier::new(2)));
+        let (theirs, began, held) = (Arc::clone(&pool), Arc::clone(&begun), Arc::clone(&hold));
+        let blocked = thread::spawn(move || {
+            theirs.run(|_| {
+                meet(&began);
+                meet(&held);
+            });
+        });
+        meet(&begun);
+        let (control, theirs) = (Control::new(), Arc::clone(&pool));
+        let cancel = control.clone();
+        let caller = thread::spawn(move || theirs.run_under(&control, |_| ()));
+        cancel.cancel();
+        assert_eq!(caller.join().unwrap(), Err(Cancelled));
+        meet(&hold);
+        blocked.join().unwrap();
+    }
+}
+
+/// Catches: a caller that sleeps on when its call is cancelled.
+#[test]
+fn shuttle_a_cancelled_call_returns_at_once() {
+    explore(cancelled_call);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_cancellation_that_wakes_nobody() {
+    hunt(Bug::SilentCancel, cancelled_call);
+}
+
+/// Catches: a call that is run and withdrawn, or neither, and a caller of a pool of one that sleeps
+/// beside a free seat.
+#[test]
+fn shuttle_a_call_is_run_or_withdrawn() {
+    explore(|| {
+        for guests in [false, true] {
+            let pool = Arc::new(Pool::builder().threads(1).guest_seat(guests).build().unwrap());
+            let ran = Arc::new(AtomicUsize::new(0));
+            let callers: Vec<_> = (0..3)
+                .map(|caller| {
+                    let (pool, ran, control) = (Arc::clone(&pool), Arc::clone(&ran), Control::new());
+                    let cancel = control.clone();
+                    let caller = thread::spawn(move || match caller {
+                        0 => {
+                            pool.run(|_| add(&ran));
+                            true
+                        }
+                        _ => pool.run_under(&control, |_| add(&ran)).is_ok(),
+                    });
+                    cancel.cancel();
+                    caller
+                })
+                .collect();
+            let called = callers.into_iter().map(|caller| caller.join().unwrap());
+            assert_eq!(called.filter(|called| *called).count(), ran.load(Ordering::SeqCst));
+        }
+    });
+}
+
+unsafe fn never(_: std::ptr::NonNull<Header>, _: &Worker) {}
+static HEADER: Header = Header { run: never };
+
+/// A caller withdraws its call while a worker takes one.
+fn withdrawal() {
+    let injector = Arc::new(Injector::new());
+    let theirs = Arc::clone(&injector);
+    let worker = thread::spawn(move || theirs.pop(None).is_some());
+    let call = Queued { task: TaskRef(std::ptr::NonNull::from(&HEADER)), depth: 0 };
+    let ticket = injector.push_call(call);
+    thread::yield_now();
+    let is_back = injector.withdraw(ticket).is_some();
+    let is_taken = worker.join().unwrap();
+    assert_eq!(usize::from(is_back) + usize::from(is_taken), 1);
+}
+
+/// Catches: a call that the caller and a worker both have.
+#[test]
+fn shuttle_a_call_is_withdrawn_or_taken() {
+    explore(withdrawal);
+}
+
+#[test]
+#[should_panic]
+fn shuttle_finds_a_torn_withdrawal() {
+    hunt(Bug::TornWithdrawal, withdrawal);
+}
+
+/// Catches: a pool of one whose guest, callers and standby thread wait for each other.
+#[test]
+fn shuttle_pools_of_one_call_each_other() {
+    explore(|| {
+        let (a, b) = (Arc::new(pool(1)), Arc::new(pool(1)));
+        let (theirs, others) = (Arc::clone(&a), Arc::clone(&b));
+        let other = thread::spawn(move || others.install(|_| theirs.install(|_| others.install(|_| 1))));
+        assert_eq!(a.install(|_| b.install(|_| a.install(|_| 1))), 1);
+        assert_eq!(other.join().unwrap(), 1);
+    });
+}
