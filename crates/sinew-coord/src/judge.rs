@@ -1,10 +1,10 @@
 //! What is held against an image of a table that nobody honest has written: for tests, and for the fuzzer in `fuzz/`.
 //!
 //! An image is bytes. The first says what the others are: whole words of a table, or changes to an honest one; and whether the sum is made to fit, as a forger would. What is decoded is then shared
-//! out, as whoever changes the table next would do.
+//! out, as whoever changes the table next would do. Each word is also read as one that a program writes beside the table: its last loop.
 
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, CoreSet, Curve, Grant, Layout};
+use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
 
 use crate::log::Reason;
 use crate::offer::Choice;
@@ -28,6 +28,7 @@ pub(crate) const CHANGES: u8 = 2;
 pub fn judge_image(image: &[u8]) {
     let Some((&how, rest)) = image.split_first() else { return };
     let mut words = if how & CHANGES == 0 { words_of(rest) } else { changed(rest) };
+    words.iter().for_each(|&word| judge_last_loop(word));
     if how & SIGNED != 0 {
         sign(&mut words);
     }
@@ -87,6 +88,7 @@ pub(crate) fn row(slot: u32) -> Row {
         demand: CPUS as u32,
         stopped: slot == 1,
         progress: 0,
+        last_loop: None,
         curve,
         ask: (slot == 0).then_some(ask),
         peers: [Peer { name: 1, change: -0.5 }; PEERS],
@@ -116,6 +118,14 @@ pub(crate) fn judge(mut state: State) {
     assert_eq!(State::decode(&encoded).map(|again| again.encode()), Some(encoded));
 }
 
+/// A word that is believed is one that a loop has, and its schedule can be printed and read again.
+pub(crate) fn judge_last_loop(word: u64) {
+    let Some(last) = LastLoop::from_word(word) else { return };
+    assert_eq!(last.to_word(), word);
+    assert_eq!(last.schedule.check(), Ok(last.schedule));
+    assert_eq!(last.schedule.to_string().parse(), Ok(last.schedule));
+}
+
 /// Cores of programs at work are theirs alone, and so together no more than there are. Who has one thread on all of its mask has none.
 fn judge_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
     let mut taken = CoreSet::EMPTY;
@@ -143,5 +153,14 @@ mod tests {
         words = changed(&[3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         sign(&mut words);
         assert_eq!((words[3], State::decode(&words)), (9, None));
+    }
+
+    /// Catches: an image of which no word is judged as a last loop.
+    #[test]
+    fn words_of_loops_are_among_those_that_are_judged() {
+        let last = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: true };
+        let words = words_of(&last.to_word().to_le_bytes());
+        assert_eq!(words.iter().find_map(|&word| LastLoop::from_word(word)), Some(last));
+        judge_image(&[&[0], &last.to_word().to_le_bytes()[..]].concat());
     }
 }

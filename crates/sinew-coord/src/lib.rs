@@ -85,6 +85,6 @@ pub use moment::Moment;
 pub use moment::at_moment;
 pub use offer::{Choice, Offer, Share};
 pub use row::{MAX_PROGRAMS, Name, Row, WEIGHTS, Who};
-pub use sinew_policy::share::{Ask, CoreSet, MAX_CORES, Policy};
+pub use sinew_policy::share::{Ask, CoreSet, LastLoop, MAX_CORES, Policy};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;

@@ -25,6 +25,7 @@ use std::sync::{Arc, Once, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use sinew_policy::share::LastLoop;
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::lock::{Condvar, Mutex};
 
@@ -68,6 +69,8 @@ struct Inner {
     seat: Mutex<Seat>,
     demand: AtomicU64,
     choice: Mutex<Choice>,
+    /// As the live line has it.
+    last_loop: AtomicU64,
     /// The epoch of `share`, for those who want to know whether anything has changed.
     epoch: AtomicU64,
     share: Mutex<Share>,
@@ -181,6 +184,20 @@ impl Member {
         }
     }
 
+    /// Says by which schedule the program's last loop ran; `None` if it has run none.
+    ///
+    /// # Cost
+    ///
+    /// An uncontended lock and a store.
+    pub fn set_last_loop(&self, last: Option<LastLoop>) {
+        if !self.inner.table.is_of_another_process() {
+            let seat = self.inner.seat.lock();
+            let word = last.map_or(0, LastLoop::to_word);
+            self.inner.last_loop.store(word, Ordering::Relaxed);
+            live(&seat.mapping, seat.slot, Live::LastLoop).store(word, Ordering::Relaxed);
+        }
+    }
+
     /// Says that the program is done with so many more items of whatever it counts. How fast it is on how many cores is measured by that.
     pub fn report(&self, items: u64) {
         if !self.inner.table.is_of_another_process() {
@@ -278,6 +295,7 @@ impl Inner {
             seat: Mutex::new(Seat { mapping: table.mapping(), slot: 0 }),
             demand: AtomicU64::new(u64::from(offer.demand)),
             choice: Mutex::new(offer.choice),
+            last_loop: AtomicU64::new(0),
             epoch: AtomicU64::new(0),
             share: Mutex::new(Share::whole(&offer)),
             changed: Condvar::new(),
@@ -320,10 +338,16 @@ impl Inner {
             slot = row.slot;
             live(mapping, slot, Live::Demand).store(self.demand.load(Ordering::Relaxed), Ordering::Relaxed);
             live(mapping, slot, Live::Progress).store(0, Ordering::Relaxed);
+            // Whatever a program before has left there.
+            live(mapping, slot, Live::LastLoop).store(0, Ordering::Relaxed);
             state.put(row.clone());
             Ok(Change { subject: Some(row), everybody: true })
         })?;
-        *self.seat.lock() = Seat { mapping: self.table.mapping(), slot };
+        let mut seat = self.seat.lock();
+        *seat = Seat { mapping: self.table.mapping(), slot };
+        // Under the lock, so that it is not an older one than the program has told of meanwhile.
+        let last = self.last_loop.load(Ordering::Relaxed);
+        live(&seat.mapping, slot, Live::LastLoop).store(last, Ordering::Relaxed);
         Ok(())
     }
 
@@ -351,6 +375,7 @@ impl Inner {
             demand: 0,
             stopped: false,
             progress: 0,
+            last_loop: None,
             curve: state.recall(name),
             ask: None,
             peers: [Peer::default(); PEERS],
@@ -534,77 +559,4 @@ impl Inner {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod tests {
-    //! What they would miss: what takes several processes; `tests/` has that.
-    use sinew_policy::share::{CoreSet, Layout};
-
-    use super::*;
-
-    /// Would miss: a demand that nobody hears of until something else happens, because it changed between a neighbour's coming and the listener's look at it; and one that is told
-    /// at every look.
-    #[test]
-    fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
-        let folder = tempfile::tempdir().unwrap();
-        let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-        let offer = || Offer::on("test", CoreSet::first(4), 4);
-        let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
-        let told = || table.log().iter().filter(|decision| decision.reason == Reason::Demand).count();
-        // Nobody listens for it.
-        let deaf = Inner::new(&table, offer()).unwrap();
-        deaf.enter().unwrap();
-        deaf.look();
-        let other = Member::join(&table, offer()).unwrap();
-        deaf.set_demand(1);
-        assert_eq!((threads(), told()), (vec![2, 2], 0));
-        for _ in 0..3 {
-            deaf.look();
-            assert_eq!((threads(), told()), (vec![1, 3], 1));
-        }
-        drop(other);
-        deaf.leave();
-    }
-
-    /// Catches: a member that takes the row of another member of its process for its own, after the
-    /// table was lost and that one was faster.
-    #[test]
-    fn two_members_of_a_process_come_back_to_two_rows() {
-        let folder = tempfile::tempdir().unwrap();
-        let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-        let offer = || Offer::on("test", CoreSet::first(4), 4);
-        // Nobody listens for them.
-        let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
-        members.iter().for_each(|member| member.enter().unwrap());
-        crate::table::publish(&table.mapping(), &State::default());
-        assert!(!members[1].look());
-        members[1].come_back();
-        assert!(members[1].look() && !members[0].look(), "slot 0 is the other one's");
-        members[0].come_back();
-        assert!(members.iter().all(Inner::look));
-        assert_eq!(table.read().len(), 2);
-        members[1].come_back();
-        assert_eq!(table.read().len(), 2, "a row that is there is not put back");
-        members[1].leave();
-        assert!(members[0].look() && !members[1].look());
-        members[0].leave();
-    }
-
-    /// Would miss: a program that is left with less than it could use, alone, because something else than it has said lies in its live line.
-    #[test]
-    fn a_demand_that_is_written_over_is_put_right() {
-        let folder = tempfile::tempdir().unwrap();
-        let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
-        let offer = || Offer::on("test", CoreSet::first(4), 4);
-        let deaf = Inner::new(&table, offer()).unwrap();
-        deaf.enter().unwrap();
-        deaf.look();
-        let other = Member::join(&table, offer()).unwrap();
-        let Seat { mapping, slot } = deaf.seat();
-        live(&mapping, slot, Live::Demand).store(1, Ordering::Relaxed);
-        drop(other);
-        let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
-        assert_eq!(threads(), [1]);
-        deaf.look();
-        assert_eq!(threads(), [4]);
-        deaf.leave();
-    }
-}
+mod tests;

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use sinew_policy::chunk::Schedule;
-use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Speed};
+use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, MAX_CORES, POINTS, Speed};
 
 use crate::offer::Choice;
 use crate::words::{Reader, Writer};
@@ -132,6 +132,8 @@ pub struct Row {
     pub stopped: bool,
     /// Items that it is done with since it joined.
     pub progress: u64,
+    /// By which schedule its last loop ran, as the program says.
+    pub last_loop: Option<LastLoop>,
     /// How fast it was on how many cores.
     pub curve: Curve,
     /// What somebody wants it to have.
@@ -147,6 +149,12 @@ impl Row {
     pub(crate) fn usable(&self) -> CoreSet {
         let pinned = self.mask.and(&self.choice.cores);
         if pinned.is_empty() { self.mask } else { pinned }
+    }
+
+    /// The schedule that the program has decided itself: for its pool, or in its last loop.
+    pub fn own_schedule(&self) -> Option<Schedule> {
+        let named = self.last_loop.filter(|last| last.named);
+        self.choice.schedule.or(named.map(|last| last.schedule))
     }
 
     pub(crate) fn encode(&self, out: &mut Writer<'_>) {
@@ -198,6 +206,7 @@ impl Row {
             demand,
             stopped: stopped == 1,
             progress: 0,
+            last_loop: None,
             curve: read_curve(words)?,
             ask: read_ask(words)?,
             peers: read_peers(words)?,

@@ -2,7 +2,7 @@
 //!
 //! The file holds two copies of the [`State`]. Whoever changes something takes the lock, reads the copy in force, writes the other one, and puts it in force with one store. A death in
 //! mid-write leaves the copy in force as it was, and the kernel frees the lock. Readers take no lock: they read the copy in force, and again if another one has come into force
-//! meanwhile. Beside the copies there is a *live line* for each row, which its program alone writes: how much work it has, how much it has done; and its *bell*, a futex that its listener sleeps on.
+//! meanwhile. Beside the copies there is a *live line* for each row, which its program alone writes: how much work it has, how much it has done, by which schedule its last loop ran; and its *bell*, a futex that its listener sleeps on.
 //!
 //! Source: the idea of a table without a server is that of utmp and of System V message queues' headers; double buffering with a version is a seqlock's. Differences: the reader
 //! checks a sum, and believes nothing.
@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use sinew_policy::share::{Ask, Layout, Place, Policy};
+use sinew_policy::share::{Ask, LastLoop, Layout, Place, Policy};
 use sinew_sync::lock::Mutex;
 use sinew_sync::statics::{AtomicU64, Ordering, fence};
 
@@ -50,7 +50,7 @@ use crate::state::{STATE_WORDS, State};
 use crate::sys::{self, Mapping};
 
 /// Counts changes of the layout; a part of the file's name.
-const LAYOUT: u64 = 2;
+const LAYOUT: u64 = 3;
 const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
 
 const MAGIC_AT: usize = 0;
@@ -72,6 +72,8 @@ pub(crate) enum Live {
     Demand,
     /// Items done since the program joined.
     Progress,
+    /// By which schedule its last loop ran; 0 if there was none.
+    LastLoop,
 }
 
 /// Files in a row that lose their name at once.
@@ -270,7 +272,9 @@ impl Table {
         let mapping = self.mapping();
         let mut state = read(&mapping).unwrap_or_default();
         for row in &mut state.rows {
-            row.progress = live(&mapping, row.slot, Live::Progress).load(Ordering::Relaxed);
+            let word = |word| live(&mapping, row.slot, word).load(Ordering::Relaxed);
+            row.progress = word(Live::Progress);
+            row.last_loop = LastLoop::from_word(word(Live::LastLoop));
         }
         state
     }

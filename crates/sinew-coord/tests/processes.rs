@@ -446,3 +446,28 @@ fn a_table_that_is_taken_away_is_made_anew() {
         newcomer.table().wait_change(newcomer.table().version(), Duration::from_millis(200));
     }
 }
+
+/// Catches: a table of another layout that is read, changed or taken away.
+#[test]
+fn programs_of_another_layout_do_not_meet() {
+    let place = Place::new();
+    let path = place.table(2).path().to_owned();
+    let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    let mut parts = name.splitn(3, '-');
+    let (word, layout, namespace) = (parts.next(), parts.next(), parts.next().expect("a namespace"));
+    let layout: u64 = layout.and_then(|text| text.parse().ok()).expect("a layout");
+    assert_eq!(word, Some("table"));
+    let others = [layout - 2, layout - 1, layout + 1].map(|layout| {
+        let path = path.with_file_name(format!("table-{layout}-{namespace}"));
+        std::fs::write(&path, [layout as u8; 4096]).expect("a file");
+        (path, vec![layout as u8; 4096])
+    });
+    let member = Member::join(&place.table(2), offer(2)).expect("a row");
+    assert_eq!((member.table().read().len(), member.share().neighbours), (1, 0));
+    drop(member);
+    for (path, bytes) in others {
+        assert_eq!(std::fs::read(&path).expect("the file"), bytes, "{}", path.display());
+        std::fs::remove_file(path).expect("its end");
+    }
+    assert!(!path.exists());
+}

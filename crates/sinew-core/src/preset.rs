@@ -1,23 +1,40 @@
-//! The schedule of loops that leave theirs open: one that the program has set for the whole pool, or one that others have asked for on its behalf.
+//! The schedule that a pool has for its loops, and the one that its last loop ran by.
 //!
-//! Loops see one word, which is another one when the schedule is; they read it when they begin, those under a control also between two slices. What the program says goes before what others
-//! ask for.
+//! Loops that leave their schedule open run by the one that the program set for the whole pool, or
+//! else by one that was granted with its share of the machine. Loops see one word, which changes
+//! with the schedule. They read it when they begin, those under a control also between two slices.
+//!
+//! A pool that shares the machine is *observed*: each loop notes its schedule, for the pool's row
+//! (`sharing`). The observation is a bit of the same word, so other pools do not pay for it.
 //!
 //! # Orderings
 //!
-//! `Relaxed`: the word says it all, and nothing is published by it.
+//! `Relaxed`: each word says all there is, and nothing is published by it. Of two loops that begin
+//! at the same time, either may be the last.
+//!
+//! # Cost
+//!
+//! A load and a comparison a loop where nothing was set or granted and nobody observes. Otherwise a
+//! call, and a store if the loop before had another schedule.
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::share::LastLoop;
+use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
+
+/// In the word: loops note their schedules.
+const OBSERVED: u64 = Schedule::FREE_BIT;
 
 /// The schedule that one pool has for its loops.
 #[derive(Debug, Default)]
 pub(crate) struct Preset {
-    /// The one in force, packed; 0 for none.
+    /// The schedule in force, if any, and whether the pool is observed.
     word: AtomicU64,
-    /// The lock makes both and `word` one.
+    /// The lock makes them and `word` one.
     parts: Mutex<Parts>,
+    /// The last loop of an observed pool; 0 for none. Apart, as loops write it.
+    last: CachePadded<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -26,50 +43,78 @@ struct Parts {
     set: Option<Schedule>,
     /// With its share of the machine.
     granted: Option<Schedule>,
+    observed: bool,
 }
 
 impl Preset {
-    /// The schedule in force, if any, as a word: another one means another schedule.
+    /// A word that changes with the schedule in force; 0 if loops have nothing to look up here.
     #[inline]
     pub(crate) fn word(&self) -> u64 {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// By which schedule loops that leave it open are to be run, if somebody has said so.
-    #[inline]
+    /// The schedule of loops that leave theirs open, if one was set or granted.
     pub(crate) fn get(&self) -> Option<Schedule> {
+        Schedule::from_word(self.word())
+    }
+
+    /// The schedule by which a loop is to run that has `own`, and is or is not `open` to the
+    /// pool's.
+    #[inline]
+    pub(crate) fn of_loop(&self, own: Schedule, open: bool) -> Schedule {
         match self.word() {
-            0 => None,
-            word => Schedule::from_code(word as u8, (word >> u8::BITS) as usize),
+            0 => own,
+            word => self.look_up(word, own, open),
         }
+    }
+
+    #[inline(never)]
+    fn look_up(&self, word: u64, own: Schedule, open: bool) -> Schedule {
+        let schedule = Schedule::from_word(word).filter(|_| open).unwrap_or(own);
+        if word & OBSERVED != 0 {
+            let last = LastLoop { schedule, named: !open }.to_word();
+            // A line that is only read stays in the caches of all workers.
+            if self.last.load(Ordering::Relaxed) != last {
+                self.last.store(last, Ordering::Relaxed);
+            }
+        }
+        schedule
     }
 
     pub(crate) fn set(&self, schedule: Option<Schedule>) {
         self.change(|parts| parts.set = schedule);
     }
 
-    /// The program's own.
-    #[cfg(not(any(loom, shuttle)))]
+    fn change(&self, change: impl FnOnce(&mut Parts)) {
+        let mut parts = self.parts.lock();
+        change(&mut parts);
+        let schedule = parts.set.or(parts.granted).map_or(0, Schedule::to_word);
+        let observed = if parts.observed { OBSERVED } else { 0 };
+        self.word.store(schedule | observed, Ordering::Relaxed);
+    }
+}
+
+/// Models know of no other programs.
+#[cfg(not(any(loom, shuttle)))]
+impl Preset {
+    /// The program's own schedule.
     pub(crate) fn chosen(&self) -> Option<Schedule> {
         self.parts.lock().set
     }
 
-    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "models know of no other programs"))]
     pub(crate) fn grant(&self, schedule: Option<Schedule>) {
         self.change(|parts| parts.granted = schedule);
     }
 
-    fn change(&self, change: impl FnOnce(&mut Parts)) {
-        let mut parts = self.parts.lock();
-        change(&mut parts);
-        self.word.store(parts.set.or(parts.granted).map_or(0, pack), Ordering::Relaxed);
+    /// From now on loops note their schedules, or no longer.
+    pub(crate) fn observe(&self, observed: bool) {
+        self.change(|parts| parts.observed = observed);
     }
-}
 
-/// A number that is too large for the word is as good as the largest that is not.
-fn pack(schedule: Schedule) -> u64 {
-    let (code, number) = schedule.code();
-    u64::from(code) | (number as u64).min(u64::MAX >> u8::BITS) << u8::BITS
+    /// The last loop that was observed.
+    pub(crate) fn last_loop(&self) -> Option<LastLoop> {
+        LastLoop::from_word(self.last.load(Ordering::Relaxed))
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -92,10 +137,32 @@ mod tests {
         preset.grant(None);
         assert_eq!(preset.get(), None);
         preset.set(Some(Schedule::Tapered { min: usize::MAX }));
-        assert!(matches!(preset.get(), Some(Schedule::Tapered { min }) if min >= 1 << 55));
+        assert!(matches!(preset.get(), Some(Schedule::Tapered { min }) if min >= 1 << 54));
         preset.grant(Some(Schedule::Static));
         assert_eq!(preset.chosen(), Some(Schedule::Tapered { min: usize::MAX }));
         preset.set(None);
         assert_eq!(preset.chosen(), None);
+    }
+    /// Catches: a loop that is not noted or noted for one that left its schedule open, an
+    /// observation that changes schedules or ends with one, and loops that nobody asked about.
+    #[test]
+    fn an_observed_pool_tells_of_its_last_loop() {
+        let (preset, own) = (Preset::default(), Schedule::Dynamic { chunk: 9 });
+        assert_eq!((preset.of_loop(own, true), preset.last_loop()), (own, None));
+        preset.observe(true);
+        assert_eq!((preset.get(), preset.last_loop()), (None, None));
+        for granted in [None, Some(Schedule::Static), Some(Schedule::Auto), None] {
+            preset.grant(granted);
+            assert_eq!(preset.get(), granted);
+            for open in [true, false, true] {
+                let schedule = granted.filter(|_| open).unwrap_or(own);
+                assert_eq!(preset.of_loop(own, open), schedule);
+                assert_eq!(preset.last_loop(), Some(LastLoop { schedule, named: !open }));
+            }
+        }
+        preset.observe(false);
+        assert_eq!(preset.word(), 0);
+        preset.of_loop(Schedule::Weighted, false);
+        assert_eq!(preset.last_loop(), Some(LastLoop { schedule: own, named: false }));
     }
 }

@@ -3,7 +3,7 @@
 //! A thread of its own, the *governor*, takes the row in the background. Without neighbours it only says, ten times a second while the pool works, how much is done. What the pool is given comes from the member's listener, which sets the
 //! pool's limit and pins: so parked workers are given cores, and workers follow at their next task or safe point. With neighbours the governor looks at the pool every 10 ms, to
 //! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`preset`). What the program has chosen itself, a schedule or
-//! processors for its threads, its row says: then no schedule is granted, and no cores but those. A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
+//! processors for its threads, its row says: then no schedule is granted, and no cores but those. The row also says by which schedule the last loop ran. A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
 //!
 //! # Invariants
 //!
@@ -13,7 +13,7 @@
 //!
 //! # Orderings
 //!
-//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active or has chosen something ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks whether
+//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active or has news for its row ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks whether
 //! the governor is dormant. Losing this race would cost a caller its share for as long as it runs, so it is not left to chance.
 //!
 //! # Cost
@@ -53,7 +53,7 @@ mod imp {
     use std::thread::JoinHandle;
 
     use sinew_coord::{Choice, CoreSet, Error, Member, Offer, Table, default_folder, layout, layout_of};
-    use sinew_policy::share::{DemandMeter, Layout};
+    use sinew_policy::share::{DemandMeter, LastLoop, Layout};
     use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
     use sinew_sync::lock::Mutex;
     use sinew_sync::parker::Parker;
@@ -154,12 +154,14 @@ mod imp {
 
         /// The governor's life.
         fn govern(self: &Arc<Self>, pool: &Weak<Inner>) {
-            let Some((most, choice)) = pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.choice()))
-            else {
+            let Some((most, told)) = pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.news())) else {
                 return;
             };
             // Without a table everything goes on as if nobody had asked for it.
-            let Ok(member) = self.place.join(most, choice) else { return };
+            let Ok(member) = self.place.join(most, told.choice) else {
+                pool.upgrade().into_iter().for_each(|pool| pool.limit.schedule.observe(false));
+                return;
+            };
             let member = self.member.get_or_init(|| member);
             let (sharing, theirs) = (Arc::downgrade(self), Weak::clone(pool));
             member.on_change(move |share| {
@@ -167,11 +169,12 @@ mod imp {
                     pool.take_share(&sharing, share);
                 }
             });
-            let mut books = Books { choice, ..Books::default() };
+            let mut books = Books { told, ..Books::default() };
             while !self.is_ending() {
-                if let Some(choice) = pool.upgrade().map(|pool| pool.choice()) {
-                    books.choice = choice;
-                    member.set_choice(choice);
+                if let Some(news) = pool.upgrade().map(|pool| pool.news()) {
+                    books.told = news;
+                    member.set_choice(news.choice);
+                    member.set_last_loop(news.last_loop);
                 }
                 if member.share().neighbours == 0 {
                     self.look_alone(member, pool, most, &mut books);
@@ -220,7 +223,7 @@ mod imp {
         fn sleep_unless_called(&self, pool: &Weak<Inner>, books: &Books, before: impl FnOnce()) {
             self.dormant.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst); // N3
-            let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.choice() == books.choice;
+            let is_idle = |pool: Arc<Inner>| !pool.is_active() && pool.news() == books.told;
             if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
                 before();
                 self.governor.park();
@@ -248,8 +251,15 @@ mod imp {
     struct Books {
         demand: DemandMeter,
         done: u64,
-        /// What the row says that the program has decided.
+        /// What the row says of the pool.
+        told: News,
+    }
+
+    /// What a pool tells of itself beside how much it does.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    struct News {
         choice: Choice,
+        last_loop: Option<LastLoop>,
     }
 
     fn program_name() -> String {
@@ -276,10 +286,11 @@ mod imp {
             sharing.governor.unpark();
         }
 
-        /// What the program has decided itself.
-        fn choice(&self) -> Choice {
-            let cores = self.pinned_to().into_iter().collect();
-            Choice { schedule: self.limit.schedule.chosen(), cores }
+        /// What its row should say.
+        fn news(&self) -> News {
+            let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
+            let choice = Choice { schedule: preset.chosen(), cores };
+            News { choice, last_loop: preset.last_loop() }
         }
 
         /// The program has decided something: the governor looks now and then, unless it sleeps.
@@ -315,6 +326,7 @@ mod imp {
     impl Pool {
         pub(crate) fn start_sharing(&self) {
             let Some(sharing) = &self.inner.sharing else { return };
+            self.inner.limit.schedule.observe(true);
             let (governed, pool) = (Arc::clone(sharing), Arc::downgrade(&self.inner));
             let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
             // Without the thread the pool runs as if alone.

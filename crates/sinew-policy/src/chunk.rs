@@ -126,6 +126,22 @@ impl Schedule {
         schedule.check().ok()
     }
 
+    /// The bit of a [word](Self::to_word) that other facts than the schedule may take.
+    pub const FREE_BIT: u64 = 1 << 63;
+
+    /// One word for the [`code`](Self::code), which is never 0. A number that is too large for the
+    /// word counts as the largest that is not.
+    pub fn to_word(self) -> u64 {
+        let (code, number) = self.code();
+        u64::from(code) | (number as u64).min((Self::FREE_BIT - 1) >> u8::BITS) << u8::BITS
+    }
+
+    /// The schedule that a [word](Self::to_word) stands for, whatever its free bit is.
+    pub fn from_word(word: u64) -> Option<Self> {
+        let number = (word & !Self::FREE_BIT) >> u8::BITS;
+        Self::from_code(word as u8, usize::try_from(number).ok()?)
+    }
+
     fn with_number(name: &str, number: usize) -> Option<Self> {
         match name {
             "dynamic" => Some(Self::Dynamic { chunk: number }),

@@ -113,6 +113,8 @@ where
         _ => *options,
     };
     if let Some((splitter, _)) = options.splitter(w) {
+        // Cuts are no iterations: a schedule that the pool was given does not suit them.
+        w.pool().limit.schedule.of_loop(options.schedule, false);
         split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
         return Ok(());
     }

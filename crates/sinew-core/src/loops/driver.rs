@@ -115,13 +115,13 @@ where
         let session = |chunks: &mut Chunks<'_>| take_part(chunks, &enter, &piece);
         return controlled::run(w, n, options, &session);
     }
-    let preset;
-    let options = match w.pool().limit.schedule.get() {
-        Some(schedule) if options.open => {
-            preset = Options { schedule, ..*options };
-            &preset
+    let (preset, pools) = (&w.pool().limit.schedule, &mut None);
+    let options = match preset.word() {
+        0 => options,
+        _ => {
+            let schedule = preset.of_loop(options.schedule, options.open);
+            &*pools.insert(Options { schedule, ..*options })
         }
-        _ => options,
     };
     drive_freely(w, n, options, enter, piece);
     Ok(())

@@ -1,10 +1,11 @@
 //! Pools under a coordinator's script: what they do, compared with what their row says.
 //!
 //! The script is made up from a seed, which a failure prints: programs come and go, and at each event somebody asks for
-//! threads, cores or a schedule on the pool's behalf, or takes that back. After each event the pool is measured until it
-//! agrees with its row: the workers that run items and arms, the masks of its threads, the chunks of its loops. A watchdog
-//! turns disagreement that lasts into a failure with the last difference. `SINEW_SCRIPT_SEED` repeats one script;
-//! `SINEW_DEEP=1` runs many.
+//! threads, cores or a schedule on the pool's behalf, or takes that back. The program leaves the schedule of its loops
+//! open, names one, wishes for one by a control, or sets one for its pool. After each event the pool is measured until it
+//! agrees with its row: the workers that run items and arms, the masks of its threads, the chunks of its loops, and the
+//! schedule of the last one. A watchdog turns disagreement that lasts into a failure with the last difference.
+//! `SINEW_SCRIPT_SEED` repeats one script; `SINEW_DEEP=1` runs many.
 //!
 //! Blind to: cores on machines with more than the host has, and on which of them a guest runs between two calls.
 
@@ -15,11 +16,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use sinew_coord::{Ask, Coordinator, CoreSet, Member, Offer, Policy, Table};
+use sinew_coord::{Ask, Coordinator, CoreSet, LastLoop, Member, Offer, Policy, Row, Table};
 use sinew_core::loops::{Options, for_each};
-use sinew_core::{Pool, Worker, with_current};
+use sinew_core::{Control, Pool, Share, Worker, with_current};
 use sinew_policy::chunk::Schedule;
-use sinew_topology::{CpuSet, Limits, ThreadRef};
+use sinew_topology::{CpuSet, Limits, ThreadRef, pin_current_thread};
 
 use crate::support::ends;
 
@@ -51,8 +52,67 @@ struct Step {
     ask: Option<Ask>,
     /// How many threads the neighbour would use; none for one that only comes by.
     demand: u32,
+    /// The schedule that the program has itself.
+    own: Own,
     /// The pool leaves afterwards, and another one joins.
     anew: bool,
+}
+
+/// How a program says by which schedule its loops run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Own {
+    /// As applications do: the schedule is open to others.
+    Default(Schedule),
+    Named(Schedule),
+    /// By the control of the loop.
+    Wished(Schedule),
+    /// For the whole pool.
+    Set(Schedule),
+}
+
+impl Own {
+    fn random(rng: &mut Rng) -> Self {
+        let schedule = schedule(rng);
+        match rng.u8(..8) {
+            0 => Self::Named(schedule),
+            1 => Self::Wished(schedule),
+            2 => Self::Set(schedule),
+            _ => Self::Default(schedule),
+        }
+    }
+
+    fn of_pool(self) -> Option<Schedule> {
+        if let Self::Set(schedule) = self { Some(schedule) } else { None }
+    }
+
+    /// The last loop of a program of which others have asked for `granted`.
+    fn last_loop(self, granted: Option<Schedule>) -> LastLoop {
+        match self {
+            Self::Named(schedule) | Self::Wished(schedule) => LastLoop { schedule, named: true },
+            Self::Set(schedule) => LastLoop { schedule, named: false },
+            Self::Default(schedule) => LastLoop { schedule: granted.unwrap_or(schedule), named: false },
+        }
+    }
+
+    fn run(self, w: &Worker, item: &(dyn Fn(usize) + Sync)) {
+        let control = Control::new();
+        let mut options = Options { open: true, ..Options::default() };
+        match self {
+            Self::Default(schedule) => options.schedule = schedule,
+            Self::Named(schedule) => options = Options { schedule, open: false, ..options },
+            Self::Wished(schedule) => {
+                control.set_schedule(schedule);
+                options.control = Some(&control);
+            }
+            Self::Set(_) => {}
+        }
+        for_each(w, 0..ITEMS, &options, item).unwrap();
+    }
+}
+
+/// Their numbers of chunks tell them apart.
+fn schedule(rng: &mut Rng) -> Schedule {
+    [Schedule::Static, Schedule::Dynamic { chunk: 1 }, Schedule::Dynamic { chunk: 3 }][rng.usize(..3)]
 }
 
 impl World {
@@ -98,15 +158,14 @@ impl Step {
             cores.map_or_else(|| Limits::read().allowed().iter().collect(), |n| (0..n).collect());
         let count = rng.usize(1..=cpus.len());
         let some = rng.choose_multiple(cpus, count);
-        let schedules = [Schedule::Static, Schedule::Dynamic { chunk: 1 }, Schedule::Dynamic { chunk: 3 }];
         let ask = Ask {
             threads: rng.bool().then(|| rng.u32(1..=most as u32)),
             cores: rng.bool().then(|| some.into_iter().collect()),
-            schedule: rng.bool().then(|| schedules[rng.usize(..3)]),
+            schedule: rng.bool().then(|| schedule(rng)),
         };
         let ask = Some(ask).filter(|ask| *ask != Ask::default());
         let demand = if rng.bool() { 0 } else { rng.u32(1..=most as u32) };
-        Self { ask, demand, anew: rng.u8(..4) == 0 }
+        Self { ask, demand, own: Own::random(rng), anew: rng.u8(..4) == 0 }
     }
 }
 
@@ -123,7 +182,7 @@ fn words(ask: Option<Ask>) -> String {
 }
 
 /// What a pool did while it was measured.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Done {
     /// Workers that ran items of a loop or arms of joins.
     workers: BTreeSet<usize>,
@@ -136,8 +195,8 @@ struct Done {
     chunks: u64,
 }
 
-/// Runs a loop and a tree of joins on `pool`, and has `threads` workers meet.
-fn measure(pool: &Pool, threads: usize, has_guest: bool) -> Done {
+/// Runs a tree of joins and a loop on `pool`, and has `threads` workers meet.
+fn measure(pool: &Pool, threads: usize, has_guest: bool, own: Own) -> Done {
     let done = Mutex::new(Done::default());
     let note = |w: &Worker| {
         let mask = ThreadRef::current().and_then(|thread| thread.affinity());
@@ -158,8 +217,7 @@ fn measure(pool: &Pool, threads: usize, has_guest: bool) -> Done {
         });
     });
     let before = pool.counters().chunks;
-    let open = Options { open: true, ..Options::default() };
-    pool.run(|w| for_each(w, 0..ITEMS, &open, |_| with_current(|w| w.map_or((), note)))).unwrap();
+    pool.run(|w| own.run(w, &|_| with_current(|w| w.map_or((), note))));
     let chunks = pool.counters().chunks - before;
     Done { together: together.into_inner(), chunks, ..done.into_inner().unwrap() }
 }
@@ -181,34 +239,79 @@ fn eventually(mut attempt: impl FnMut() -> Result<(), String>) {
     }
 }
 
-/// What the pool does against what its row says.
-fn agree(world: &World, table: &Table, pool: &Pool, ask: Option<Ask>, alone: bool) -> Result<(), String> {
-    let name = program_name();
-    let row = || table.read().into_iter().find(|row| row.name.as_str() == name).ok_or("no row");
-    let (before, share) = (row()?, pool.share().ok_or("no share")?);
-    let binding = !alone || ask.is_some_and(|ask| Policy::Script.goes_by(&ask));
-    let threads = if binding { before.grant.threads as usize } else { pool.max_workers() };
-    let done = measure(pool, threads, world.has_guest);
-    let says = format!("{before:?} while the pool has {share:?} and did {done:?}");
-    let is = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| format!("{what}: {says}"));
-    is(row()?.grant == before.grant && pool.share() == Some(share), "it changed meanwhile")?;
-    is((share.threads, share.cores) == (before.grant.threads, before.grant.cores), "another share")?;
-    is((before.ask, before.schedule) == (ask, ask.and_then(|ask| ask.schedule)), "not what was asked for")?;
-    is(!alone || before.grant.threads == world.alone_threads(ask), "not as many threads as asked for")?;
-    is(pool.workers() == threads, "another limit")?;
-    is((done.together, done.workers.len()) == (threads, threads), "other workers ran")?;
-    if world.cores.is_none() {
-        let all = Limits::read().affinity().clone();
-        let confined = binding && before.grant.cores.len() == threads;
-        let cores = if confined { before.grant.cores.iter().collect() } else { all.clone() };
-        is(done.masks.iter().all(|mask| *mask == cores), "other cores")?;
-        is(done.guests.iter().all(|mask| *mask == all), "the mask of a guest")?;
+/// All that is compared.
+#[derive(Debug, Clone)]
+struct Look {
+    ask: Option<Ask>,
+    own: Own,
+    alone: bool,
+    /// What a lone pool is granted.
+    alone_threads: u32,
+    /// How many workers are to run.
+    threads: usize,
+    /// All processors, where the cores of the table are the host's.
+    host: Option<CpuSet>,
+    row: Row,
+    share: Share,
+    limit: usize,
+    did: Done,
+}
+
+impl Look {
+    /// Measures the pool of `world`. An error if its row changes meanwhile.
+    fn take(world: &World, pool: &Pool, step: (Option<Ask>, Own), alone: bool) -> Result<Self, String> {
+        let ((ask, own), table, name) = (step, world.table(), program_name());
+        let row = || table.read().into_iter().find(|row| row.name.as_str() == name).ok_or("no row");
+        let (before, share) = (row()?, pool.share().ok_or("no share")?);
+        let threads = if alone && !ask.is_some_and(|ask| Policy::Script.goes_by(&ask)) {
+            pool.max_workers()
+        } else {
+            before.grant.threads as usize
+        };
+        let did = measure(pool, threads, world.has_guest, own);
+        let (row, limit) = (row()?, pool.workers());
+        if (row.grant, row.schedule) != (before.grant, before.schedule) || pool.share() != Some(share) {
+            return Err(format!("it changed meanwhile: {before:?}, {row:?}"));
+        }
+        let host = world.cores.is_none().then(|| Limits::read().affinity().clone());
+        let alone_threads = world.alone_threads(ask);
+        Ok(Self { ask, own, alone, alone_threads, threads, host, row, share, limit, did })
     }
-    let chunks = ITEMS as u64;
-    match before.schedule.filter(|_| threads > 1) {
-        Some(Schedule::Static) => is(done.chunks < chunks / 3, "other chunks"),
-        Some(Schedule::Dynamic { chunk }) => is(done.chunks == chunks.div_ceil(chunk as u64), "other chunks"),
-        _ => Ok(()),
+
+    /// What the pool does against what its row says.
+    fn agrees(&self) -> Result<(), String> {
+        let Self { ask, row, share, did, threads, .. } = self;
+        let is = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| format!("{what}: {self:?}"));
+        is((share.threads, share.cores) == (row.grant.threads, row.grant.cores), "another share")?;
+        is(row.ask == *ask, "not what was asked for")?;
+        is(row.choice.schedule == self.own.of_pool(), "another choice")?;
+        let granted = ask.and_then(|ask| ask.schedule).filter(|_| row.choice.schedule.is_none());
+        is(row.schedule == granted, "another schedule granted")?;
+        is(!self.alone || row.grant.threads == self.alone_threads, "not as many threads as asked for")?;
+        is(self.limit == *threads, "another limit")?;
+        is((did.together, did.workers.len()) == (*threads, *threads), "other workers ran")?;
+        is(self.cores_agree(), "other cores")?;
+        is(self.host.iter().all(|all| did.guests.iter().all(|mask| mask == all)), "the mask of a guest")?;
+        is(row.last_loop == Some(self.own.last_loop(granted)), "another last loop")?;
+        is(self.chunks_agree(), "other chunks")
+    }
+
+    fn cores_agree(&self) -> bool {
+        let Some(all) = &self.host else { return true };
+        let binding = !self.alone || self.ask.is_some_and(|ask| Policy::Script.goes_by(&ask));
+        let confined = binding && self.row.grant.cores.len() == self.threads;
+        let cores = if confined { self.row.grant.cores.iter().collect() } else { all.clone() };
+        self.did.masks.iter().all(|mask| *mask == cores)
+    }
+
+    /// The last loop ran in as many chunks as the schedule makes that the row tells of.
+    fn chunks_agree(&self) -> bool {
+        let (chunks, items) = (self.did.chunks, ITEMS as u64);
+        match self.row.last_loop.filter(|_| self.threads > 1).map(|last| last.schedule) {
+            Some(Schedule::Static) => chunks < items / 3,
+            Some(Schedule::Dynamic { chunk }) => chunks == items.div_ceil(chunk as u64),
+            _ => true,
+        }
     }
 }
 
@@ -220,11 +323,37 @@ impl World {
         asked.unwrap_or(u32::MAX).min(self.threads as u32).min(cores.len() as u32)
     }
 
+    /// Waits until what `pool` does agrees with its row.
+    fn settle(&self, pool: &Pool, step: (Option<Ask>, Own), alone: bool) -> Look {
+        let mut last = None;
+        eventually(|| last.insert(Look::take(self, pool, step, alone)?).agrees());
+        last.expect("one that agrees")
+    }
+
     fn play(&self) {
         let table = self.table();
-        let mut pool = self.pool(&table);
+        self.while_coordinated(&table, || {
+            let mut pool = self.pool(&table);
+            for (k, step) in self.steps.iter().enumerate() {
+                pool.control().set_schedule(step.own.of_pool());
+                let offer = Offer::on(&format!("step-{k}"), table.layout().cores(), MANY);
+                let neighbour = Member::join(&table, offer.demand(step.demand)).unwrap();
+                self.settle(&pool, (step.ask, step.own), false);
+                drop(neighbour);
+                self.settle(&pool, (step.ask, step.own), true);
+                if step.anew {
+                    drop(pool);
+                    pool = self.pool(&table);
+                    self.settle(&pool, (None, Own::Default(Schedule::Static)), true);
+                }
+            }
+        });
+    }
+
+    /// Calls `f` while a coordinator follows the script.
+    fn while_coordinated(&self, table: &Table, f: impl FnOnce()) {
         let script = self.script(&program_name()).parse().unwrap();
-        let mut coordinator = Coordinator::start(&table, Policy::Script, script).unwrap();
+        let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
         let over = AtomicBool::new(false);
         std::thread::scope(|s| {
             s.spawn(|| {
@@ -234,22 +363,9 @@ impl World {
                     coordinator.wait(version, Duration::from_millis(20));
                 }
             });
-            let played = catch_unwind(AssertUnwindSafe(|| {
-                for (k, step) in self.steps.iter().enumerate() {
-                    let offer = Offer::on(&format!("step-{k}"), table.layout().cores(), MANY);
-                    let neighbour = Member::join(&table, offer.demand(step.demand)).unwrap();
-                    eventually(|| agree(self, &table, &pool, step.ask, false));
-                    drop(neighbour);
-                    eventually(|| agree(self, &table, &pool, step.ask, true));
-                    if step.anew {
-                        drop(pool);
-                        pool = self.pool(&table);
-                        eventually(|| agree(self, &table, &pool, None, true));
-                    }
-                }
-            }));
+            let called = catch_unwind(AssertUnwindSafe(f));
             over.store(true, Ordering::Relaxed);
-            played.unwrap_or_else(|payload| resume_unwind(payload));
+            called.unwrap_or_else(|payload| resume_unwind(payload));
         });
     }
 }
@@ -261,11 +377,114 @@ fn program_name() -> String {
     path.file_stem().unwrap().to_string_lossy().chars().take(32).collect()
 }
 
-/// Catches: a pool that ignores what it was granted, keeps a grant that is over, or pins its threads elsewhere than its row says; and a loop that does not follow the schedule that its row shows.
-#[test]
-fn pools_under_a_random_script_do_what_their_rows_say() {
+fn is_supported() -> bool {
     if !cfg!(target_os = "linux") {
         println!("skipped: programs share a table on Linux only");
+    }
+    cfg!(target_os = "linux")
+}
+
+/// What is said of a difference, and the change that makes it.
+type Fault = (&'static str, fn(&mut Look));
+
+/// Differences of each kind.
+fn faults() -> Vec<Fault> {
+    vec![
+        ("another share", |look| look.share.threads = 1),
+        ("not what was asked for", |look| look.row.ask = None),
+        ("another choice", |look| look.row.choice.schedule = Some(Schedule::Static)),
+        ("another schedule granted", |look| look.row.schedule = None),
+        ("not as many threads", |look| (look.share.threads, look.row.grant.threads) = (1, 1)),
+        ("another limit", |look| look.limit = 1),
+        ("other workers ran", |look| look.did.together = 1),
+        ("other workers ran", |look| look.did.workers.retain(|&worker| worker > 0)),
+        ("other cores", |look| look.did.masks.extend([CpuSet::from_iter([0])])),
+        ("the mask of a guest", |look| look.did.guests.extend([CpuSet::from_iter([0])])),
+        ("another last loop", |look| look.row.last_loop = None),
+        ("another last loop", |look| {
+            look.row.last_loop.iter_mut().for_each(|last| last.named = true);
+        }),
+        ("another last loop", |look| {
+            look.row.last_loop.iter_mut().for_each(|last| last.schedule = Schedule::Static);
+        }),
+        ("other chunks", |look| look.did.chunks = ITEMS as u64),
+        ("other chunks", |look| look.did.chunks = 3),
+    ]
+}
+
+/// A pool of two under a script that asks for a schedule; `f` gets it when it agrees with its row.
+fn with_agreeing_pool(f: impl Fn(&World, &Pool, Look)) {
+    let schedule = Schedule::Dynamic { chunk: 3 };
+    let ask = Some(Ask { threads: Some(2), schedule: Some(schedule), ..Ask::default() });
+    let own = Own::Default(Schedule::Static);
+    let steps = vec![Step { ask, demand: 0, own, anew: false }];
+    let folder = tempfile::tempdir().unwrap();
+    let world = World { folder, cores: None, threads: 2, has_guest: false, steps };
+    let table = world.table();
+    world.while_coordinated(&table, || {
+        let pool = world.pool(&table);
+        let offer = Offer::on("step-0", table.layout().cores(), MANY).demand(0);
+        let neighbour = Member::join(&table, offer).unwrap();
+        world.settle(&pool, (ask, own), false);
+        drop(neighbour);
+        let look = world.settle(&pool, (ask, own), true);
+        f(&world, &pool, look);
+    });
+}
+
+/// Waits until a difference is found, of which this is said.
+fn finds(what: &str, mut look: impl FnMut() -> Result<(), String>) {
+    eventually(|| match look() {
+        Err(difference) if difference.starts_with(what) => Ok(()),
+        other => Err(format!("instead of `{what}`: {other:?}")),
+    });
+}
+
+/// Catches: a checker that does not look, or that finds one difference for another.
+#[test]
+fn planted_differences_between_a_pool_and_its_row_are_found() {
+    if !is_supported() || Limits::read().allowed().len() < 2 {
+        println!("skipped: on one CPU the masks and workers of a pool are always the same");
+        return;
+    }
+    ends(|| {
+        with_agreeing_pool(|world, pool, look| {
+            for (what, plant) in faults() {
+                let mut other = look.clone();
+                plant(&mut other);
+                let difference = other.agrees().expect_err(what);
+                assert!(difference.starts_with(what), "instead of `{what}`: {difference}");
+            }
+            // What the pool does behind its row's back.
+            let (ask, own) = (look.ask, look.own);
+            finds("another last loop", || {
+                let named = Own::Named(Schedule::Dynamic { chunk: 3 });
+                let mut other = Look::take(world, pool, (ask, named), true)?;
+                other.own = own;
+                other.agrees()
+            });
+            world.settle(pool, (ask, own), true);
+            pool.control().set_threads(1);
+            finds("another limit", || Look::take(world, pool, (ask, own), true)?.agrees());
+            pool.control().set_threads(2);
+            world.settle(pool, (ask, own), true);
+            let cpu = look.row.grant.cores.iter().next().unwrap();
+            pool.broadcast(|w| {
+                if w.index() > 0 {
+                    std::mem::forget(pin_current_thread(&CpuSet::from_iter([cpu])));
+                }
+            });
+            finds("other cores", || Look::take(world, pool, (ask, own), true)?.agrees());
+        });
+    });
+}
+
+/// Catches: a pool that ignores what it was granted, keeps a grant that is over, or pins its threads elsewhere than its
+/// row says; a loop that does not follow the schedule that its row shows, and a row that shows another one than its last
+/// loop ran by.
+#[test]
+fn pools_under_a_random_script_do_what_their_rows_say() {
+    if !is_supported() {
         return;
     }
     let repeated = std::env::var("SINEW_SCRIPT_SEED").ok().and_then(|text| text.parse().ok());

@@ -55,8 +55,8 @@ impl Shared<'_> {
 
     /// What is in force by these wishes when the pool leaves so many workers to loops.
     fn terms(&self, wishes: &Wishes, limit: usize) -> Terms {
-        let preset = self.limit.schedule.get().filter(|_| self.open);
-        self.own.preset(preset).wished(self.workers.min(limit), wishes).resolved(self.auto)
+        let most = self.workers.min(limit);
+        self.own.wished(self.open, self.limit, most, wishes).resolved(self.auto)
     }
 }
 

@@ -115,8 +115,7 @@ impl<'r> Controlled<'r> {
         let own = Terms { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = &w.pool().limit;
         let open = options.open;
-        let preset = own.preset(limit.schedule.get().filter(|_| open));
-        let terms = preset.wished(workers.min(limit.asked()), &control.wishes().1);
+        let terms = own.wished(open, limit, workers.min(limit.asked()), &control.wishes().1);
         let leaves_the_choice = terms.schedule == Schedule::Auto;
         let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
         // Nobody begins alone here.

@@ -24,6 +24,7 @@
 
 use super::rest::Rest;
 use crate::control::Wishes;
+use crate::limit::Limit;
 use crate::source::{LoopMemory, Source};
 use sinew_policy::chunk::Schedule;
 use sinew_policy::weighted::Speeds;
@@ -43,15 +44,13 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// What is wished, and these where nothing is; never more threads than there are workers.
-    pub(super) fn wished(self, workers: usize, wishes: &Wishes) -> Self {
-        let threads = wishes.threads.unwrap_or(self.threads).min(workers);
-        Self { threads, schedule: wishes.schedule.unwrap_or(self.schedule) }
-    }
-
-    /// The same with the schedule that the pool has for such loops, if any.
-    pub(super) fn preset(self, schedule: Option<Schedule>) -> Self {
-        Self { schedule: schedule.unwrap_or(self.schedule), ..self }
+    /// What is wished, and these where nothing is; never more threads than `most`. A
+    /// loop that is `open` to the pool's schedule is so while none is wished.
+    pub(super) fn wished(self, open: bool, limit: &Limit, most: usize, wishes: &Wishes) -> Self {
+        let threads = wishes.threads.unwrap_or(self.threads).min(most);
+        let schedule = wishes.schedule.unwrap_or(self.schedule);
+        let open = open && wishes.schedule.is_none();
+        Self { threads, schedule: limit.schedule.of_loop(schedule, open) }
     }
 
     /// The same where a loop that leaves the choice of the schedule has `auto`.

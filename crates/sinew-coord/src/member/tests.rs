@@ -1,0 +1,107 @@
+//! What they would miss: what takes several processes; `tests/` has that.
+use sinew_policy::chunk::Schedule;
+use sinew_policy::share::{CoreSet, Layout};
+
+use super::*;
+
+/// Would miss: a demand that nobody hears of until something else happens, because it changed between a neighbour's coming and the listener's look at it; and one that is told
+/// at every look.
+#[test]
+fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
+    let told = || table.log().iter().filter(|decision| decision.reason == Reason::Demand).count();
+    // Nobody listens for it.
+    let deaf = Inner::new(&table, offer()).unwrap();
+    deaf.enter().unwrap();
+    deaf.look();
+    let other = Member::join(&table, offer()).unwrap();
+    deaf.set_demand(1);
+    assert_eq!((threads(), told()), (vec![2, 2], 0));
+    for _ in 0..3 {
+        deaf.look();
+        assert_eq!((threads(), told()), (vec![1, 3], 1));
+    }
+    drop(other);
+    deaf.leave();
+}
+
+/// Catches: a member that takes the row of another member of its process for its own, after the
+/// table was lost and that one was faster.
+#[test]
+fn two_members_of_a_process_come_back_to_two_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    // Nobody listens for them.
+    let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
+    members.iter().for_each(|member| member.enter().unwrap());
+    crate::table::publish(&table.mapping(), &State::default());
+    assert!(!members[1].look());
+    members[1].come_back();
+    assert!(members[1].look() && !members[0].look(), "slot 0 is the other one's");
+    members[0].come_back();
+    assert!(members.iter().all(Inner::look));
+    assert_eq!(table.read().len(), 2);
+    members[1].come_back();
+    assert_eq!(table.read().len(), 2, "a row that is there is not put back");
+    members[1].leave();
+    assert!(members[0].look() && !members[1].look());
+    members[0].leave();
+}
+
+/// Catches: a last loop that a row takes over from the program before it, that is lost with the
+/// row, or that is believed although no program writes such a word.
+#[test]
+fn a_row_tells_of_the_last_loop_of_its_own_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let told = || table.read().iter().map(|row| row.last_loop).collect::<Vec<_>>();
+    let last = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: true };
+    let before = Member::join(&table, offer()).unwrap();
+    before.set_last_loop(Some(last));
+    assert_eq!((told(), table.read()[0].own_schedule()), (vec![Some(last)], Some(last.schedule)));
+    let Seat { mapping, slot } = before.inner.seat();
+    live(&mapping, slot, Live::LastLoop).store(11, Ordering::Relaxed);
+    assert_eq!(told(), [None]);
+    before.set_last_loop(Some(last));
+    let (keeps, left) = (Member::join(&table, offer()).unwrap(), before);
+    drop(left);
+    let member = Member::join(&table, offer()).unwrap();
+    assert_eq!((member.inner.seat().slot, told()), (slot, vec![None, None]));
+    let open = LastLoop { named: false, ..last };
+    member.set_last_loop(Some(open));
+    assert_eq!((told(), table.read()[0].own_schedule()), (vec![Some(open), None], None));
+    // The row is lost, and its member puts it back.
+    let _ = table.change(Reason::Left, |state, _| {
+        state.remove(slot, member.inner.who);
+        Ok(Change { subject: None, everybody: true })
+    });
+    while !told().contains(&Some(open)) {
+        thread::yield_now();
+    }
+    drop(keeps);
+}
+
+/// Would miss: a program that is left with less than it could use, alone, because something else than it has said lies in its live line.
+#[test]
+fn a_demand_that_is_written_over_is_put_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = Table::open_on(&folder.path().join("shared"), Layout::flat(4)).unwrap();
+    let offer = || Offer::on("test", CoreSet::first(4), 4);
+    let deaf = Inner::new(&table, offer()).unwrap();
+    deaf.enter().unwrap();
+    deaf.look();
+    let other = Member::join(&table, offer()).unwrap();
+    let Seat { mapping, slot } = deaf.seat();
+    live(&mapping, slot, Live::Demand).store(1, Ordering::Relaxed);
+    drop(other);
+    let threads = || table.read().iter().map(|row| row.grant.threads).collect::<Vec<_>>();
+    assert_eq!(threads(), [1]);
+    deaf.look();
+    assert_eq!(threads(), [4]);
+    deaf.leave();
+}

@@ -1,0 +1,80 @@
+//! The last loop of a program, as its row shows it: one word.
+
+use crate::chunk::Schedule;
+
+/// By which schedule a loop ran, and whether the program named it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastLoop {
+    /// The schedule. [`Schedule::Auto`] where the loop left the choice and nothing took its place.
+    pub schedule: Schedule,
+    /// Whether the loop, or its control, named the schedule. Then no granted schedule takes its
+    /// place.
+    pub named: bool,
+}
+
+impl LastLoop {
+    /// The word for it, which is never 0.
+    pub fn to_word(self) -> u64 {
+        self.schedule.to_word() | if self.named { Schedule::FREE_BIT } else { 0 }
+    }
+
+    /// The loop that a word stands for; `None` if [`to_word`](Self::to_word) returns no such word.
+    pub fn from_word(word: u64) -> Option<Self> {
+        let named = word & Schedule::FREE_BIT != 0;
+        let last = Self { schedule: Schedule::from_word(word)?, named };
+        (last.to_word() == word).then_some(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SCHEDULES: [Schedule; 10] = [
+        Schedule::Static,
+        Schedule::Dynamic { chunk: 1 },
+        Schedule::Tapered { min: 7 },
+        Schedule::Factoring { min: 1 << 54 },
+        Schedule::Stealing,
+        Schedule::Affinity,
+        Schedule::Weighted,
+        Schedule::Simple { grain: 64 },
+        Schedule::Adaptive { grain: (1 << 55) - 1 },
+        Schedule::Auto,
+    ];
+
+    /// Catches: two loops with one word, and a number that spills over into the flag.
+    #[test]
+    fn every_loop_has_a_word_of_its_own() {
+        let loops =
+            SCHEDULES.iter().flat_map(|&schedule| [false, true].map(|named| LastLoop { schedule, named }));
+        for last in loops {
+            assert_eq!(LastLoop::from_word(last.to_word()), Some(last));
+        }
+        let huge = LastLoop { schedule: Schedule::Dynamic { chunk: usize::MAX }, named: false };
+        let read = LastLoop::from_word(huge.to_word());
+        let largest = Schedule::Dynamic { chunk: (1 << 55) - 1 };
+        assert_eq!(read, Some(LastLoop { schedule: largest, named: false }));
+    }
+
+    /// Catches: nonsense that is read as a loop: no schedule, a chunk of 0, a number that the
+    /// schedule has not.
+    #[test]
+    fn words_that_no_loop_has_are_refused() {
+        let named = Schedule::FREE_BIT;
+        for word in [0, named, 11, 255, 2, named | 3, 1 | 1 << 8, 5 | 1 << 20, u64::MAX] {
+            assert_eq!(LastLoop::from_word(word), None, "{word:#x}");
+        }
+    }
+
+    proptest! {
+        /// Catches: a word that is read as one loop and written as another.
+        #[test]
+        fn what_is_read_is_written_again(word in prop_oneof![any::<u64>(), 0..1_000_u64]) {
+            if let Some(last) = LastLoop::from_word(word) {
+                prop_assert_eq!(last.to_word(), word);
+            }
+        }
+    }
+}
