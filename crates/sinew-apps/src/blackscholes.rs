@@ -10,6 +10,7 @@ use std::fmt;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::memory::room;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -45,7 +46,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let bytes = size_of::<Contract>() + 2 * size_of::<f64>();
     room(APP.name, length.saturating_mul(bytes as u64))?;
     let rounds = if length <= NUMBERS.tiny { TINY_ROUNDS } else { ROUNDS };
-    let schedule = options.schedule.unwrap_or(Schedule::Static);
+    let schedule = options.schedule_or(Schedule::Static);
     Ok(problem(BlackScholes { contracts: contracts(length as usize), rounds, schedule }))
 }
 
@@ -135,7 +136,7 @@ fn cumulative_normal(x: f64) -> f64 {
 struct BlackScholes {
     contracts: Vec<Contract>,
     rounds: usize,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// A price for each option.
@@ -192,7 +193,7 @@ impl Solve for BlackScholes {
         for _ in 0..self.rounds {
             sinew::over(&mut prices)
                 .zip(&self.contracts)
-                .schedule(self.schedule)
+                .scheduled(self.schedule)
                 .for_each(|(price, contract)| *price = contract.price());
         }
         Prices(prices)
@@ -239,7 +240,8 @@ mod tests {
     /// Would miss: a call and its put that are wrong by the same amount, below the polynomial's accuracy.
     #[test]
     fn a_wrong_or_missing_price_is_noticed() {
-        let problem = BlackScholes { contracts: contracts(101), rounds: 1, schedule: Schedule::Static };
+        let problem =
+            BlackScholes { contracts: contracts(101), rounds: 1, schedule: Schedule::Static.into() };
         let right = problem.serial(problem.input());
         problem.check(&right).unwrap();
         let wrong = |tamper: fn(&mut Vec<f64>)| {

@@ -19,6 +19,7 @@ use std::fmt;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::memory;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -54,13 +55,13 @@ pub(crate) const APP: App = App {
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let vertices = NUMBERS.pick(&options.size)?;
     memory::room(APP.name, 2 * vertices * vertices * size_of::<f32>() as u64)?;
-    let schedule = options.schedule.unwrap_or(Schedule::Static);
+    let schedule = options.schedule_or(Schedule::Static);
     Ok(problem(Floyd { graph: Graph::random(vertices as usize), schedule }))
 }
 
 struct Floyd {
     graph: Graph,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// From each vertex its edges: where to, and how long.
@@ -207,7 +208,7 @@ impl Solve for Floyd {
             stations.take(&table, first);
             sinew::over(&mut table.distances)
                 .chunks(table.vertices)
-                .schedule(self.schedule)
+                .scheduled(self.schedule)
                 .for_each(|row| stations.relax(row));
         }
         table
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
 
     fn floyd(graph: Graph) -> Floyd {
-        Floyd { graph, schedule: Schedule::Static }
+        Floyd { graph, schedule: Schedule::Static.into() }
     }
 
     /// Would miss: edges taken in the wrong direction, a detour preferred, a distance where there is no path.

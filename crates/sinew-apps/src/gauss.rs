@@ -8,6 +8,7 @@ use std::fmt;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::memory;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -30,13 +31,13 @@ pub(crate) const APP: App = App {
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let unknowns = NUMBERS.pick(&options.size)?;
     memory::room(APP.name, 2 * unknowns * (unknowns + 1) * size_of::<f64>() as u64)?;
-    let schedule = options.schedule.unwrap_or(Schedule::Static);
+    let schedule = options.schedule_or(Schedule::Static);
     Ok(problem(Gauss { system: System::random(unknowns as usize), schedule }))
 }
 
 struct Gauss {
     system: System,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// Equations A x = b, a row each: its elements of A, and its b at the end.
@@ -146,7 +147,7 @@ impl Solve for Gauss {
             let (pivot, rows) = system.pivot(column);
             sinew::over(rows)
                 .chunks(width)
-                .schedule(self.schedule)
+                .scheduled(self.schedule)
                 .for_each(|row| eliminate(pivot, &mut row[column..]));
         }
         system.substitute()
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     fn gauss(unknowns: usize, elements: Vec<f64>) -> Gauss {
-        Gauss { system: System { unknowns, elements }, schedule: Schedule::Static }
+        Gauss { system: System { unknowns, elements }, schedule: Schedule::Static.into() }
     }
 
     /// Would miss: a division by a zero on the diagonal, which another row could have avoided.

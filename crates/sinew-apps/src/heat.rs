@@ -10,6 +10,7 @@ use std::mem;
 use sinew::{LoopMemory, Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::memory;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -41,14 +42,14 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let steps = if side <= NUMBERS.tiny { TINY_STEPS } else { STEPS };
     // Two grids at a time, and the answers of both versions.
     memory::room(APP.name, 3 * side * side * size_of::<f64>() as u64)?;
-    let schedule = options.schedule.unwrap_or(Schedule::Static);
+    let schedule = options.schedule_or(Schedule::Static);
     Ok(problem(Heat { side: side as usize, steps, schedule }))
 }
 
 struct Heat {
     side: usize,
     steps: usize,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// A square grid, row by row from the top.
@@ -121,7 +122,7 @@ impl Solve for Heat {
             sinew::over(next.inner_mut())
                 .chunks(self.side)
                 .enumerate()
-                .schedule(self.schedule)
+                .scheduled(self.schedule)
                 .memory(&memory)
                 .for_each(|(above, row)| now.relax(above, row));
             mem::swap(&mut now, &mut next);
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     fn heat(side: usize, steps: usize) -> (Heat, Plate) {
-        let heat = Heat { side, steps, schedule: Schedule::Static };
+        let heat = Heat { side, steps, schedule: Schedule::Static.into() };
         let plate = heat.serial(heat.input());
         (heat, plate)
     }

@@ -1,6 +1,35 @@
-//! The loops of applications whose two versions take the same steps and differ only in how they go about each.
+//! The loops of applications: their schedule, and the steps that both versions of some take.
 
-use sinew::{Schedule, over};
+use sinew::{Items, Over, Schedule, over};
+
+/// The schedule of an application's loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoopSchedule {
+    /// The user asked for it, so it holds.
+    Named(Schedule),
+    /// The application has it. A schedule that the pool was given or granted takes its place.
+    Open(Schedule),
+}
+
+impl From<Schedule> for LoopSchedule {
+    fn from(schedule: Schedule) -> Self {
+        Self::Named(schedule)
+    }
+}
+
+/// A skeleton that runs by the schedule of its application.
+pub(crate) trait Scheduled {
+    fn scheduled(self, schedule: LoopSchedule) -> Self;
+}
+
+impl<I: Items> Scheduled for Over<'_, I> {
+    fn scheduled(self, schedule: LoopSchedule) -> Self {
+        match schedule {
+            LoopSchedule::Named(schedule) => self.schedule(schedule),
+            LoopSchedule::Open(schedule) => self.default_schedule(schedule),
+        }
+    }
+}
 
 /// A way to go about a loop: [`Serial`], or a schedule in the current pool.
 pub(crate) trait Loops: Copy {
@@ -25,12 +54,12 @@ impl Loops for Serial {
     }
 }
 
-impl Loops for Schedule {
+impl Loops for LoopSchedule {
     fn each<T: Send>(self, items: &mut [T], f: impl Fn(&mut T) + Sync) {
-        over(items).schedule(self).for_each(f);
+        over(items).scheduled(self).for_each(f);
     }
 
     fn map<R: Send>(self, length: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
-        over(0..length).schedule(self).map(f)
+        over(0..length).scheduled(self).map(f)
     }
 }

@@ -6,6 +6,7 @@ use sinew::{Schedule, Worker};
 
 use crate::app::App;
 use crate::dense::{BAND, Matrix, TILE, multiply, multiply_band, pack, panels};
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::memory;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -29,7 +30,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let side = NUMBERS.pick(&options.size)?;
     // Both factors, one of them packed as well, and an answer of each version.
     memory::room(APP.name, 5 * side * side * size_of::<f64>() as u64)?;
-    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
+    let schedule = options.schedule_or(Schedule::Stealing);
     let [a, b] = [1, 2].map(|seed| Matrix::random(side as usize, seed));
     Ok(problem(Matmul { a, b, schedule }))
 }
@@ -37,7 +38,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
 struct Matmul {
     a: Matrix,
     b: Matrix,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 impl Solve for Matmul {
@@ -60,13 +61,13 @@ impl Solve for Matmul {
         sinew::over(&mut packed)
             .chunks(b.side)
             .enumerate()
-            .schedule(self.schedule)
+            .scheduled(self.schedule)
             .for_each(|(number, panel)| pack(b, number, panel));
         let mut product = Matrix::zero(a.side);
         sinew::over(&mut product.elements)
             .chunks(BAND * a.side)
             .enumerate()
-            .schedule(self.schedule)
+            .scheduled(self.schedule)
             .for_each(|(band, rows)| multiply_band(a, &packed, band, rows));
         product
     }
@@ -88,7 +89,7 @@ mod tests {
         for side in [1, BAND - 1, BAND, 2 * BAND + 3] {
             let [a, b] = [1, 2].map(|seed| Matrix::random(side, seed));
             let known = by_definition(&a, &b);
-            let matmul = Matmul { a, b, schedule: Schedule::Dynamic { chunk: 1 } };
+            let matmul = Matmul { a, b, schedule: Schedule::Dynamic { chunk: 1 }.into() };
             assert_eq!(pool.run(|worker| matmul.parallel(worker, ())), known);
             assert_eq!(matmul.serial(()), known);
         }

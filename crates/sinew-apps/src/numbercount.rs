@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::memory::room;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -35,7 +36,7 @@ const DIFFERENT: u32 = 10_000;
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let side = NUMBERS.pick(&options.size)?;
     room(APP.name, side * side * size_of::<u32>() as u64)?;
-    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
+    let schedule = options.schedule_or(Schedule::Stealing);
     let side = side as usize;
     Ok(problem(NumberCount { matrix: matrix(side), side, schedule }))
 }
@@ -50,7 +51,7 @@ struct NumberCount {
     /// Row by row.
     matrix: Vec<u32>,
     side: usize,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// Numbers and how often they occur.
@@ -129,7 +130,7 @@ impl Solve for NumberCount {
     }
 
     fn parallel(&self, _: &Worker, (): ()) -> Counts {
-        let rows = sinew::over(&self.matrix).chunks(self.side).schedule(self.schedule);
+        let rows = sinew::over(&self.matrix).chunks(self.side).scheduled(self.schedule);
         rows.map_reduce(Part::Row, Part::nothing, Part::and).counts()
     }
 
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn a_small_matrix_is_counted_right() {
         let matrix = vec![3, 1, 4, 1, 5, 9, 2, 6, 5];
-        let problem = NumberCount { matrix, side: 3, schedule: Schedule::Static };
+        let problem = NumberCount { matrix, side: 3, schedule: Schedule::Static.into() };
         let counts = problem.serial(());
         assert_eq!([0, 1, 5, 9].map(|number| counts.of(number)), [0, 2, 2, 1]);
         assert_eq!(counts.to_string(), "9 numbers, 7 different, 0 0 times");
@@ -174,7 +175,7 @@ mod tests {
     /// Would miss: counts of numbers that the matrix cannot hold, in exchange for none: the total tells.
     #[test]
     fn a_lost_or_exchanged_number_is_noticed() {
-        let problem = NumberCount { matrix: matrix(20), side: 20, schedule: Schedule::Static };
+        let problem = NumberCount { matrix: matrix(20), side: 20, schedule: Schedule::Static.into() };
         let mut counts = problem.serial(());
         problem.check(&counts).unwrap();
         let number = problem.matrix[0];

@@ -11,6 +11,7 @@ use sinew::Schedule;
 use sinew::locality::PlacementError;
 use sinew::worklist::Tuning;
 
+use crate::loops::LoopSchedule;
 use crate::record::Record;
 
 /// How large a problem to prepare.
@@ -46,7 +47,8 @@ impl FromStr for Size {
 pub struct Options {
     /// How large.
     pub size: Size,
-    /// The schedule of its loops; without one, each application has its own.
+    /// The schedule of its loops; without one, each application has its own, which is open to
+    /// schedules that its pool is given or granted.
     pub schedule: Option<Schedule>,
     /// What is read: the folder with the text to count words in (without one, the sources that cargo has downloaded), or the file with an
     /// application's input (without one, it is generated).
@@ -57,6 +59,13 @@ pub struct Options {
     pub tuning: Option<Tuning>,
     /// Where runs of worklists are recorded.
     pub record: Record,
+}
+
+impl Options {
+    /// The schedule of loops that are to have `default` if the user asks for none.
+    pub(crate) fn schedule_or(&self, default: Schedule) -> LoopSchedule {
+        self.schedule.map_or(LoopSchedule::Open(default), LoopSchedule::Named)
+    }
 }
 
 /// Why an application could not be prepared.

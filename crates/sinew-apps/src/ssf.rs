@@ -14,6 +14,7 @@ use std::fmt;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use crate::product::{Product, repeat, times};
@@ -42,7 +43,7 @@ pub(crate) const APP: App = App {
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let [number, repetitions] = NUMBERS.pick(&options.size)?;
-    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
+    let schedule = options.schedule_or(Schedule::Stealing);
     Ok(problem(Finder { text: fibonacci(number), number, repetitions, schedule }))
 }
 
@@ -59,7 +60,7 @@ struct Finder {
     text: Vec<u8>,
     number: u64,
     repetitions: u64,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// For each position where the longest match begins, the first of several.
@@ -125,7 +126,7 @@ impl Solve for Finder {
 
     fn parallel(&self, _: &Worker, (): ()) -> Matches {
         repeat(self.repetitions, || {
-            let positions = sinew::over(0..self.text.len()).schedule(self.schedule);
+            let positions = sinew::over(0..self.text.len()).scheduled(self.schedule);
             Matches(positions.map_array(&self.text, |position, text| longest(text, position)))
         })
     }
@@ -179,7 +180,8 @@ mod tests {
     /// Would miss: a check that accepts anything.
     #[test]
     fn a_shorter_match_and_a_missing_position_are_noticed() {
-        let finder = Finder { text: fibonacci(8), number: 8, repetitions: 1, schedule: Schedule::Static };
+        let finder =
+            Finder { text: fibonacci(8), number: 8, repetitions: 1, schedule: Schedule::Static.into() };
         let right = finder.serial(());
         finder.check(&right).unwrap();
         let mut wrong = right.clone();

@@ -11,6 +11,7 @@ use std::ops::Range;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use crate::text::{self, Text};
@@ -45,14 +46,14 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let folder = options.path.clone().map_or_else(text::registry_sources, Ok)?;
     let text = text::read(&folder, limit)?;
     let pieces = cut(&text.bytes, (text.bytes.len() / PIECES).clamp(1, PIECE));
-    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
+    let schedule = options.schedule_or(Schedule::Stealing);
     Ok(problem(WordCount { text, pieces, schedule }))
 }
 
 struct WordCount {
     text: Text,
     pieces: Vec<Range<usize>>,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 fn is_word(byte: u8) -> bool {
@@ -165,7 +166,7 @@ impl Solve for WordCount {
         let part =
             |piece: &Range<usize>| Part { uncounted: &self.text.bytes[piece.clone()], ..Part::default() };
         let all =
-            sinew::over(&self.pieces).schedule(self.schedule).map_reduce(part, Part::default, Part::and);
+            sinew::over(&self.pieces).scheduled(self.schedule).map_reduce(part, Part::default, Part::and);
         all.and(Part::default()).counts
     }
 
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn a_lost_word_is_noticed() {
         let text = Text { bytes: TEXT.into(), files: 1, unreadable: 0 };
-        let problem = WordCount { text, pieces: Vec::new(), schedule: Schedule::Static };
+        let problem = WordCount { text, pieces: Vec::new(), schedule: Schedule::Static.into() };
         let mut counts = problem.serial(());
         problem.check(&counts).unwrap();
         counts.0.remove("be".as_bytes());

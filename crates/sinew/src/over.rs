@@ -58,7 +58,7 @@ impl<'m, I: Items> Over<'m, I> {
     /// How the items are handed out; [`Schedule::Stealing`] by default.
     ///
     /// It holds, whatever the pool was given for its loops ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other programs (`Builder::coordinate`). Where
-    /// none is named, as with [`Schedule::Auto`], that is followed from the next loop on, and with a [`control`](Over::control) at once.
+    /// none is named, as with [`Schedule::Auto`] and [`default_schedule`](Self::default_schedule), that is followed from the next loop on, and with a [`control`](Over::control) at once.
     ///
     /// # Panics
     ///
@@ -78,6 +78,35 @@ impl<'m, I: Items> Over<'m, I> {
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.options.schedule = sound(schedule);
         self.options.open = schedule == Schedule::Auto;
+        self
+    }
+
+    /// How the items are handed out as long as nobody says otherwise: a schedule that the pool was
+    /// given ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)), or is granted by
+    /// other programs (`Builder::coordinate`), takes the place of this one.
+    ///
+    /// # Panics
+    ///
+    /// If a chunk of the schedule is 0.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let pool = Pool::builder().threads(2).build()?;
+    /// let chunks = || pool.run(|_| {
+    ///     let before = pool.counters().chunks;
+    ///     over(0..100).default_schedule(Schedule::Dynamic { chunk: 10 }).for_each(drop);
+    ///     pool.counters().chunks - before
+    /// });
+    /// assert_eq!(chunks(), 10);
+    /// pool.control().set_schedule(Schedule::Dynamic { chunk: 50 });
+    /// assert_eq!(chunks(), 2);
+    /// # Ok::<(), sinew::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn default_schedule(mut self, schedule: Schedule) -> Self {
+        self.options.schedule = sound(schedule);
+        self.options.open = true;
         self
     }
 

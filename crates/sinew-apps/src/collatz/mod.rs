@@ -19,6 +19,7 @@ use std::fmt;
 use sinew::{Schedule, Worker, over};
 
 use crate::app::App;
+use crate::loops::{LoopSchedule, Scheduled};
 use crate::memory::room;
 use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -59,13 +60,13 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
         0 => Workload::uniform(tasks, repeats as u32),
         light => Workload::biased(tasks, repeats as u32, light as u32, parts),
     };
-    let schedule = options.schedule.unwrap_or(Schedule::Dynamic { chunk: tasks.div_ceil(256) });
+    let schedule = options.schedule_or(Schedule::Dynamic { chunk: tasks.div_ceil(256) });
     Ok(problem(Collatz { workload, schedule }))
 }
 
 struct Collatz {
     workload: Workload,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// The steps that each task has taken.
@@ -95,7 +96,7 @@ impl Solve for Collatz {
 
     fn parallel(&self, _: &Worker, (): ()) -> Steps {
         let Self { workload, schedule } = self;
-        Steps(over(workload.tasks()).schedule(*schedule).map_array(workload.table(), apply))
+        Steps(over(workload.tasks()).scheduled(*schedule).map_array(workload.table(), apply))
     }
 
     fn check(&self, Steps(answers): &Steps) -> Result<(), Wrong> {

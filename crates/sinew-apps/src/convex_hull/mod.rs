@@ -18,6 +18,7 @@ use robust::Coord;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
+use crate::loops::LoopSchedule;
 use crate::memory::room;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -50,7 +51,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let length = NUMBERS.pick(&options.size)?;
     // The input, and at most as much again for what lies outside the quadrangle.
     room(APP.name, length.saturating_mul(2 * size_of::<Point>() as u64))?;
-    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
+    let schedule = options.schedule_or(Schedule::Stealing);
     Ok(problem(ConvexHull { points: disc(length as usize), schedule }))
 }
 
@@ -66,7 +67,7 @@ fn disc(length: usize) -> Vec<Point> {
 
 struct ConvexHull {
     points: Vec<Point>,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 impl Solve for ConvexHull {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     fn prepared(points: Vec<Point>) -> ConvexHull {
-        ConvexHull { points, schedule: Schedule::Dynamic { chunk: 1 } }
+        ConvexHull { points, schedule: Schedule::Dynamic { chunk: 1 }.into() }
     }
 
     fn hull(input: &[(f64, f64)]) -> Vec<(f64, f64)> {

@@ -8,9 +8,10 @@
 //! - I2: what lies beyond an edge is fewer points than before the split, as the farthest is gone: the recursion ends.
 
 use robust::orient2d;
-use sinew::{Schedule, Worker, over};
+use sinew::{Worker, over};
 
 use super::Point;
+use crate::loops::{LoopSchedule, Scheduled};
 
 /// Points are first taken in pieces of so many: half of a second-level cache.
 const PIECE: usize = 1 << 14;
@@ -154,8 +155,8 @@ fn grow(edge: Edge, side: Side, found: &mut Vec<Point>) {
 }
 
 /// The candidates among at least one point.
-pub(super) fn parallel(worker: &Worker, points: &[Point], schedule: Schedule) -> Vec<Point> {
-    let pieces = || over(points).chunks(PIECE).schedule(schedule);
+pub(super) fn parallel(worker: &Worker, points: &[Point], schedule: LoopSchedule) -> Vec<Point> {
+    let pieces = || over(points).chunks(PIECE).scheduled(schedule);
     let corners = pieces().map_reduce(Corners::of, || Corners::at(points[0]), Corners::and);
     let edges = corners.edges();
     let [west, south, east, north] = collect(edges, pieces().map(|piece| split(piece, edges)));
@@ -201,7 +202,7 @@ fn collect<const EDGES: usize>(edges: [Edge; EDGES], found: Vec<[Side; EDGES]>) 
     spreads
 }
 
-fn grow_parallel(worker: &Worker, edge: Edge, side: Spread, schedule: Schedule) -> Vec<Point> {
+fn grow_parallel(worker: &Worker, edge: Edge, side: Spread, schedule: LoopSchedule) -> Vec<Point> {
     let mut found = Vec::new();
     if side.length() < LOOP {
         grow(edge, side.into_side(), &mut found);
@@ -209,7 +210,7 @@ fn grow_parallel(worker: &Worker, edge: Edge, side: Spread, schedule: Schedule) 
     }
     let corner = side.farthest.point;
     let edges = edge.split_at(corner);
-    let sides = over(&side.pieces).schedule(schedule).map(|piece| split(piece, edges));
+    let sides = over(&side.pieces).scheduled(schedule).map(|piece| split(piece, edges));
     drop(side);
     let [first, second] = collect(edges, sides);
     let (first, second) = worker.join(

@@ -13,7 +13,7 @@ use std::fmt;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
-use crate::loops::{Loops, Serial};
+use crate::loops::{LoopSchedule, Loops, Serial};
 use crate::memory::room;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -49,13 +49,13 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     // Particles three times, and cells: those of the column have five particles each, and half of them are empty.
     let particle = size_of::<Motion>() + size_of::<Vector>();
     room(APP.name, count.saturating_mul(4 * particle as u64))?;
-    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
+    let schedule = options.schedule_or(Schedule::Stealing);
     Ok(problem(FluidAnimate { count: count as usize, schedule }))
 }
 
 struct FluidAnimate {
     count: usize,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// The particles after the last frame.
@@ -146,7 +146,7 @@ mod tests {
     /// Would miss: particles that have exchanged their places, or all that have moved on; `agree` compares exactly.
     #[test]
     fn lost_mass_and_lost_momentum_are_noticed() {
-        let problem = FluidAnimate { count: 300, schedule: Schedule::Static };
+        let problem = FluidAnimate { count: 300, schedule: Schedule::Static.into() };
         let right = problem.serial(problem.input());
         problem.check(&right).unwrap();
         let wrong = |tamper: fn(&mut Particles)| {
@@ -167,7 +167,7 @@ mod tests {
     /// Would miss: a wall that takes momentum while nothing touches it.
     #[test]
     fn whoever_hits_a_wall_is_seen_to() {
-        let problem = FluidAnimate { count: 300, schedule: Schedule::Static };
+        let problem = FluidAnimate { count: 300, schedule: Schedule::Static.into() };
         let mut column = problem.input();
         column.motions.iter_mut().for_each(|motion| motion.velocity = [-12.0, -12.0, 2.0]);
         let Scene(particles) = problem.solve(Serial, column);
@@ -178,7 +178,7 @@ mod tests {
     /// Would miss: how far it falls; the balance of momentum, which is checked, sees that.
     #[test]
     fn a_single_particle_falls() {
-        let problem = FluidAnimate { count: 1, schedule: Schedule::Static };
+        let problem = FluidAnimate { count: 1, schedule: Schedule::Static.into() };
         let scene = problem.serial(problem.input());
         problem.check(&scene).unwrap();
         assert!(scene.0.motions[0].velocity[1] < 0.0);

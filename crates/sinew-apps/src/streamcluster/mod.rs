@@ -16,7 +16,7 @@ use std::fmt;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
-use crate::loops::{Loops, Serial};
+use crate::loops::{LoopSchedule, Loops, Serial};
 use crate::memory::room;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -49,13 +49,13 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     // The points, where they belong during a search, and in the answers of both versions.
     let bytes = size_of::<Point>() + size_of::<Member>() + 2 * size_of::<u32>();
     room(APP.name, length.saturating_mul(bytes as u64))?;
-    let schedule = options.schedule.unwrap_or(Schedule::Static);
+    let schedule = options.schedule_or(Schedule::Static);
     Ok(problem(StreamCluster { points: points::random(length as usize), schedule }))
 }
 
 struct StreamCluster {
     points: Vec<Point>,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn problem(points: Vec<Point>) -> StreamCluster {
-        StreamCluster { points, schedule: Schedule::Dynamic { chunk: 1 } }
+        StreamCluster { points, schedule: Schedule::Dynamic { chunk: 1 }.into() }
     }
 
     /// Would miss: a search that finds groups so far apart but none that are near.

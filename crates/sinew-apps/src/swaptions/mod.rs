@@ -13,7 +13,7 @@ use rand::SeedableRng;
 use sinew::{Schedule, Worker};
 
 use crate::app::App;
-use crate::loops::{Loops, Serial};
+use crate::loops::{LoopSchedule, Loops, Serial};
 use crate::memory::room;
 use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
@@ -54,7 +54,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let trials = NUMBERS.pick(&options.size)?;
     let count = if trials <= NUMBERS.tiny { TINY_SWAPTIONS } else { SWAPTIONS };
     room(APP.name, count as u64 * (trials / BLOCK as u64 + 1) * size_of::<Sums>() as u64)?;
-    let schedule = options.schedule.unwrap_or(Schedule::Stealing);
+    let schedule = options.schedule_or(Schedule::Stealing);
     Ok(problem(Swaptions::new(count, trials as usize, schedule)))
 }
 
@@ -62,7 +62,7 @@ struct Swaptions {
     model: Model,
     swaptions: Vec<Swaption>,
     trials: usize,
-    schedule: Schedule,
+    schedule: LoopSchedule,
 }
 
 /// What is added up over trials.
@@ -154,7 +154,7 @@ const REFERENCE: u64 = 1 << 63;
 
 impl Swaptions {
     /// Expiries of one to eight periods, strikes of 3 to 12 percent.
-    fn new(count: usize, trials: usize, schedule: Schedule) -> Self {
+    fn new(count: usize, trials: usize, schedule: LoopSchedule) -> Self {
         let strike = |at: usize| 0.03 + 0.09 * at as f64 / count as f64;
         let swaptions = (0..count).map(|at| Swaption { expiry: 1 + at % 8, strike: strike(at) }).collect();
         Self { model: Model::new(1.0), swaptions, trials, schedule }
@@ -242,7 +242,7 @@ mod tests {
     /// Would miss: the drift, which vanishes; the exact means of swaps see that.
     #[test]
     fn without_volatility_prices_are_those_of_the_known_future() {
-        let mut problem = Swaptions::new(16, 100, Schedule::Static);
+        let mut problem = Swaptions::new(16, 100, Schedule::Static.into());
         problem.model = Model::new(0.0);
         for (price, swaption) in solved(&problem).0.iter().zip(&problem.swaptions) {
             let known = swaption.swap_today(&problem.model).max(0.0);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn more_volatility_makes_swaptions_worth_more() {
         let total = |volatility: f64| {
-            let mut problem = Swaptions::new(8, 2000, Schedule::Static);
+            let mut problem = Swaptions::new(8, 2000, Schedule::Static.into());
             problem.model = Model::new(volatility);
             solved(&problem).0.iter().map(|price| price.swaption.value).sum::<f64>()
         };
@@ -266,7 +266,7 @@ mod tests {
     /// Would miss: a price that is wrong by less than chance explains; `agree` compares exactly.
     #[test]
     fn a_wrong_or_missing_price_is_noticed() {
-        let problem = Swaptions::new(8, 1000, Schedule::Static);
+        let problem = Swaptions::new(8, 1000, Schedule::Static.into());
         let right = solved(&problem);
         let wrong = |tamper: fn(&mut Vec<Price>)| {
             let mut prices = right.clone();
