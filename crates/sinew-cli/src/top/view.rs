@@ -8,8 +8,19 @@ use sinew_coord::{Decision, Policy, Row, Table, Who};
 use crate::table::Table as TextTable;
 
 /// The columns, on the screen and in plain text.
-pub(super) const TITLES: [&str; 10] =
-    ["program", "pid", "threads", "cores", "demand", "weight", "items/s", "shares", "for s", "chosen"];
+pub(super) const TITLES: [&str; 11] = [
+    "program",
+    "pid",
+    "threads",
+    "cores",
+    "demand",
+    "weight",
+    "items/s",
+    "shares",
+    "for s",
+    "chosen",
+    "last loop",
+];
 
 /// The table at one moment, and what has happened since the one before.
 #[derive(Debug)]
@@ -77,6 +88,7 @@ impl View {
             row.epoch.to_string(),
             format!("{:.0}", self.seconds_ago(row.joined_ns)),
             chosen(row),
+            last_loop(row),
         ]
     }
 
@@ -110,7 +122,9 @@ impl View {
                 "threads": row.grant.threads,
                 "cores": row.grant.cores.iter().collect::<Vec<_>>(),
                 "schedule": row.schedule.map(|schedule| schedule.to_string()),
-                "own_schedule": row.choice.schedule.map(|schedule| schedule.to_string()),
+                "own_schedule": row.own_schedule().map(|schedule| schedule.to_string()),
+                "loop_schedule": row.last_loop.map(|last| last.schedule.to_string()),
+                "loop_names_it": row.last_loop.map(|last| last.named),
                 "own_cores": row.choice.cores.iter().collect::<Vec<_>>(),
                 "demand": row.demand,
                 "stopped": row.stopped,
@@ -148,7 +162,18 @@ impl View {
 fn chosen(row: &Row) -> String {
     let cores = Some(row.choice.cores).filter(|cores| !cores.is_empty());
     let parts =
-        [row.choice.schedule.map(|schedule| schedule.to_string()), cores.map(|cores| format!("on {cores}"))];
+        [row.own_schedule().map(|schedule| schedule.to_string()), cores.map(|cores| format!("on {cores}"))];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(" ") }
+}
+
+/// The schedule of the program's last loop, as a cell: whether it is the loop's own or the granted
+/// one.
+fn last_loop(row: &Row) -> String {
+    let Some(last) = row.last_loop else { return "-".to_owned() };
+    match row.schedule {
+        _ if last.named => format!("{} own", last.schedule),
+        Some(granted) if granted == last.schedule => format!("{} granted", last.schedule),
+        _ => last.schedule.to_string(),
+    }
 }
