@@ -14,6 +14,7 @@ use sinew_sync::atomic::{AtomicBool, Ordering};
 
 use crate::args::CoordinatorArgs;
 use crate::failure::Failure;
+use crate::output;
 use crate::printer::Printer;
 
 pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {

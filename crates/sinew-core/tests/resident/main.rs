@@ -1,6 +1,7 @@
 //! Pools and threads that come and go hold no more memory after many than after few. With `SINEW_DEEP=1`: after a million.
 
 #[path = "../../../sinew-stm/tests/resident/memory.rs"]
+#[expect(dead_code, reason = "some of it is for sinew-stm alone")]
 mod memory;
 
 use std::thread;
