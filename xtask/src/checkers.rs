@@ -9,10 +9,10 @@ use clap::Args;
 use std::process::Command;
 
 /// The crates that have models, of which those for shuttle are in one more.
-const CRATES: [&str; 4] = ["sinew-core", "sinew-stm", "sinew-sync", "sinew"];
+const CRATES: [&str; 5] = ["sinew-core", "sinew-deque", "sinew-stm", "sinew-sync", "sinew"];
 
 fn crates(checker: &str) -> &'static [&'static str] {
-    if checker == "shuttle" { &CRATES } else { &CRATES[..3] }
+    if checker == "shuttle" { &CRATES } else { &CRATES[..4] }
 }
 
 /// How far a checker looks.

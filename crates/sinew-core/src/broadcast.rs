@@ -15,11 +15,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use sinew_deque::{Queued, TaskRef};
+
 use crate::fork;
 use crate::inner::{FirstSeat, Inner};
 use crate::latch::{Countdown, Owner};
 use crate::pool::Pool;
-use crate::queue::{Header, Queued, TaskRef};
+use crate::queue::Header;
 use crate::spawn::HeapTask;
 use crate::tls;
 use crate::waiter::Waiter;
@@ -193,7 +195,7 @@ where
             inside.map_or_else(elsewhere, |worker| Owner::Seat(worker.index())),
         ),
     };
-    let task = TaskRef(NonNull::from(&shared).cast());
+    let task = TaskRef::new(NonNull::from(&shared));
     let depth = inside.map_or(0, |worker| worker.depth() + 1);
     for seat in seats {
         pool.deliver(seat, Queued { task, depth });

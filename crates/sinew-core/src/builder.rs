@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sinew_deque::{Injector, PreferredNode};
 use sinew_policy::victim::Victims;
+use sinew_policy::{StackKind, Wait};
 use sinew_sync::atomic::{AtomicBool, AtomicUsize};
 use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
@@ -19,7 +21,6 @@ use crate::build_error::BuildError;
 use crate::environment;
 use crate::fork;
 use crate::guest::GuestSeat;
-use crate::home::Home;
 use crate::host::{machine, machine_as_known};
 use crate::inner::{FirstSeat, Inner, Living, PanicHandler};
 use crate::limit::Limit;
@@ -27,18 +28,16 @@ use crate::patience::ENDLESS;
 use crate::payoff::Payoff;
 use crate::pool::Pool;
 use crate::profile::{BURDENS, DEFAULT_BURDENS, Profiling};
-use crate::queue::Injector;
 use crate::remap::Berths;
 use crate::seats::Seats;
 use crate::sharing::{Sharing, WEIGHTS, Wishes};
 use crate::sleep::Sleepers;
-use crate::stack::StackKind;
 use crate::stealing::{Stealing, WITHHELD_NS};
 use crate::steer::Steering;
 use crate::threads::{SeatThread, ThreadSettings};
 use crate::tls;
-use crate::wait::Wait;
 use crate::worker::Worker;
+use crate::worker_memory::preferred_nodes;
 
 /// The most seats a pool can have.
 pub const MAX_WORKERS: usize = 1 << 16;
@@ -462,8 +461,8 @@ impl Builder {
             .profile
             .then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline, self.record));
         let homes = match is_real {
-            true => Home::of_seats(machine, &seating, self.first_seat),
-            false => vec![Home::OnlyNode; threads],
+            true => preferred_nodes(machine, &seating, self.first_seat),
+            false => vec![PreferredNode::OnlyNode; threads],
         };
         Arc::new_cyclic(|pool| Inner {
             seats: Seats::new(&homes, |index, home| {

@@ -2,13 +2,13 @@
 //!
 //! The order of all this is argued in `sleep`.
 
+use sinew_deque::stack::reason;
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::fence::heavy;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::inner::Inner;
 use crate::search::Allowed;
-use crate::stack::reason;
 use crate::worker::Worker;
 
 /// What a worker sees before it sleeps.

@@ -13,13 +13,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use sinew_deque::{Queued, TaskRef, Ticket};
 use sinew_sync::atomic::Ordering;
 use sinew_sync::clock::{TICKS_A_US, ticks};
 
 use crate::callers::Listed;
 use crate::inner::Inner;
 use crate::latch::{Latch, Owner};
-use crate::queue::{Header, Queued, TaskRef, Ticket};
+use crate::queue::Header;
 use crate::search::Allowed;
 use crate::wait::Awaited;
 use crate::waiter::Waiter;
@@ -155,7 +156,7 @@ where
         latch: Latch::new(Owner::Elsewhere(Arc::clone(waiter.parker()))),
     };
     let cancellations = pool.roll.cancellations();
-    let queued = Queued { task: TaskRef(NonNull::from(&task).cast()), depth: 0 };
+    let queued = Queued { task: TaskRef::new(NonNull::from(&task)), depth: 0 };
     let ticket = pool.inject_call(queued, waiter.keeps_core());
     let fate = Cell::new(Fate::Queued);
     wait(&Call { pool, latch: &task.latch, ticket, control, cancellations, fate }, &waiter);

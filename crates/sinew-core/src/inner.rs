@@ -16,6 +16,8 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
+use sinew_deque::{Injector, Queued};
+use sinew_policy::Wait;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use sinew_sync::fence as asymmetric;
 use sinew_sync::lock::{Condvar, Mutex};
@@ -32,7 +34,6 @@ use crate::limit::Limit;
 use crate::patience::ENDLESS;
 use crate::payoff::Payoff;
 use crate::profile::Profiling;
-use crate::queue::{Injector, Queued};
 use crate::remap::Berths;
 use crate::seats::Seats;
 use crate::sharing::Sharing;
@@ -40,7 +41,6 @@ use crate::sleep::Sleepers;
 use crate::stealing::Stealing;
 use crate::steer::Steering;
 use crate::tls;
-use crate::wait::Wait;
 use crate::worker::Worker;
 
 /// How often a worker that has resigned offers its core to the others, who are about to resign mostly, before it parks.

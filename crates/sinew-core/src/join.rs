@@ -21,8 +21,9 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use sinew_deque::stack::{At, Popped, Task, reason};
+
 use crate::profile::Activity;
-use crate::stack::{At, Popped, Task, reason};
 use crate::worker::Worker;
 
 pub use elsewhere::{Entering, join_context};

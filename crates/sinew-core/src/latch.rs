@@ -169,12 +169,13 @@ impl Countdown {
 mod models {
     use std::ptr::NonNull;
 
+    use sinew_deque::{Injector, Queued, TaskRef};
     use sinew_sync::atomic::fence;
     use sinew_sync::cell::Cell;
     use sinew_sync::plant::{plant, planted};
 
     use super::*;
-    use crate::queue::{Header, Injector, Queued, TaskRef};
+    use crate::queue::Header;
     use crate::sleep::Sleepers;
 
     /// A broadcast of two parts in the frame of a thread that waits for it.
@@ -283,7 +284,7 @@ mod models {
 
         /// The second pool's task: as `Inner::inject`, and a worker that has nothing else to do.
         fn call_back(&self) {
-            self.injector.push(Queued { task: TaskRef(NonNull::from(&HEADER)), depth: 0 });
+            self.injector.push(Queued { task: TaskRef::new(NonNull::from(&HEADER)), depth: 0 });
             if let Some(seat) = self.sleepers.wake_one() {
                 self.parkers[seat].unpark();
             }

@@ -6,8 +6,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `stack` | the task stack: push, pop, steal, expose |
-//! | `queue` | the second queues: deque and injector |
+//! | `queue` | how tasks that are not strictly nested run, and keep an order |
 //! | `join`, `scope`, `spawn`, `inject` | the ways to make tasks |
 //! | `stealing`, [`victims`] | whom thieves ask |
 //! | `search`, `wait`, `sleep` | what a worker does without work, while blocked, and before it parks |
@@ -20,8 +19,8 @@
 //! | [`locality`] | domains, their queues, and arrays whose blocks know theirs |
 //! | `profile` | where the time goes, and how parallel a program is |
 //! | `remap` | pinning the threads anew while they run |
-//! | `home`, `seats` | where the memory of the workers themselves lies |
 //! | `host` | the machine, and what the process may use of it |
+//! | `worker_memory`, `seats` | where the memory of the workers themselves lies |
 //! | `sharing` | a pool among other programs on the machine |
 //! | `steer` | waking a worker on another core than its waker's |
 //! | `fork`, `latch`, `counters` | what their names say |
@@ -39,7 +38,6 @@ mod fork;
 mod glance;
 mod global;
 mod guest;
-mod home;
 mod host;
 mod inject;
 mod inner;
@@ -49,7 +47,6 @@ mod limit;
 pub mod locality;
 mod lodging;
 pub mod loops;
-mod names;
 pub mod open;
 mod patience;
 mod payoff;
@@ -69,7 +66,6 @@ mod shuttle_tests;
 mod sleep;
 pub mod source;
 mod spawn;
-mod stack;
 mod stealing;
 mod steer;
 pub mod stream;
@@ -80,6 +76,7 @@ mod visit;
 mod wait;
 mod waiter;
 mod worker;
+mod worker_memory;
 mod yielding;
 
 pub use broadcast::BroadcastContext;
@@ -91,7 +88,6 @@ pub use control::{
 };
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};
-pub use home::OwnPages;
 pub use join::{Entering, join_context};
 pub use pool::Pool;
 pub use profile::{
@@ -103,9 +99,9 @@ pub use serially::serially;
 pub use sharing::Share;
 pub use sinew_policy::span::Bounds;
 pub use sinew_policy::victim::Victims;
+pub use sinew_policy::{StackKind, UnknownName, Wait};
 pub use sinew_topology::{Mapping, MappingError};
 pub use spawn::{spawn, spawn_fifo};
-pub use stack::{ParseStackError, StackKind};
 pub use threads::SeatThread;
-pub use wait::{ParseWaitError, Wait};
 pub use worker::Worker;
+pub use worker_memory::OwnPages;

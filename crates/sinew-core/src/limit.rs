@@ -23,6 +23,8 @@
 
 use std::path::PathBuf;
 
+use sinew_deque::Queued;
+use sinew_deque::deque::Taken;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
@@ -31,7 +33,6 @@ use sinew_topology::Limits;
 
 use crate::inner::Inner;
 use crate::preset::Preset;
-use crate::queue::{Queued, Taken};
 use crate::worker::Worker;
 
 /// How long a task of a second queue waits, once or twice, before a substitute takes it.
@@ -250,12 +251,13 @@ mod models {
     use std::ptr::NonNull;
     use std::sync::Arc;
 
+    use sinew_deque::{Injector, Queued, TaskRef};
     use sinew_sync::atomic::Ordering;
     use sinew_sync::parker::Parker;
     use sinew_sync::plant::{Bug, plant, planted};
 
     use super::Limit;
-    use crate::queue::{Header, Injector, Queued, TaskRef};
+    use crate::queue::Header;
     use crate::worker::Worker;
 
     unsafe fn never(_: NonNull<Header>, _: &Worker) {}
@@ -284,7 +286,7 @@ mod models {
         }
 
         fn deliver(&self) {
-            self.inbox.push(Queued { task: TaskRef(NonNull::from(&HEADER)), depth: 0 });
+            self.inbox.push(Queued { task: TaskRef::new(NonNull::from(&HEADER)), depth: 0 });
             if !planted(Bug::SilentDelivery) {
                 self.parker.unpark();
             }

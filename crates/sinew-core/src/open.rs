@@ -8,11 +8,13 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use sinew_deque::{Queued, TaskRef};
+
 use crate::broadcast::BroadcastContext;
 use crate::inner::Inner;
 use crate::pool::Pool;
 use crate::profile::Activity;
-use crate::queue::{Fifo, Queued, TaskRef};
+use crate::queue::Fifo;
 use crate::scope::{ScopeRef, ScopeState, Share, WHOLE};
 use crate::spawn::HeapTask;
 use crate::tls;

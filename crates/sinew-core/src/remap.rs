@@ -19,6 +19,7 @@
 
 use std::sync::Arc;
 
+use sinew_deque::stack::reason;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current_thread};
@@ -27,7 +28,6 @@ use crate::host::machine;
 use crate::inner::Inner;
 use crate::lodging::Lodging;
 use crate::pool::Pool;
-use crate::stack::reason;
 use crate::worker::Worker;
 
 /// For each seat what its thread is pinned to, if anything.

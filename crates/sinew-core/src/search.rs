@@ -9,6 +9,10 @@
 //!
 //! A round reads two lines a victim. An exposure takes 5 to 10 µs, from its victims too.
 
+use sinew_deque::Queued;
+use sinew_deque::deque::Taken;
+use sinew_deque::stack::{Claim, Exposure, Steal};
+use sinew_policy::Wait;
 use sinew_policy::idle::Idle;
 use sinew_policy::victim::Outcome;
 use sinew_sync::atomic::{Ordering, spin_loop};
@@ -19,9 +23,7 @@ use sinew_sync::statics::AtomicBool;
 use crate::doze::Look;
 use crate::patience::{Patience, micros};
 use crate::payoff::ENOUGH;
-use crate::queue::{Queued, Taken};
-use crate::stack::{Claim, Exposure, Steal};
-use crate::wait::Wait;
+use crate::queue::Header;
 use crate::worker::{SILENCE_NS, Worker};
 
 /// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one before it runs the one it has, so that
@@ -182,9 +184,8 @@ impl Worker {
     #[inline]
     pub(crate) fn run_task(&self, queued: Queued) {
         self.stack.set_depth(self.stack.depth().max(queued.depth));
-        let header = queued.task.0;
-        // SAFETY: whoever takes a task out of a queue runs it, once. Tasks catch their own panics.
-        let run = || unsafe { (header.as_ref().run)(header, self) };
+        // SAFETY: the worker that takes a task out of a queue runs it, once. Tasks catch their own panics.
+        let run = || unsafe { Header::run(queued.task, self) };
         if self.is_profiled() { self.run_profiled(run) } else { run() }
     }
 

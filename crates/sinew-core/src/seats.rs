@@ -15,9 +15,9 @@
 use std::ops::Index;
 use std::ptr::{NonNull, slice_from_raw_parts_mut};
 
+use sinew_deque::PreferredNode;
 use sinew_topology::{Memory, Placement};
 
-use crate::home::Home;
 use crate::worker::Worker;
 
 /// The workers of a pool.
@@ -36,15 +36,15 @@ unsafe impl Send for Seats {}
 
 impl Seats {
     /// A worker for each of `homes`, made by `worker`.
-    pub(crate) fn new(homes: &[Home], worker: impl FnMut(usize, Home) -> Worker) -> Self {
-        let apart = homes.iter().any(|home| *home != Home::OnlyNode);
+    pub(crate) fn new(homes: &[PreferredNode], worker: impl FnMut(usize, PreferredNode) -> Worker) -> Self {
+        let apart = homes.iter().any(|home| *home != PreferredNode::OnlyNode);
         match apart.then(|| Memory::new(homes.len() * page_stride(), Placement::FirstTouch)) {
             Some(Ok(pages)) => Self::apart(pages, homes, worker),
             _ => Self::together(homes, worker),
         }
     }
 
-    fn together(homes: &[Home], mut worker: impl FnMut(usize, Home) -> Worker) -> Self {
+    fn together(homes: &[PreferredNode], mut worker: impl FnMut(usize, PreferredNode) -> Worker) -> Self {
         let workers: Box<[Worker]> =
             homes.iter().enumerate().map(|(seat, home)| worker(seat, *home)).collect();
         let workers = NonNull::from(Box::leak(workers));
@@ -52,12 +52,16 @@ impl Seats {
     }
 
     /// In `pages`, which have room for them.
-    fn apart(pages: Memory, homes: &[Home], mut worker: impl FnMut(usize, Home) -> Worker) -> Self {
+    fn apart(
+        pages: Memory,
+        homes: &[PreferredNode],
+        mut worker: impl FnMut(usize, PreferredNode) -> Worker,
+    ) -> Self {
         const { assert!(align_of::<Worker>() <= 4096) };
         let stride = page_stride();
         assert!(homes.len() * stride <= pages.bytes());
         for (seat, home) in homes.iter().enumerate() {
-            if let Home::Node(node) = *home {
+            if let PreferredNode::Node(node) = *home {
                 pages.prefer(seat * stride..(seat + 1) * stride, node);
             }
         }
@@ -141,15 +145,15 @@ mod tests {
     use sinew_sync::parker::Parker;
 
     use super::*;
-    use crate::stack::StackKind;
+    use sinew_policy::StackKind;
 
     /// The last is a node that does not exist, which must do no harm.
-    const HOMES: [Home; 3] = [Home::Anywhere, Home::Node(0), Home::Node(1023)];
+    const HOMES: [PreferredNode; 3] = [PreferredNode::Any, PreferredNode::Node(0), PreferredNode::Node(1023)];
 
     /// What tells whether a worker is still there.
     type Signs = Vec<Arc<Parker>>;
 
-    fn worker(seat: usize, home: Home, signs: &mut Signs) -> Worker {
+    fn worker(seat: usize, home: PreferredNode, signs: &mut Signs) -> Worker {
         let worker = Worker::new(null(), seat, false, StackKind::Split, home, None, Victims::Random);
         signs.push(Arc::clone(&worker.parker));
         worker
@@ -162,7 +166,7 @@ mod tests {
     /// Would miss: a worker that lies where another does, is found under another number, or outlives its pool.
     #[test]
     fn workers_are_found_by_their_numbers_and_end_with_the_seats() {
-        for homes in [[Home::OnlyNode; 3], HOMES] {
+        for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
             let mut signs = Signs::new();
             let seats = Seats::new(&homes, |seat, home| worker(seat, home, &mut signs));
             assert!(seats.iter().map(Worker::index).eq(0..3) && seats.len() == 3);
@@ -179,7 +183,7 @@ mod tests {
     /// Would miss: workers that are lost, or ended without ever having been, when there is no memory for the next one's stack.
     #[test]
     fn a_panic_between_two_workers_drops_those_that_are_there() {
-        for homes in [[Home::OnlyNode; 3], HOMES] {
+        for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
             let mut signs = Signs::new();
             let made = catch_unwind(AssertUnwindSafe(|| {
                 Seats::new(&homes, |seat, home| {

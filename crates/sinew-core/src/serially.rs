@@ -15,10 +15,11 @@
 use std::cell::OnceCell;
 use std::ptr::null;
 
+use sinew_sync::seat;
+
 use crate::builder::Builder;
 use crate::pool::Pool;
 use crate::tls;
-use sinew_sync::seat;
 
 /// The thread's own pool.
 struct Own(OnceCell<Pool>);

@@ -51,14 +51,14 @@
 //! `tests/calls/served.rs`, the crate `sinew`'s `tests/served.rs`; under random schedules in
 //! `shuttle_tests::calls`, with two planted bugs.
 
+use sinew_deque::stack::reason;
+use sinew_deque::{Queued, Ticket};
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::inner::Inner;
-use crate::queue::{Queued, Ticket};
 use crate::search::Job;
-use crate::stack::reason;
 use crate::tls;
 use crate::worker::Worker;
 

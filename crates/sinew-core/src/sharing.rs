@@ -363,8 +363,9 @@ mod imp {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use crate::Pool;
     use sinew_coord::Table;
+
+    use crate::Pool;
 
     fn wait_until(mut is_so: impl FnMut() -> bool) {
         while !is_so() {

@@ -3,9 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
+use sinew_deque::blocks::{self, Class};
+use sinew_deque::{Queued, TaskRef};
+
 use crate::inner::Inner;
 use crate::profile::Activity;
-use crate::queue::{self, Class, Header, Queued, TaskRef};
+use crate::queue::Header;
 use crate::tls;
 use crate::worker::Worker;
 
@@ -34,13 +37,12 @@ where
     {
         let task = Self { header: Header { run: Self::run }, work };
         let Some(class) = Self::CLASS else {
-            return TaskRef(NonNull::from(Box::leak(Box::new(task))).cast());
+            return TaskRef::new(NonNull::from(Box::leak(Box::new(task))));
         };
-        let block =
-            here.map_or_else(|| queue::new_block(class), |worker| worker.own.blocks.take(class)).cast();
+        let block = here.map_or_else(|| blocks::new(class), |worker| worker.own.blocks.take(class)).cast();
         // SAFETY: the block is of a class that this type fits in, and nobody else's.
         unsafe { block.write(task) };
-        TaskRef(block.cast())
+        TaskRef::new(block)
     }
 
     /// # Safety

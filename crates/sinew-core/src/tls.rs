@@ -7,11 +7,12 @@ use std::cell::Cell;
 use std::ptr::null;
 use std::sync::Arc;
 
+use sinew_sync::seat;
+
 use crate::inner::Inner;
 use crate::profile::Activity;
 use crate::serially;
 use crate::worker::Worker;
-use sinew_sync::seat;
 
 /// One entry of this thread into a pool.
 struct Frame {

@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+use sinew_deque::stack::{At, Descriptor, Slot};
+use sinew_policy::Wait;
 use sinew_policy::idle::Idle;
 use sinew_sync::atomic::{Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
@@ -22,51 +24,7 @@ use crate::patience::{Patience, micros};
 use crate::profile::Activity;
 use crate::queue::ScopeTasks;
 use crate::search::{Allowed, Job, Silence};
-use crate::stack::{At, Descriptor, Slot};
 use crate::worker::Worker;
-
-/// What a worker does while it waits in a join, or at the end of a scope, for tasks that others run.
-///
-/// A task that is run meanwhile runs on the stack of the one that waits. If the waiting one holds a lock that the other wants, neither ever goes on:
-/// programs that hold locks across joins, scopes or loops need [`Descendants`](Self::Descendants) or [`Block`](Self::Block), and must not take them in a broadcast:
-/// a deeper part of one is run in any wait, whosever it is, as nobody else can run it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Wait {
-    /// Help the thief of the joined task, then run deeper tasks and parts of broadcasts only, then park.
-    #[default]
-    Leapfrog,
-    /// Help the thief, then run any task, then park. The stack can grow with the number of tasks.
-    Any,
-    /// Run only tasks that are parts of what is waited for, and deeper parts of broadcasts, then park. A call into another pool waits without running
-    /// anything, so pools that call back into each other need another policy.
-    Descendants,
-    /// Help the thief, and where it waits in turn, the thief of what it waits for, and so on; then park. For experiments.
-    Transitive,
-    /// Run nothing but the own scope's tasks and deeper parts of broadcasts, and park. A worker that waits for another pool runs anything.
-    Block,
-}
-
-impl Wait {
-    const ALL: [Self; 5] = [Self::Leapfrog, Self::Any, Self::Descendants, Self::Transitive, Self::Block];
-
-    /// Whether programs may count on it that hold locks while they wait in joins and scopes.
-    pub(crate) const fn is_careful(self) -> bool {
-        matches!(self, Self::Descendants | Self::Block)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Leapfrog => "leapfrog",
-            Self::Any => "any",
-            Self::Descendants => "descendants",
-            Self::Transitive => "transitive",
-            Self::Block => "block",
-        }
-    }
-}
-
-crate::names::named!(Wait, ParseWaitError, "wait policy");
 
 /// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only those that lie deeper.
 #[derive(Debug, Clone, Copy)]
@@ -182,7 +140,8 @@ impl Worker {
             Wait::Any => Help::Tasks(Allowed::Any),
             Wait::Descendants => Help::Thief,
             Wait::Transitive => Help::Thieves,
-            Wait::Block => Help::Nothing,
+            // `Block`. Running nothing keeps every promise, so a new policy begins with it.
+            _ => Help::Nothing,
         }
     }
 
@@ -444,9 +403,11 @@ impl Worker {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use sinew_deque::stack::Task;
+    use sinew_policy::StackKind;
+
     use super::*;
     use crate::pool::Pool;
-    use crate::stack::{StackKind, Task};
 
     unsafe fn never(_: *const (), _: *const ()) {
         unreachable!("a claim that was given back is run")

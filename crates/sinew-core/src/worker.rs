@@ -13,6 +13,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use sinew_deque::PreferredNode;
+use sinew_deque::stack::{Options, TaskStack, reason};
+use sinew_deque::{Blocks, Deque, Injector};
+use sinew_policy::StackKind;
 use sinew_policy::idle::SpinWindow;
 use sinew_policy::victim::{VictimPolicy, Victims};
 use sinew_sync::CachePadded;
@@ -22,13 +26,11 @@ use sinew_sync::parker::Parker;
 use crate::control::Stay;
 use crate::counters::{Counters, SeatCounters};
 use crate::glance::Glances;
-use crate::home::Home;
 use crate::inner::Inner;
 use crate::loops::Summons;
 use crate::profile::Books;
-use crate::queue::{Blocks, Deque, Fifo, Injector};
+use crate::queue::Fifo;
 use crate::remap::Berth;
-use crate::stack::{StackKind, TaskStack, reason};
 use crate::steer::Bed;
 
 /// The handle through which a task uses the worker that runs it.
@@ -137,12 +139,14 @@ impl Worker {
         index: usize,
         fenced: bool,
         stack: StackKind,
-        home: Home,
+        node: PreferredNode,
         books: Option<Box<Books>>,
         victims: Victims,
     ) -> Self {
+        let two_field = stack == StackKind::TwoField;
+        let options = Options { fenced, every_push: books.is_some(), two_field, node };
         Self {
-            stack: TaskStack::new(fenced, books.is_some(), stack, home),
+            stack: TaskStack::new(options),
             deque: Deque::new(),
             fifo: Fifo::new(),
             inbox: Injector::new(),
@@ -243,7 +247,7 @@ impl Worker {
             unsafe { self.stack.rely_on_heavy_fences() };
         }
         if self.pool().seats.len() > 1 {
-            self.stack.call_attention(crate::stack::reason::HUNGRY);
+            self.stack.call_attention(reason::HUNGRY);
         }
     }
 
@@ -291,17 +295,17 @@ impl Worker {
             Some(true) => self.counters.published.add(1),
             Some(false) if self.deque.is_empty() => {
                 // Nothing to give yet: the request stays open for the next push.
-                self.stack.call_attention(crate::stack::reason::HUNGRY);
+                self.stack.call_attention(reason::HUNGRY);
                 return;
             }
             Some(false) => {}
             // An exposing thief is at it; if it fails, the next push answers.
-            None => self.stack.call_attention(crate::stack::reason::HUNGRY),
+            None => self.stack.call_attention(reason::HUNGRY),
         }
         let more = self.own.generous.get();
         if more > 0 {
             self.own.generous.set(more - 1);
-            self.stack.call_attention(crate::stack::reason::HUNGRY);
+            self.stack.call_attention(reason::HUNGRY);
         }
         if self.pool().wake_for_push() {
             self.counters.wakes.add(1);
@@ -313,7 +317,7 @@ impl Worker {
     pub(crate) fn be_generous(&self) {
         if self.pool().seats.len() > 1 {
             self.own.generous.set(GENEROUS);
-            self.stack.call_attention(crate::stack::reason::HUNGRY);
+            self.stack.call_attention(reason::HUNGRY);
         }
     }
 

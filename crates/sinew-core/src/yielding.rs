@@ -1,8 +1,9 @@
 //! Giving way: a task that waits for something of its own lets its worker run other tasks meanwhile.
 
+use sinew_policy::Wait;
+
 use crate::profile::Activity;
 use crate::search::Allowed;
-use crate::wait::Wait;
 use crate::worker::Worker;
 
 impl Worker {

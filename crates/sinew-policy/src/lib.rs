@@ -16,6 +16,7 @@
 //! | [`idle`] | how long an idle worker spins before it parks |
 //! | [`pace`] | how many iterations a loop that may be changed runs before it looks up |
 //! | [`share`] | how many cores, and which, each program on a machine gets |
+//! | [`Wait`], [`StackKind`] | nothing; they name what can be chosen |
 //! | [`worklist`] | how a transactional worklist deals, steals, pairs and swaps its units |
 //! | [`tune`] | which of that is on, from what was counted while it ran |
 //! | [`graph`] | nothing; it is what recorded runs are kept as |
@@ -26,11 +27,18 @@ pub mod auto;
 pub mod chunk;
 pub mod graph;
 pub mod idle;
+pub mod named;
 pub mod pace;
 pub mod share;
 pub mod span;
 pub mod split;
+mod stack_kind;
 pub mod tune;
 pub mod victim;
+mod wait;
 pub mod weighted;
 pub mod worklist;
+
+pub use named::UnknownName;
+pub use stack_kind::StackKind;
+pub use wait::Wait;

@@ -1,13 +1,14 @@
 //! Skeletons of joins on a whole pool under random schedules (shuttle), changed, cancelled and panicking meanwhile; planted bugs. Sorts are such skeletons; the crate `sinew` has divide and conquer.
 
-use super::{Control, Course};
-use crate::data::sort_by_under;
-use crate::loops::schedules::{Changers, assert_at_rest, explore_with};
-use crate::{Cancelled, Worker};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use sinew_sync::plant::{Bug, plant};
 use sinew_sync::statics::AtomicU64;
+
+use super::{Control, Course};
+use crate::data::sort_by_under;
+use crate::loops::schedules::{Changers, assert_at_rest, explore_with};
+use crate::{Cancelled, Worker};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

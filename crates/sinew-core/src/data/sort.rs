@@ -23,9 +23,10 @@
 //! Against the standard sort, with values that show stability; and with comparators that panic at any call, on values
 //! that count their drops. `control::schedules`: under random schedules, with a planted bug.
 
+use sinew_sync::plant::{Bug, planted};
+
 use super::merge::{Room, Run, merge};
 use crate::{Cancelled, Control, Course, Worker};
-use sinew_sync::plant::{Bug, planted};
 use std::cmp::Ordering;
 use std::mem::forget;
 

@@ -3,10 +3,11 @@
 use super::{
     Chunk, Enumerate, IntoItems, Items, Output, Shape, TileOrder, TilesMut, Zip, sort_by, streaming, tiles,
 };
-use crate::source::Source;
-use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
+
+use crate::source::Source;
+use proptest::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

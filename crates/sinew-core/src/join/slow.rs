@@ -1,10 +1,10 @@
 //! Joins off the fast path, but for the calls of their arms: what is compiled once, and not for every join of a program.
 
+use sinew_deque::stack::{At, Popped, Task, TwoField};
 use sinew_sync::thread::yield_now;
 
 use crate::fork;
 use crate::profile::Fork;
-use crate::stack::{At, Popped, Task, TwoField};
 use crate::worker::Worker;
 
 /// A join that has left the fast path.

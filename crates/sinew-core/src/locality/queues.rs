@@ -29,6 +29,7 @@ use std::ptr::NonNull;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use sinew_deque::{Queued, TaskRef};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 use sinew_sync::lock::Mutex;
@@ -36,7 +37,7 @@ use sinew_sync::plant::{Bug, planted};
 
 use super::domains::Domains;
 use crate::inner::Inner;
-use crate::queue::{Header, Queued, TaskRef};
+use crate::queue::Header;
 use crate::spawn::HeapTask;
 use crate::worker::Worker;
 
@@ -194,7 +195,7 @@ impl Queues {
     fn token(self: &Arc<Self>) -> TaskRef {
         // The pointer is that of the `Arc`, so that it may be counted later.
         let this = Arc::as_ptr(self).cast_mut();
-        TaskRef(NonNull::new(this).expect("an `Arc` is never null").cast())
+        TaskRef::new(NonNull::new(this).expect("an `Arc` is never null"))
     }
 
     /// Whether a spawn on this worker may be held up: not while it is already, so that its stack stays bounded.

@@ -4,10 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use sinew_deque::Queued;
+
 use super::domains::Domains;
 use super::queues::{Order, Queues};
 use crate::global;
-use crate::queue::Queued;
 use crate::scope::ScopeState;
 use crate::search::Job;
 use crate::tls;

@@ -172,11 +172,12 @@ impl Drop for Watch<'_> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use sinew_policy::auto::PROBES;
+    use sinew_sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::loops::{for_each, try_for_each};
     use crate::{Control, Pool, Worker};
-    use sinew_policy::auto::PROBES;
-    use sinew_sync::atomic::{AtomicUsize, Ordering};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     const ITEMS: usize = 1_000;

@@ -3,12 +3,13 @@
 //! Schedules that cut a range in halves cut a block across its longest side; for the others the blocks of a grid, numbered row by
 //! row, are the iterations.
 
-use super::driver::{Options, drive};
-use super::split::split;
-use crate::{Cancelled, Worker};
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::{Block, Grid, Splitter, halves, volume};
 use sinew_sync::lock::Mutex;
+
+use super::driver::{Options, drive};
+use super::split::split;
+use crate::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
 /// Calls `f` with disjoint blocks that cover `space`, in no particular order. No block has a side longer than its `grain` (0 counts as 1),

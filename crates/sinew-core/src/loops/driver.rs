@@ -17,6 +17,11 @@
 //!
 //! One join, and no allocation, for the loop; a claim, two loads and two counters a chunk.
 
+use sinew_policy::chunk::{Halving, Schedule};
+use sinew_policy::split::Splitter;
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
+use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
+
 use super::auto::{Site, Trial, Watch};
 use super::controlled::{self, Chunks};
 use super::ending::Ending;
@@ -24,10 +29,6 @@ use super::meter::Meter;
 use super::split::split;
 use crate::source::{LoopMemory, Source};
 use crate::{Cancelled, Control, Worker};
-use sinew_policy::chunk::{Halving, Schedule};
-use sinew_policy::split::Splitter;
-use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
-use sinew_sync::clock::{TICKS_A_US, now_ns, ticks};
 use std::ops::{ControlFlow, Range};
 
 /// How a loop is to be run.

@@ -3,10 +3,11 @@
 //! A participant folds a run of adjacent chunks into one partial result. At the end the partial results are combined in
 //! the order of the items, so `combine` needs to be associative but not commutative.
 
+use sinew_sync::lock::Mutex;
+
 use super::driver::{Options, drive};
 use crate::data::Items;
 use crate::{Cancelled, Worker};
-use sinew_sync::lock::Mutex;
 use std::ops::{ControlFlow, Range};
 
 /// Folds all items into one value.

@@ -3,15 +3,16 @@
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p sinew-core --release shuttle_`; a schedule that fails is printed with its seed.
 
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::lock::Mutex;
+
 use super::{Options, fold, fold_blocks, for_each, map, try_for_each};
 use crate::source::LoopMemory;
 use crate::{Control, Mapping, Pool, Stopped, Worker};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::thread::{self, JoinHandle};
 use shuttle::{Config, Runner};
-use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicU32, Ordering};
-use sinew_sync::lock::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) const SCHEDULES: [Schedule; 6] = [

@@ -10,9 +10,10 @@
 //!
 //! A join for each cut, and no allocation. A call through a pointer, and a participant's state of its own, for each block.
 
+use sinew_policy::split::{Block, Splitter, halves, volume};
+
 use super::ending::Ending;
 use crate::Worker;
-use sinew_policy::split::{Block, Splitter, halves, volume};
 use std::ops::ControlFlow;
 
 /// Calls `body` with disjoint blocks that cover `space`, on several workers at once, until a call answers `Break`.

@@ -5,12 +5,13 @@ mod limits;
 use super::{
     Kind, Options, fold, fold_blocks, for_each, for_each_block, map, map_blocks, scan, try_for_each, try_map,
 };
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
 use crate::data::{Enumerate, IntoItems};
 use crate::source::LoopMemory;
 use crate::{Pool, Stopped, Worker};
 use proptest::prelude::*;
-use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn any_options() -> impl Strategy<Value = Options<'static>> {

@@ -1,9 +1,10 @@
 //! A function for each item.
 
+use sinew_sync::lock::Mutex;
+
 use super::driver::{Options, drive};
 use crate::data::Items;
 use crate::{Cancelled, Stopped, Worker};
-use sinew_sync::lock::Mutex;
 use std::ops::ControlFlow;
 
 /// Calls `f` with every item, in no particular order.

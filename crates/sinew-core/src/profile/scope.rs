@@ -14,12 +14,13 @@
 
 use std::ptr::NonNull;
 
+use sinew_deque::TaskRef;
 use sinew_sync::lock::Mutex;
 
 use super::activity::Activity;
 use super::paths::Paths;
 use super::record::Mark;
-use crate::queue::{Header, TaskRef};
+use crate::queue::Header;
 use crate::worker::Worker;
 
 /// How far the tasks of a scope have come, and, where the pool records, their strands.
@@ -89,9 +90,8 @@ impl Traced {
             }
             books.begin_at(traced.start);
         }
-        let inner = traced.task.0;
         // SAFETY: the inner task is run by this one alone, which is run once.
-        unsafe { (inner.as_ref().run)(inner, worker) };
+        unsafe { Header::run(traced.task, worker) };
     }
 }
 
@@ -108,7 +108,7 @@ impl Worker {
         books.counts.spawned.add(1);
         let start = books.path_now().plus(books.burdens);
         let traced = Traced { header: Header { run: Traced::run }, task, start, seat: self.index() };
-        TaskRef(NonNull::from(Box::leak(Box::new(traced))).cast())
+        TaskRef::new(NonNull::from(Box::leak(Box::new(traced))))
     }
 
     /// The running task, one of the scope with these paths, is about to end.

@@ -4,7 +4,9 @@
 
 use std::ptr::NonNull;
 
-use super::{Header, Injector, Queued, TaskRef};
+use sinew_deque::{Injector, Queued, TaskRef};
+
+use super::Header;
 use crate::worker::Worker;
 
 /// Tasks in order, and the token that stands for any one of them.
@@ -27,7 +29,7 @@ impl Fifo {
     /// The queue outlives the task.
     pub(crate) unsafe fn push(&self, queued: Queued) -> TaskRef {
         self.tasks.push(queued);
-        TaskRef(NonNull::from(self).cast())
+        TaskRef::new(NonNull::from(self))
     }
 
     /// # Safety

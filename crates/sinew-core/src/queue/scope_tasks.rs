@@ -6,7 +6,9 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::{Header, Injector, Queued, TaskRef};
+use sinew_deque::{Injector, Queued, TaskRef};
+
+use super::Header;
 use crate::worker::Worker;
 
 /// The tasks of a scope that wait.
@@ -27,7 +29,7 @@ impl ScopeTasks {
     pub(crate) fn push(self: &Arc<Self>, queued: Queued) -> TaskRef {
         self.tasks.push(queued);
         let token = Arc::into_raw(Arc::clone(self)).cast_mut();
-        TaskRef(NonNull::new(token).expect("an `Arc` is never null").cast())
+        TaskRef::new(NonNull::new(token).expect("an `Arc` is never null"))
     }
 
     /// Takes the task that is next.
@@ -36,7 +38,7 @@ impl ScopeTasks {
     }
 
     fn is_named_by(&self, task: TaskRef) -> bool {
-        std::ptr::eq(task.0.as_ptr().cast_const().cast(), self)
+        std::ptr::eq(task.pointer::<Self>().as_ptr(), self)
     }
 
     /// # Safety

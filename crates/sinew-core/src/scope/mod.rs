@@ -5,8 +5,9 @@ mod state;
 use std::fmt;
 use std::marker::PhantomData;
 
+use sinew_deque::{Queued, TaskRef};
+
 use crate::global;
-use crate::queue::{Queued, TaskRef};
 use crate::search::{Allowed, Job};
 use crate::worker::Worker;
 

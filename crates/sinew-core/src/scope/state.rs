@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use sinew_deque::{Queued, TaskRef};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sinew_sync::lock::Mutex;
@@ -17,7 +18,7 @@ use sinew_sync::lock::Mutex;
 use crate::inner::Inner;
 use crate::latch::Owner;
 use crate::profile::{Activity, Paths, ScopePaths};
-use crate::queue::{Queued, ScopeTasks, TaskRef};
+use crate::queue::ScopeTasks;
 use crate::search::Job;
 use crate::spawn::{HeapTask, discard};
 use crate::tls;

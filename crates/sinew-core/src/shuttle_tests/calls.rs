@@ -2,9 +2,9 @@
 //! call each other.
 
 use shuttle::sync::atomic::AtomicBool;
+use sinew_deque::{Injector, Queued, TaskRef};
 
 use super::*;
-use crate::queue::{Header, Injector, Queued, TaskRef};
 use crate::{Cancelled, Control};
 
 /// A pool with a thread at every seat.
@@ -179,15 +179,12 @@ fn shuttle_a_call_is_run_or_withdrawn() {
     });
 }
 
-unsafe fn never(_: std::ptr::NonNull<Header>, _: &Worker) {}
-static HEADER: Header = Header { run: never };
-
 /// A caller withdraws its call while a worker takes one.
 fn withdrawal() {
     let injector = Arc::new(Injector::new());
     let theirs = Arc::clone(&injector);
     let worker = thread::spawn(move || theirs.pop(None).is_some());
-    let call = Queued { task: TaskRef(std::ptr::NonNull::from(&HEADER)), depth: 0 };
+    let call = Queued { task: TaskRef::new(std::ptr::NonNull::<u8>::dangling()), depth: 0 };
     let ticket = injector.push_call(call);
     thread::yield_now();
     let is_back = injector.withdraw(ticket).is_some();

@@ -1,11 +1,12 @@
 //! Streams on a whole pool under random schedules (shuttle), changed, cancelled and panicking meanwhile.
 
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+
 use super::{Exit, Options, Parallel, Serial, Stages, Through, run};
 use crate::loops::schedules::explore_with;
 use crate::{Cancelled, Control, Mapping, Worker};
 use shuttle::thread;
-use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicUsize, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An item that counts how many there are.

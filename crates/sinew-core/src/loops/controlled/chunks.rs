@@ -1,5 +1,8 @@
 //! What a participant of a controlled loop asks for its work: the next slice, until it is to leave.
 
+use sinew_policy::pace::Pace;
+use sinew_sync::clock::{TICKS_A_US, ticks};
+
 use super::super::auto::Watch;
 use super::super::meter::Sheet;
 use super::Controlled;
@@ -7,8 +10,6 @@ use super::claims::Claims;
 use crate::Worker;
 use crate::lodging::Guided;
 use crate::profile::Pieces;
-use sinew_policy::pace::Pace;
-use sinew_sync::clock::{TICKS_A_US, ticks};
 use std::ops::Range;
 
 /// A slice takes no longer than this, in ticks, unless a single iteration does.

@@ -1,15 +1,16 @@
 //! What one participant has claimed of a controlled loop, and how it keeps to the plan.
 
+use sinew_policy::chunk::{Halving, Schedule};
+use sinew_sync::atomic::spin_loop;
+use sinew_sync::clock::now_ns;
+use sinew_sync::lock::Mutex;
+
 use super::super::ending::Ending;
 use super::plan::{Epoch, Plan, Stay, Terms};
 use crate::control::{Wishes, is_cancelled};
 use crate::limit::Limit;
 use crate::lodging::Pinning;
 use crate::{Control, Enrolled};
-use sinew_policy::chunk::{Halving, Schedule};
-use sinew_sync::atomic::spin_loop;
-use sinew_sync::clock::now_ns;
-use sinew_sync::lock::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 

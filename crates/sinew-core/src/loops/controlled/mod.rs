@@ -37,6 +37,10 @@ mod tests;
 pub(super) use chunks::Chunks;
 pub(crate) use summons::{Summons, call_others};
 
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::lock::Mutex;
+
 use super::auto::{self, Trial};
 use super::driver::Options;
 use super::ending::Ending;
@@ -45,9 +49,6 @@ use crate::source::LoopMemory;
 use crate::{Cancelled, Control, Enrolled, Scope, Worker};
 use claims::Shared;
 use plan::{Plan, Terms};
-use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicUsize, Ordering};
-use sinew_sync::lock::Mutex;
 
 /// What a participant does: it asks for slices and runs them until there are no more.
 type Session<'r> = &'r (dyn Fn(&mut Chunks<'_>) + Sync);

@@ -2,14 +2,15 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p sinew-core --release loom_`
 
+use sinew_policy::chunk::Schedule;
+use sinew_sync::lock::Mutex;
+use sinew_sync::plant::{Bug, plant};
+
 use super::super::ending::Ending;
 use super::claims::{Claims, Shared};
 use super::plan::{Plan, Terms};
 use crate::limit::Limit;
 use crate::{Control, Enrolled};
-use sinew_policy::chunk::Schedule;
-use sinew_sync::lock::Mutex;
-use sinew_sync::plant::{Bug, plant};
 use std::ops::Range;
 use std::sync::Arc;
 

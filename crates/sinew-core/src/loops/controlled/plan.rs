@@ -22,16 +22,17 @@
 //!
 //! `models`: P1 for two participants and somebody who changes the schedule, every interleaving; planted bugs. `tests` of the room: P1 to P4 for whole loops.
 
-use super::rest::Rest;
-use crate::control::Wishes;
-use crate::limit::Limit;
-use crate::source::{LoopMemory, Source};
 use sinew_policy::chunk::Schedule;
 use sinew_policy::weighted::Speeds;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
+
+use super::rest::Rest;
+use crate::control::Wishes;
+use crate::limit::Limit;
+use crate::source::{LoopMemory, Source};
 use std::ops::Range;
 use std::sync::Arc;
 

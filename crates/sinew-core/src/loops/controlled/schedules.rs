@@ -1,12 +1,13 @@
 //! Controlled loops on a whole pool under random schedules (shuttle), changed by a thread outside and by their own bodies; planted bugs.
 
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicU32, Ordering};
+use sinew_sync::plant::{Bug, plant};
+
 use crate::data::{Around, IntoItems};
 use crate::loops::schedules::{Changers, SCHEDULES, assert_at_rest, explore_with};
 use crate::loops::{Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map};
 use crate::{Cancelled, Control, Mapping, Stopped, Worker};
-use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicU32, Ordering};
-use sinew_sync::plant::{Bug, plant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

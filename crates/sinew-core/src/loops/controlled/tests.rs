@@ -2,13 +2,14 @@
 //!
 //! `SINEW_STRESS_SECONDS` says for how long the second kind goes on (default: a second); with `SINEW_DEEP=1` there are at least a million changes.
 
+use sinew_policy::chunk::Schedule;
+use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
 use crate::data::IntoItems;
 use crate::loops::{Kind, Meter, Options, fold, fold_blocks, for_each, map, scan, try_map};
 use crate::source::LoopMemory;
 use crate::{Cancelled, Control, Mapping, Pool, Stopped, Worker};
 use proptest::prelude::*;
-use sinew_policy::chunk::Schedule;
-use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

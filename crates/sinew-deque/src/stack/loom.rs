@@ -8,8 +8,7 @@ use std::sync::Arc;
 use sinew_sync::plant::{Bug, plant};
 
 use super::tally::Tally;
-use super::{At, Popped, StackKind, Steal, TaskStack, reason};
-use crate::home::Home;
+use super::{At, Options, Popped, Steal, TaskStack, reason};
 
 /// A step of the owner.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +43,7 @@ struct World {
 
 impl World {
     fn new(fenced: bool) -> Self {
-        let stack = TaskStack::new(fenced, false, StackKind::Split, Home::OnlyNode);
+        let stack = TaskStack::new(Options { fenced, ..Options::default() });
         Self { stack, tally: Tally::new() }
     }
 

@@ -14,40 +14,31 @@
 //!
 //! `seats` and `stack/slots` test the means; `cargo xtask numa-guest` asks a kernel with several nodes.
 
+use sinew_deque::PreferredNode;
 use sinew_topology::{Machine, PlacementError, Seating, memory_nodes, where_is};
 
 use crate::inner::FirstSeat;
 use crate::worker::Worker;
 
-/// Where the memory of one worker belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Home {
-    /// There is one node.
-    #[default]
-    OnlyNode,
-    /// Of several, the one on which its owner happens to run.
-    Anywhere,
-    /// The node with this number of the system's.
-    Node(usize),
-}
-
-impl Home {
-    /// The homes of all seats, which are pinned as `seating` says.
-    pub(crate) fn of_seats(machine: &Machine, seating: &Seating, first_seat: FirstSeat) -> Vec<Self> {
-        let one_node = || vec![Self::OnlyNode; seating.seats()];
-        if machine.nodes().len() < 2 {
-            return one_node();
-        }
-        let nodes = memory_nodes();
-        if nodes.len() < 2 {
-            return one_node();
-        }
-        let home = |(seat, pu)| {
-            let pinned = Option::filter(pu, |_| seat > 0 || first_seat == FirstSeat::Thread);
-            pinned.and_then(|pu| machine.nearest_node(pu, &nodes)).map_or(Self::Anywhere, Self::Node)
-        };
-        seating.pus().iter().copied().enumerate().map(home).collect()
+/// Where the memory of each worker should lie, for workers that are pinned as `seating` says.
+pub(crate) fn preferred_nodes(
+    machine: &Machine,
+    seating: &Seating,
+    first_seat: FirstSeat,
+) -> Vec<PreferredNode> {
+    let one_node = || vec![PreferredNode::OnlyNode; seating.seats()];
+    if machine.nodes().len() < 2 {
+        return one_node();
     }
+    let nodes = memory_nodes();
+    if nodes.len() < 2 {
+        return one_node();
+    }
+    let home = |(seat, pu)| {
+        let pinned = Option::filter(pu, |_| seat > 0 || first_seat == FirstSeat::Thread);
+        pinned.and_then(|pu| machine.nearest_node(pu, &nodes)).map_or(PreferredNode::Any, PreferredNode::Node)
+    };
+    seating.pus().iter().copied().enumerate().map(home).collect()
 }
 
 /// On which NUMA nodes a worker's own memory lies, page by page: [`Worker::where_is`].

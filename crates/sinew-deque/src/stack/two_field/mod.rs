@@ -40,7 +40,7 @@
 //! `models` runs an owner and one or two thieves under loom, and plants bugs that it must catch; below, where its memory comes from.
 
 #[cfg(all(test, loom))]
-mod models;
+mod loom;
 
 use std::mem::MaybeUninit;
 
@@ -52,7 +52,7 @@ use sinew_topology::{PlacementError, where_is};
 
 use super::pages::{Blank, Pages};
 use super::{CAPACITY, Popped, Task};
-use crate::home::Home;
+use crate::node::PreferredNode;
 
 const NOT_STOLEN: u64 = 0;
 const DONE: u64 = 1;
@@ -62,7 +62,7 @@ const THIEF_SHIFT: u32 = 2;
 /// A task descriptor, on a line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Descriptor {
+pub struct Descriptor {
     /// Whether there is a task to be had.
     state: AtomicBool,
     alarm: AtomicU64,
@@ -113,31 +113,31 @@ impl Descriptor {
     }
 
     /// Distance of the task from the root; a hint while it is not the caller's.
-    pub(crate) fn depth(&self) -> u32 {
+    pub fn depth(&self) -> u32 {
         // Relaxed: a heuristic, or read after a claim (T1).
         self.depth.load(Ordering::Relaxed)
     }
 
     /// Who runs the task, once known.
-    pub(crate) fn thief(&self) -> Option<usize> {
+    pub fn thief(&self) -> Option<usize> {
         // Relaxed: a hint.
         ((self.alarm.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
     }
 
     /// The thief reports the task as finished; answers whether the owner is parked for it.
-    pub(crate) fn finish(&self) -> bool {
+    pub fn finish(&self) -> bool {
         // AcqRel: T2, and Acquire sees what the owner wrote before it set WAITED.
         self.alarm.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
     }
 
     /// Whether the thief has finished.
-    pub(crate) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         // Acquire: T2.
         self.alarm.load(Ordering::Acquire) & DONE != 0
     }
 
     /// The owner, of a stolen task, asks to be woken at the end; answers false if the end has come already.
-    pub(crate) fn await_finish(&self) -> bool {
+    pub fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
         self.alarm.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
     }
@@ -156,7 +156,7 @@ pub(super) enum Attempt<'a> {
 
 /// The stack.
 #[derive(Debug)]
-pub(crate) struct TwoField {
+pub struct TwoField {
     /// The next free descriptor. The owner's; for others a hint, exact before their heavy fence.
     top: CachePadded<AtomicUsize>,
     /// The next descriptor to steal; see F3.
@@ -165,16 +165,16 @@ pub(crate) struct TwoField {
 }
 
 impl TwoField {
-    pub(super) fn new(home: Home) -> Self {
+    pub(super) fn new(node: PreferredNode) -> Self {
         Self {
             top: CachePadded::new(AtomicUsize::new(0)),
             bottom: CachePadded::new(AtomicUsize::new(0)),
-            descriptors: Pages::new(CAPACITY as usize, home),
+            descriptors: Pages::new(CAPACITY as usize, node),
         }
     }
 
     /// Whether nothing may be pushed. Owner only.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         // Relaxed: the owner's own.
         self.top.load(Ordering::Relaxed) >= self.descriptors.len()
     }
@@ -197,7 +197,7 @@ impl TwoField {
     /// # Safety
     ///
     /// Owner only, with room left. The task's data stay valid until it is popped or finished.
-    pub(crate) unsafe fn push(&self, task: Task, depth: u32) -> usize {
+    pub unsafe fn push(&self, task: Task, depth: u32) -> usize {
         // Relaxed: the owner's own.
         let at = self.top.load(Ordering::Relaxed);
         let descriptor = &self.descriptors[at];
@@ -220,7 +220,7 @@ impl TwoField {
     /// # Safety
     ///
     /// Owner only; `at` is the newest task's.
-    pub(crate) unsafe fn pop(&self, at: usize) -> Option<Popped> {
+    pub unsafe fn pop(&self, at: usize) -> Option<Popped> {
         if self.descriptors[at].take() { Some(self.taken_back(at)) } else { self.look(at) }
     }
 
@@ -230,7 +230,7 @@ impl TwoField {
     ///
     /// Owner only, after `pop(at)` answered `None`.
     #[cold]
-    pub(crate) unsafe fn pop_again(&self, at: usize) -> Option<Popped> {
+    pub unsafe fn pop_again(&self, at: usize) -> Option<Popped> {
         let descriptor = &self.descriptors[at];
         // Relaxed: a look before the exchange.
         if descriptor.state.load(Ordering::Relaxed) && descriptor.take() {
@@ -251,7 +251,7 @@ impl TwoField {
     }
 
     /// The descriptor with this number.
-    pub(crate) fn descriptor(&self, at: usize) -> &Descriptor {
+    pub fn descriptor(&self, at: usize) -> &Descriptor {
         &self.descriptors[at]
     }
 
@@ -260,7 +260,7 @@ impl TwoField {
     /// # Safety
     ///
     /// Owner only, after a pop found the task at `at` stolen, with its report seen, and nothing above it.
-    pub(crate) unsafe fn unpin(&self, at: usize) {
+    pub unsafe fn unpin(&self, at: usize) {
         // Relaxed: F3; published by the next push (T1). The thief's own store comes before, by its report.
         debug_assert_eq!(self.bottom.load(Ordering::Relaxed), at + 1);
         self.bottom.store(at, Ordering::Relaxed);
@@ -331,7 +331,7 @@ mod tests {
             println!("skipped: this kernel does not say which pages there are");
             return;
         }
-        let stack = TwoField::new(Home::Anywhere);
+        let stack = TwoField::new(PreferredNode::Any);
         let touched = || stack.where_is().unwrap().iter().flatten().count();
         assert_eq!(touched(), 0);
         let task = Task { run: never, data: std::ptr::null() };

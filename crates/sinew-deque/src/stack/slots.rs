@@ -9,7 +9,7 @@ mod imp {
 
     use sinew_sync::lock::Mutex;
 
-    use crate::home::Home;
+    use crate::node::PreferredNode;
     use crate::stack::pages::Pages;
     use crate::stack::{CAPACITY, Slot};
 
@@ -23,18 +23,18 @@ mod imp {
     pub(in crate::stack) struct Slots(Option<Pages<Slot>>);
 
     impl Slots {
-        /// For an owner with this home.
+        /// For an owner with this node.
         ///
         /// # Panics
         ///
         /// If the system has no memory left.
-        pub(in crate::stack) fn new(home: Home) -> Self {
+        pub(in crate::stack) fn new(node: PreferredNode) -> Self {
             // After a fork the lock may be held by a thread that is not there.
             let mut spare = SPARE.try_lock().and_then(|mut spare| spare.pop());
             if let Some(used) = &mut spare {
-                used.pass_to(home);
+                used.pass_to(node);
             }
-            Self(Some(spare.unwrap_or_else(|| Pages::new(CAPACITY as usize, home))))
+            Self(Some(spare.unwrap_or_else(|| Pages::new(CAPACITY as usize, node))))
         }
     }
 
@@ -62,7 +62,7 @@ mod imp {
 mod imp {
     use std::ops::Deref;
 
-    use crate::home::Home;
+    use crate::node::PreferredNode;
     use crate::stack::pages::Pages;
     use crate::stack::{CAPACITY, Slot};
 
@@ -71,8 +71,8 @@ mod imp {
     pub(in crate::stack) struct Slots(Pages<Slot>);
 
     impl Slots {
-        pub(in crate::stack) fn new(home: Home) -> Self {
-            Self(Pages::new(CAPACITY as usize, home))
+        pub(in crate::stack) fn new(node: PreferredNode) -> Self {
+            Self(Pages::new(CAPACITY as usize, node))
         }
     }
 

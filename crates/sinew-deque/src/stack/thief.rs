@@ -10,7 +10,7 @@ use super::{Slot, Task, TaskStack, reason};
 
 /// What came of one attempt to steal.
 #[derive(Debug)]
-pub(crate) enum Steal<'a> {
+pub enum Steal<'a> {
     /// A task, now the thief's to run.
     Task(Claim<'a>),
     /// Nothing public that the thief may take.
@@ -23,8 +23,9 @@ pub(crate) enum Steal<'a> {
 
 /// A stolen task: to be run, then reported.
 #[derive(Debug)]
-pub(crate) struct Claim<'a> {
-    pub(crate) task: Task,
+pub struct Claim<'a> {
+    /// What to run.
+    pub task: Task,
     place: Place<'a>,
 }
 
@@ -37,7 +38,8 @@ enum Place<'a> {
 
 impl Claim<'_> {
     /// Distance of the task from the root.
-    pub(crate) fn depth(&self) -> u32 {
+    #[inline]
+    pub fn depth(&self) -> u32 {
         match self.place {
             Place::Slot(slot) => slot.depth(),
             Place::Descriptor(descriptor) => descriptor.depth(),
@@ -45,7 +47,8 @@ impl Claim<'_> {
     }
 
     /// Reports the task as finished; answers whether its owner is parked for it. The joiner's frame is gone from the moment of this call.
-    pub(crate) fn finish(self) -> bool {
+    #[inline]
+    pub fn finish(self) -> bool {
         match self.place {
             Place::Slot(slot) => slot.finish(),
             Place::Descriptor(descriptor) => descriptor.finish(),
@@ -55,7 +58,7 @@ impl Claim<'_> {
 
 /// What came of an exposure.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Exposure {
+pub enum Exposure {
     /// Tasks have become public.
     Exposed,
     /// The owner took its tasks back meanwhile.
@@ -68,17 +71,14 @@ pub(crate) enum Exposure {
 
 impl TaskStack {
     /// Tries to take the oldest task, if it lies deeper than `above` (distance from the root; `None`: any task).
-    pub(crate) fn steal(&self, thief: usize, above: Option<u32>) -> Steal<'_> {
+    #[inline]
+    pub fn steal(&self, thief: usize, above: Option<u32>) -> Steal<'_> {
         self.steal_while(thief, above, || true)
     }
 
     /// As [`steal`](Self::steal), but takes nothing if `still` answers false once the bounds have been read that the claim rests on.
-    pub(crate) fn steal_while(
-        &self,
-        thief: usize,
-        above: Option<u32>,
-        still: impl FnOnce() -> bool,
-    ) -> Steal<'_> {
+    #[inline]
+    pub fn steal_while(&self, thief: usize, above: Option<u32>, still: impl FnOnce() -> bool) -> Steal<'_> {
         if let Some(two_field) = &self.shared.two_field {
             return match two_field.steal(thief, above, still) {
                 Attempt::Task(descriptor, task) => {
@@ -113,7 +113,7 @@ impl TaskStack {
 
     /// Makes half of the private tasks public without the owner's help. The last resort: it interrupts every core that
     /// runs this process. `symmetric` if owners use full fences and the interruption can be spared.
-    pub(crate) fn expose(&self, symmetric: bool) -> Exposure {
+    pub fn expose(&self, symmetric: bool) -> Exposure {
         if !self.has_private() {
             return Exposure::Nothing;
         }
@@ -157,7 +157,8 @@ impl TaskStack {
     }
 
     /// Asks the owner to publish tasks at its next push; once, until it has answered.
-    pub(crate) fn ask(&self) {
+    #[inline]
+    pub fn ask(&self) {
         // Relaxed: a hint. Two thieves that both ask do no harm, and one that wrongly believes it was asked asks in the next round.
         if !self.shared.asked.load(Ordering::Relaxed) {
             self.shared.asked.store(true, Ordering::Relaxed);
@@ -166,13 +167,15 @@ impl TaskStack {
     }
 
     /// Whether there are private tasks that an exposure could make public; a hint.
-    pub(crate) fn has_private(&self) -> bool {
+    #[inline]
+    pub fn has_private(&self) -> bool {
         self.shared.two_field.is_none()
             && self.head(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit
     }
 
     /// Whether there is any task that could be stolen or exposed. Exact for tasks pushed before the caller's heavy fence.
-    pub(crate) fn has_tasks(&self) -> bool {
+    #[inline]
+    pub fn has_tasks(&self) -> bool {
         if let Some(two_field) = &self.shared.two_field {
             return two_field.load() > 0;
         }
@@ -181,7 +184,8 @@ impl TaskStack {
     }
 
     /// How many tasks could be stolen now; a hint.
-    pub(crate) fn load(&self) -> usize {
+    #[inline]
+    pub fn load(&self) -> usize {
         if let Some(two_field) = &self.shared.two_field {
             return two_field.load();
         }
@@ -190,7 +194,8 @@ impl TaskStack {
     }
 
     /// Depth of the oldest public task; a hint.
-    pub(crate) fn oldest_depth(&self) -> Option<u32> {
+    #[inline]
+    pub fn oldest_depth(&self) -> Option<u32> {
         if let Some(two_field) = &self.shared.two_field {
             return two_field.oldest_depth();
         }
@@ -199,7 +204,8 @@ impl TaskStack {
     }
 
     /// Depth of the oldest task that is not stolen yet, public or private; a hint.
-    pub(crate) fn oldest_waiting_depth(&self) -> Option<u32> {
+    #[inline]
+    pub fn oldest_waiting_depth(&self) -> Option<u32> {
         if let Some(two_field) = &self.shared.two_field {
             return two_field.oldest_depth();
         }

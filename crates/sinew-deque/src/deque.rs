@@ -28,14 +28,15 @@ use sinew_sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
-use super::{Header, Queued, TaskRef};
+use crate::task::{Queued, TaskRef};
 
 /// Entries of the first buffer.
 const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// What came of an attempt to take a task.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub enum Taken {
+    /// A task, now the caller's to run.
     Task(Queued),
     /// Nothing there that the caller may take.
     Empty,
@@ -45,7 +46,7 @@ pub(crate) enum Taken {
 
 #[derive(Debug)]
 struct Entry {
-    task: AtomicPtr<Header>,
+    task: AtomicPtr<()>,
     depth: AtomicU32,
 }
 
@@ -60,24 +61,26 @@ impl Buffer {
         Self { entries: (0..size).map(|_| empty()).collect() }
     }
 
+    #[inline]
     fn put(&self, at: usize, queued: Queued) {
         let entry = &self.entries[at & (self.entries.len() - 1)];
         // Relaxed, both: published by the store of `bottom` (Q1).
-        entry.task.store(queued.task.0.as_ptr(), Ordering::Relaxed);
+        entry.task.store(queued.task.pointer().as_ptr(), Ordering::Relaxed);
         entry.depth.store(queued.depth, Ordering::Relaxed);
     }
 
     /// The entry as it is now: believed only after a claim of `at` has succeeded.
+    #[inline]
     fn get(&self, at: usize) -> Option<Queued> {
         let entry = &self.entries[at & (self.entries.len() - 1)];
         let task = NonNull::new(entry.task.load(Ordering::Relaxed))?;
-        Some(Queued { task: TaskRef(task), depth: entry.depth.load(Ordering::Relaxed) })
+        Some(Queued { task: TaskRef::new(task), depth: entry.depth.load(Ordering::Relaxed) })
     }
 }
 
 /// The deque. Push and pop are the owner's; everything else is anyone's.
 #[derive(Debug)]
-pub(crate) struct Deque {
+pub struct Deque {
     bottom: CachePadded<AtomicUsize>,
     top: CachePadded<AtomicUsize>,
     buffer: AtomicPtr<Buffer>,
@@ -86,8 +89,15 @@ pub(crate) struct Deque {
     buffers: Mutex<Vec<Box<Buffer>>>,
 }
 
+impl Default for Deque {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Deque {
-    pub(crate) fn new() -> Self {
+    /// An empty deque.
+    pub fn new() -> Self {
         let mut first = Box::new(Buffer::new(START));
         let buffer = AtomicPtr::new(&raw mut *first);
         Self {
@@ -98,6 +108,7 @@ impl Deque {
         }
     }
 
+    #[inline]
     fn buffer(&self) -> &Buffer {
         // Acquire: pairs with Release in `grow`.
         // SAFETY: the pointer is to a box in `buffers`, which only grows (D3).
@@ -110,7 +121,7 @@ impl Deque {
     ///
     /// Owner only.
     #[inline]
-    pub(crate) unsafe fn push(&self, queued: Queued) {
+    pub unsafe fn push(&self, queued: Queued) {
         let bottom = self.bottom.load(Ordering::Relaxed);
         // Acquire: entries below `top` have been read by their thieves before they are overwritten.
         let top = self.top.load(Ordering::Acquire);
@@ -127,7 +138,7 @@ impl Deque {
     ///
     /// Owner only.
     #[inline]
-    pub(crate) unsafe fn pop(&self) -> Option<Queued> {
+    pub unsafe fn pop(&self) -> Option<Queued> {
         let bottom = self.bottom.load(Ordering::Relaxed);
         // Relaxed: `top` never passes `bottom`, so a stale value can only look less empty than it is.
         if self.top.load(Ordering::Relaxed) == bottom {
@@ -154,7 +165,8 @@ impl Deque {
     /// # Safety
     ///
     /// Owner only.
-    pub(crate) unsafe fn newest(&self) -> Option<Queued> {
+    #[inline]
+    pub unsafe fn newest(&self) -> Option<Queued> {
         // Relaxed: as in `pop`.
         let bottom = self.bottom.load(Ordering::Relaxed);
         if self.top.load(Ordering::Relaxed) == bottom {
@@ -164,7 +176,8 @@ impl Deque {
     }
 
     /// Takes the oldest task, if it lies deeper than `above` (`None`: any task).
-    pub(crate) fn steal(&self, above: Option<u32>) -> Taken {
+    #[inline]
+    pub fn steal(&self, above: Option<u32>) -> Taken {
         let top = self.top.load(Ordering::Acquire);
         fence(Ordering::SeqCst); // Q2
         let bottom = self.bottom.load(Ordering::Acquire); // Q1
@@ -180,32 +193,36 @@ impl Deque {
 
     /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's heavy fence.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let top = self.top.load(Ordering::Relaxed);
         self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed() <= 0
     }
 
     /// Whether the oldest task lies deeper than `above` (`None`: there is any). As exact as `is_empty`.
-    pub(crate) fn has(&self, above: Option<u32>) -> bool {
+    #[inline]
+    pub fn has(&self, above: Option<u32>) -> bool {
         let top = self.top.load(Ordering::Acquire);
         let deep = |above| self.buffer().get(top).is_some_and(|queued| queued.depth > above);
         self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0 && above.is_none_or(deep)
     }
 
     /// How many tasks there seem to be; a hint.
-    pub(crate) fn len(&self) -> usize {
+    #[inline]
+    pub fn len(&self) -> usize {
         let top = self.top.load(Ordering::Relaxed);
         usize::try_from(self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed()).unwrap_or(0)
     }
 
     /// Depth of the oldest task; a hint.
-    pub(crate) fn oldest_depth(&self) -> Option<u32> {
+    #[inline]
+    pub fn oldest_depth(&self) -> Option<u32> {
         let top = self.top.load(Ordering::Acquire);
         let has_tasks = self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0; // Q1
         let oldest = has_tasks.then(|| self.buffer().get(top)).flatten();
         oldest.map(|queued| queued.depth)
     }
 
+    #[inline]
     fn claim(&self, top: usize) -> bool {
         self.top.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
@@ -234,11 +251,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    unsafe fn never(_: NonNull<Header>, _: &crate::worker::Worker) {}
-    static HEADER: Header = Header { run: never };
-
     fn queued(depth: u32) -> Queued {
-        Queued { task: TaskRef(NonNull::from(&HEADER)), depth }
+        Queued { task: TaskRef::new(NonNull::<u8>::dangling()), depth }
     }
 
     proptest! {

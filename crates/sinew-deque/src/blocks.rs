@@ -17,12 +17,12 @@ const ALIGN: usize = 2 * size_of::<usize>();
 const KEPT: u32 = 64;
 
 /// The size of block that a task goes into.
-#[derive(Clone, Copy)]
-pub(crate) struct Class(usize);
+#[derive(Debug, Clone, Copy)]
+pub struct Class(usize);
 
 impl Class {
     /// The smallest that `T` fits in, if one does.
-    pub(crate) const fn of<T>() -> Option<Self> {
+    pub const fn of<T>() -> Option<Self> {
         let mut class = 0;
         while class < SIZES.len() {
             if size_of::<T>() <= SIZES[class] && align_of::<T>() <= ALIGN {
@@ -44,7 +44,8 @@ struct Spare {
 }
 
 /// What a worker keeps. Only its owner touches it.
-pub(crate) struct Blocks {
+#[derive(Debug)]
+pub struct Blocks {
     first: [Cell<*mut Spare>; SIZES.len()],
     kept: [Cell<u32>; SIZES.len()],
 }
@@ -58,7 +59,7 @@ impl Default for Blocks {
 impl Blocks {
     /// A block of `class`: a kept one, or a new one.
     #[inline]
-    pub(crate) fn take(&self, class: Class) -> NonNull<u8> {
+    pub fn take(&self, class: Class) -> NonNull<u8> {
         let first = &self.first[class.0];
         let Some(spare) = NonNull::new(first.get()) else { return new(class) };
         // SAFETY: kept blocks are valid, and written by `give`.
@@ -74,7 +75,7 @@ impl Blocks {
     ///
     /// The block came from [`new`] or from the [`take`](Self::take) of any worker, for `class`, and nobody uses it any more.
     #[inline]
-    pub(crate) unsafe fn give(&self, class: Class, block: NonNull<u8>) {
+    pub unsafe fn give(&self, class: Class, block: NonNull<u8>) {
         let (first, kept) = (&self.first[class.0], &self.kept[class.0]);
         if kept.get() == KEPT {
             // SAFETY: as the caller says.
@@ -101,7 +102,7 @@ impl Drop for Blocks {
 
 /// A block for a task that no worker makes.
 #[inline(never)]
-pub(crate) fn new(class: Class) -> NonNull<u8> {
+pub fn new(class: Class) -> NonNull<u8> {
     let layout = class.layout();
     // SAFETY: the layout is not empty.
     NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))

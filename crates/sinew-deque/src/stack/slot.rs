@@ -26,15 +26,17 @@ const THIEF_SHIFT: u32 = 34;
 ///
 /// The second argument of `run` is the worker that executes it, its type erased so that the stack can be modelled alone.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Task {
-    pub(crate) run: unsafe fn(data: *const (), worker: *const ()),
-    pub(crate) data: *const (),
+pub struct Task {
+    /// Runs the task.
+    pub run: unsafe fn(data: *const (), worker: *const ()),
+    /// Where the closure and its result lie.
+    pub data: *const (),
 }
 
 /// A descriptor. 32 bytes, so that a push of the fast path touches one cache line.
 #[derive(Debug)]
 #[repr(align(32))]
-pub(crate) struct Slot {
+pub struct Slot {
     task: Cell<MaybeUninit<Task>>,
     state_and_depth: AtomicU64,
 }
@@ -56,7 +58,7 @@ impl Slot {
     ///
     /// The caller owns the slot: no thief can claim it until the caller publishes it.
     #[inline(always)]
-    pub(crate) unsafe fn fill(&self, task: Task, depth: u32) {
+    pub unsafe fn fill(&self, task: Task, depth: u32) {
         // SAFETY: the caller owns the slot.
         self.task.with_mut(|slot| unsafe {
             (*slot).write(task);
@@ -71,46 +73,50 @@ impl Slot {
     ///
     /// The caller has claimed the slot by moving `tail` over it and has not finished it, or owns it.
     #[inline]
-    pub(crate) unsafe fn task(&self) -> Task {
+    pub unsafe fn task(&self) -> Task {
         // SAFETY: claimed by the caller, so the owner does not refill it before DONE.
         self.task.with(|slot| unsafe { (*slot).assume_init() })
     }
 
     /// Distance of the task from the root of its task tree; a hint while the slot is not the caller's.
     #[inline]
-    pub(crate) fn depth(&self) -> u32 {
+    pub fn depth(&self) -> u32 {
         // Relaxed: a heuristic, or read after a claim that acquired the slot.
         self.state_and_depth.load(Ordering::Relaxed) as u32
     }
 
     /// The thief tells who it is, so that the owner can leapfrog to it.
-    pub(crate) fn announce(&self, thief: usize) {
+    #[inline]
+    pub fn announce(&self, thief: usize) {
         // Relaxed: the number is a hint and publishes nothing. An addition by read-modify-write, so that WAITED is kept.
         self.state_and_depth.fetch_or((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
     }
 
     /// Who runs the task, once known.
-    pub(crate) fn thief(&self) -> Option<usize> {
+    #[inline]
+    pub fn thief(&self) -> Option<usize> {
         // Relaxed: a hint.
         ((self.state_and_depth.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
     }
 
     /// The thief reports the task as finished; answers whether the owner is parked for it. The joiner's frame is gone
     /// from the moment of this call.
-    pub(crate) fn finish(&self) -> bool {
+    #[inline]
+    pub fn finish(&self) -> bool {
         // AcqRel: Release publishes the result to `is_done`; Acquire sees what the owner wrote before it set WAITED.
         self.state_and_depth.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
     }
 
     /// Whether the thief has finished.
     #[inline]
-    pub(crate) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         // Acquire: pairs with the swap in `finish`.
         self.state_and_depth.load(Ordering::Acquire) & DONE != 0
     }
 
     /// The owner asks to be woken at the end; answers false if the end has come already.
-    pub(crate) fn await_finish(&self) -> bool {
+    #[inline]
+    pub fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
         self.state_and_depth.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
     }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::plant::{Bug, plant, planted};
 
-use super::{Popped, StackKind, Steal, Task, TaskStack};
-use crate::home::Home;
+use super::{Options, Popped, Steal, Task, TaskStack};
 
 const PART: usize = 1;
 const STRANGER: usize = 2;
@@ -68,10 +67,8 @@ fn check() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let world = Arc::new(World {
-            stack: TaskStack::new(false, false, StackKind::Split, Home::OnlyNode),
-            reported: AtomicBool::new(false),
-        });
+        let world =
+            Arc::new(World { stack: TaskStack::new(Options::default()), reported: AtomicBool::new(false) });
         let theirs = Arc::clone(&world);
         let waiting = loom::thread::spawn(move || theirs.wait());
         world.run_stolen_task_and_another();

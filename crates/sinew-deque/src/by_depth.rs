@@ -29,18 +29,18 @@
 
 use std::collections::VecDeque;
 
-use super::Queued;
+use crate::task::Queued;
 
 /// Least room of a tree.
 const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 
 /// An entry for as long as it is queued: the number of its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket(u64);
+pub struct Ticket(u64);
 
 /// The queue.
 #[derive(Debug, Default)]
-pub(crate) struct ByDepth {
+pub(super) struct ByDepth {
     /// By ticket. `None`: taken.
     entries: VecDeque<(Ticket, Option<Queued>)>,
     /// Entries that have not been taken.
@@ -50,12 +50,12 @@ pub(crate) struct ByDepth {
 }
 
 impl ByDepth {
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// Adds a task at the end.
-    pub(crate) fn push(&mut self, queued: Queued) -> Ticket {
+    pub(super) fn push(&mut self, queued: Queued) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
         if self.depths.is_in_use() {
@@ -67,25 +67,25 @@ impl ByDepth {
     }
 
     /// Takes the oldest task that lies deeper than `above` (`None`: any task).
-    pub(crate) fn pop(&mut self, above: Option<u32>) -> Option<Queued> {
+    pub(super) fn pop(&mut self, above: Option<u32>) -> Option<Queued> {
         let at = self.oldest(above)?;
         self.take(at)
     }
 
     /// Takes the newest task.
-    pub(crate) fn pop_newest(&mut self) -> Option<Queued> {
+    pub(super) fn pop_newest(&mut self) -> Option<Queued> {
         let newest = self.entries.len().checked_sub(1)?; // O3
         self.take(newest)
     }
 
     /// Takes the task of that ticket, if it is still queued.
-    pub(crate) fn withdraw(&mut self, ticket: Ticket) -> Option<Queued> {
+    pub(super) fn withdraw(&mut self, ticket: Ticket) -> Option<Queued> {
         let at = self.place_of(ticket)?;
         self.take(at)
     }
 
     /// The task of that ticket, if it is still queued.
-    pub(crate) fn find(&self, ticket: Ticket) -> Option<Queued> {
+    pub(super) fn find(&self, ticket: Ticket) -> Option<Queued> {
         self.place_of(ticket).and_then(|at| self.entries[at].1)
     }
 
@@ -95,7 +95,7 @@ impl ByDepth {
     }
 
     /// Whether a task lies deeper than `above` (`None`: any task).
-    pub(crate) fn has(&mut self, above: Option<u32>) -> bool {
+    pub(super) fn has(&mut self, above: Option<u32>) -> bool {
         self.oldest(above).is_some()
     }
 
@@ -266,13 +266,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::queue::{Header, TaskRef};
-
-    unsafe fn never(_: NonNull<Header>, _: &crate::worker::Worker) {}
-    static HEADER: Header = Header { run: never };
+    use crate::task::TaskRef;
 
     fn queued(depth: u32) -> Queued {
-        Queued { task: TaskRef(NonNull::from(&HEADER)), depth }
+        Queued { task: TaskRef::new(NonNull::<u8>::dangling()), depth }
     }
 
     #[derive(Debug, Clone)]

@@ -4,15 +4,15 @@ use sinew_sync::atomic::{AtomicU64, Ordering};
 
 /// A snapshot of the public part of a task stack. Slots `tail..limit` may be stolen; slots below `tail` are stolen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(super) struct Bounds {
     /// The next slot a thief takes.
-    pub(crate) tail: u32,
+    pub(super) tail: u32,
     /// The first slot that thieves must not touch.
-    pub(crate) limit: u32,
+    pub(super) limit: u32,
     /// An exposure is in flight: `limit` is about to rise unless the owner clears this.
-    pub(crate) pending: bool,
+    pub(super) pending: bool,
     /// Counts the stolen tasks that the owner has run, where thieves must know which one is under way (I6).
-    pub(crate) epoch: u64,
+    pub(super) epoch: u64,
 }
 
 /// Bits of `tail` and `limit`; enough for the capacity of a stack, end included.
@@ -24,12 +24,12 @@ const EPOCH_MASK: u64 = u64::MAX >> EPOCH_SHIFT;
 
 impl Bounds {
     /// Nothing public, everything below `at` taken.
-    pub(crate) const fn empty(at: u32) -> Self {
+    pub(super) const fn empty(at: u32) -> Self {
         Self { tail: at, limit: at, pending: false, epoch: 0 }
     }
 
     /// Whether there is a task to steal.
-    pub(crate) const fn has_public(self) -> bool {
+    pub(super) const fn has_public(self) -> bool {
         self.tail < self.limit
     }
 
@@ -50,28 +50,28 @@ impl Bounds {
 
 /// [`Bounds`] in one atomic word. There is no plain store: that is what makes every change a decision about the latest value.
 #[derive(Debug)]
-pub(crate) struct AtomicBounds(AtomicU64);
+pub(super) struct AtomicBounds(AtomicU64);
 
 impl AtomicBounds {
-    pub(crate) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: Bounds) -> Self {
         Self(AtomicU64::new(bounds.pack()))
     }
 
     #[inline]
-    pub(crate) fn load(&self, order: Ordering) -> Bounds {
+    pub(super) fn load(&self, order: Ordering) -> Bounds {
         Bounds::unpack(self.0.load(order))
     }
 
     /// One attempt to go from `old` to `new`; AcqRel. Answers whether it succeeded.
     #[inline]
-    pub(crate) fn replace(&self, old: Bounds, new: Bounds) -> bool {
+    pub(super) fn replace(&self, old: Bounds, new: Bounds) -> bool {
         self.0.compare_exchange(old.pack(), new.pack(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Applies `change` to the latest value until it sticks; AcqRel. `None` from `change` gives up. Answers the value that was
     /// replaced by which, or the one that was given up on.
     #[inline]
-    pub(crate) fn update(
+    pub(super) fn update(
         &self,
         mut change: impl FnMut(Bounds) -> Option<Bounds>,
     ) -> Result<(Bounds, Bounds), Bounds> {

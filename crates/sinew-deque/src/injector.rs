@@ -17,11 +17,12 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 
-use super::Queued;
-use super::by_depth::{ByDepth, Ticket};
+use crate::by_depth::{ByDepth, Ticket};
+use crate::task::Queued;
 
+/// The queue.
 #[derive(Debug)]
-pub(crate) struct Injector {
+pub struct Injector {
     queue: Mutex<Queue>,
     len: AtomicUsize,
 }
@@ -49,19 +50,26 @@ impl Queue {
     }
 }
 
+impl Default for Injector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Injector {
-    pub(crate) fn new() -> Self {
+    /// An empty queue.
+    pub fn new() -> Self {
         let queue = Queue { tasks: ByDepth::default(), calls: VecDeque::new(), announced: false };
         Self { queue: Mutex::new(queue), len: AtomicUsize::new(0) }
     }
 
     /// Adds a task at the end. The ticket stands for it while it is queued.
-    pub(crate) fn push(&self, task: Queued) -> Ticket {
+    pub fn push(&self, task: Queued) -> Ticket {
         self.change(|queue| queue.tasks.push(task))
     }
 
     /// The same for a call.
-    pub(crate) fn push_call(&self, call: Queued) -> Ticket {
+    pub fn push_call(&self, call: Queued) -> Ticket {
         self.change(|queue| {
             // The list begins with a call that waits, and is no longer than the queue has been
             // since.
@@ -73,7 +81,7 @@ impl Injector {
     }
 
     /// Takes the oldest call.
-    pub(crate) fn pop_call(&self) -> Option<Queued> {
+    pub fn pop_call(&self) -> Option<Queued> {
         if self.is_empty() {
             return None;
         }
@@ -84,18 +92,19 @@ impl Injector {
     }
 
     /// Whether a call is queued. Where there is none, the workers are to be told of the next one.
-    pub(crate) fn has_calls(&self) -> bool {
+    pub fn has_calls(&self) -> bool {
         self.queue.lock().first_call().is_some()
     }
 
     /// Whether a call is queued of which the workers were not told. From now on they are.
-    pub(crate) fn announces(&self) -> bool {
+    pub fn announces(&self) -> bool {
         let mut queue = self.queue.lock();
         queue.first_call().is_some() && !std::mem::replace(&mut queue.announced, true)
     }
 
     /// Takes the oldest task that lies deeper than `above` (`None`: any task).
-    pub(crate) fn pop(&self, above: Option<u32>) -> Option<Queued> {
+    #[inline]
+    pub fn pop(&self, above: Option<u32>) -> Option<Queued> {
         if self.is_empty() {
             return None;
         }
@@ -103,7 +112,8 @@ impl Injector {
     }
 
     /// Takes the newest task.
-    pub(crate) fn pop_newest(&self) -> Option<Queued> {
+    #[inline]
+    pub fn pop_newest(&self) -> Option<Queued> {
         if self.is_empty() {
             return None;
         }
@@ -112,7 +122,7 @@ impl Injector {
 
     /// Takes the task of that ticket back, for the caller that has queued it here. `None`: a worker
     /// has taken it, and will run it or has done so.
-    pub(crate) fn withdraw(&self, ticket: Ticket) -> Option<Queued> {
+    pub fn withdraw(&self, ticket: Ticket) -> Option<Queued> {
         if planted(Bug::TornWithdrawal) {
             let found = self.queue.lock().tasks.find(ticket);
             self.change(|queue| queue.tasks.withdraw(ticket));
@@ -123,13 +133,14 @@ impl Injector {
 
     /// Whether a task lies deeper than `above` (`None`: any task). Exact for tasks pushed before
     /// the caller's fence.
-    pub(crate) fn has(&self, above: Option<u32>) -> bool {
+    #[inline]
+    pub fn has(&self, above: Option<u32>) -> bool {
         !self.is_empty() && self.queue.lock().tasks.has(above)
     }
 
     /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's fence.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Relaxed) == 0
     }
 
@@ -149,10 +160,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::queue::{Header, TaskRef};
-
-    unsafe fn never(_: NonNull<Header>, _: &crate::worker::Worker) {}
-    static HEADER: Header = Header { run: never };
+    use crate::task::TaskRef;
 
     /// Catches: a task that its caller has withdrawn and a worker runs nevertheless, or that both
     /// leave to the other one.
@@ -166,7 +174,7 @@ mod tests {
             for _ in 0..2 {
                 threads.spawn(|| {
                     for _ in 0..CALLS {
-                        let task = TaskRef(NonNull::from(&HEADER));
+                        let task = TaskRef::new(NonNull::<u8>::dangling());
                         let ticket = injector.push(Queued { task, depth: 1 });
                         let mine = injector.withdraw(ticket).is_some();
                         withdrawn.fetch_add(usize::from(mine), Ordering::Relaxed);

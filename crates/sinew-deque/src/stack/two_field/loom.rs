@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sinew_sync::plant::{Bug, plant};
 
 use super::{Attempt, Ordering, Popped, TwoField};
-use crate::home::Home;
+use crate::node::PreferredNode;
 use crate::stack::tally::Tally;
 
 /// A step of the owner.
@@ -41,7 +41,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self { stack: TwoField::new(Home::OnlyNode), tally: Tally::new() }
+        Self { stack: TwoField::new(PreferredNode::OnlyNode), tally: Tally::new() }
     }
 
     fn rob(&self, thief: usize, script: &[Rob]) {

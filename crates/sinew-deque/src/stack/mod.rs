@@ -57,7 +57,7 @@
 
 mod bounds;
 #[cfg(all(test, loom))]
-mod models;
+mod loom;
 mod pages;
 #[cfg(all(test, loom))]
 mod parts;
@@ -68,23 +68,22 @@ mod tally;
 mod thief;
 mod two_field;
 
-use std::cell::Cell;
-
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use sinew_sync::fence::light;
 use sinew_sync::plant::{self, Bug};
+use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 use sinew_topology::{PlacementError, where_is};
 
-use crate::home::Home;
+use crate::node::PreferredNode;
 use bounds::{AtomicBounds, Bounds};
-pub(crate) use slot::{Slot, Task};
+pub use slot::{Slot, Task};
 use slots::Slots;
-pub(crate) use thief::{Claim, Exposure, Steal};
-pub(crate) use two_field::{Descriptor, TwoField};
+pub use thief::{Claim, Exposure, Steal};
+pub use two_field::{Descriptor, TwoField};
 
 /// Slots of a stack. A join that finds it full runs both arms inline.
-pub(crate) const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
+pub const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
 
 /// `split` of a stack whose owner cannot rely on the heavy fence: every pop takes the cold path.
 const FENCED: usize = usize::MAX;
@@ -93,49 +92,37 @@ const FENCED: usize = usize::MAX;
 const REASONS: usize = 32;
 
 /// Why an owner should look up from its work.
-pub(crate) mod reason {
+pub mod reason {
     /// Somebody looks for work: publish half of the private tasks.
-    pub(crate) const HUNGRY: usize = 1;
+    pub const HUNGRY: usize = 1;
     /// Every push executes a full fence.
     pub(super) const FULL_FENCES: usize = 2;
     /// Every push is followed by a look up: the pool's joins are slow ones (`join`).
     pub(super) const EVERY_PUSH: usize = 4;
     /// The pool's mapping has changed: pin the thread anew.
-    pub(crate) const MOVE: usize = 8;
+    pub const MOVE: usize = 8;
     /// A call from outside waits: serve it between two pieces of work.
-    pub(crate) const CALLED: usize = 16;
+    pub const CALLED: usize = 16;
     /// Those that ask for something, rather than keep the owner in a mode.
     pub(super) const REQUESTS: usize = HUNGRY | MOVE | CALLED;
 }
 
-/// Which task stacks the workers of a pool have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum StackKind {
-    /// Private tasks, which their owner joins without a locked instruction, and public ones; thieves move the boundary.
-    #[default]
-    Split,
-    /// Faxén's two-field stack: every task can be stolen at any time, and every join executes a test-and-set. For experiments: a join costs
-    /// several times as much.
-    TwoField,
+/// How a task stack is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Whether the owner cannot rely on the heavy fence yet.
+    pub fenced: bool,
+    /// Whether the owner looks up after every push.
+    pub every_push: bool,
+    /// Whether the tasks lie on a two-field stack.
+    pub two_field: bool,
+    /// Where the stack's pages should lie.
+    pub node: PreferredNode,
 }
-
-impl StackKind {
-    const ALL: [Self; 2] = [Self::Split, Self::TwoField];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Split => "split",
-            Self::TwoField => "two-field",
-        }
-    }
-}
-
-crate::names::named!(StackKind, ParseStackError, "task stack");
 
 /// What a pop found below `head`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Popped {
+pub enum Popped {
     /// The task is the owner's again, and nobody else has run it.
     Mine,
     /// A thief has it.
@@ -147,12 +134,12 @@ pub(crate) enum Popped {
 /// The owner's words come first, together on one line that no thief reads while it searches; `shared` is what thieves poll.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct TaskStack {
+pub struct TaskStack {
     head: AtomicPtr<Slot>,
     split: AtomicUsize,
     attention: AtomicUsize,
     /// Depth of the task its owner is running, in joins from the root. Owner only; here because it is as hot as `head`.
-    depth: Cell<u32>,
+    depth: PlainU32,
     slots: Slots,
     shared: CachePadded<Shared>,
 }
@@ -169,23 +156,25 @@ struct Shared {
     asked: AtomicBool,
 }
 
-// SAFETY: `depth` is the only field without its own synchronisation; it is accessed by the owner alone (`depth`, `set_depth`), and
-// ownership passes from thread to thread with a release and an acquire (guest seats).
-unsafe impl Sync for TaskStack {}
 // SAFETY: `head` points into the stack's own slots; the raw pointers in those are the claimed tasks' own affair.
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
-    /// An empty stack; `fenced` if its owner cannot rely on the heavy fence yet, `every_push` if it is to look up after each push. Its pages are to lie at `home`.
-    pub(crate) fn new(fenced: bool, every_push: bool, kind: StackKind, home: Home) -> Self {
-        let two_field = (kind == StackKind::TwoField).then(|| Box::new(TwoField::new(home)));
-        let slots = Slots::new(home);
+    /// An empty stack.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no memory left.
+    pub fn new(options: Options) -> Self {
+        let Options { fenced, every_push, two_field, node } = options;
+        let two_field = two_field.then(|| Box::new(TwoField::new(node)));
+        let slots = Slots::new(node);
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
             head: AtomicPtr::new(first),
             split: AtomicUsize::new(if fenced { FENCED } else { first.addr() }),
             attention: AtomicUsize::new(0),
-            depth: Cell::new(0),
+            depth: PlainU32::new(0),
             slots,
             shared: CachePadded::new(Shared {
                 bounds: AtomicBounds::new(Bounds::empty(0)),
@@ -202,14 +191,16 @@ impl TaskStack {
 
     /// Depth of the running task. Owner only.
     #[inline(always)]
-    pub(crate) fn depth(&self) -> u32 {
-        self.depth.get()
+    pub fn depth(&self) -> u32 {
+        // Relaxed: only the owner writes it, and publishes nothing by it.
+        self.depth.load(PlainOrdering::Relaxed)
     }
 
     /// Sets the depth of the running task. Owner only.
     #[inline(always)]
-    pub(crate) fn set_depth(&self, depth: u32) {
-        self.depth.set(depth);
+    pub fn set_depth(&self, depth: u32) {
+        // Relaxed: as above.
+        self.depth.store(depth, PlainOrdering::Relaxed);
     }
 
     /// Pushes a task. Answers its slot, and whether the owner must now look up (`take_attention`, `is_full`).
@@ -218,7 +209,7 @@ impl TaskStack {
     ///
     /// Owner only. `is_full` was false for the push before. The task's data stay valid until it is popped or finished.
     #[inline(always)]
-    pub(crate) unsafe fn push(&self, task: Task, depth: u32) -> (At, bool) {
+    pub unsafe fn push(&self, task: Task, depth: u32) -> (At, bool) {
         // Relaxed: only the owner writes `head`.
         let at = self.head.load(Ordering::Relaxed);
         // SAFETY: by I3 the slot at `head` is the owner's; it is inside the array because the stack was not full.
@@ -239,7 +230,7 @@ impl TaskStack {
     ///
     /// Owner only; `at` is the newest slot.
     #[inline(always)]
-    pub(crate) unsafe fn pop(&self, at: At) -> bool {
+    pub unsafe fn pop(&self, at: At) -> bool {
         // Release: an exposer that reads this value must find the slots below filled (M1).
         self.head.store(at.0, plant::ordering(Bug::RelaxedPop, Ordering::Release));
         light(); // M3
@@ -254,7 +245,7 @@ impl TaskStack {
     /// Owner only, directly after `pop(at)` answered false.
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn pop_cold(&self, at: At) -> Popped {
+    pub unsafe fn pop_cold(&self, at: At) -> Popped {
         let at = self.index(at.0);
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M3
@@ -283,7 +274,7 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only, after `pop_cold(at)` answered `Stolen`.
-    pub(crate) unsafe fn pin(&self, at: At) {
+    pub unsafe fn pin(&self, at: At) {
         // Release: M1.
         // SAFETY: `at` is a slot, so this is at most one past the last.
         self.head.store(unsafe { at.0.add(1) }, Ordering::Release);
@@ -294,7 +285,7 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only, after `pin(at)`, with `slot(at).is_done()`.
-    pub(crate) unsafe fn unpin(&self, at: At) {
+    pub unsafe fn unpin(&self, at: At) {
         self.head.store(at.0, Ordering::Release);
         let at = self.index(at.0);
         // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; a pending exposure is called off.
@@ -310,7 +301,7 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only, with every task joined that the stolen one pushed.
-    pub(crate) unsafe fn end_epoch(&self) {
+    pub unsafe fn end_epoch(&self) {
         // AcqRel: before the report (M6), so that whoever finds the task unreported after it has read these bounds knows its epoch.
         let _ = self.shared.bounds.update(|b| Some(Bounds { epoch: b.epoch + 1, ..b }));
     }
@@ -321,7 +312,7 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only.
-    pub(crate) unsafe fn publish(&self) -> Option<bool> {
+    pub unsafe fn publish(&self) -> Option<bool> {
         if let Some(two_field) = &self.shared.two_field {
             return Some(two_field.load() > 0);
         }
@@ -348,28 +339,31 @@ impl TaskStack {
     }
 
     /// How many slots lie below `at`.
+    #[inline]
     fn index(&self, at: *const Slot) -> u32 {
         ((at.addr() - self.slots.as_ptr().addr()) / size_of::<Slot>()) as u32
     }
 
     /// `head`, as a number of slots.
+    #[inline]
     fn head(&self, order: Ordering) -> u32 {
         self.index(self.head.load(order))
     }
 
     /// Whether slot `at` is the last one, so that nothing may be pushed above it.
     #[inline]
-    pub(crate) fn is_full(&self, at: At) -> bool {
+    pub fn is_full(&self, at: At) -> bool {
         at.0.addr() >= self.last()
     }
 
     /// Whether its owner's joins all leave the fast path.
-    pub(crate) fn has_slow_joins(&self) -> bool {
+    #[inline]
+    pub fn has_slow_joins(&self) -> bool {
         self.shared.every_push
     }
 
     /// Takes the reasons for which the owner was asked to look up. Owner only.
-    pub(crate) fn take_attention(&self) -> usize {
+    pub fn take_attention(&self) -> usize {
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M5
         }
@@ -385,7 +379,7 @@ impl TaskStack {
     }
 
     /// Sets a reason for the owner to look up at its next push or safe point. From any thread.
-    pub(crate) fn call_attention(&self, reason: usize) {
+    pub fn call_attention(&self, reason: usize) {
         let with = |old: usize| Some(if old < REASONS { old | reason } else { reason });
         // Release: pairs with Acquire in `take_attention`. Always a write, as the handshake of sleepers needs one (M5).
         let _ = self.attention.fetch_update(Ordering::Release, Ordering::Relaxed, with);
@@ -393,12 +387,13 @@ impl TaskStack {
 
     /// Whether somebody set a reason; cheap, for safe points. Owner only.
     #[inline(always)]
-    pub(crate) fn wants_attention(&self) -> bool {
+    pub fn wants_attention(&self) -> bool {
         self.attention.load(Ordering::Relaxed) < REASONS
     }
 
     /// Whether the owner's pops execute full fences.
-    pub(crate) fn is_fenced(&self) -> bool {
+    #[inline]
+    pub fn is_fenced(&self) -> bool {
         // Relaxed: the owner alone leaves this mode, and only the owner's reads decide anything.
         self.split.load(Ordering::Relaxed) == FENCED
     }
@@ -408,7 +403,7 @@ impl TaskStack {
     /// # Safety
     ///
     /// Owner only; `sinew_sync::fence::asymmetric()` has been seen true by the caller.
-    pub(crate) unsafe fn rely_on_heavy_fences(&self) {
+    pub unsafe fn rely_on_heavy_fences(&self) {
         if self.is_fenced() && self.try_token() {
             // Exposers that come later take the token after this, so they know of the heavy fence as well.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
@@ -422,22 +417,24 @@ impl TaskStack {
     }
 
     /// Bytes of its slots.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         size_of_val(&*self.slots) + self.two_field().map_or(0, TwoField::bytes)
     }
 
     /// On which nodes its slots' pages lie.
-    pub(crate) fn where_is(&self) -> Result<Vec<Option<usize>>, PlacementError> {
+    pub fn where_is(&self) -> Result<Vec<Option<usize>>, PlacementError> {
         self.two_field().map_or_else(|| where_is(&self.slots), TwoField::where_is)
     }
 
     /// The stack that takes this one's place, if the pool is built so.
-    pub(crate) fn two_field(&self) -> Option<&TwoField> {
+    #[inline]
+    pub fn two_field(&self) -> Option<&TwoField> {
         self.shared.two_field.as_deref()
     }
 
     /// Whether the stack holds nothing. Exact for the owner.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
         self.head(Ordering::Relaxed) == 0 && self.two_field().is_none_or(TwoField::is_empty)
     }
 
@@ -459,21 +456,25 @@ impl TaskStack {
         }
     }
 
+    #[inline]
     fn try_token(&self) -> bool {
         // Acquire: what the last holder did to `split` comes before what this one does.
         !self.shared.token.load(Ordering::Relaxed) && !self.shared.token.swap(true, Ordering::Acquire)
     }
 
+    #[inline]
     fn release_token(&self) {
         self.shared.token.store(false, Ordering::Release);
     }
 
     /// The address of a slot, or of the end.
+    #[inline]
     fn address(&self, index: u32) -> usize {
         self.slots.as_ptr().wrapping_add(index as usize).addr()
     }
 
     /// The address of the last slot.
+    #[inline]
     fn last(&self) -> usize {
         self.address(CAPACITY - 1)
     }
@@ -488,7 +489,7 @@ impl TaskStack {
 
 /// A slot of the owner's, from its push to its pop.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At(*mut Slot);
+pub struct At(*mut Slot);
 
 impl At {
     /// The slot.
@@ -496,7 +497,7 @@ impl At {
     /// # Safety
     ///
     /// For less than the life of the stack.
-    pub(crate) unsafe fn slot<'a>(self) -> &'a Slot {
+    pub unsafe fn slot<'a>(self) -> &'a Slot {
         // SAFETY: an `At` is made by `push` of a pointer into the stack's slots.
         unsafe { &*self.0 }
     }

@@ -23,7 +23,7 @@ mod imp {
     use std::ptr::{NonNull, null_mut};
 
     use super::Blank;
-    use crate::home::Home;
+    use crate::node::PreferredNode;
 
     /// So many empty descriptors.
     #[derive(Debug)]
@@ -38,12 +38,12 @@ mod imp {
     unsafe impl<T: Sync> Sync for Pages<T> {}
 
     impl<T: Blank> Pages<T> {
-        /// For an owner with this home.
+        /// For an owner with this node.
         ///
         /// # Panics
         ///
         /// If the system has no memory left.
-        pub(in crate::stack) fn new(count: usize, home: Home) -> Self {
+        pub(in crate::stack) fn new(count: usize, node: PreferredNode) -> Self {
             const { assert!(!std::mem::needs_drop::<T>() && align_of::<T>() <= 4096) };
             // SAFETY: a private mapping of fresh memory, placed by the kernel.
             let pages = unsafe {
@@ -62,27 +62,27 @@ mod imp {
             };
             let pages = Self { first: first.cast(), count };
             #[cfg(target_os = "linux")]
-            if home != Home::OnlyNode {
+            if node != PreferredNode::OnlyNode {
                 // A kernel without large pages refuses, and makes none.
                 // SAFETY: this changes no contents.
                 unsafe { pages.advise(libc::MADV_NOHUGEPAGE) };
             }
             #[cfg(not(target_os = "linux"))]
-            let _ = home;
+            let _ = node;
             pages
         }
 
-        /// Gives them to an owner with this home: they go back to the kernel, and come again as they are touched, unless they lie there already.
+        /// Gives them to an owner with this node: they go back to the kernel, and come again as they are touched, unless they lie there already.
         #[cfg(target_os = "linux")]
-        pub(in crate::stack) fn pass_to(&mut self, home: Home) {
+        pub(in crate::stack) fn pass_to(&mut self, node: PreferredNode) {
             use sinew_topology::where_is;
 
             let all_on =
                 |node| where_is(&self[..]).is_ok_and(|at| at.into_iter().flatten().all(|at| at == node));
-            let stay = match home {
-                Home::OnlyNode => true,
-                Home::Anywhere => false,
-                Home::Node(node) => all_on(node),
+            let stay = match node {
+                PreferredNode::OnlyNode => true,
+                PreferredNode::Any => false,
+                PreferredNode::Node(node) => all_on(node),
             };
             if !stay {
                 // Should the kernel refuse, they stay where they were, which is slower.
@@ -93,7 +93,7 @@ mod imp {
 
         /// Elsewhere nothing is known of nodes.
         #[cfg(not(target_os = "linux"))]
-        pub(in crate::stack) fn pass_to(&mut self, _: Home) {}
+        pub(in crate::stack) fn pass_to(&mut self, _: PreferredNode) {}
 
         /// # Safety
         ///
@@ -128,7 +128,7 @@ mod imp {
     use std::ops::Deref;
 
     use super::Blank;
-    use crate::home::Home;
+    use crate::node::PreferredNode;
 
     /// So many empty descriptors.
     #[derive(Debug)]
@@ -136,12 +136,12 @@ mod imp {
 
     impl<T: Blank> Pages<T> {
         #[cfg(any(loom, shuttle))]
-        pub(in crate::stack) fn new(count: usize, _: Home) -> Self {
+        pub(in crate::stack) fn new(count: usize, _: PreferredNode) -> Self {
             Self((0..count).map(|_| T::blank()).collect())
         }
 
         #[cfg(not(any(loom, shuttle)))]
-        pub(in crate::stack) fn new(count: usize, _: Home) -> Self {
+        pub(in crate::stack) fn new(count: usize, _: PreferredNode) -> Self {
             // SAFETY: all-zero bytes are a valid value (`Blank`).
             Self(unsafe { Box::new_zeroed_slice(count).assume_init() })
         }
@@ -168,7 +168,7 @@ mod tests {
     use sinew_topology::where_is;
 
     use super::*;
-    use crate::home::Home;
+    use crate::node::PreferredNode;
 
     /// Something on a page of its own.
     #[repr(align(4096))]
@@ -187,7 +187,7 @@ mod tests {
 
     /// Whether the kernel tells pages that are there from others.
     pub(in crate::stack) fn tells_pages() -> bool {
-        let fresh = Pages::<Probe>::new(1, Home::OnlyNode);
+        let fresh = Pages::<Probe>::new(1, PreferredNode::OnlyNode);
         let before = there(&fresh);
         touch(&fresh);
         before == [None] && matches!(there(&fresh)[..], [Some(_)])
@@ -200,19 +200,19 @@ mod tests {
             println!("skipped: this kernel does not say which pages there are");
             return;
         }
-        let kept_by = |home: fn(usize) -> Home| {
-            let mut pages = Pages::<Probe>::new(3, Home::OnlyNode);
+        let kept_by = |preferred: fn(usize) -> PreferredNode| {
+            let mut pages = Pages::<Probe>::new(3, PreferredNode::OnlyNode);
             touch(&pages);
             let node = there(&pages)[0].unwrap();
-            pages.pass_to(home(node));
+            pages.pass_to(preferred(node));
             let kept = there(&pages).iter().flatten().count();
             let zeroes = pages.iter().filter(|probe| probe.0.load(Ordering::Relaxed) == 0).count();
             assert_eq!(kept + zeroes, 3);
             kept
         };
-        assert_eq!(kept_by(|_| Home::OnlyNode), 3);
-        assert_eq!(kept_by(|_| Home::Anywhere), 0);
-        assert_eq!(kept_by(|node| Home::Node(node + 1)), 0);
-        assert_eq!(kept_by(Home::Node), 3);
+        assert_eq!(kept_by(|_| PreferredNode::OnlyNode), 3);
+        assert_eq!(kept_by(|_| PreferredNode::Any), 0);
+        assert_eq!(kept_by(|node| PreferredNode::Node(node + 1)), 0);
+        assert_eq!(kept_by(PreferredNode::Node), 3);
     }
 }

@@ -1,0 +1,30 @@
+//! The queues of a worker, and of a pool: where tasks lie until a worker runs them.
+//!
+//! This crate knows neither workers nor pools. A scheduler owns the queues, decides which worker
+//! takes from which of them, and gives the tasks their meaning.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`stack`] | the split task stack of nested joins, and the two-field stack for experiments |
+//! | [`deque`] | the Chase-Lev deque of a worker: tasks that are not strictly nested |
+//! | [`injector`] | a locked queue, first in first out: tasks from outside of a pool |
+//! | [`blocks`] | memory for small tasks, used again and again by one worker |
+//! | [`node`] | the NUMA node on which a worker's memory should lie |
+
+pub mod blocks;
+mod by_depth;
+pub mod deque;
+pub mod injector;
+#[cfg(all(test, loom))]
+mod loom;
+pub mod node;
+pub mod stack;
+mod task;
+
+pub use blocks::Blocks;
+pub use by_depth::Ticket;
+pub use deque::Deque;
+pub use injector::Injector;
+pub use node::PreferredNode;
+pub use stack::TaskStack;
+pub use task::{Queued, TaskRef};

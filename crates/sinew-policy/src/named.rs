@@ -1,0 +1,74 @@
+//! Choices that have a name: printed, parsed, and refused in the same words.
+
+use std::fmt;
+
+/// A text that names none of the choices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    what: &'static str,
+    text: String,
+    known: Vec<&'static str>,
+}
+
+impl UnknownName {
+    /// `text` names no `what`; `known` are the names that there are.
+    pub fn new(what: &'static str, text: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { what, text: text.to_owned(), known: known.into_iter().collect() }
+    }
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown {} `{}`; use one of ", self.what, self.text)?;
+        for (at, name) in self.known.iter().enumerate() {
+            write!(f, "{}`{name}`", if at > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+/// Implements `Display` and `FromStr` for an enum with `ALL` and `name`. `$what` is what a message
+/// calls such a choice, for example "wait policy".
+macro_rules! named {
+    ($choice:ident, $what:literal) => {
+        impl std::fmt::Display for $choice {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $choice {
+            type Err = $crate::named::UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let named = Self::ALL.into_iter().find(|choice| choice.name() == text);
+                named.ok_or_else(|| $crate::named::UnknownName::new($what, text, Self::ALL.map(Self::name)))
+            }
+        }
+    };
+}
+
+pub(crate) use named;
+
+#[cfg(test)]
+mod tests {
+    use crate::{StackKind, Wait};
+
+    #[test]
+    fn a_choice_is_parsed_from_the_name_that_it_prints() {
+        for wait in Wait::ALL {
+            assert_eq!(wait.to_string().parse(), Ok(wait));
+        }
+        for stack in StackKind::ALL {
+            assert_eq!(stack.to_string().parse(), Ok(stack));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_those_that_there_are() {
+        let error = "both".parse::<StackKind>().unwrap_err();
+        assert_eq!(error.to_string(), "unknown task stack `both`; use one of `split`, `two-field`");
+    }
+}

@@ -1,0 +1,29 @@
+//! The kinds of task stack.
+
+/// Which task stacks the workers of a pool have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum StackKind {
+    /// The owner joins its private tasks without a locked instruction; thieves move the boundary
+    /// between private and public tasks.
+    #[default]
+    Split,
+    /// Faxén's two-field stack: a thief can steal every task at any time, and every join executes a
+    /// test-and-set. For experiments: a join costs several times as much.
+    TwoField,
+}
+
+impl StackKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Split, Self::TwoField];
+
+    /// The name by which the kind is printed and parsed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::TwoField => "two-field",
+        }
+    }
+}
+
+crate::named::named!(StackKind, "task stack");
