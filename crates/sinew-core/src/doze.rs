@@ -77,7 +77,7 @@ impl Worker {
     /// Whoever pushes next is to publish tasks, and to wake somebody.
     fn leave_notes(&self) {
         for seat in self.others() {
-            seat.stack.call_attention(reason::HUNGRY);
+            seat.stack.set_poll_reason(reason::STEAL_REQUEST);
         }
     }
 

@@ -312,7 +312,7 @@ impl Worker {
         };
         if !mine {
             // Somebody is about who takes tasks: the next push is to be published.
-            self.stack.call_attention(reason::HUNGRY);
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
             // SAFETY: just found stolen.
             unsafe { self.wait_for_thief(at) };
         }

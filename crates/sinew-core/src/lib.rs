@@ -50,6 +50,7 @@ pub mod loops;
 pub mod open;
 mod patience;
 mod payoff;
+mod poll;
 mod pool;
 mod preset;
 mod profile;

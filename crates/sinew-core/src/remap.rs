@@ -15,11 +15,10 @@
 //! # Not handled
 //!
 //! Distances between seats, packages and locality domains stay those of the mapping that the pool was built with: victims are chosen by them. A worker that
-//! computes without a safe point moves when it is done. A worker's own memory stays where the first mapping has put it (`home`).
+//! computes without a safe point moves when it is done. A worker's own memory stays where the first mapping has put it (`worker_memory`).
 
 use std::sync::Arc;
 
-use sinew_deque::stack::reason;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current_thread};
@@ -27,6 +26,7 @@ use sinew_topology::{CpuSet, Mapping, MappingError, Pinned, Seating, pin_current
 use crate::host::machine;
 use crate::inner::Inner;
 use crate::lodging::Lodging;
+use crate::poll::MOVE;
 use crate::pool::Pool;
 use crate::worker::Worker;
 
@@ -219,7 +219,7 @@ impl Inner {
 
     fn call_to_move(&self) {
         for seat in self.threaded_seats() {
-            self.seats[seat].stack.call_attention(reason::MOVE);
+            self.seats[seat].stack.set_poll_reason(MOVE);
         }
     }
 }

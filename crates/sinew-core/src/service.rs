@@ -6,7 +6,7 @@
 //! control, leaves of sorts and of divide and conquer, items of streams, units of worklists, and
 //! joins of a [`Course`](crate::Course). There the frames of the work hold no lock of their own.
 //!
-//! A caller that finds nobody searching tells all workers through their attention words, which
+//! A caller that finds nobody searching tells all workers through their poll words, which
 //! these look at anyway. A worker that looks up remembers it ([`Own::called`](crate::worker::Own)),
 //! because it may do so in the middle of a piece, and asks for a look at its next
 //! [glance](crate::glance).
@@ -16,7 +16,7 @@
 //! # Invariants
 //!
 //! - V1: while a call waits, some worker searches, or a sleeper without work has been woken, or all
-//!   workers that serve are told: each has the reason in its attention word or remembers it. Under
+//!   workers that serve are told: each has the reason in its poll word or remembers it. Under
 //!   a policy that serves nobody none is told.
 //! - V2: a worker forgets only when the queue, under its lock, has no call. The queue forgets at
 //!   the same moment that it has told the workers, so the next call tells them again.
@@ -51,13 +51,13 @@
 //! `tests/calls/served.rs`, the crate `sinew`'s `tests/served.rs`; under random schedules in
 //! `shuttle_tests::calls`, with two planted bugs.
 
-use sinew_deque::stack::reason;
 use sinew_deque::{Queued, Ticket};
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::plant::{Bug, planted};
 
 use crate::inner::Inner;
+use crate::poll::CALLED;
 use crate::search::Job;
 use crate::tls;
 use crate::worker::Worker;
@@ -82,7 +82,7 @@ impl Inner {
         let is_seen = self.is_of_another_process() || self.wait.is_careful() || self.sleepers.are_searching();
         if !is_seen && self.injector.announces() && !planted(Bug::SilentCall) {
             for seat in self.seats.iter().skip(self.first_server()) {
-                seat.stack.call_attention(reason::CALLED);
+                seat.stack.set_poll_reason(CALLED);
             }
         }
     }

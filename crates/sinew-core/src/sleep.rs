@@ -2,7 +2,7 @@
 //!
 //! A worker that runs out of work searches for a while and then falls asleep. Nobody may fall asleep for good while there is work
 //! that it could do, and nobody who has work should pay for that: owners push tasks without a fence and without a look at this
-//! page. The last searcher does the paying. Before it sleeps it leaves a note at every seat (the HUNGRY reason of its attention
+//! page. The last searcher does the paying. Before it sleeps it leaves a note at every seat (the STEAL_REQUEST reason of its poll
 //! word), lets a heavy fence pass, and looks once more. An owner that pushes later finds the note, publishes tasks and wakes somebody.
 //!
 //! # States of a worker
@@ -236,7 +236,7 @@ mod models {
         sleepers: Sleepers,
         parkers: [Parker; 2],
         work: AtomicU32,
-        hungry: AtomicU32,
+        request: AtomicU32,
         active: AtomicU32,
     }
 
@@ -245,7 +245,7 @@ mod models {
         fn activate(&self) {
             self.active.store(1, Ordering::Relaxed);
             if !planted(Bug::QuietStart) {
-                self.hungry.swap(1, Ordering::AcqRel);
+                self.request.swap(1, Ordering::AcqRel);
             }
         }
 
@@ -265,7 +265,7 @@ mod models {
             // One writer that only adds, and thieves that subtract: a read-modify-write here stands for two words in the stack.
             self.work.fetch_add(1, Ordering::Release);
             fence::light();
-            if self.hungry.load(Ordering::Relaxed) != 0 && self.hungry.swap(0, Ordering::AcqRel) != 0 {
+            if self.request.load(Ordering::Relaxed) != 0 && self.request.swap(0, Ordering::AcqRel) != 0 {
                 self.wake();
             }
         }
@@ -310,8 +310,8 @@ mod models {
                 atomic_fence(Ordering::SeqCst);
             }
             if leaves_note && self.active.load(Ordering::Relaxed) != 0 {
-                // A read-modify-write, as in `TaskStack::call_attention`.
-                self.hungry.swap(1, Ordering::AcqRel);
+                // A read-modify-write, as in `TaskStack::set_poll_reason`.
+                self.request.swap(1, Ordering::AcqRel);
                 if !planted(Bug::NoSleepFence) {
                     fence::heavy();
                 }
@@ -329,7 +329,7 @@ mod models {
                 sleepers: Sleepers::new(),
                 parkers: std::array::from_fn(|_| Parker::new()),
                 work: AtomicU32::new(0),
-                hungry: AtomicU32::new(0),
+                request: AtomicU32::new(0),
                 active: AtomicU32::new(0),
             });
             let threads: Vec<_> = (0..workers)

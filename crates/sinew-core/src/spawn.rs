@@ -90,7 +90,7 @@ impl Worker {
         // SAFETY: the caller is the owner (W1).
         unsafe { self.deque.push(queued) };
         sinew_sync::fence::light(); // M5: a sleeper that left a note after this look sees the task
-        if self.stack.wants_attention() {
+        if self.stack.has_poll_reason() {
             self.look_up();
         }
     }

@@ -28,6 +28,7 @@ use crate::counters::{Counters, SeatCounters};
 use crate::glance::Glances;
 use crate::inner::Inner;
 use crate::loops::Summons;
+use crate::poll::{CALLED, MOVE};
 use crate::profile::Books;
 use crate::queue::Fifo;
 use crate::remap::Berth;
@@ -227,7 +228,7 @@ impl Worker {
     /// One load and comparison when there is nothing to do.
     #[inline(always)]
     pub fn safe_point(&self) {
-        if self.stack.wants_attention() {
+        if self.stack.has_poll_reason() {
             self.look_up();
         }
     }
@@ -247,7 +248,7 @@ impl Worker {
             unsafe { self.stack.rely_on_heavy_fences() };
         }
         if self.pool().seats.len() > 1 {
-            self.stack.call_attention(reason::HUNGRY);
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
         }
     }
 
@@ -267,7 +268,7 @@ impl Worker {
         waited
     }
 
-    /// Answers what the attention word asks for.
+    /// Answers what the poll word asks for.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_up(&self) {
@@ -275,19 +276,19 @@ impl Worker {
             // SAFETY: as in `activate`.
             unsafe { self.stack.rely_on_heavy_fences() };
         }
-        let reasons = self.stack.take_attention();
-        if reasons & reason::MOVE != 0 {
+        let reasons = self.stack.take_poll_reasons();
+        if reasons & MOVE != 0 {
             self.follow_mapping_inside();
         }
-        if reasons & reason::CALLED != 0 {
+        if reasons & CALLED != 0 {
             self.remember_calls();
         }
-        if reasons & reason::HUNGRY != 0 {
+        if reasons & reason::STEAL_REQUEST != 0 {
             self.feed();
         }
     }
 
-    /// Somebody is hungry: publishes half of the private tasks and wakes a sleeper for them.
+    /// A worker looks for tasks: publishes half of the private ones and wakes a sleeper for them.
     fn feed(&self) {
         let _queue = self.enter_queue();
         // SAFETY: the caller is the owner.
@@ -295,17 +296,17 @@ impl Worker {
             Some(true) => self.counters.published.add(1),
             Some(false) if self.deque.is_empty() => {
                 // Nothing to give yet: the request stays open for the next push.
-                self.stack.call_attention(reason::HUNGRY);
+                self.stack.set_poll_reason(reason::STEAL_REQUEST);
                 return;
             }
             Some(false) => {}
             // An exposing thief is at it; if it fails, the next push answers.
-            None => self.stack.call_attention(reason::HUNGRY),
+            None => self.stack.set_poll_reason(reason::STEAL_REQUEST),
         }
         let more = self.own.generous.get();
         if more > 0 {
             self.own.generous.set(more - 1);
-            self.stack.call_attention(reason::HUNGRY);
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
         }
         if self.pool().wake_for_push() {
             self.counters.wakes.add(1);
@@ -317,7 +318,7 @@ impl Worker {
     pub(crate) fn be_generous(&self) {
         if self.pool().seats.len() > 1 {
             self.own.generous.set(GENEROUS);
-            self.stack.call_attention(reason::HUNGRY);
+            self.stack.set_poll_reason(reason::STEAL_REQUEST);
         }
     }
 

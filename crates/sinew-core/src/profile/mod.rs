@@ -1,6 +1,6 @@
 //! Profiles: how often, how long, and how long at least.
 //!
-//! A pool that is built to profile sends all its joins off the fast path (`stack::reason`) and keeps books at every seat. At each moment a worker does
+//! A pool that is built to profile sends all its joins off the fast path (`sinew_deque::stack::reason`) and keeps books at every seat. At each moment a worker does
 //! exactly one of a dozen things; where it turns to another, it reads the clock once. From that follow two breakdowns of its time, and, by the ways through joins, scopes and
 //! loops, the work and the span of what it ran.
 //! Sources: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), for the first breakdown, the granularities and the bounds; a thesis on the work stealing

@@ -1,5 +1,5 @@
 //! Programs that hold a lock across a join or a scope, under the wait policies made for them. Whether a claim rests on the epoch it should is
-//! shown by the model in `stack::parts`.
+//! shown by the model in `sinew_deque::stack::parts`.
 
 use super::*;
 use crate::open::Scope;

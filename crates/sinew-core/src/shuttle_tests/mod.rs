@@ -6,7 +6,7 @@
 //!
 //! Stacks have four slots here and queues begin with two, so that both ends are met. What would hang is a deadlock to the checker, also where a
 //! program waits for another task: it parks at the checker's own barriers. All accesses are sequentially consistent: weaker orders are
-//! loom's affair (`stack::models` and others).
+//! loom's affair (`sinew_deque::stack::loom` and others).
 //!
 //! The planted bugs are such as end in a deadlock. Those of the stack's protocol run tasks whose frames are gone, which a whole pool does not
 //! survive; they are planted in the loom models.

@@ -75,7 +75,7 @@ impl World {
                     self.join(at, id, matches!(step, PopLeapfrog).then_some(&mut next));
                 }
                 LookUp => {
-                    if self.stack.take_attention() & reason::HUNGRY != 0 {
+                    if self.stack.take_poll_reasons() & reason::STEAL_REQUEST != 0 {
                         // SAFETY: this is the owner.
                         unsafe { self.stack.publish() };
                     }

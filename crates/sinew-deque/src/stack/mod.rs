@@ -15,7 +15,7 @@
 //! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` always warns |
 //! | `bounds` | anyone, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in flight) |
 //! | `token` | try-lock | held by whoever moves `split`: an exposing thief, or the publishing owner, which never waits for it |
-//! | `attention` | anyone sets, owner takes | quiet: the address of the last slot; otherwise the reasons for which the owner must look up |
+//! | `poll` | anyone sets, owner takes | quiet: the address of the last slot; otherwise the reasons for which the owner must look up |
 //!
 //! The owner's words are addresses, so that its fast path computes none; `bounds` counts slots from the oldest end.
 //!
@@ -37,7 +37,7 @@
 //!   owner is warned, or the exposer sees the lower `head` and exposes less. With `split` at `FENCED` the cold path executes
 //!   `fence(SeqCst)` instead.
 //! - M4: `split` is raised (Release) after `pending` is set ↔ `fence(Acquire)` in the cold pop: a warned owner sees `pending` or what became of it.
-//! - M5: push stores `head`, *light*, loads `attention` ↔ a sleeper sets `attention`, *heavy*, loads `head`: either the owner looks up or the
+//! - M5: push stores `head`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, loads `head`: either the owner looks up or the
 //!   sleeper sees the task.
 //! - M6: `finish` (AcqRel) ↔ `is_done` (Acquire): the result of a stolen task (see `slot`).
 //!
@@ -48,7 +48,7 @@
 //!
 //! # The other stack
 //!
-//! A pool can be built with two-field stacks, for experiments. Those hang on the attention word: it keeps a reason that sends every join off the fast path, and
+//! A pool can be built with two-field stacks, for experiments. Those hang on the poll word: it keeps a reason that sends every join off the fast path, and
 //! whoever is there finds the [`TwoField`] stack, to which the thief's side of this one leads as well.
 //!
 //! # Tests
@@ -88,23 +88,29 @@ pub const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
 /// `split` of a stack whose owner cannot rely on the heavy fence: every pop takes the cold path.
 const FENCED: usize = usize::MAX;
 
-/// Attention reasons are the numbers below this, which are no addresses.
-const REASONS: usize = 32;
+/// Poll reasons are the numbers below this: no slot has such an address.
+const REASONS: usize = 1 << 11;
 
-/// Why an owner should look up from its work.
+/// Why an owner should look up from its work: the bits of a poll word.
 pub mod reason {
-    /// Somebody looks for work: publish half of the private tasks.
-    pub const HUNGRY: usize = 1;
+    /// A thief looks for work: publish half of the private tasks.
+    pub const STEAL_REQUEST: usize = 1;
     /// Every push executes a full fence.
     pub(super) const FULL_FENCES: usize = 2;
-    /// Every push is followed by a look up: the pool's joins are slow ones (`join`).
+    /// The owner looks up after every push.
     pub(super) const EVERY_PUSH: usize = 4;
-    /// The pool's mapping has changed: pin the thread anew.
-    pub const MOVE: usize = 8;
-    /// A call from outside waits: serve it between two pieces of work.
-    pub const CALLED: usize = 16;
-    /// Those that ask for something, rather than keep the owner in a mode.
-    pub(super) const REQUESTS: usize = HUNGRY | MOVE | CALLED;
+    /// The reasons that keep the owner in a mode. All others are requests.
+    pub(super) const MODES: usize = FULL_FENCES | EVERY_PUSH;
+
+    /// The scheduler's own request number `number`, which this crate gives no meaning.
+    ///
+    /// # Panics
+    ///
+    /// If `number` is 8 or more.
+    pub const fn own(number: u32) -> usize {
+        assert!(number < 8, "a poll word holds 8 requests of the scheduler's");
+        8 << number
+    }
 }
 
 /// How a task stack is made.
@@ -137,7 +143,7 @@ pub enum Popped {
 pub struct TaskStack {
     head: AtomicPtr<Slot>,
     split: AtomicUsize,
-    attention: AtomicUsize,
+    poll: AtomicUsize,
     /// Depth of the task its owner is running, in joins from the root. Owner only; here because it is as hot as `head`.
     depth: PlainU32,
     slots: Slots,
@@ -152,7 +158,7 @@ struct Shared {
     every_push: bool,
     /// Where this worker's join tasks are instead, in pools that are built so. Never changes.
     two_field: Option<Box<TwoField>>,
-    /// Somebody has set HUNGRY and not been answered yet: spares other thieves the look at the owner's line.
+    /// Somebody has set STEAL_REQUEST and not been answered yet: spares other thieves the look at the owner's line.
     asked: AtomicBool,
 }
 
@@ -173,7 +179,7 @@ impl TaskStack {
         let stack = Self {
             head: AtomicPtr::new(first),
             split: AtomicUsize::new(if fenced { FENCED } else { first.addr() }),
-            attention: AtomicUsize::new(0),
+            poll: AtomicUsize::new(0),
             depth: PlainU32::new(0),
             slots,
             shared: CachePadded::new(Shared {
@@ -185,7 +191,7 @@ impl TaskStack {
             }),
         };
         // Relaxed: nobody else knows the stack yet.
-        stack.attention.store(stack.quiet(), Ordering::Relaxed);
+        stack.poll.store(stack.quiet(), Ordering::Relaxed);
         stack
     }
 
@@ -203,7 +209,7 @@ impl TaskStack {
         self.depth.store(depth, PlainOrdering::Relaxed);
     }
 
-    /// Pushes a task. Answers its slot, and whether the owner must now look up (`take_attention`, `is_full`).
+    /// Pushes a task. Answers its slot, and whether the owner must now look up (`take_poll_reasons`, `is_full`).
     ///
     /// # Safety
     ///
@@ -221,7 +227,7 @@ impl TaskStack {
         self.head.store(next, plant::ordering(Bug::RelaxedPush, Ordering::Release));
         light(); // M5
         // Relaxed: a hint; the cold path acquires.
-        (At(at), at.addr() >= self.attention.load(Ordering::Relaxed))
+        (At(at), at.addr() >= self.poll.load(Ordering::Relaxed))
     }
 
     /// Takes back the newest task, in slot `at`, if it is private. After `false`, ask [`pop_cold`](Self::pop_cold).
@@ -363,32 +369,32 @@ impl TaskStack {
     }
 
     /// Takes the reasons for which the owner was asked to look up. Owner only.
-    pub fn take_attention(&self) -> usize {
+    pub fn take_poll_reasons(&self) -> usize {
         if self.is_fenced() {
             fence(Ordering::SeqCst); // M5
         }
         let quiet = self.quiet();
-        if self.attention.load(Ordering::Relaxed) == quiet {
+        if self.poll.load(Ordering::Relaxed) == quiet {
             return 0;
         }
-        // Acquire: pairs with Release in `call_attention`. Release keeps `asked` below from passing upwards.
-        let reasons = self.attention.swap(quiet, Ordering::AcqRel);
+        // Acquire: pairs with Release in `set_poll_reason`. Release keeps `asked` below from passing upwards.
+        let reasons = self.poll.swap(quiet, Ordering::AcqRel);
         // Relaxed: a hint among thieves, which ask again if in doubt.
         self.shared.asked.store(false, Ordering::Relaxed);
-        if reasons < REASONS { reasons & reason::REQUESTS } else { 0 }
+        if reasons < REASONS { reasons & !reason::MODES } else { 0 }
     }
 
     /// Sets a reason for the owner to look up at its next push or safe point. From any thread.
-    pub fn call_attention(&self, reason: usize) {
+    pub fn set_poll_reason(&self, reason: usize) {
         let with = |old: usize| Some(if old < REASONS { old | reason } else { reason });
-        // Release: pairs with Acquire in `take_attention`. Always a write, as the handshake of sleepers needs one (M5).
-        let _ = self.attention.fetch_update(Ordering::Release, Ordering::Relaxed, with);
+        // Release: pairs with Acquire in `take_poll_reasons`. Always a write, as the handshake of sleepers needs one (M5).
+        let _ = self.poll.fetch_update(Ordering::Release, Ordering::Relaxed, with);
     }
 
     /// Whether somebody set a reason; cheap, for safe points. Owner only.
     #[inline(always)]
-    pub fn wants_attention(&self) -> bool {
-        self.attention.load(Ordering::Relaxed) < REASONS
+    pub fn has_poll_reason(&self) -> bool {
+        self.poll.load(Ordering::Relaxed) < REASONS
     }
 
     /// Whether the owner's pops execute full fences.
@@ -409,9 +415,9 @@ impl TaskStack {
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
             self.split.store(self.address(limit), Ordering::Release);
             self.release_token();
-            let reasons = self.attention.swap(self.quiet(), Ordering::AcqRel);
-            if reasons < REASONS && reasons & reason::REQUESTS != 0 {
-                self.call_attention(reasons & reason::REQUESTS);
+            let reasons = self.poll.swap(self.quiet(), Ordering::AcqRel);
+            if reasons < REASONS && reasons & !reason::MODES != 0 {
+                self.set_poll_reason(reasons & !reason::MODES);
             }
         }
     }
@@ -479,7 +485,7 @@ impl TaskStack {
         self.address(CAPACITY - 1)
     }
 
-    /// The value of `attention` when there is nothing to look up for.
+    /// The value of `poll` when there is nothing to look up for.
     fn quiet(&self) -> usize {
         let fenced = if self.is_fenced() { reason::FULL_FENCES } else { 0 };
         let every_push = if self.shared.every_push { reason::EVERY_PUSH } else { 0 };

@@ -162,7 +162,7 @@ impl TaskStack {
         // Relaxed: a hint. Two thieves that both ask do no harm, and one that wrongly believes it was asked asks in the next round.
         if !self.shared.asked.load(Ordering::Relaxed) {
             self.shared.asked.store(true, Ordering::Relaxed);
-            self.call_attention(reason::HUNGRY);
+            self.set_poll_reason(reason::STEAL_REQUEST);
         }
     }
 

@@ -29,7 +29,7 @@
 //!
 //! - T1: a push sets `state` (Release) ↔ a test-and-set (Acquire): the task, its depth, `alarm` as not stolen, and the `bottom` that the owner lowered before.
 //! - T2: the report (AcqRel) ↔ `is_done` (Acquire): the result, and the thief's `bottom`, which the owner may then lower.
-//! - T3: push sets `state`, *light*, loads `attention` ↔ a sleeper sets `attention`, *heavy*, looks at `top`: as M5 of the parent.
+//! - T3: push sets `state`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, looks at `top`: as M5 of the parent.
 //!
 //! # Cost
 //!
@@ -192,7 +192,7 @@ impl TwoField {
         where_is(&self.descriptors)
     }
 
-    /// Pushes a task, and answers its descriptor's number. Whoever pushes looks at its attention word afterwards (T3).
+    /// Pushes a task, and answers its descriptor's number. Whoever pushes looks at its poll word afterwards (T3).
     ///
     /// # Safety
     ///
