@@ -75,6 +75,11 @@
 //!
 //! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is the crate `sinew-core`.
 
+/// The programs of the README, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 mod blocks;
 mod controlled;
 mod divide;
