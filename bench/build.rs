@@ -7,5 +7,8 @@ fn main() {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    println!("cargo::rustc-env=BENCH_RUSTC={}", version.unwrap_or_else(|_| "unknown compiler".to_owned()));
+    println!(
+        "cargo::rustc-env=BENCH_RUSTC={}",
+        version.unwrap_or_else(|_| "unknown compiler".to_owned())
+    );
 }

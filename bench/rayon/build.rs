@@ -1,4 +1,5 @@
-//! Tells the program which rayon-core it is built with, as the lock file beside the manifest has it.
+//! Tells the program which rayon-core it is built with, as the lock file beside the manifest has
+//! it.
 
 use std::path::Path;
 
@@ -12,7 +13,8 @@ fn main() {
 
 /// Version and origin of rayon-core: `1.13.0 registry`, or `1.13.100 path`.
 fn core(lock: &str) -> Option<String> {
-    let entry = lock.split("[[package]]").find(|entry| entry.contains("\nname = \"rayon-core\"\n"))?;
+    let entry =
+        lock.split("[[package]]").find(|entry| entry.contains("\nname = \"rayon-core\"\n"))?;
     let version = entry.lines().find_map(|line| line.strip_prefix("version = "))?.trim_matches('"');
     // Packages from a folder have no source.
     let origin = if entry.contains("\nsource = ") { "registry" } else { "path" };

@@ -1,4 +1,5 @@
-//! The figures we want to reach, beside the figures we measured. A miss is information; it fails nothing.
+//! The figures we want to reach, beside the figures we measured. A miss is information; it fails
+//! nothing.
 
 use crate::compare::{AGAIN, Comparison, Series};
 use crate::problem::{Bar, Limit, Measure, Row, Runtime, Team};
@@ -20,7 +21,13 @@ pub(crate) struct Verdict {
 /// The verdicts on the bars of a comparison; bars whose rows have no times are left out.
 pub(crate) fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
     let belongs = |bar: &&Bar| bar.case.is_empty() || bar.case == comparison.case.label;
-    comparison.problem.bars.iter().filter(belongs).filter_map(|bar| verdict(comparison, bar)).collect()
+    comparison
+        .problem
+        .bars
+        .iter()
+        .filter(belongs)
+        .filter_map(|bar| verdict(comparison, bar))
+        .collect()
 }
 
 fn verdict(comparison: &Comparison, bar: &Bar) -> Option<Verdict> {
@@ -49,7 +56,8 @@ pub(crate) fn same_thing(comparison: &Comparison) -> Option<Summary> {
     ratios(&comparison.find(AGAIN, Team::All)?.ns, &comparison.baseline(Team::All)?.ns)
 }
 
-/// How far two series of the same thing are apart, as a share: no smaller difference between two rows means anything.
+/// How far two series of the same thing are apart, as a share: no smaller difference between two
+/// rows means anything.
 pub(crate) fn noise(comparison: &Comparison) -> f64 {
     same_thing(comparison).map_or(0.0, |ratio| (ratio.median - 1.0).abs())
 }
@@ -60,7 +68,8 @@ pub(crate) fn per_operation(comparison: &Comparison, series: &Series) -> Option<
     Summary::of(series.ns.iter().map(|ns| *ns as f64 / operations))
 }
 
-/// A row's times divided by Sinew's with the same team, or by Sinew's on one thread for the serial row.
+/// A row's times divided by Sinew's with the same team, or by Sinew's on one thread for the serial
+/// row.
 pub(crate) fn against_ours(comparison: &Comparison, series: &Series) -> Option<Summary> {
     ratios(&series.ns, &comparison.baseline(series.team)?.ns)
 }

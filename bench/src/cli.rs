@@ -12,12 +12,13 @@ use std::path::PathBuf;
 
 /// Sinew beside serial code, rayon, chili, fork_union, OpenMP and oneTBB, interleaved in one run.
 ///
-/// A table for each problem: the median of the rounds, its spread (width of the middle half), the speed-up over serial,
-/// and the time divided by Sinew's with as many threads, taken round by round. Rows called "sinew again" show the noise.
-/// Bars are printed as PASS or MISS, for information; the exit status is 1 only after a wrong answer.
+/// A table for each problem: the median of the rounds, its spread (width of the middle half), the
+/// speed-up over serial, and the time divided by Sinew's with as many threads, taken round by
+/// round. Rows called "sinew again" show the noise. Bars are printed as PASS or MISS, for
+/// information; the exit status is 1 only after a wrong answer.
 ///
-/// OpenMP and oneTBB need a C++ compiler called c++ when the program runs; fork_union needs one when it is built, with
-/// `--features fork-union`. What is missing is skipped, with its reason.
+/// OpenMP and oneTBB need a C++ compiler called c++ when the program runs; fork_union needs one
+/// when it is built, with `--features fork-union`. What is missing is skipped, with its reason.
 #[derive(Debug, Parser)]
 #[command(name = "bench", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -89,7 +90,11 @@ impl Cli {
     /// Whether something or somebody is to be compared: its name was given, or no name was.
     pub(crate) fn compares(&self, problem: &str) -> bool {
         let only_counts = self.instructions || self.listing;
-        if self.names.is_empty() { !only_counts } else { self.names.iter().any(|name| name == problem) }
+        if self.names.is_empty() {
+            !only_counts
+        } else {
+            self.names.iter().any(|name| name == problem)
+        }
     }
 
     /// Whether instructions of this problem are counted.
@@ -144,13 +149,19 @@ mod tests {
     #[test]
     fn rivals_are_those_that_were_named() {
         let cli = parse(&["--rivals", "rayon,tbb"]).expect("known rivals");
-        assert!(cli.invites(Runtime::Rayon) && !cli.invites(Runtime::Chili) && cli.invites(Runtime::Sinew));
+        assert!(
+            cli.invites(Runtime::Rayon)
+                && !cli.invites(Runtime::Chili)
+                && cli.invites(Runtime::Sinew)
+        );
         assert!(!parse(&["--rivals", "none"]).expect("nobody").invites(Runtime::Rayon));
     }
 
     #[test]
     fn bad_values_are_refused_with_status_2() {
-        for words in [["--threads", "0"], ["--rounds", "0"], ["--rivals", "cilk"], ["fib", "nothing"]] {
+        for words in
+            [["--threads", "0"], ["--rounds", "0"], ["--rivals", "cilk"], ["fib", "nothing"]]
+        {
             let error = parse(&words).expect_err("a bad value");
             assert_eq!(error.exit_code(), 2, "{words:?}");
             assert!(error.to_string().contains(words[1]), "{words:?}: {error}");

@@ -1,8 +1,9 @@
 //! One problem at one size: every contender once a round, round after round.
 //!
-//! Rounds are what makes figures from a shared machine worth reading. Within a round all contenders meet the same
-//! neighbours, so ratios are taken within rounds and the median is taken of those. Sinew on all threads runs twice in
-//! a round, as two contenders: what differs between those two is noise, and no smaller difference means anything.
+//! Rounds are what makes figures from a shared machine worth reading. Within a round all contenders
+//! meet the same neighbours, so ratios are taken within rounds and the median is taken of those.
+//! Sinew on all threads runs twice in a round, as two contenders: what differs between those two is
+//! noise, and no smaller difference means anything.
 
 use crate::problem::{Case, Form, Problem, Runtime, Sample, Scale, Team};
 use crate::work;
@@ -23,7 +24,8 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn new(threads: usize, rounds: usize, scale: Scale) -> Self {
-        // A new thread starts on its parent's core; it takes the system a tick or two to move it to an idle one.
+        // A new thread starts on its parent's core; it takes the system a tick or two to move it to
+        // an idle one.
         Self { threads, rounds, warm_up: Duration::from_millis(scale.pick(10, 0)) }
     }
 }
@@ -69,7 +71,12 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     /// Runs `case` of `problem` in every form, with teams of one and of all threads.
-    pub(crate) fn run(problem: &'static Problem, case: Case, forms: &[Form], options: Options) -> Self {
+    pub(crate) fn run(
+        problem: &'static Problem,
+        case: Case,
+        forms: &[Form],
+        options: Options,
+    ) -> Self {
         let contenders = contenders(forms, options.threads);
         let mut series: Vec<Series> = contenders.iter().map(Series::empty).collect();
         let warm = (problem.warm)(&case);
@@ -77,7 +84,8 @@ impl Comparison {
         for round in 0..options.rounds {
             for index in order(contenders.len(), round) {
                 if series[index].fault.is_none() {
-                    let sample = sample(&contenders[index], [&warm, &case], expected, options.warm_up);
+                    let sample =
+                        sample(&contenders[index], [&warm, &case], expected, options.warm_up);
                     series[index].add(sample);
                 }
             }
@@ -130,15 +138,16 @@ fn contenders(forms: &[Form], threads: usize) -> Vec<Contender<'_>> {
     rows
 }
 
-/// The order of `count` contenders in a round: shuffled anew each time, so that nobody always runs behind the same
-/// neighbour, and the same in every run of this program.
+/// The order of `count` contenders in a round: shuffled anew each time, so that nobody always runs
+/// behind the same neighbour, and the same in every run of this program.
 fn order(count: usize, round: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|index| work::hash((round * count + index) as u64));
     order
 }
 
-/// Starts a contender, warms it up with the first case, measures the second, stops it; checks all answers.
+/// Starts a contender, warms it up with the first case, measures the second, stops it; checks all
+/// answers.
 fn sample(
     contender: &Contender<'_>,
     cases: [&Case; 2],
@@ -180,13 +189,20 @@ mod tests {
     }
 
     fn constant(runtime: Runtime, name: &'static str, answer: u64) -> Form {
-        Form::new(runtime, name, move |_| Ok(Box::new(move |_: &Case| Ok(Sample { ns: 7, answer }))))
+        Form::new(runtime, name, move |_| {
+            Ok(Box::new(move |_: &Case| Ok(Sample { ns: 7, answer })))
+        })
     }
 
     fn compare(forms: &[Form], threads: usize) -> Comparison {
         let problem = &problems::ALL[0];
         let case = (problem.cases)(Scale::Tiny)[0];
-        Comparison::run(problem, Case { size: 2, ..case }, forms, Options::new(threads, 3, Scale::Tiny))
+        Comparison::run(
+            problem,
+            Case { size: 2, ..case },
+            forms,
+            Options::new(threads, 3, Scale::Tiny),
+        )
     }
 
     #[test]
@@ -205,7 +221,10 @@ mod tests {
         let broken = Form::new(Runtime::Rayon, "broken", |_| Err("no threads".to_owned()));
         let comparison = compare(&[broken], 1);
         let fault = comparison.series[0].fault.as_ref();
-        assert!(matches!(fault, Some(Fault::Broken(why)) if why.contains("no threads")), "{fault:?}");
+        assert!(
+            matches!(fault, Some(Fault::Broken(why)) if why.contains("no threads")),
+            "{fault:?}"
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Instructions per operation, counted by callgrind: figures that repeat where times do not.
 //!
-//! A child of this program runs one form on one thread under valgrind, at two sizes. The difference of the two counts
-//! belongs to the difference of the two sizes alone: starting the program and its pool is in both.
+//! A child of this program runs one form on one thread under valgrind, at two sizes. The difference
+//! of the two counts belongs to the difference of the two sizes alone: starting the program and its
+//! pool is in both.
 
 use crate::output::say;
 use crate::problem::{Case, Form, Problem, Runtime};
@@ -36,7 +37,12 @@ pub(crate) fn count(
         for form in forms {
             let per_operation = per_operation(problem.name, form.name, cases())?;
             say!("  {:<10}{:<18}{per_operation:>12.1} a {}", problem.name, form.name, problem.unit);
-            counts.push(Count { problem: problem.name, form: form.name, unit: problem.unit, per_operation });
+            counts.push(Count {
+                problem: problem.name,
+                form: form.name,
+                unit: problem.unit,
+                per_operation,
+            });
         }
     }
     Ok(counts)
@@ -51,7 +57,8 @@ fn per_operation(problem: &str, form: &str, [small, large]: [Case; 2]) -> Result
 
 /// The number of instructions of a child that runs the problem's counted case number `index`.
 fn under_callgrind(problem: &str, form: &str, index: usize) -> Result<u64, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let program =
+        std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)
@@ -60,7 +67,8 @@ fn under_callgrind(problem: &str, form: &str, index: usize) -> Result<u64, Strin
         .map_err(|error| format!("no valgrind: {error}"))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     let collected = messages.lines().find_map(collected).filter(|_| output.status.success());
-    collected.ok_or_else(|| format!("{problem} by {form} failed under valgrind ({})", output.status))
+    collected
+        .ok_or_else(|| format!("{problem} by {form} failed under valgrind ({})", output.status))
 }
 
 /// The number in callgrind's line `==1234== Collected : 56789`.
@@ -74,21 +82,30 @@ pub(crate) fn collected(line: &str) -> Option<u64> {
 ///
 /// One line: an unknown name, or a wrong answer.
 pub(crate) fn child(arguments: &[String]) -> Result<(), String> {
-    let [problem, form, index] = arguments else { return Err("--child takes three values".to_owned()) };
-    let problem = problems::ALL.iter().find(|known| known.name == problem).ok_or("no such problem")?;
+    let [problem, form, index] = arguments else {
+        return Err("--child takes three values".to_owned());
+    };
+    let problem =
+        problems::ALL.iter().find(|known| known.name == problem).ok_or("no such problem")?;
     let cases = problem.counted.ok_or("nothing to count in this problem")?();
-    let case = index.parse().ok().and_then(|index: usize| cases.get(index)).ok_or("no such case")?;
+    let case =
+        index.parse().ok().and_then(|index: usize| cases.get(index)).ok_or("no such case")?;
     let mut forms = vec![Form::serial(problem.serial)];
     forms.extend((problem.forms)());
     let form = forms.iter().find(|known| known.name == form).ok_or("no such form")?;
     let answer = form.start(1)?(case)?.answer;
     let expected = (problem.serial)(case);
-    if answer == expected { Ok(()) } else { Err(format!("wrong answer {answer}, expected {expected}")) }
+    if answer == expected {
+        Ok(())
+    } else {
+        Err(format!("wrong answer {answer}, expected {expected}"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: instructions that only some threads execute; one thread is all that is counted.
+    //! What they would miss: instructions that only some threads execute; one thread is all that is
+    //! counted.
     use super::*;
 
     #[test]

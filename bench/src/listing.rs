@@ -1,7 +1,8 @@
 //! The instruction listing of a join that nobody steals: what the fast path really executes.
 //!
-//! The listing is that of fib with an explicit worker, from this very program. The slow paths are calls to functions
-//! of their own, so a fence or an atomic read-modify-write in the listing would be one on the fast path.
+//! The listing is that of fib with an explicit worker, from this very program. The slow paths are
+//! calls to functions of their own, so a fence or an atomic read-modify-write in the listing would
+//! be one on the fast path.
 
 use crate::output::say;
 use crate::problems::fib::listed_fib;
@@ -22,7 +23,8 @@ pub(crate) fn print() -> Result<(), String> {
     if answer != 6765 {
         return Err(format!("the listed function says that fib 20 is {answer}"));
     }
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let program =
+        std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let output = Command::new("objdump")
         .args(["--disassemble", "--demangle", "--no-show-raw-insn"])
         .arg(program)
@@ -48,7 +50,8 @@ pub(crate) fn print() -> Result<(), String> {
     Ok(())
 }
 
-/// The parts of `dump` that belong to functions whose name contains `name`, without hash or module prefix.
+/// The parts of `dump` that belong to functions whose name contains `name`, without hash or module
+/// prefix.
 fn functions<'d>(dump: &'d str, name: &str) -> Vec<&'d str> {
     // The head of a function: `0000000000001234 <bench::problems::fib::sinew::listed_fib>:`
     let is_wanted = |part: &&str| {
@@ -98,12 +101,17 @@ start
 
     #[test]
     fn locked_instructions_and_fences_are_barriers_and_plain_ones_are_not() {
-        for barrier in
-            ["10:\tlock cmpxchg %rax,(%rdi)", "10:\tmfence", "10:\txchg   %eax,(%rdi)", "10:\tldaxr x0, [x1]"]
-        {
+        for barrier in [
+            "10:\tlock cmpxchg %rax,(%rdi)",
+            "10:\tmfence",
+            "10:\txchg   %eax,(%rdi)",
+            "10:\tldaxr x0, [x1]",
+        ] {
             assert!(is_barrier(barrier), "{barrier}");
         }
-        for plain in ["10:\tmov %rax,(%rdi)", "10:\txchg %ax,%ax", "10:\tcall 1000 <sinew_core::block>"] {
+        for plain in
+            ["10:\tmov %rax,(%rdi)", "10:\txchg %ax,%ax", "10:\tcall 1000 <sinew_core::block>"]
+        {
             assert!(!is_barrier(plain), "{plain}");
         }
     }

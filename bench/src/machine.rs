@@ -24,7 +24,8 @@ impl Machine {
     pub(crate) fn here() -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
-            processor: processor().unwrap_or_else(|| format!("unknown ({})", std::env::consts::ARCH)),
+            processor: processor()
+                .unwrap_or_else(|| format!("unknown ({})", std::env::consts::ARCH)),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             system: system(),
             compiler: env!("BENCH_RUSTC"),
@@ -55,8 +56,11 @@ fn system() -> String {
 /// The commit of the sources, marked if they differ from it.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
-        let output =
-            Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR")]).args(arguments).output().ok()?;
+        let output = Command::new("git")
+            .args(["-C", env!("CARGO_MANIFEST_DIR")])
+            .args(arguments)
+            .output()
+            .ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;

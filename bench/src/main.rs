@@ -103,8 +103,10 @@ fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
         return (rivals, skipped);
     }
     if cfg!(not(feature = "fork-union")) && cli.invites(Runtime::ForkUnion) {
-        skipped
-            .push("fork_union: built without it (`--features fork-union`, needs a C++ compiler)".to_owned());
+        skipped.push(
+            "fork_union: built without it (`--features fork-union`, needs a C++ compiler)"
+                .to_owned(),
+        );
     }
     for (name, runtime) in [("openmp", Runtime::OpenMp), ("tbb", Runtime::Tbb)] {
         if cli.invites(runtime) {
@@ -145,7 +147,8 @@ fn forms(problem: &Problem, cli: &Cli, rivals: &[SharedRival]) -> Vec<Form> {
     forms
 }
 
-/// Takes the measurements that were asked for; what this machine cannot measure is skipped with its reason.
+/// Takes the measurements that were asked for; what this machine cannot measure is skipped with its
+/// reason.
 fn measure(cli: &Cli, report: &mut Report) {
     let skip = |report: &mut Report, why: String| {
         say!("  skipped: {why}");
@@ -158,7 +161,10 @@ fn measure(cli: &Cli, report: &mut Report) {
         }
     }
     if cli.instructions {
-        match instructions::count(|problem| cli.counts(problem.name), |runtime| cli.invites(runtime)) {
+        match instructions::count(
+            |problem| cli.counts(problem.name),
+            |runtime| cli.invites(runtime),
+        ) {
             Ok(counts) => report.instructions = counts,
             Err(why) => skip(report, why),
         }

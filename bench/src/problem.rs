@@ -30,8 +30,8 @@ impl Runtime {
     }
 }
 
-/// One size of a problem. What the numbers mean belongs to the problem; they travel to rivals in other processes as
-/// they are.
+/// One size of a problem. What the numbers mean belongs to the problem; they travel to rivals in
+/// other processes as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Case {
     /// How the case is called in tables.
@@ -39,7 +39,8 @@ pub(crate) struct Case {
     pub(crate) size: u64,
     pub(crate) kind: u64,
     pub(crate) repeats: u64,
-    /// How many operations a run consists of; the time per operation is the run's time divided by this.
+    /// How many operations a run consists of; the time per operation is the run's time divided by
+    /// this.
     pub(crate) operations: u64,
 }
 
@@ -79,7 +80,8 @@ impl Form {
         Self { runtime, name, start: Box::new(start) }
     }
 
-    /// A form that runs in this process: a pool of `threads`, then `program` on it, timed from outside.
+    /// A form that runs in this process: a pool of `threads`, then `program` on it, timed from
+    /// outside.
     pub(crate) fn in_process<P: 'static>(
         runtime: Runtime,
         name: &'static str,

@@ -75,7 +75,10 @@ pub(crate) fn wrong_answers(comparison: &Comparison) -> Vec<String> {
     let wrong = |series: &&Series| matches!(series.fault, Some(Fault::Wrong { .. }));
     let line = |series: &Series| {
         let fault = series.fault.as_ref().map(crate::table::fault_line).unwrap_or_default();
-        format!("{} ({}) by {}: {fault}", comparison.problem.name, comparison.case.label, series.name)
+        format!(
+            "{} ({}) by {}: {fault}",
+            comparison.problem.name, comparison.case.label, series.name
+        )
     };
     comparison.series.iter().filter(wrong).map(line).collect()
 }

@@ -36,7 +36,8 @@ fn print_row(comparison: &Comparison, row: &Series) {
     let time = Summary::of(row.ns.iter().map(|ns| *ns as f64));
     let spread = time.map_or_else(String::new, |time| format!("{:.0} %", time.spread() * 100.0));
     let per = per_operation(comparison, row);
-    let speed_up = speed_up(comparison, row).map_or_else(String::new, |ratio| format!("{:.2}", ratio.median));
+    let speed_up =
+        speed_up(comparison, row).map_or_else(String::new, |ratio| format!("{:.2}", ratio.median));
     let ours = against_ours(comparison, row).map_or_else(|| "-".to_owned(), ratio_text);
     say!(
         "  {:<18}{:>8}{:>11}{:>15}{spread:>9}{speed_up:>10}  {ours}",
@@ -57,7 +58,8 @@ pub(crate) fn print_verdicts(verdicts: &[Verdict]) {
 
 fn bar_text(verdict: &Verdict) -> String {
     // Times are far from 1, ratios near it.
-    let figure = |value: f64| if value >= 50.0 { duration_of(value) } else { format!("{value:.2}") };
+    let figure =
+        |value: f64| if value >= 50.0 { duration_of(value) } else { format!("{value:.2}") };
     let Summary { lower, median, upper } = verdict.measured;
     format!(
         "{} (middle half {} to {}; bar {})",

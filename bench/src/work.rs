@@ -23,7 +23,8 @@ pub(crate) fn hash(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// How many steps take `ns` nanoseconds here: the fastest of several tries, since others may disturb them.
+/// How many steps take `ns` nanoseconds here: the fastest of several tries, since others may
+/// disturb them.
 pub(crate) fn steps_for_ns(ns: u64) -> u64 {
     const STEPS: u64 = 200_000;
     let fastest = (0..20).map(|try_number| {
@@ -37,7 +38,8 @@ pub(crate) fn steps_for_ns(ns: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a compiler that shortens the chain; the regions' table shows the true lengths.
+    //! What they would miss: a compiler that shortens the chain; the regions' table shows the true
+    //! lengths.
     use super::*;
 
     #[test]

@@ -41,7 +41,8 @@ fn a_report_is_written_although_nobody_reads() {
 fn output_that_cannot_be_written_is_one_line_and_status_1() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
-    let out = command.args(["programs", "--list"]).stdout(full).output().expect("the command starts");
+    let out =
+        command.args(["programs", "--list"]).stdout(full).output().expect("the command starts");
     let error = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(1) && error.lines().count() == 1, "{error}");
     assert!(error.contains("cannot write the output"), "{error}");

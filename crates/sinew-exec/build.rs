@@ -1,7 +1,9 @@
-//! Builds the library that is loaded into programs, with the compiler that builds this, so that it can be a part of the command.
+//! Builds the library that is loaded into programs, with the compiler that builds this, so that it
+//! can be a part of the command.
 //!
-//! No network and no other crate is needed: it is one folder of source. Where it cannot be built (another system than GNU/Linux, or no linker for
-//! the target), an empty file takes its place, and the command says so when it is asked for.
+//! No network and no other crate is needed: it is one folder of source. Where it cannot be built
+//! (another system than GNU/Linux, or no linker for the target), an empty file takes its place, and
+//! the command says so when it is asked for.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,9 @@ fn main() {
 
 /// Whether there can be a library for what is being built.
 fn suits() -> bool {
-    let is = |name: &str, values: &[&str]| env::var(name).is_ok_and(|value| values.contains(&value.as_str()));
+    let is = |name: &str, values: &[&str]| {
+        env::var(name).is_ok_and(|value| values.contains(&value.as_str()))
+    };
     is("CARGO_CFG_TARGET_OS", &["linux"])
         && is("CARGO_CFG_TARGET_ENV", &["gnu"])
         && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
@@ -41,8 +45,18 @@ fn compile(source: &Path, library: &Path) -> Result<(), String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(rustc);
     command.args(["--edition", "2024", "--crate-name", "sinew_preload", "--crate-type", "cdylib"]);
-    command.args(["--cfg", "sinew_preloaded", "-C", "opt-level=s", "-C", "panic=abort", "-C", "lto=fat"]);
-    // Names are bound when they are first needed: old C libraries keep some in libraries that not every program has.
+    command.args([
+        "--cfg",
+        "sinew_preloaded",
+        "-C",
+        "opt-level=s",
+        "-C",
+        "panic=abort",
+        "-C",
+        "lto=fat",
+    ]);
+    // Names are bound when they are first needed: old C libraries keep some in libraries that not
+    // every program has.
     command.args(["-C", "strip=symbols", "-C", "relro-level=partial"]);
     if let Ok(target) = env::var("TARGET") {
         command.args(["--target", &target]);

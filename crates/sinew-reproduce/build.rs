@@ -1,19 +1,25 @@
-//! Notes what the program is built from and with: a report names the commit, the compiler and the level of optimisation.
+//! Notes what the program is built from and with: a report names the commit, the compiler and the
+//! level of optimisation.
 
 use std::env;
 use std::process::Command;
 
 fn main() {
     let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
-    let compiler = output(&rustc, &["--version"]).unwrap_or_else(|| "an unknown compiler".to_owned());
+    let compiler =
+        output(&rustc, &["--version"]).unwrap_or_else(|| "an unknown compiler".to_owned());
     let level = env::var("OPT_LEVEL").unwrap_or_else(|_| "unknown".to_owned());
     println!("cargo::rustc-env=REPRODUCE_COMPILER={compiler}");
     println!("cargo::rustc-env=REPRODUCE_OPT_LEVEL={level}");
-    println!("cargo::rustc-env=REPRODUCE_COMMIT={}", commit().unwrap_or_else(|| "unknown".to_owned()));
+    println!(
+        "cargo::rustc-env=REPRODUCE_COMMIT={}",
+        commit().unwrap_or_else(|| "unknown".to_owned())
+    );
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// The commit that is checked out, marked if files differ from it. Looked up again after each commit and checkout.
+/// The commit that is checked out, marked if files differ from it. Looked up again after each
+/// commit and checkout.
 fn commit() -> Option<String> {
     let commit = output("git", &["rev-parse", "--short=12", "HEAD"])?;
     let log = output("git", &["rev-parse", "--git-path", "logs/HEAD"])?;

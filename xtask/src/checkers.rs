@@ -1,8 +1,8 @@
 //! The concurrency checkers: loom, shuttle, and stress with real threads; and the fuzzer.
 //!
-//! Models live beside the code they check, in the library tests of the crates below; their names start with `loom_` or
-//! `shuttle_`, so that each checker runs its own and nothing else. A checker that finds none of its tests fails: a run
-//! of nothing proves nothing.
+//! Models live beside the code they check, in the library tests of the crates below; their names
+//! start with `loom_` or `shuttle_`, so that each checker runs its own and nothing else. A checker
+//! that finds none of its tests fails: a run of nothing proves nothing.
 
 use crate::command;
 use clap::Args;
@@ -34,7 +34,10 @@ pub(crate) struct Depth {
 pub(crate) fn loom(depth: Depth) -> Result<(), String> {
     check("loom", depth, |tests| {
         // Without a bound of their own, models take this one.
-        tests.env("LOOM_MAX_PREEMPTIONS", depth.limit.unwrap_or(if depth.deep { 3 } else { 2 }).to_string());
+        tests.env(
+            "LOOM_MAX_PREEMPTIONS",
+            depth.limit.unwrap_or(if depth.deep { 3 } else { 2 }).to_string(),
+        );
     })
 }
 
@@ -50,8 +53,8 @@ pub(crate) fn shuttle(depth: Depth) -> Result<(), String> {
     })
 }
 
-/// Runs every test of the workspace and of the drop-in with `seconds` for each stress test; what has a `deep` run, such as a million changes of loops and skeletons, does
-/// that as well.
+/// Runs every test of the workspace and of the drop-in with `seconds` for each stress test; what
+/// has a `deep` run, such as a million changes of loops and skeletons, does that as well.
 ///
 /// # Errors
 ///
@@ -70,7 +73,8 @@ pub(crate) fn stress(seconds: u32, deep: bool) -> Result<(), String> {
 /// The folder of the fuzzer's targets, a workspace of its own.
 pub(crate) const FUZZ: &str = "fuzz";
 
-/// What lets the compiler tell the fuzzer which ways a program takes, as `cargo fuzz` does; that wants a nightly compiler for its sanitizers, of which safe code needs none.
+/// What lets the compiler tell the fuzzer which ways a program takes, as `cargo fuzz` does; that
+/// wants a nightly compiler for its sanitizers, of which safe code needs none.
 const COVERAGE: &str = "--cfg fuzzing -C debug-assertions -C passes=sancov-module -C codegen-units=1 \
 -C llvm-args=-sanitizer-coverage-level=4 -C llvm-args=-sanitizer-coverage-inline-8bit-counters \
 -C llvm-args=-sanitizer-coverage-pc-table -C llvm-args=-sanitizer-coverage-trace-compares";
@@ -85,11 +89,17 @@ pub(crate) fn fuzz(seconds: u32) -> Result<(), String> {
         return Err("the fuzzer is C++: it needs a compiler (c++)".to_owned());
     }
     let corpus = command::output_folder("fuzz-corpus");
-    std::fs::create_dir_all(&corpus).map_err(|error| format!("cannot make {}: {error}", corpus.display()))?;
+    std::fs::create_dir_all(&corpus)
+        .map_err(|error| format!("cannot make {}: {error}", corpus.display()))?;
     // Naming the machine keeps the flags away from build scripts.
-    let mut cargo = command::cargo(&["run", "--release", "--bin", "table", "--target", &host()?, "--"]);
+    let mut cargo =
+        command::cargo(&["run", "--release", "--bin", "table", "--target", &host()?, "--"]);
     cargo.current_dir(command::root().join(FUZZ)).arg(&corpus);
-    cargo.args([format!("-max_total_time={seconds}"), "-max_len=4000".into(), "-print_final_stats=1".into()]);
+    cargo.args([
+        format!("-max_total_time={seconds}"),
+        "-max_len=4000".into(),
+        "-print_final_stats=1".into(),
+    ]);
     cargo.env("RUSTFLAGS", COVERAGE).env("CARGO_TARGET_DIR", command::output_folder("fuzz"));
     command::run(&mut cargo)
 }

@@ -1,7 +1,7 @@
 //! Everything a change must pass, step by step, with the time each step took.
 //!
-//! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on this machine prints
-//! `skipped: reason`.
+//! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. What cannot run on
+//! this machine prints `skipped: reason`.
 
 use crate::{checkers, command, growth, numa, rayon, tidy};
 use std::process::Command;
@@ -23,7 +23,10 @@ struct Step {
 /// In order: what fails fast first.
 const STEPS: [Step; 18] = [
     Step { name: "fmt", run: || pass(command::cargo(&["fmt", "--all", "--", "--check"])) },
-    Step { name: "tidy", run: || tidy::run(&command::root(), &tidy::Options::default()).map(|()| Passed) },
+    Step {
+        name: "tidy",
+        run: || tidy::run(&command::root(), &tidy::Options::default()).map(|()| Passed),
+    },
     Step { name: "clippy", run: clippy },
     // Exactly what the README tells a newcomer to type.
     Step { name: "test", run: || pass(command::cargo(&["test"])) },
@@ -33,7 +36,10 @@ const STEPS: [Step; 18] = [
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "doc", run: doc },
     Step { name: "loom", run: || checkers::loom(checkers::Depth::default()).map(|()| Passed) },
-    Step { name: "shuttle", run: || checkers::shuttle(checkers::Depth::default()).map(|()| Passed) },
+    Step {
+        name: "shuttle",
+        run: || checkers::shuttle(checkers::Depth::default()).map(|()| Passed),
+    },
     Step { name: "aarch64", run: || check_for("aarch64-unknown-linux-gnu") },
     Step { name: "windows", run: || check_for("x86_64-pc-windows-msvc") },
     Step { name: "numa-guest", run: numa_guest },
@@ -91,7 +97,8 @@ fn clippy() -> Result<Outcome, String> {
     pass(command::cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
 
-/// The library tests of these modules are run with overflow checks in release: all that computes with lengths.
+/// The library tests of these modules are run with overflow checks in release: all that computes
+/// with lengths.
 const LENGTHS: [&str; 11] = [
     "affinity::",
     "auto::",
@@ -106,7 +113,8 @@ const LENGTHS: [&str; 11] = [
     "weighted::",
 ];
 
-/// The tests of all that computes with lengths, in release and with overflow checks: what wraps there would be visited twice, or not at all.
+/// The tests of all that computes with lengths, in release and with overflow checks: what wraps
+/// there would be visited twice, or not at all.
 fn overflow() -> Result<Outcome, String> {
     let checked = ["test", "--profile", "checked"];
     let mut library = command::cargo(&checked);
@@ -123,10 +131,12 @@ fn doc() -> Result<Outcome, String> {
     pass(cargo)
 }
 
-/// Workspaces of their own, below the root: what stands in for a published package, and what is measured with either.
+/// Workspaces of their own, below the root: what stands in for a published package, and what is
+/// measured with either.
 const NESTED: [&str; 2] = [command::DROP_IN, "bench/rayon"];
 
-/// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace; and what the drop-in leaves to others.
+/// For those nested in it what `fmt`, `clippy`, `test` and `doc` are for the workspace; and what
+/// the drop-in leaves to others.
 fn compat() -> Result<Outcome, String> {
     for place in NESTED {
         pass(command::nested(place, &["fmt", "--", "--check"]))?;
@@ -155,7 +165,9 @@ fn fuzz() -> Result<Outcome, String> {
 /// Type-checks the workspace and the drop-in for another kind of machine.
 fn check_for(target: &str) -> Result<Outcome, String> {
     if !installed_targets().iter().any(|installed| installed == target) {
-        return Ok(Skipped(format!("target {target} is not installed (rustup target add {target})")));
+        return Ok(Skipped(format!(
+            "target {target} is not installed (rustup target add {target})"
+        )));
     }
     pass(command::cargo(&["check", "--workspace", "--target", target]))?;
     pass(command::nested(command::DROP_IN, &["check", "--target", target]))
@@ -165,7 +177,8 @@ fn check_for(target: &str) -> Result<Outcome, String> {
 fn installed_targets() -> Vec<String> {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "list", "--installed"]);
-    command::output(&mut rustup).map_or_else(|_| Vec::new(), |list| list.lines().map(str::to_owned).collect())
+    command::output(&mut rustup)
+        .map_or_else(|_| Vec::new(), |list| list.lines().map(str::to_owned).collect())
 }
 
 /// Needs an emulator and a kernel, which few machines have installed.
@@ -200,7 +213,10 @@ mod tests {
     fn a_failing_step_is_named_with_its_reason() {
         let step = Step { name: "glass", run: || Err("it broke".to_owned()) };
         let why = timed(&step).err().expect("the step fails");
-        assert!(why.starts_with("step glass failed after ") && why.ends_with(": it broke"), "{why}");
+        assert!(
+            why.starts_with("step glass failed after ") && why.ends_with(": it broke"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -14,9 +14,13 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
-    // `cargo run` describes this package in the environment; a build script that looked there would be misled.
+    // `cargo run` describes this package in the environment; a build script that looked there would
+    // be misled.
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR") {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR")
+        {
             command.env_remove(name);
         }
     }
@@ -33,21 +37,25 @@ pub(crate) fn nested(place: &str, arguments: &[&str]) -> Command {
     nested
 }
 
-/// Takes all settings of thread pools away from what `command` starts: a check that depends on who started it checks nothing.
+/// Takes all settings of thread pools away from what `command` starts: a check that depends on who
+/// started it checks nothing.
 pub(crate) fn without_settings(command: &mut Command) {
     remove_settings(command, std::env::vars_os().map(|(name, _)| name));
 }
 
 fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
     let settings = names.filter(|name| {
-        name.to_str().is_some_and(|name| ["SINEW_", "RAYON_"].iter().any(|owner| name.starts_with(owner)))
+        name.to_str()
+            .is_some_and(|name| ["SINEW_", "RAYON_"].iter().any(|owner| name.starts_with(owner)))
     });
     settings.for_each(|name| _ = command.env_remove(name));
 }
 
-/// Lets a build with another `--cfg` have a target folder of its own, so that neither throws the other's work away.
+/// Lets a build with another `--cfg` have a target folder of its own, so that neither throws the
+/// other's work away.
 pub(crate) fn target_dir(suffix: &str) -> OsString {
-    let mut folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target").into());
+    let mut folder =
+        std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target").into());
     folder.push("-");
     folder.push(suffix);
     folder
@@ -66,7 +74,8 @@ pub(crate) fn output_folder(name: &str) -> PathBuf {
 ///
 /// One line with the command: it could not be started, or it failed.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
-    let status = command.status().map_err(|error| format!("cannot start {}: {error}", shown(command)))?;
+    let status =
+        command.status().map_err(|error| format!("cannot start {}: {error}", shown(command)))?;
     if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", shown(command))) }
 }
 
@@ -110,13 +119,20 @@ mod tests {
 
     #[test]
     fn a_command_without_settings_inherits_none_and_keeps_what_it_was_given() {
-        let names =
-            ["SINEW_WAIT", "SINEW_THREADS", "RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS", "PATH", "RAYONS"];
+        let names = [
+            "SINEW_WAIT",
+            "SINEW_THREADS",
+            "RAYON_NUM_THREADS",
+            "RAYON_RS_NUM_CPUS",
+            "PATH",
+            "RAYONS",
+        ];
         let mut command = Command::new("true");
         remove_settings(&mut command, names.into_iter().map(OsString::from));
         command.env("RAYON_NUM_THREADS", "3");
-        let set =
-            command.get_envs().map(|(name, value)| (name.to_str(), value.and_then(|value| value.to_str())));
+        let set = command
+            .get_envs()
+            .map(|(name, value)| (name.to_str(), value.and_then(|value| value.to_str())));
         let expected = [
             ("RAYON_NUM_THREADS", Some("3")),
             ("RAYON_RS_NUM_CPUS", None),

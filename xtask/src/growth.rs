@@ -1,15 +1,20 @@
-//! Machine code that the drop-in leaves to the programs above it: how vectors of plain numbers grow.
+//! Machine code that the drop-in leaves to the programs above it: how vectors of plain numbers
+//! grow.
 //!
-//! A generic function of the standard library that is never inlined, such as the one that makes a vector grow, is compiled by the first crate that uses it for a type, and all crates above
-//! that one call it there. Such a call goes by a table, whose entry takes a register in the loop around it: collecting chosen numbers took 1.06 of its time once a crate below the
-//! program had pushed a `u32` anywhere. So no crate under the drop-in pushes or inserts plain numbers, or unzips them: `extend([number])` grows a vector by another way.
+//! A generic function of the standard library that is never inlined, such as the one that makes a
+//! vector grow, is compiled by the first crate that uses it for a type, and all crates above that
+//! one call it there. Such a call goes by a table, whose entry takes a register in the loop around
+//! it: collecting chosen numbers took 1.06 of its time once a crate below the program had pushed a
+//! `u32` anywhere. So no crate under the drop-in pushes or inserts plain numbers, or unzips them:
+//! `extend([number])` grows a vector by another way.
 
 use crate::command;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Plain types, as the names of functions have them. Not `u8`, whose vectors the standard library itself makes grow.
+/// Plain types, as the names of functions have them. Not `u8`, whose vectors the standard library
+/// itself makes grow.
 const PLAIN: &[(char, &str)] = &[
     ('a', "i8"),
     ('b', "bool"),
@@ -32,7 +37,8 @@ const PLAIN: &[(char, &str)] = &[
 ///
 /// # Errors
 ///
-/// It does not build, none grow in a way that is known here, or one of plain numbers, or of tuples of them, does.
+/// It does not build, none grow in a way that is known here, or one of plain numbers, or of tuples
+/// of them, does.
 pub(crate) fn check() -> Result<(), String> {
     let folder = command::output_folder("growth");
     // Libraries of an earlier build would be looked at as well.
@@ -42,7 +48,9 @@ pub(crate) fn check() -> Result<(), String> {
     }
     let mut cargo = command::nested(command::DROP_IN, &["build", "--release"]);
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    cargo.env("RUSTFLAGS", format!("{flags} -C symbol-mangling-version=v0")).env("CARGO_TARGET_DIR", &folder);
+    cargo
+        .env("RUSTFLAGS", format!("{flags} -C symbol-mangling-version=v0"))
+        .env("CARGO_TARGET_DIR", &folder);
     command::run(&mut cargo)?;
     let (mut grown, mut wrong) = (0, Vec::new());
     for (name, code) in libraries(&folder.join("release").join("deps"))? {
@@ -50,7 +58,9 @@ pub(crate) fn check() -> Result<(), String> {
         wrong.extend(plain(&code).iter().map(|of| format!("{name} makes vectors of {of} grow")));
     }
     if grown == 0 {
-        return Err("no vector grows anywhere: functions have other names than this check knows".to_owned());
+        return Err(
+            "no vector grows anywhere: functions have other names than this check knows".to_owned()
+        );
     }
     if wrong.is_empty() { Ok(()) } else { Err(format!("{}: use extend([…])", wrong.join("; "))) }
 }

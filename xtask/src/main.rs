@@ -49,7 +49,8 @@ enum Chore {
         /// Seconds that each stress test may take.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
-        /// Go further: at least a million changes of loops and skeletons under way (less than a minute), the published trees, more kills (much longer).
+        /// Go further: at least a million changes of loops and skeletons under way (less than a
+        /// minute), the published trees, more kills (much longer).
         #[arg(long)]
         deep: bool,
     },
@@ -63,7 +64,8 @@ enum Chore {
     Rayon(rayon::Options),
     /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
     NumaGuest(numa::Options),
-    /// Compare with other runtimes; the arguments are those of the bench program (`-- --help` lists them).
+    /// Compare with other runtimes; the arguments are those of the bench program (`-- --help` lists
+    /// them).
     Bench {
         /// Arguments for the bench program.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

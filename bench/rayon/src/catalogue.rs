@@ -1,7 +1,7 @@
 //! The names of the programs, with a line about each.
 //!
-//! Pure data and nothing else: the driver (`bench programs`) includes this file, so that it knows the names before it
-//! has built anything.
+//! Pure data and nothing else: the driver (`bench programs`) includes this file, so that it knows
+//! the names before it has built anything.
 
 /// What is asked of a program beyond not being slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,9 @@
-//! The usual rayon programs, as a server: `bench programs` starts it, and asks for one run at a time.
+//! The usual rayon programs, as a server: `bench programs` starts it, and asks for one run at a
+//! time.
 //!
-//! It says which rayon-core it was built with and how many threads the global pool has, then answers lines with lines
-//! until its input ends. While it waits for a line its pool is at rest, so that others can be measured.
+//! It says which rayon-core it was built with and how many threads the global pool has, then
+//! answers lines with lines until its input ends. While it waits for a line its pool is at rest, so
+//! that others can be measured.
 //!
 //! ```text
 //! ← rayon-core 1.13.0 registry threads 2
@@ -11,8 +13,8 @@
 //! ← error no such program: join-fob
 //! ```
 //!
-//! `serial` in place of `run` runs the reference without rayon; `count` runs the program and takes no times, for those
-//! who count instructions from outside.
+//! `serial` in place of `run` runs the reference without rayon; `count` runs the program and takes
+//! no times, for those who count instructions from outside.
 
 mod answer;
 mod catalogue;
@@ -95,7 +97,9 @@ impl Request {
                 "tiny" => Scale::Tiny,
                 _ => return Err(format!("neither full nor tiny: {scale}")),
             },
-            repeats: repeats.parse().map_err(|_| format!("not a number of repetitions: {repeats}"))?,
+            repeats: repeats
+                .parse()
+                .map_err(|_| format!("not a number of repetitions: {repeats}"))?,
         })
     }
 }
@@ -141,7 +145,9 @@ impl Ready {
         match request.verb {
             Verb::Run => self.run(request),
             Verb::Serial => self.work.serial(request.repeats),
-            Verb::Count => Sample { wall_ns: 0, cpu_ns: 0, answer: self.work.unmeasured(request.repeats) },
+            Verb::Count => {
+                Sample { wall_ns: 0, cpu_ns: 0, answer: self.work.unmeasured(request.repeats) }
+            }
         }
     }
 
@@ -163,7 +169,8 @@ impl Ready {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a program that is wrong only at full size, or only sometimes; every run checks its answer.
+    //! What they would miss: a program that is wrong only at full size, or only sometimes; every
+    //! run checks its answer.
     use super::*;
 
     #[test]

@@ -1,13 +1,18 @@
-//! Memory of the programs: what is as large as a page is kept, and begins at a place that does not depend on what else was allocated.
+//! Memory of the programs: what is as large as a page is kept, and begins at a place that does not
+//! depend on what else was allocated.
 //!
-//! Where an array lies decides a good part of the time of a loop over it, and is settled by what was allocated before. Two builds that allocate
-//! different things in their pools would differ in it for no reason of theirs.
+//! Where an array lies decides a good part of the time of a loop over it, and is settled by what
+//! was allocated before. Two builds that allocate different things in their pools would differ in
+//! it for no reason of theirs.
 //!
-//! - New pages come one by one from the system, which takes 2 µs a page and more: half of the time of filling an array. So memory that was given back is
-//!   kept for the next array of about the same size, for ever: what is kept is what was once in use.
-//! - Where an array begins within a line decided up to a quarter of the time: the game of life took 33 or 41 µs a generation. So arrays begin at lines.
-//! - A load from an address that has its lower twelve bits in common with a store that is still under way waits for that. So arrays that are used
-//!   together do not all begin at pages, but [`SHIFT`] bytes apart, in the order in which they were first asked for.
+//! - New pages come one by one from the system, which takes 2 µs a page and more: half of the time
+//!   of filling an array. So memory that was given back is kept for the next array of about the
+//!   same size, for ever: what is kept is what was once in use.
+//! - Where an array begins within a line decided up to a quarter of the time: the game of life took
+//!   33 or 41 µs a generation. So arrays begin at lines.
+//! - A load from an address that has its lower twelve bits in common with a store that is still
+//!   under way waits for that. So arrays that are used together do not all begin at pages, but
+//!   [`SHIFT`] bytes apart, in the order in which they were first asked for.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
@@ -15,7 +20,8 @@ use std::sync::{Mutex, PoisonError};
 
 const PAGE: usize = 4096;
 const LINE: usize = 64;
-/// Bytes by which an array begins later within its page than the one of about its size that was made before it: no multiple of a row of 128 bytes, 256, and so on.
+/// Bytes by which an array begins later within its page than the one of about its size that was
+/// made before it: no multiple of a row of 128 bytes, 256, and so on.
 const SHIFT: usize = 5 * LINE;
 /// Different places within a page.
 const SHIFTS: usize = 12;
@@ -57,7 +63,8 @@ fn with_shelf<R>(shelf: usize, f: impl FnOnce(&mut Shelf) -> R) -> R {
     f(&mut SHELVES.lock().unwrap_or_else(PoisonError::into_inner)[shelf])
 }
 
-/// An array that nobody else has, and whether it is new and so all zero; null if the system has none.
+/// An array that nobody else has, and whether it is new and so all zero; null if the system has
+/// none.
 fn take(number: usize) -> (*mut u8, bool) {
     with_shelf(number, |shelf| {
         if shelf.free == 0 {
@@ -66,7 +73,8 @@ fn take(number: usize) -> (*mut u8, bool) {
             return (make(size_of_shelf(number), shift), true);
         }
         let array: *mut u8 = with_exposed_provenance_mut(shelf.free);
-        // SAFETY: what lies on a shelf is nobody's, at least a page, and begins with what `keep` has written.
+        // SAFETY: what lies on a shelf is nobody's, at least a page, and begins with what `keep`
+        // has written.
         shelf.free = unsafe { array.cast::<usize>().read() };
         (array, false)
     })
@@ -87,15 +95,18 @@ fn make(size: usize, shift: usize) -> *mut u8 {
 /// Puts an array on its shelf.
 fn keep(number: usize, array: *mut u8) {
     with_shelf(number, |shelf| {
-        // SAFETY: the array came from this shelf, so it is at least a page and aligned to a line, and its owner is done with it.
+        // SAFETY: the array came from this shelf, so it is at least a page and aligned to a line,
+        // and its owner is done with it.
         unsafe { array.cast::<usize>().write(shelf.free) };
         shelf.free = array.expose_provenance();
     });
 }
 
-// SAFETY: an array is memory of the system allocator's that is never given back to it, of at least the size that was asked for and with at least the alignment (the
-// shift is a multiple of a line); between `keep` and `take` it is nobody's, and `take` hands it to one caller. Whether memory is an array is a function of its
-// layout, the same one each time; the rest goes to the system as it comes. The provided `realloc` is made of these.
+// SAFETY: an array is memory of the system allocator's that is never given back to it, of at least
+// the size that was asked for and with at least the alignment (the shift is a multiple of a line);
+// between `keep` and `take` it is nobody's, and `take` hands it to one caller. Whether memory is an
+// array is a function of its layout, the same one each time; the rest goes to the system as it
+// comes. The provided `realloc` is made of these.
 unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match shelf_of(layout) {
@@ -129,7 +140,8 @@ unsafe impl GlobalAlloc for Pages {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: memory that two have at once, on a shelf that two threads are at; the programs' answers would be wrong.
+    //! What they would miss: memory that two have at once, on a shelf that two threads are at; the
+    //! programs' answers would be wrong.
     use super::*;
 
     fn array(size: usize) -> Layout {
@@ -160,7 +172,9 @@ mod tests {
             first.write_bytes(1, layout.size());
             Pages.dealloc(first, layout);
             let second = Pages.alloc_zeroed(layout);
-            assert!(std::slice::from_raw_parts(second, layout.size()).iter().all(|&byte| byte == 0));
+            assert!(
+                std::slice::from_raw_parts(second, layout.size()).iter().all(|&byte| byte == 0)
+            );
             Pages.dealloc(second, layout);
         }
     }
@@ -169,10 +183,14 @@ mod tests {
     fn arrays_of_one_size_begin_at_different_places_within_their_pages() {
         let layout = array(1111 * PAGE);
         // SAFETY: as above; what is not given back is lost.
-        let places: Vec<usize> = (0..SHIFTS).map(|_| unsafe { Pages.alloc(layout) }.addr() % PAGE).collect();
+        let places: Vec<usize> =
+            (0..SHIFTS).map(|_| unsafe { Pages.alloc(layout) }.addr() % PAGE).collect();
         // Made one after the other, they do not meet, whatever the rows.
         for row in [2 * LINE, 256, 512, 1024, 2048, PAGE] {
-            assert!(places.windows(2).all(|pair| pair[0] % row != pair[1] % row), "{row}: {places:?}");
+            assert!(
+                places.windows(2).all(|pair| pair[0] % row != pair[1] % row),
+                "{row}: {places:?}"
+            );
         }
         let mut different = places;
         different.sort_unstable();

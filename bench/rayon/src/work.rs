@@ -1,8 +1,8 @@
 //! A program with its input, and how one run of it is measured.
 //!
-//! Wall time is that of the repetitions alone. Processor time is that of the whole process, and goes on until its
-//! threads have come to rest: what a pool spends on looking for more after the last task is part of the price. Then
-//! the answer of the last repetition is digested.
+//! Wall time is that of the repetitions alone. Processor time is that of the whole process, and
+//! goes on until its threads have come to rest: what a pool spends on looking for more after the
+//! last task is part of the price. Then the answer of the last repetition is digested.
 
 use crate::answer::Answer;
 use cpu_time::ProcessTime;
@@ -90,8 +90,8 @@ fn repeat<O>(repeats: u32, run: impl Fn() -> O) -> O {
     run()
 }
 
-/// Sleeps until the other threads of this process have gone to sleep as well, for a second at the most; returns the
-/// processor time they used until then.
+/// Sleeps until the other threads of this process have gone to sleep as well, for a second at the
+/// most; returns the processor time they used until then.
 pub(crate) fn come_to_rest() -> Duration {
     const LOOK_EVERY: Duration = Duration::from_millis(2);
     // The sleep and the look at the clock themselves cost some microseconds.

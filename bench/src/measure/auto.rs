@@ -1,4 +1,5 @@
-//! Loops that leave the choice of their schedule, after ten runs, beside every fixed schedule, interleaved.
+//! Loops that leave the choice of their schedule, after ten runs, beside every fixed schedule,
+//! interleaved.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
@@ -27,7 +28,8 @@ enum Kind {
     Memory,
 }
 
-const KINDS: [Kind; 5] = [Kind::Uniform, Kind::Biased, Kind::Decreasing, Kind::Random, Kind::Memory];
+const KINDS: [Kind; 5] =
+    [Kind::Uniform, Kind::Biased, Kind::Decreasing, Kind::Random, Kind::Memory];
 
 const FIXED: [Schedule; 7] = [
     Schedule::Static,
@@ -90,7 +92,8 @@ fn work(steps: u64) {
     black_box((0..steps).fold(steps, |sum, step| black_box(sum.wrapping_mul(31) + step)));
 }
 
-/// The choice beside the best of the others, and beside equal shares where those are best by nature.
+/// The choice beside the best of the others, and beside equal shares where those are best by
+/// nature.
 fn measure(pool: &Pool, scale: Scale, programs: &mut Programs, kind: Kind) -> Vec<Line> {
     let mut timed = |schedule| {
         let start = now_ns();
@@ -103,15 +106,17 @@ fn measure(pool: &Pool, scale: Scale, programs: &mut Programs, kind: Kind) -> Ve
     let mut schedules = FIXED.to_vec();
     // The last is there twice: what differs between the two is noise.
     schedules.extend([Schedule::Auto, Schedule::Auto]);
-    let rounds: Vec<Vec<f64>> =
-        (0..scale.pick(41, 2)).map(|_| schedules.iter().map(|&schedule| timed(schedule)).collect()).collect();
+    let rounds: Vec<Vec<f64>> = (0..scale.pick(41, 2))
+        .map(|_| schedules.iter().map(|&schedule| timed(schedule)).collect())
+        .collect();
     let ratio = |this: usize, other: usize| {
         let mut ratios: Vec<f64> = rounds.iter().map(|round| round[this] / round[other]).collect();
         ratios.sort_by(f64::total_cmp);
         quantile(&ratios, 0.5).unwrap_or(f64::NAN)
     };
     let auto = FIXED.len();
-    let best = (0..FIXED.len()).max_by(|&a, &b| ratio(auto, a).total_cmp(&ratio(auto, b))).unwrap_or(0);
+    let best =
+        (0..FIXED.len()).max_by(|&a, &b| ratio(auto, a).total_cmp(&ratio(auto, b))).unwrap_or(0);
     let noise = (ratio(auto + 1, auto) - 1.0).abs();
     let what = format!("{kind:?}: auto beside {}, the best fixed", FIXED[best]).to_lowercase();
     let limit = 1.0 + (2.0 * noise).max(0.05);
@@ -119,10 +124,15 @@ fn measure(pool: &Pool, scale: Scale, programs: &mut Programs, kind: Kind) -> Ve
         figures: vec![("ratio", ratio(auto, best)), ("noise", noise), ("static", ratio(auto, 0))],
         ..Line::single(what, "ratio", 0.0, Unit::Number)
     };
-    let mut lines = vec![against_best.at_most("ratio", limit, "at most 5 % more, or twice the noise")];
+    let mut lines =
+        vec![against_best.at_most("ratio", limit, "at most 5 % more, or twice the noise")];
     if kind == Kind::Uniform {
-        let beside =
-            Line::single("uniform: auto beside static".to_owned(), "ratio", ratio(auto, 0), Unit::Number);
+        let beside = Line::single(
+            "uniform: auto beside static".to_owned(),
+            "ratio",
+            ratio(auto, 0),
+            Unit::Number,
+        );
         lines.push(beside.at_most("ratio", 1.1, "at most 1.1 of static"));
     }
     lines

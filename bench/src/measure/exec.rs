@@ -1,10 +1,14 @@
-//! OpenMP programs of many short loops beside each other: under the plain operating system, `sinew exec` and `sinew exec --malleable`.
+//! OpenMP programs of many short loops beside each other: under the plain operating system, `sinew
+//! exec` and `sinew exec --malleable`.
 //!
-//! The *ideal* is serial work split perfectly over the cores, for programs that come one after the other as well: at each moment those that are there
-//! have equal parts. Programs with a *thread each*, and a lone plain one, show how near to that this machine comes where there is nothing to share out.
-//! Programs whose threads lose their core while others spin for them take many times that under the plain system, so those are ended at a limit, and the limit is what is shown then.
+//! The *ideal* is serial work split perfectly over the cores, for programs that come one after the
+//! other as well: at each moment those that are there have equal parts. Programs with a *thread
+//! each*, and a lone plain one, show how near to that this machine comes where there is nothing to
+//! share out. Programs whose threads lose their core while others spin for them take many times
+//! that under the plain system, so those are ended at a limit, and the limit is what is shown then.
 //!
-//! This program becomes `sinew exec` itself, when it is started with [`MODE`] in its environment: no other binary is needed.
+//! This program becomes `sinew exec` itself, when it is started with [`MODE`] in its environment:
+//! no other binary is needed.
 
 use std::ffi::OsString;
 use std::io;
@@ -36,7 +40,8 @@ enum Mode {
 }
 
 /// What is compared. A test cannot become another program by starting itself.
-const MODES: &[Mode] = if cfg!(test) { &[Mode::Plain] } else { &[Mode::Plain, Mode::Safe, Mode::Malleable] };
+const MODES: &[Mode] =
+    if cfg!(test) { &[Mode::Plain] } else { &[Mode::Plain, Mode::Safe, Mode::Malleable] };
 
 /// What is measured.
 struct Setup {
@@ -66,15 +71,21 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
 
 fn compile(folder: &Path) -> Result<PathBuf, String> {
     let (source, program) = (folder.join("short_loops.cpp"), folder.join("short_loops"));
-    std::fs::write(&source, SOURCE).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+    std::fs::write(&source, SOURCE)
+        .map_err(|error| format!("cannot write {}: {error}", source.display()))?;
     let mut compiler = Command::new("c++");
     let output = compiler.args(["-O2", "-fopenmp", "-o"]).args([&program, &source]).output();
     let output = output.map_err(|error| format!("no C++ compiler (c++): {error}"))?;
-    if output.status.success() { Ok(program) } else { Err("c++ cannot build OpenMP programs".to_owned()) }
+    if output.status.success() {
+        Ok(program)
+    } else {
+        Err("c++ cannot build OpenMP programs".to_owned())
+    }
 }
 
-/// Some programs, started so and in this way, and what came out in each round: the total time and the worst program's, as parts of the ideal; of a lone
-/// program that is not plain, of its plain time.
+/// Some programs, started so and in this way, and what came out in each round: the total time and
+/// the worst program's, as parts of the ideal; of a lone program that is not plain, of its plain
+/// time.
 struct Case {
     programs: usize,
     staggered: bool,
@@ -84,12 +95,13 @@ struct Case {
 
 impl Case {
     fn all() -> Vec<Self> {
-        let case = |programs, staggered, mode| Self { programs, staggered, mode, ratios: Vec::new() };
+        let case =
+            |programs, staggered, mode| Self { programs, staggered, mode, ratios: Vec::new() };
         let lone = MODES.iter().map(|&mode| case(1, false, mode));
         let several = [(2, false), (2, true), (3, false), (3, true), (4, false), (4, true)];
-        let beside = several
-            .into_iter()
-            .flat_map(|(programs, staggered)| MODES.iter().map(move |&mode| case(programs, staggered, mode)));
+        let beside = several.into_iter().flat_map(|(programs, staggered)| {
+            MODES.iter().map(move |&mode| case(programs, staggered, mode))
+        });
         let single = (2..=4).map(|programs| case(programs, false, Mode::Single));
         lone.chain(beside).chain(single).collect()
     }
@@ -97,11 +109,20 @@ impl Case {
     fn line(&self) -> Line {
         let total = middle(self.ratios.iter().map(|ratios| ratios.0));
         if self.programs == 1 && self.mode == Mode::Plain {
-            return Line::single("1 program, plain".to_owned(), "total / ideal", total, Unit::Number);
+            return Line::single(
+                "1 program, plain".to_owned(),
+                "total / ideal",
+                total,
+                Unit::Number,
+            );
         }
         if self.programs == 1 {
-            let line =
-                Line::single(format!("1 program, {}", self.mode.name()), "time / plain", total, Unit::Number);
+            let line = Line::single(
+                format!("1 program, {}", self.mode.name()),
+                "time / plain",
+                total,
+                Unit::Number,
+            );
             return line.at_most(
                 "time / plain",
                 1.03,
@@ -115,29 +136,31 @@ impl Case {
         match self.mode {
             Mode::Plain | Mode::Single => line,
             Mode::Safe => line.at_most("total / ideal", 1.3, "at most 1.3 times the ideal"),
-            Mode::Malleable => line.at_most("total / ideal", 1.05, "at most 1.05 times the ideal").at_most(
-                "worst / fair",
-                1.15,
-                "the worst at most 1.15 times its fair share",
-            ),
+            Mode::Malleable => line
+                .at_most("total / ideal", 1.05, "at most 1.05 times the ideal")
+                .at_most("worst / fair", 1.15, "the worst at most 1.15 times its fair share"),
         }
     }
 }
 
-/// When each of some programs ends that start at `starts`, need `work` core-seconds each, and have equal parts of `cores` while they are there.
+/// When each of some programs ends that start at `starts`, need `work` core-seconds each, and have
+/// equal parts of `cores` while they are there.
 fn ideal_ends(starts: &[f64], work: f64, cores: f64) -> Vec<f64> {
     let mut left = vec![work; starts.len()];
     let mut ends = vec![0.0; starts.len()];
     let mut now = 0.0;
     while left.iter().any(|left| *left > 0.0) {
-        let here: Vec<usize> = (0..starts.len()).filter(|&i| starts[i] <= now && left[i] > 0.0).collect();
-        let arrival = starts.iter().copied().filter(|start| *start > now).fold(f64::INFINITY, f64::min);
+        let here: Vec<usize> =
+            (0..starts.len()).filter(|&i| starts[i] <= now && left[i] > 0.0).collect();
+        let arrival =
+            starts.iter().copied().filter(|start| *start > now).fold(f64::INFINITY, f64::min);
         let rate = cores / here.len().max(1) as f64;
         let finish = here.iter().map(|&i| left[i] / rate).fold(f64::INFINITY, f64::min);
         let step = finish.min(arrival - now);
         for &i in &here {
             // What is left of rounding is nothing.
-            left[i] = if left[i] <= rate * step * (1.0 + 1e-9) { 0.0 } else { left[i] - rate * step };
+            left[i] =
+                if left[i] <= rate * step * (1.0 + 1e-9) { 0.0 } else { left[i] - rate * step };
             ends[i] = now + step;
         }
         now += step;
@@ -158,13 +181,15 @@ impl Mode {
 
 impl Setup {
     fn command(&self, mode: Mode) -> Result<Command, String> {
-        let own =
-            std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
+        let own = std::env::current_exe()
+            .map_err(|error| format!("this program cannot be found: {error}"))?;
         let mut command = match mode {
             Mode::Plain | Mode::Single => Command::new(&self.program),
             Mode::Safe | Mode::Malleable => {
                 let mut command = Command::new(own);
-                command.env(MODE, if mode == Mode::Safe { "safe" } else { "malleable" }).arg(&self.program);
+                command
+                    .env(MODE, if mode == Mode::Safe { "safe" } else { "malleable" })
+                    .arg(&self.program);
                 command
             }
         };
@@ -194,7 +219,8 @@ impl Setup {
         }
     }
 
-    /// One run of every case. What it is compared with is measured in the same round: the machine is not equally quick all the time.
+    /// One run of every case. What it is compared with is measured in the same round: the machine
+    /// is not equally quick all the time.
     fn round(&self, cases: &mut [Case], round: usize) -> Result<(), String> {
         let serial = self.alone(Mode::Plain, Some("1"))?;
         let plain = self.alone(Mode::Plain, None)?;
@@ -228,10 +254,15 @@ impl Setup {
         let began = Instant::now();
         let mut children = Vec::new();
         for start in starts {
-            std::thread::sleep(Duration::from_secs_f64((start - began.elapsed().as_secs_f64()).max(0.0)));
+            std::thread::sleep(Duration::from_secs_f64(
+                (start - began.elapsed().as_secs_f64()).max(0.0),
+            ));
             let child = self.command(mode)?.spawn();
             let at = began.elapsed().as_secs_f64();
-            children.push((child.map_err(|error| format!("a program cannot be started: {error}"))?, at));
+            children.push((
+                child.map_err(|error| format!("a program cannot be started: {error}"))?,
+                at,
+            ));
         }
         let ends = wait_all(&mut children, began, CAP * last)
             .map_err(|error| format!("a program cannot be waited for: {error}"))?;
@@ -243,7 +274,11 @@ impl Setup {
 }
 
 /// When each has ended, in seconds since `began`; `None` if they were ended at `limit`.
-fn wait_all(children: &mut [(Child, f64)], began: Instant, limit: f64) -> io::Result<Option<Vec<f64>>> {
+fn wait_all(
+    children: &mut [(Child, f64)],
+    began: Instant,
+    limit: f64,
+) -> io::Result<Option<Vec<f64>>> {
     let mut ends = vec![None; children.len()];
     while ends.contains(&None) {
         for ((child, _), end) in children.iter_mut().zip(&mut ends) {
@@ -269,7 +304,8 @@ fn middle(samples: impl IntoIterator<Item = f64>) -> f64 {
     samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Becomes the command that the arguments name, if the environment says so. Called before anything else, while there is one thread.
+/// Becomes the command that the arguments name, if the environment says so. Called before anything
+/// else, while there is one thread.
 pub(crate) fn become_command() -> Option<String> {
     let mode = std::env::var(MODE).ok()?;
     let mut words = std::env::args_os().skip(1);
@@ -280,7 +316,8 @@ pub(crate) fn become_command() -> Option<String> {
 
 #[cfg(target_os = "linux")]
 fn exec(program: OsString, arguments: Vec<OsString>, malleable: bool) -> String {
-    let command = sinew_exec::Command { program, arguments, malleable, ..sinew_exec::Command::default() };
+    let command =
+        sinew_exec::Command { program, arguments, malleable, ..sinew_exec::Command::default() };
     sinew_exec::exec(&command, sinew_exec::join_table).to_string()
 }
 

@@ -1,7 +1,8 @@
-//! What an idle pool costs: processor time of this process while a pool that has just worked is left alone.
+//! What an idle pool costs: processor time of this process while a pool that has just worked is
+//! left alone.
 //!
-//! The main thread sleeps meanwhile, so what the kernel counts belongs to the pool. Ten milliseconds are let pass
-//! first, in which a pool may still search.
+//! The main thread sleeps meanwhile, so what the kernel counts belongs to the pool. Ten
+//! milliseconds are let pass first, in which a pool may still search.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
@@ -62,5 +63,9 @@ fn processor_ns() -> Result<u64, String> {
     };
     // A thread that ends while we look has nothing to say.
     let times: Vec<u64> = tasks.flatten().filter_map(run).collect();
-    if times.is_empty() { Err("the kernel keeps no schedstat".to_owned()) } else { Ok(times.iter().sum()) }
+    if times.is_empty() {
+        Err("the kernel keeps no schedstat".to_owned())
+    } else {
+        Ok(times.iter().sum())
+    }
 }

@@ -1,9 +1,12 @@
-//! The six-point stencil beside a copy of the same memory, with the same threads and the same kind of store.
+//! The six-point stencil beside a copy of the same memory, with the same threads and the same kind
+//! of store.
 //!
-//! An update moves 24 bytes with ordinary stores (a line is read before it is overwritten) and 16 with those that go past the caches; so does a copied site.
-//! The field is much larger than any cache. Every form runs once a round, and so does the copy, by the loop's schedule over the same pieces; the ratio is
-//! taken within rounds. Blocks are the published ones and larger ones, of which three layers still fit into a cache. Last come several time steps while the
-//! data is in the cache, which may well be quicker than any copy.
+//! An update moves 24 bytes with ordinary stores (a line is read before it is overwritten) and 16
+//! with those that go past the caches; so does a copied site. The field is much larger than any
+//! cache. Every form runs once a round, and so does the copy, by the loop's schedule over the same
+//! pieces; the ratio is taken within rounds. Blocks are the published ones and larger ones, of
+//! which three layers still fit into a cache. Last come several time steps while the data is in the
+//! cache, which may well be quicker than any copy.
 
 use super::{Line, Unit};
 use crate::bars::Verdict;
@@ -30,8 +33,10 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let pool = sinew::pool(threads)?;
     let mut lines = Vec::new();
     for plan in plans(scale.pick(600, 24)) {
-        let domains = Domains::new(&pool, DomainKind::Parts(PARTS)).map_err(|error| error.to_string())?;
-        let lattice = pool.run(|_| Lattice::new(plan, &domains, Deal::Static, Placement::FirstTouch));
+        let domains =
+            Domains::new(&pool, DomainKind::Parts(PARTS)).map_err(|error| error.to_string())?;
+        let lattice =
+            pool.run(|_| Lattice::new(plan, &domains, Deal::Static, Placement::FirstTouch));
         let mut lattice = lattice.map_err(|error| error.to_string())?;
         for stores in [Stores::Ordinary, Stores::Streaming] {
             lattice.plan_mut().stores = stores;
@@ -43,7 +48,8 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// Several time steps at once, by depth. Strips belong to caches, so that the pool has to know on which each worker runs.
+/// Several time steps at once, by depth. Strips belong to caches, so that the pool has to know on
+/// which each worker runs.
 fn fronts(pool: &Pool, scale: Scale) -> Result<Vec<Line>, String> {
     let domains = Domains::new(pool, DomainKind::Cache).map_err(|error| error.to_string())?;
     let side: usize = scale.pick(600, 24);
@@ -52,7 +58,8 @@ fn fronts(pool: &Pool, scale: Scale) -> Result<Vec<Line>, String> {
         let run = |strips: &mut Strips| timed(|| pool.run(|_| strips.run(&domains, 8)));
         run(&mut strips);
         let updates = (8 * (side - 2).pow(3)) as f64;
-        let rates: Vec<f64> = (0..scale.pick(3, 1)).map(|_| updates / run(&mut strips) / 1e6).collect();
+        let rates: Vec<f64> =
+            (0..scale.pick(3, 1)).map(|_| updates / run(&mut strips) / 1e6).collect();
         let what = format!("fronts, {depth} steps deep, strips of {} rows", side.div_ceil(24));
         let rate = Summary::of(rates).map_or(0.0, |rate| rate.median);
         Line::single(what, "MLUP/s", rate, Unit::Number)
@@ -110,7 +117,8 @@ fn line(name: &str, lattice: &mut Lattice, times: &[f64], copies: &[f64]) -> Opt
     let (bytes, updates) = (plan.stores.bytes_an_update() as f64, plan.updates() as f64);
     let (sites, (rows, layers)) = (plan.side.pow(3) as f64, plan.block);
     let stores = if plan.stores == Stores::Streaming { "streaming" } else { "ordinary" };
-    let ratio = Summary::of(times.iter().zip(copies).map(|(time, copy)| updates / time / (sites / copy)))?;
+    let ratio =
+        Summary::of(times.iter().zip(copies).map(|(time, copy)| updates / time / (sites / copy)))?;
     let (time, copy) = (Summary::of(times.iter().copied())?, Summary::of(copies.iter().copied())?);
     let what = format!("{name}, {stores} stores, {} x {rows} x {layers}", plan.side);
     let figures = vec![
@@ -157,7 +165,8 @@ fn copy_rows(side: usize, stores: Stores, to: &mut [f64], from: &[f64]) {
     }
 }
 
-/// An addition keeps the compiler from calling the library's copy, which has stores of its own choice.
+/// An addition keeps the compiler from calling the library's copy, which has stores of its own
+/// choice.
 fn copy_row(to: &mut [f64], from: &[f64]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from + 0.0;

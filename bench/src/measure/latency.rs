@@ -1,7 +1,8 @@
 //! How soon others notice: a pushed task, the next task of a victim, a loop.
 //!
-//! All on two workers. "Warm" means that the thief has just been searching; "parked", that it has been left alone long
-//! enough to park. Every wait here has an end, so that a lost wake-up shows as a long time and not as a hang.
+//! All on two workers. "Warm" means that the thief has just been searching; "parked", that it has
+//! been left alone long enough to park. Every wait here has an end, so that a lost wake-up shows as
+//! a long time and not as a hang.
 
 use super::Line;
 use crate::problem::Scale;
@@ -38,7 +39,8 @@ enum Thief {
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     for (fences, note) in [(Fences::Auto, ""), (Fences::Full, ", full fences")] {
-        let pool = Pool::builder().threads(2).fences(fences).build().map_err(|error| error.to_string())?;
+        let pool =
+            Pool::builder().threads(2).fences(fences).build().map_err(|error| error.to_string())?;
         lines.extend(taken(&pool, scale, note));
         lines.extend(steals(&pool, scale, note));
         if fences == Fences::Auto {
@@ -84,7 +86,8 @@ fn pushed_to_taken(w: &Worker, owner: Owner) -> f64 {
     let wait = |_: &Worker| match owner {
         // Relaxed: nothing but the time itself is read, here and after the join.
         Owner::Computes => until(|| taken.load(Ordering::Relaxed) != 0),
-        // An error means that nobody came in time; the task then runs here, late, and its time says so.
+        // An error means that nobody came in time; the task then runs here, late, and its time says
+        // so.
         Owner::Blocks => drop(told.recv_timeout(PATIENCE)),
     };
     let task = |_: &Worker| {
@@ -104,10 +107,12 @@ fn until(done: impl Fn() -> bool) {
     }
 }
 
-/// Time between the starts of a victim's tasks on a thief, less the task itself: what each steal costs.
+/// Time between the starts of a victim's tasks on a thief, less the task itself: what each steal
+/// costs.
 ///
-/// The victim pushes a chain of tasks that only note the time, and computes until all of them ran. The median is a steal
-/// from the public part; the tail shows the exposures that make more tasks public.
+/// The victim pushes a chain of tasks that only note the time, and computes until all of them ran.
+/// The median is a steal from the public part; the tail shows the exposures that make more tasks
+/// public.
 fn steals(pool: &Pool, scale: Scale, note: &str) -> Option<Line> {
     let chains = scale.pick(50, 2);
     let stamp = stamp_cost();
@@ -146,8 +151,9 @@ fn stamp_cost() -> f64 {
     gaps.iter().sum::<f64>() / gaps.len() as f64
 }
 
-/// Loops of 2 and of 64 empty iterations from outside, and one whose two iterations must meet, so that both workers take part. The shorter
-/// loop is offered to others at once; the longer one is over before that would pay.
+/// Loops of 2 and of 64 empty iterations from outside, and one whose two iterations must meet, so
+/// that both workers take part. The shorter loop is offered to others at once; the longer one is
+/// over before that would pay.
 fn loops(pool: &Pool, scale: Scale) -> Vec<Line> {
     let empty = |n| pool.run(|_| over(0..n).for_each(drop_box));
     let meeting = || {

@@ -1,7 +1,8 @@
-//! What a worker costs in memory: what the pool says it keeps for each, and what the system says it took.
+//! What a worker costs in memory: what the pool says it keeps for each, and what the system says it
+//! took.
 //!
-//! The second figure is the growth of resident memory, a worker, when a pool of many starts and all of them have
-//! worked; it includes the part of the threads' stacks that they touched.
+//! The second figure is the growth of resident memory, a worker, when a pool of many starts and all
+//! of them have worked; it includes the part of the threads' stacks that they touched.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
@@ -38,8 +39,8 @@ fn spread(w: &Worker, depth: u32) -> u64 {
 
 /// Bytes of memory that this process has in use.
 fn resident() -> Result<u64, String> {
-    let status =
-        fs::read_to_string("/proc/self/status").map_err(|_| "no /proc/self/status on this system")?;
+    let status = fs::read_to_string("/proc/self/status")
+        .map_err(|_| "no /proc/self/status on this system")?;
     resident_in(&status).ok_or_else(|| "no resident size in /proc/self/status".to_owned())
 }
 

@@ -67,7 +67,11 @@ pub(crate) const ALL: [Measure; 12] = [
         about: "stencils beside loops by hand, by dimension and kind of edge",
         run: stencil::run,
     },
-    Measure { name: "stm", about: "transactions beside locks, on one thread and on two", run: stm::run },
+    Measure {
+        name: "stm",
+        about: "transactions beside locks, on one thread and on two",
+        run: stm::run,
+    },
     Measure {
         name: "victims",
         about: "a failed attempt to steal, and fib, under each victim policy",
@@ -127,8 +131,12 @@ impl Line {
         let mut sorted: Vec<f64> = samples.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let at = |share| quantile(&sorted, share);
-        let figures =
-            vec![("median", at(0.5)?), ("90 %", at(0.9)?), ("99 %", at(0.99)?), ("worst", at(1.0)?)];
+        let figures = vec![
+            ("median", at(0.5)?),
+            ("90 %", at(0.9)?),
+            ("99 %", at(0.99)?),
+            ("worst", at(1.0)?),
+        ];
         Some(Self { what, figures, unit: Unit::Ns, bars: Vec::new() })
     }
 
@@ -138,7 +146,12 @@ impl Line {
     }
 
     /// A line with two figures.
-    fn pair(what: String, first: (&'static str, f64), second: (&'static str, f64), unit: Unit) -> Self {
+    fn pair(
+        what: String,
+        first: (&'static str, f64),
+        second: (&'static str, f64),
+        unit: Unit,
+    ) -> Self {
         Self { what, figures: vec![first, second], unit, bars: Vec::new() }
     }
 
@@ -153,8 +166,10 @@ impl Line {
     }
 
     fn print(&self) {
-        let figure = |(name, value): &(&str, f64)| format!("  {name} {:>9}", self.unit.show(*value));
-        let verdict = |bar: &Verdict| format!("  {}: {}", if bar.passed { "PASS" } else { "MISS" }, bar.bar);
+        let figure =
+            |(name, value): &(&str, f64)| format!("  {name} {:>9}", self.unit.show(*value));
+        let verdict =
+            |bar: &Verdict| format!("  {}: {}", if bar.passed { "PASS" } else { "MISS" }, bar.bar);
         let figures = self.figures.iter().map(figure).chain(self.bars.iter().map(verdict));
         say!("  {:<58}{}", self.what, figures.collect::<String>());
     }
@@ -179,7 +194,10 @@ mod tests {
     #[test]
     fn percentiles_of_a_hundred_and_one_values_are_those_values() {
         let line = Line::percentiles("x".to_owned(), (0..=100).map(f64::from)).expect("values");
-        assert_eq!(line.figures, [("median", 50.0), ("90 %", 90.0), ("99 %", 99.0), ("worst", 100.0)]);
+        assert_eq!(
+            line.figures,
+            [("median", 50.0), ("90 %", 90.0), ("99 %", 99.0), ("worst", 100.0)]
+        );
         assert!(Line::percentiles("x".to_owned(), []).is_none());
     }
 

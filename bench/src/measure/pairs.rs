@@ -1,6 +1,7 @@
 //! Two ways to do the same, in turn: the time of the second as a share of the first's.
 //!
-//! Each round runs both, and the first once more; a bar close to 1 grows by how far two runs of the same thing are apart.
+//! Each round runs both, and the first once more; a bar close to 1 grows by how far two runs of the
+//! same thing are apart.
 
 use super::{Line, Unit};
 use crate::statistics::quantile;
@@ -16,7 +17,8 @@ pub(super) fn compare(
 ) -> Option<Line> {
     let (mut ratios, mut noise): (Vec<f64>, Vec<f64>) = (0..rounds)
         .map(|_| {
-            let (first_ns, second_ns, again_ns) = (timed(&mut first), timed(&mut second), timed(&mut first));
+            let (first_ns, second_ns, again_ns) =
+                (timed(&mut first), timed(&mut second), timed(&mut first));
             (2.0 * second_ns / (first_ns + again_ns), again_ns / first_ns)
         })
         .unzip();

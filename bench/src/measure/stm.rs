@@ -1,8 +1,11 @@
-//! Transactions: what one costs where nobody is in the way, and whether readers scale; beside locks that do the same.
+//! Transactions: what one costs where nobody is in the way, and whether readers scale; beside locks
+//! that do the same.
 //!
-//! Rounds of everything are interleaved, so that a slow moment of the machine hits all alike, and in each round one thread and two
-//! follow one another. The figures are medians of the rounds. On two threads each does all of it, on the same variables: readers that
-//! scale need no longer than alone. How much longer plain loads need then is the machine's affair, whose cores may share theirs.
+//! Rounds of everything are interleaved, so that a slow moment of the machine hits all alike, and
+//! in each round one thread and two follow one another. The figures are medians of the rounds. On
+//! two threads each does all of it, on the same variables: readers that scale need no longer than
+//! alone. How much longer plain loads need then is the machine's affair, whose cores may share
+//! theirs.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
@@ -67,14 +70,16 @@ impl<'a> Row<'a> {
         thread::scope(|s| {
             let other = s.spawn(timed);
             let own = timed();
-            (own + other.join().expect("a thread that only calls what has been called before")) / 2.0
+            (own + other.join().expect("a thread that only calls what has been called before"))
+                / 2.0
         })
     }
 }
 
 /// Measures everything in this room.
 pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
-    let vars: Vec<CachePadded<TVar<u64>>> = (0..MANY as u64).map(|n| CachePadded(TVar::new(n))).collect();
+    let vars: Vec<CachePadded<TVar<u64>>> =
+        (0..MANY as u64).map(|n| CachePadded(TVar::new(n))).collect();
     let mutexes: Vec<CachePadded<Mutex<u64>>> =
         (0..MANY as u64).map(|n| CachePadded(Mutex::new(n))).collect();
     let locks: Vec<CachePadded<RwLock<u64>>> =
@@ -89,20 +94,24 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     #[cfg(feature = "fast-stm")]
     rows.extend(with_fast_stm(&rivals));
     let times = interleaved(&rows, scale);
-    let mut lines: Vec<Line> = rows.iter().zip(&times).map(|(row, times)| line(row, times)).collect();
+    let mut lines: Vec<Line> =
+        rows.iter().zip(&times).map(|(row, times)| line(row, times)).collect();
     let readers = rows.iter().zip(&times).filter(|(row, _)| row.reads_only);
     lines.extend(readers.map(|(row, times)| scaling(row, times)));
     Ok(lines)
 }
 
 fn with_loads(values: &[CachePadded<AtomicU64>]) -> Row<'_> {
-    let sum = || values.iter().fold(0, |sum: u64, value| sum.wrapping_add(value.load(Ordering::Acquire)));
+    let sum =
+        || values.iter().fold(0, |sum: u64, value| sum.wrapping_add(value.load(Ordering::Acquire)));
     Row::new("plain: a load of 100", MANY, move || drop_box(sum())).reads_only()
 }
 
 fn ours(vars: &[CachePadded<TVar<u64>>]) -> Vec<Row<'_>> {
     let (a, b) = (&vars[0], &vars[1]);
-    let sum = || atomically(|tx| vars.iter().try_fold(0, |sum: u64, var| Ok(sum.wrapping_add(var.get(tx)?))));
+    let sum = || {
+        atomically(|tx| vars.iter().try_fold(0, |sum: u64, var| Ok(sum.wrapping_add(var.get(tx)?))))
+    };
     let swap = || {
         atomically(|tx| {
             let (x, y) = (a.get(tx)?, b.get(tx)?);
@@ -132,7 +141,8 @@ fn with_locks<'a>(
         std::mem::swap(&mut *a, &mut *b);
     };
     let read_all = || {
-        let guards: [_; MANY] = std::array::from_fn(|i| locks[i].read().expect("nobody panics here"));
+        let guards: [_; MANY] =
+            std::array::from_fn(|i| locks[i].read().expect("nobody panics here"));
         drop_box(guards.iter().map(|guard| **guard).fold(0, u64::wrapping_add));
     };
     vec![
@@ -146,8 +156,11 @@ fn with_locks<'a>(
 fn with_fast_stm(vars: &[fast_stm::TVar<u64>]) -> Vec<Row<'_>> {
     use fast_stm::atomically;
     let (a, b) = (&vars[0], &vars[1]);
-    let sum =
-        || atomically(|tx| vars.iter().try_fold(0, |sum: u64, var| Ok(sum.wrapping_add(var.read(tx)?))));
+    let sum = || {
+        atomically(|tx| {
+            vars.iter().try_fold(0, |sum: u64, var| Ok(sum.wrapping_add(var.read(tx)?)))
+        })
+    };
     let swap = || {
         atomically(|tx| {
             let (x, y) = (a.read(tx)?, b.read(tx)?);
@@ -187,7 +200,8 @@ fn median(rounds: &[Round], figure: impl Fn(&Round) -> f64) -> f64 {
 
 fn line(row: &Row<'_>, rounds: &[Round]) -> Line {
     let (one, two) = (median(rounds, |round| round[0]), median(rounds, |round| round[1]));
-    let line = Line::pair(row.what.to_owned(), ("one thread", one), ("two threads, each", two), Unit::Ns);
+    let line =
+        Line::pair(row.what.to_owned(), ("one thread", one), ("two threads, each", two), Unit::Ns);
     match row.bar {
         Some((limit, bar)) => line.at_most("one thread", limit, bar),
         None => line,
@@ -197,7 +211,15 @@ fn line(row: &Row<'_>, rounds: &[Round]) -> Line {
 /// How much longer each of two threads takes than one alone.
 fn scaling(row: &Row<'_>, rounds: &[Round]) -> Line {
     const NAME: &str = "each of two, of one's time";
-    let line =
-        Line::single(row.what.to_owned(), NAME, median(rounds, |round| round[1] / round[0]), Unit::Number);
-    if row.bar.is_none() { line } else { line.at_most(NAME, SCALES, "at least 1.9 times as much together") }
+    let line = Line::single(
+        row.what.to_owned(),
+        NAME,
+        median(rounds, |round| round[1] / round[0]),
+        Unit::Number,
+    );
+    if row.bar.is_none() {
+        line
+    } else {
+        line.at_most(NAME, SCALES, "at least 1.9 times as much together")
+    }
 }

@@ -1,8 +1,10 @@
-//! What victim policies cost: a failed attempt to steal under each, and a program that hardly steals.
+//! What victim policies cost: a failed attempt to steal under each, and a program that hardly
+//! steals.
 //!
-//! The attempts are made by one worker of sixteen, seated on a described machine of four packages; the others are blocked in tasks, with nothing to steal, so that nobody
-//! disturbs. An attempt includes its share of the round and of the search: the looks at the own queues and at the pool's. Rules that look at several
-//! workers before an attempt cost that on top.
+//! The attempts are made by one worker of sixteen, seated on a described machine of four packages;
+//! the others are blocked in tasks, with nothing to steal, so that nobody disturbs. An attempt
+//! includes its share of the round and of the search: the looks at the own queues and at the
+//! pool's. Rules that look at several workers before an attempt cost that on top.
 
 use super::{Line, Unit};
 use crate::problem::Scale;

@@ -1,7 +1,8 @@
 //! The transactional worklist: what it adds to a transaction that is written by hand, by setting.
 //!
-//! Each unit adds to two of a thousand variables, chosen at random. By hand, each worker has its share of the units and starts a transaction for
-//! each. All variants of a round run one after the other; figures are medians of the rounds, for one unit of all together.
+//! Each unit adds to two of a thousand variables, chosen at random. By hand, each worker has its
+//! share of the units and starts a transaction for each. All variants of a round run one after the
+//! other; figures are medians of the rounds, for one unit of all together.
 
 use super::{Line, Unit};
 use crate::problem::Scale;

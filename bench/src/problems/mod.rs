@@ -1,6 +1,8 @@
-//! The problems, one folder each: `mod` says what is computed, and every other file is one runtime's way.
+//! The problems, one folder each: `mod` says what is computed, and every other file is one
+//! runtime's way.
 //!
-//! To add a problem: a folder with the same files, a line in [`ALL`], and its functions in `rivals/*.cpp`.
+//! To add a problem: a folder with the same files, a line in [`ALL`], and its functions in
+//! `rivals/*.cpp`.
 
 pub(crate) mod fib;
 mod irregular;
@@ -40,9 +42,18 @@ mod tests {
                     for threads in [1, 2, 4] {
                         let mut running = form.start(threads).expect("a pool");
                         let checked = running(&warm).expect("an answer").answer;
-                        assert_eq!(checked, (problem.serial)(&warm), "{} warm, {form:?}", problem.name);
+                        assert_eq!(
+                            checked,
+                            (problem.serial)(&warm),
+                            "{} warm, {form:?}",
+                            problem.name
+                        );
                         let answer = running(&case).expect("an answer").answer;
-                        assert_eq!(answer, expected, "{} {}, {form:?}, {threads}", problem.name, case.label);
+                        assert_eq!(
+                            answer, expected,
+                            "{} {}, {form:?}, {threads}",
+                            problem.name, case.label
+                        );
                     }
                 }
             }
@@ -66,7 +77,8 @@ mod tests {
                 let form = Rival::form(&rival, problem.name);
                 for case in (problem.cases)(Scale::Tiny) {
                     for case in [(problem.warm)(&case), case] {
-                        let answer = form.start(2).expect("it runs")(&case).expect("an answer").answer;
+                        let answer =
+                            form.start(2).expect("it runs")(&case).expect("an answer").answer;
                         assert_eq!(
                             answer,
                             (problem.serial)(&case),
@@ -88,7 +100,9 @@ mod tests {
         for problem in &ALL {
             let forms = (problem.forms)();
             let known = |Row(name, _): Row| {
-                name == "serial" || rivals.contains(&name) || forms.iter().any(|form| form.name == name)
+                name == "serial"
+                    || rivals.contains(&name)
+                    || forms.iter().any(|form| form.name == name)
             };
             for bar in problem.bars {
                 let named = match bar.measure {

@@ -1,8 +1,9 @@
 //! The two builds of the programs: with upstream's rayon-core, and with one from a folder.
 //!
-//! The first is built where it lies, with its lock file as it is. For the second cargo must lock another rayon-core,
-//! and the committed lock file must not notice: so that build has a manifest and a lock file of its own below the target
-//! folder, made from the committed ones. The sources are the same files.
+//! The first is built where it lies, with its lock file as it is. For the second cargo must lock
+//! another rayon-core, and the committed lock file must not notice: so that build has a manifest
+//! and a lock file of its own below the target folder, made from the committed ones. The sources
+//! are the same files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,9 @@ use std::process::Command;
 const PROGRAM: &str = "rayon-programs";
 const CORE: &str = "rayon-core";
 
-/// How both are compiled. Where a loop of a few instructions begins within a line decides up to 1.8 times its time (striking out multiples took 2.7 or 4.7 ms),
-/// and is settled by how much code comes before it, which differs between the two. So every loop begins at a line.
+/// How both are compiled. Where a loop of a few instructions begins within a line decides up to 1.8
+/// times its time (striking out multiples took 2.7 or 4.7 ms), and is settled by how much code
+/// comes before it, which differs between the two. So every loop begins at a line.
 const ALIGNED_LOOPS: &str = "-C llvm-args=-align-loops=64";
 
 /// Whose rayon-core.
@@ -44,7 +46,11 @@ impl Build {
             Core::Sinew(core) => (patched(&package, core)?, target()?.join("sinew"), "path"),
         };
         let mut cargo = cargo();
-        cargo.args(["build", "--release", "--manifest-path"]).arg(&manifest).arg("--target-dir").arg(&folder);
+        cargo
+            .args(["build", "--release", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(&folder);
         if *core == Core::Upstream {
             cargo.arg("--locked");
         }
@@ -52,7 +58,8 @@ impl Build {
         if !status.success() {
             return Err(format!("{} does not build ({status})", manifest.display()));
         }
-        let program = folder.join("release").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
+        let program =
+            folder.join("release").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
         Ok(Self { program, origin })
     }
 }
@@ -65,7 +72,8 @@ fn package() -> PathBuf {
 fn target() -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root, PathBuf::from);
-    let target = std::path::absolute(target).map_err(|error| format!("no target folder: {error}"))?;
+    let target =
+        std::path::absolute(target).map_err(|error| format!("no target folder: {error}"))?;
     Ok(target.join(PROGRAM))
 }
 
@@ -73,19 +81,25 @@ fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     command.env("RUSTFLAGS", format!("{flags} {ALIGNED_LOOPS}").trim_start());
-    // `cargo run` describes this package in the environment; a build script that looked there would be misled.
+    // `cargo run` describes this package in the environment; a build script that looked there would
+    // be misled.
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR") {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR")
+        {
             command.env_remove(name);
         }
     }
     command
 }
 
-/// Writes a manifest that takes rayon-core from `core`, and its lock file; returns the manifest's path.
+/// Writes a manifest that takes rayon-core from `core`, and its lock file; returns the manifest's
+/// path.
 fn patched(package: &Path, core: &Path) -> Result<PathBuf, String> {
     let folder = target()?.join("patched");
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    fs::create_dir_all(&folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let manifest = patched_manifest(&read(&package.join("Cargo.toml"))?, package, core)?;
     write_if_new(&folder.join("Cargo.toml"), &manifest)?;
     // Cargo goes on from its own lock file, unless a committed one has changed since.
@@ -117,16 +131,19 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// What the patched build's lock file begins as: the programs' own without rayon-core, so that cargo chooses that anew
-/// and finds the patch, and what the core's own lock file says about everything else.
+/// What the patched build's lock file begins as: the programs' own without rayon-core, so that
+/// cargo chooses that anew and finds the patch, and what the core's own lock file says about
+/// everything else.
 fn seed(programs: &str, core: &str) -> String {
     const ENTRY: &str = "[[package]]\n";
     let mut entries: Vec<&str> =
         programs.split(ENTRY).map(str::trim).filter(|entry| name(entry) != Some(CORE)).collect();
     let known: Vec<Option<&str>> = entries.iter().map(|entry| name(entry)).collect();
     // Packages from folders have no source, and are not cargo's to choose.
-    let chosen = core.split(ENTRY).skip(1).map(str::trim).filter(|entry| entry.contains("\nsource = "));
-    entries.extend(chosen.filter(|entry| name(entry) != Some(CORE) && !known.contains(&name(entry))));
+    let chosen =
+        core.split(ENTRY).skip(1).map(str::trim).filter(|entry| entry.contains("\nsource = "));
+    entries
+        .extend(chosen.filter(|entry| name(entry) != Some(CORE) && !known.contains(&name(entry))));
     entries.join(&format!("\n\n{ENTRY}")) + "\n"
 }
 
@@ -158,31 +175,39 @@ mod tests {
         let manifest = patched_manifest(&committed, Path::new("/here"), Path::new("/there"));
         let manifest = manifest.expect("the manifest names its sources");
         assert!(manifest.contains("path = \"/here/src/main.rs\""), "{manifest}");
-        assert!(manifest.ends_with("[patch.crates-io]\nrayon-core = { path = \"/there\" }\n"), "{manifest}");
+        assert!(
+            manifest.ends_with("[patch.crates-io]\nrayon-core = { path = \"/there\" }\n"),
+            "{manifest}"
+        );
     }
 
     #[test]
     fn a_manifest_that_does_not_name_its_sources_is_refused() {
-        let why = patched_manifest("[package]\n", Path::new("/here"), Path::new("/there")).unwrap_err();
+        let why =
+            patched_manifest("[package]\n", Path::new("/here"), Path::new("/there")).unwrap_err();
         assert!(why.contains("build = \"build.rs\""), "{why}");
     }
 
-    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \"rayon-core\"\n";
+    const LOCK: &str =
+        "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \"rayon-core\"\n";
 
     #[test]
     fn the_seed_of_the_lock_file_lacks_the_core_and_nothing_else() {
         assert_eq!(seed(LOCK, ""), "version = 4\n\n[[package]]\nname = \"rayon\"\n");
         let committed = read(&package().join("Cargo.lock")).expect("the lock file is committed");
         let seed = seed(&committed, "");
-        assert_eq!(committed.matches("[[package]]").count(), seed.matches("[[package]]").count() + 1);
+        assert_eq!(
+            committed.matches("[[package]]").count(),
+            seed.matches("[[package]]").count() + 1
+        );
     }
 
     #[test]
     fn the_seed_adds_what_the_core_alone_needs_and_does_not_overrule_the_programs() {
-        let core = format!("{LOCK}source = \"r\"\n\n[[package]]\nname = \"libc\"\nsource = \"r\"\n");
+        let core =
+            format!("{LOCK}source = \"r\"\n\n[[package]]\nname = \"libc\"\nsource = \"r\"\n");
         let core = format!("{core}\n[[package]]\nname = \"ours\"\n");
-        let expected =
-            "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \"libc\"\nsource = \"r\"\n";
+        let expected = "version = 4\n\n[[package]]\nname = \"rayon\"\n\n[[package]]\nname = \"libc\"\nsource = \"r\"\n";
         assert_eq!(seed(LOCK, &core), expected);
     }
 }

@@ -1,7 +1,9 @@
-//! Instructions of one run of each program on one thread, counted by callgrind: figures that repeat where times do not.
+//! Instructions of one run of each program on one thread, counted by callgrind: figures that repeat
+//! where times do not.
 //!
-//! A server runs under valgrind and is asked for a program once, and then, as a new process, several times. The
-//! difference belongs to the further runs alone: starting up and making the input is in both.
+//! A server runs under valgrind and is asked for a program once, and then, as a new process,
+//! several times. The difference belongs to the further runs alone: starting up and making the
+//! input is in both.
 
 use super::builds::Build;
 use super::catalogue::{Entry, Kind};
@@ -41,7 +43,8 @@ pub(super) fn count(entries: &[&'static Entry], builds: [&Build; 2]) -> Result<V
 }
 
 fn one_run(name: &'static str, build: &Build) -> Result<u64, String> {
-    let runs = |repeats| under_callgrind(build, Request { verb: "count", name, tiny: true, repeats });
+    let runs =
+        |repeats| under_callgrind(build, Request { verb: "count", name, tiny: true, repeats });
     Ok(runs(1 + FURTHER)?.saturating_sub(runs(1)?) / u64::from(FURTHER))
 }
 

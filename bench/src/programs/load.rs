@@ -1,7 +1,8 @@
-//! Other work for the machine: processes that compute all the time, of the same priority as everybody.
+//! Other work for the machine: processes that compute all the time, of the same priority as
+//! everybody.
 //!
-//! Such a process is this program again. It ends when its input does, so it does not outlive the one that started it,
-//! however that one ends.
+//! Such a process is this program again. It ends when its input does, so it does not outlive the
+//! one that started it, however that one ends.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -19,8 +20,8 @@ impl Load {
     ///
     /// One line: a process cannot be started.
     pub(super) fn start(count: u16) -> Result<Self, String> {
-        let program =
-            std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+        let program = std::env::current_exe()
+            .map_err(|error| format!("cannot find this program: {error}"))?;
         let mut load = Self(Vec::new());
         for _ in 0..count {
             let mut command = Command::new(&program);

@@ -1,8 +1,9 @@
-//! Rayon programs on Sinew's rayon-core beside the same programs on the upstream one: `bench programs`.
+//! Rayon programs on Sinew's rayon-core beside the same programs on the upstream one: `bench
+//! programs`.
 //!
-//! The programs live in `bench/rayon`, a workspace of its own, which is built twice. Three servers run per number of
-//! threads: upstream, Sinew, and upstream once more, whose difference from the first is the noise. Each round visits
-//! every program on all three.
+//! The programs live in `bench/rayon`, a workspace of its own, which is built twice. Three servers
+//! run per number of threads: upstream, Sinew, and upstream once more, whose difference from the
+//! first is the noise. Each round visits every program on all three.
 //!
 //! | room | what lives there |
 //! |---|---|
@@ -41,7 +42,8 @@ use rounds::{Plan, Row, Seat};
 ///
 /// # Errors
 ///
-/// Status 2: a report that cannot be written, or no rayon-core to compare with. Status 1: the programs do not build, or one of them failed.
+/// Status 2: a report that cannot be written, or no rayon-core to compare with. Status 1: the
+/// programs do not build, or one of them failed.
 pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
     if options.spin {
         load::spin();
@@ -92,11 +94,13 @@ fn measure(
     plan: Plan,
     threads: usize,
 ) -> Result<Vec<Row>, String> {
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let counted =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let [threads_text, rounds, programs] =
         [(threads, "thread"), (plan.rounds, "round"), (entries.len(), "program")]
             .map(|(count, what)| counted(count, what));
     say!("\n{threads_text}, {rounds}, {programs}");
-    let seats = [Seat::new(upstream, threads)?, Seat::new(other, threads)?, Seat::new(upstream, threads)?];
+    let seats =
+        [Seat::new(upstream, threads)?, Seat::new(other, threads)?, Seat::new(upstream, threads)?];
     Ok(rounds::run(seats, entries, plan))
 }

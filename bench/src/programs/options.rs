@@ -9,9 +9,11 @@ use std::time::Duration;
 
 /// Rayon programs on Sinew's rayon-core beside the same programs on the upstream one.
 ///
-/// A table for each number of threads: times of one run, Sinew's divided by upstream's round by round, and the same for
-/// upstream against itself, which is the noise. Processor time is that of the whole process, until its pool is at rest.
-/// Both are compiled with loops that begin at cache lines. Bars are printed as met or missed, for information; the exit status is 1 only after a program that failed.
+/// A table for each number of threads: times of one run, Sinew's divided by upstream's round by
+/// round, and the same for upstream against itself, which is the noise. Processor time is that of
+/// the whole process, until its pool is at rest. Both are compiled with loops that begin at cache
+/// lines. Bars are printed as met or missed, for information; the exit status is 1 only after a
+/// program that failed.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Programs to run, separated by commas (default: all).
@@ -52,7 +54,11 @@ pub(crate) struct Options {
 /// Accepts the name of a program. All of them would be too many to list in a message.
 fn known(name: &str) -> Result<String, String> {
     let known = catalogue::ALL.iter().any(|entry| entry.name == name);
-    if known { Ok(name.to_owned()) } else { Err("there is no such program; --list prints all".to_owned()) }
+    if known {
+        Ok(name.to_owned())
+    } else {
+        Err("there is no such program; --list prints all".to_owned())
+    }
 }
 
 impl Options {
@@ -76,14 +82,19 @@ impl Options {
     ///
     /// One line: it is none.
     pub(super) fn core(&self) -> Result<PathBuf, String> {
-        let ours = || Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("compat").join("rayon-core");
+        let ours =
+            || Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("compat").join("rayon-core");
         let folder = self.core.clone().unwrap_or_else(ours);
         let needed = |why: String| {
-            format!("--core {} is not the folder of a crate named rayon-core: {why}", folder.display())
+            format!(
+                "--core {} is not the folder of a crate named rayon-core: {why}",
+                folder.display()
+            )
         };
         let manifest = folder.join("Cargo.toml");
         let read = std::fs::read_to_string(&manifest);
-        let text = read.map_err(|error| needed(format!("its Cargo.toml cannot be read ({error})")))?;
+        let text =
+            read.map_err(|error| needed(format!("its Cargo.toml cannot be read ({error})")))?;
         if !text.lines().any(|line| line.replace(' ', "") == "name=\"rayon-core\"") {
             return Err(needed("its Cargo.toml names another one".to_owned()));
         }
@@ -93,7 +104,9 @@ impl Options {
     pub(super) fn plan(&self) -> Plan {
         Plan {
             tiny: self.tiny,
-            rounds: self.rounds.map_or(if self.tiny { 1 } else { 15 }, |rounds| usize::from(rounds.get())),
+            rounds: self
+                .rounds
+                .map_or(if self.tiny { 1 } else { 15 }, |rounds| usize::from(rounds.get())),
             sample: if self.tiny { Duration::ZERO } else { Duration::from_millis(20) },
         }
     }
@@ -136,22 +149,31 @@ mod tests {
 
     #[test]
     fn a_folder_without_a_rayon_core_is_named_with_what_must_be_there() {
-        let core = |folder: &str| parse(&format!("--core {folder}")).expect("a folder is given").core();
+        let core =
+            |folder: &str| parse(&format!("--core {folder}")).expect("a folder is given").core();
         assert!(parse("").expect("no option is needed").core().is_ok());
         for (folder, why) in
             [("/nowhere", "its Cargo.toml cannot be read"), (env!("CARGO_MANIFEST_DIR"), "another")]
         {
             let text = core(folder).expect_err("there is none");
             let begin = format!("--core {folder} is not the folder of a crate named rayon-core: ");
-            assert!(text.starts_with(&begin) && text.contains(why) && !text.contains('\n'), "{text}");
+            assert!(
+                text.starts_with(&begin) && text.contains(why) && !text.contains('\n'),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn bad_values_are_refused_with_status_2() {
-        for line in
-            ["--threads 0", "--rounds none", "--only siev", "--loaded much", "sieve", "--same --core x"]
-        {
+        for line in [
+            "--threads 0",
+            "--rounds none",
+            "--only siev",
+            "--loaded much",
+            "sieve",
+            "--same --core x",
+        ] {
             let error = parse(line).expect_err("a bad value");
             assert_eq!(error.exit_code(), 2, "{line}");
         }

@@ -81,10 +81,14 @@ impl Table {
     pub(super) fn new(threads: usize, rows: Vec<Row>, judged: bool) -> Self {
         let figures: Vec<Option<Figures>> =
             rows.iter().map(|row| Figures::of(row).filter(|_| row.fault.is_none())).collect();
-        let measured: Vec<(&Row, &Figures)> =
-            rows.iter().zip(&figures).filter_map(|(row, figures)| Some((row, figures.as_ref()?))).collect();
+        let measured: Vec<(&Row, &Figures)> = rows
+            .iter()
+            .zip(&figures)
+            .filter_map(|(row, figures)| Some((row, figures.as_ref()?)))
+            .collect();
         let bars = if judged { bars(&measured) } else { Vec::new() };
-        let rows = rows.into_iter().zip(figures).map(|(row, figures)| Line::new(row, figures)).collect();
+        let rows =
+            rows.into_iter().zip(figures).map(|(row, figures)| Line::new(row, figures)).collect();
         Self { threads, rows, bars }
     }
 

@@ -1,8 +1,9 @@
 //! Every program on every seat, round after round.
 //!
-//! Within a round the three runs of a program follow one another directly, in an order that changes from round to
-//! round and from program to program, so that they meet the same neighbours on a shared machine. While one server works
-//! the others wait for their next line, with their pools at rest.
+//! Within a round the three runs of a program follow one another directly, in an order that changes
+//! from round to round and from program to program, so that they meet the same neighbours on a
+//! shared machine. While one server works the others wait for their next line, with their pools at
+//! rest.
 
 use super::builds::Build;
 use super::catalogue::{Entry, Kind};
@@ -90,7 +91,13 @@ pub(super) fn run(seats: [Seat; 3], entries: &[&'static Entry], plan: Plan) -> V
 
 /// The same, with somebody else to ask.
 fn measure(seats: &mut impl Seats, entries: &[&'static Entry], plan: Plan) -> Vec<Row> {
-    let row = |entry| Row { entry, repeats: 0, samples: Default::default(), serial: Vec::new(), fault: None };
+    let row = |entry| Row {
+        entry,
+        repeats: 0,
+        samples: Default::default(),
+        serial: Vec::new(),
+        fault: None,
+    };
     let mut rows: Vec<Row> = entries.iter().map(|entry| row(*entry)).collect();
     for round in 0..plan.rounds {
         if round > 0 && round.is_multiple_of(ROUNDS_A_PROCESS) {
@@ -218,7 +225,10 @@ mod tests {
 
     #[test]
     fn bursts_run_without_rayon_as_well() {
-        let burst = catalogue::ALL.iter().find(|entry| entry.kind == Kind::Burst).expect("there are bursts");
+        let burst = catalogue::ALL
+            .iter()
+            .find(|entry| entry.kind == Kind::Burst)
+            .expect("there are bursts");
         let mut serial = 0;
         let ask = |_, request: Request| {
             serial += usize::from(request.verb == "serial");

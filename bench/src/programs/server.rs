@@ -1,7 +1,8 @@
-//! A process that runs programs when asked, one line for one line. See `bench/rayon/src/main.rs` for what is said.
+//! A process that runs programs when asked, one line for one line. See `bench/rayon/src/main.rs`
+//! for what is said.
 //!
-//! A program that hangs or crashes is a finding, not an end: the process is killed, and the next request starts
-//! another one.
+//! A program that hangs or crashes is a finding, not an end: the process is killed, and the next
+//! request starts another one.
 
 use super::builds::Build;
 use serde::Serialize;
@@ -53,7 +54,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// One line: it does not start, or it runs on another core or with other threads than it should.
+    /// One line: it does not start, or it runs on another core or with other threads than it
+    /// should.
     pub(super) fn start(build: &Build, threads: usize) -> Result<Self, String> {
         let process = Process::start(build, threads)?;
         Ok(Self { build: build.clone(), threads, process: Some(process) })
@@ -126,7 +128,9 @@ impl Process {
 
     fn line(&mut self) -> Result<String, String> {
         self.lines.recv_timeout(PATIENCE).map_err(|error| match error {
-            RecvTimeoutError::Timeout => format!("hangs: no answer within {} s", PATIENCE.as_secs()),
+            RecvTimeoutError::Timeout => {
+                format!("hangs: no answer within {} s", PATIENCE.as_secs())
+            }
             RecvTimeoutError::Disconnected => match self.child.wait() {
                 Ok(status) => format!("crashed: {status}"),
                 Err(error) => format!("crashed: {error}"),
@@ -143,7 +147,8 @@ impl Drop for Process {
     }
 }
 
-/// Takes away from what `command` starts those of the variables `names` that are settings of thread pools.
+/// Takes away from what `command` starts those of the variables `names` that are settings of thread
+/// pools.
 fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
     let is_setting = |name: &OsString| {
         name.to_str().is_some_and(|name| name.starts_with("SINEW_") || name.starts_with("RAYON_"))
@@ -151,7 +156,8 @@ fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>)
     names.filter(is_setting).for_each(|name| _ = command.env_remove(name));
 }
 
-/// The lines of `output` as they come. Read by a thread, since a pipe cannot be waited for with a limit.
+/// The lines of `output` as they come. Read by a thread, since a pipe cannot be waited for with a
+/// limit.
 fn lines_of(output: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -187,7 +193,8 @@ fn parse(reply: &str) -> Result<Sample, String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a server that says something else; `programs --tiny` talks to real ones.
+    //! What they would miss: a server that says something else; `programs --tiny` talks to real
+    //! ones.
     use super::*;
 
     #[test]

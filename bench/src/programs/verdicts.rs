@@ -44,7 +44,9 @@ impl Figures {
     pub(super) fn of(row: &Row) -> Option<Self> {
         let wall = |seat: usize| series(&row.samples[seat], |sample| sample.wall_ns);
         let cpu = |seat: usize| series(&row.samples[seat], |sample| sample.cpu_ns);
-        let once = |ns: Vec<u64>| Summary::of(ns.iter().map(|ns| *ns as f64 / f64::from(row.repeats.max(1))));
+        let once = |ns: Vec<u64>| {
+            Summary::of(ns.iter().map(|ns| *ns as f64 / f64::from(row.repeats.max(1))))
+        };
         let ratio = ratios(&wall(SINEW), &wall(UPSTREAM))?;
         let noise = ratios(&wall(AGAIN), &wall(UPSTREAM))?;
         Some(Self {
@@ -64,7 +66,8 @@ fn series(samples: &[Sample], ns: impl Fn(&Sample) -> u64) -> Vec<u64> {
     samples.iter().map(ns).collect()
 }
 
-/// Processor time of one run of each seat, less that of the program without rayon in the same round.
+/// Processor time of one run of each seat, less that of the program without rayon in the same
+/// round.
 fn beyond_serial(row: &Row) -> Option<[f64; 3]> {
     let beyond = |seat: usize| {
         let pairs = row.samples[seat].iter().zip(&row.serial);
@@ -116,7 +119,9 @@ pub(super) fn bars(rows: &[(&Row, &Figures)]) -> Vec<Bar> {
 /// The bar on every program: only those that miss it are named.
 fn on_all(rows: &[(&Row, &Figures)]) -> Option<Bar> {
     let slower = rows.iter().filter(|(_, figures)| figures.verdict == Verdict::Slower);
-    let name = |(row, figures): &(&Row, &Figures)| format!("{} {:.2}", row.entry.name, figures.wall.median);
+    let name = |(row, figures): &(&Row, &Figures)| {
+        format!("{} {:.2}", row.entry.name, figures.wall.median)
+    };
     let details: Vec<String> = slower.map(name).collect();
     let bar = Bar {
         what: "no program takes more than 1.02 of upstream's time, or than the noise",
@@ -136,7 +141,8 @@ fn bar(
         let (met, figure) = judge(figures);
         (met, format!("{} {figure}", row.entry.name))
     };
-    let (met, details): (Vec<bool>, Vec<String>) = rows.iter().filter(|row| about(row)).map(judged).unzip();
+    let (met, details): (Vec<bool>, Vec<String>) =
+        rows.iter().filter(|row| about(row)).map(judged).unzip();
     (!met.is_empty()).then(|| Bar { what, details, met: met.into_iter().all(|met| met) })
 }
 
@@ -182,13 +188,17 @@ mod tests {
 
     #[test]
     fn joins_have_a_bar_of_a_half() {
-        assert_eq!(bars_on(Kind::Join, [200, 100, 200])[1], (true, vec!["join-fib 0.50".to_owned()]));
+        assert_eq!(
+            bars_on(Kind::Join, [200, 100, 200])[1],
+            (true, vec!["join-fib 0.50".to_owned()])
+        );
         assert!(!bars_on(Kind::Join, [200, 102, 200])[1].0);
     }
 
     #[test]
     fn bursts_have_a_bar_on_all_processor_time_and_one_beyond_the_programs_own() {
-        // The program itself takes 100: 60 of 140 is more than half of all, and less than half of what is beyond.
+        // The program itself takes 100: 60 of 140 is more than half of all, and less than half of
+        // what is beyond.
         let bars = bars_on(Kind::Burst, [240, 160, 240]);
         assert_eq!(bars.iter().map(|bar| bar.0).collect::<Vec<_>>(), [true, false, true]);
         let bars = bars_on(Kind::Burst, [90, 80, 90]);

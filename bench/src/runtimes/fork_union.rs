@@ -1,4 +1,5 @@
-//! fork_union: a pool of its own for every sample. Flat loops only; it has no nested tasks. Its idle threads spin.
+//! fork_union: a pool of its own for every sample. Flat loops only; it has no nested tasks. Its
+//! idle threads spin.
 
 use crate::problem::{Case, Form, Runtime};
 

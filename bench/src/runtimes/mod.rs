@@ -1,7 +1,8 @@
 //! How each runtime is started, and how it is kept quiet while others are measured.
 //!
-//! Idle threads of one runtime disturb another's measurement, so nothing is left running: every sample starts its
-//! runtime, lets it work on a short case until its threads have found cores of their own, measures, and stops it.
+//! Idle threads of one runtime disturb another's measurement, so nothing is left running: every
+//! sample starts its runtime, lets it work on a short case until its threads have found cores of
+//! their own, measures, and stops it.
 //!
 //! | runtime | started for a sample | stopped after it |
 //! |---|---|---|
@@ -9,7 +10,8 @@
 //! | OpenMP | a team inside a process that is started once | `omp_pause_resource_all` ends the team |
 //! | oneTBB | an arena and a `global_control` in such a process | `tbb::finalize` ends the workers |
 //!
-//! `OMP_WAIT_POLICY` and its kind are left as the user set them: the default of the library is what its users get.
+//! `OMP_WAIT_POLICY` and its kind are left as the user set them: the default of the library is what
+//! its users get.
 
 pub(crate) mod chili;
 #[cfg(feature = "fork-union")]

@@ -1,7 +1,8 @@
 //! Rivals in C++: compiled when needed, one process each, spoken to by lines.
 //!
-//! A process waits on its standard input, so it sleeps while others are measured. A line names a problem, a number of
-//! threads and the three numbers of a case; the answer is a line with nanoseconds and a result:
+//! A process waits on its standard input, so it sleeps while others are measured. A line names a
+//! problem, a number of threads and the three numbers of a case; the answer is a line with
+//! nanoseconds and a result:
 //!
 //! ```text
 //! → fib 2 30 0 1
@@ -58,7 +59,8 @@ impl Rival {
     /// One line: no compiler, or what it is missing.
     pub(crate) fn start(runtime: Runtime) -> Result<Self, String> {
         let recipe = recipe(runtime).ok_or("it does not run in a process of its own")?;
-        let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+        let folder =
+            tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
         let program = folder.path().join(recipe.name);
         compile(&recipe, folder.path(), &program)?;
         // The folder goes now; a running program keeps its file.
@@ -79,7 +81,8 @@ impl Rival {
     fn ask(&mut self, problem: &str, threads: usize, case: &Case) -> Result<Sample, String> {
         let line = format!("{problem} {threads} {} {} {}", case.size, case.kind, case.repeats);
         let reply = self.process.ask(&line)?;
-        parse(&reply).ok_or_else(|| format!("the {} process answered {reply:?} to {line:?}", self.name))
+        parse(&reply)
+            .ok_or_else(|| format!("the {} process answered {reply:?} to {line:?}", self.name))
     }
 }
 
@@ -91,7 +94,8 @@ fn parse(reply: &str) -> Option<Sample> {
 fn compile(recipe: &Recipe, folder: &Path, program: &Path) -> Result<(), String> {
     let source = folder.join(format!("{}.cpp", recipe.name));
     for (path, text) in [(&source, recipe.source), (&folder.join("rival.hpp"), COMMON)] {
-        fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        fs::write(path, text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     let output = Command::new("c++")
         .args(["-std=c++17", "-O3", "-o"])
@@ -103,7 +107,8 @@ fn compile(recipe: &Recipe, folder: &Path, program: &Path) -> Result<(), String>
         return Ok(());
     }
     let messages = String::from_utf8_lossy(&output.stderr);
-    let first = messages.lines().find(|line| line.contains("error") || line.contains("cannot find"));
+    let first =
+        messages.lines().find(|line| line.contains("error") || line.contains("cannot find"));
     Err(format!("c++ cannot build it: {}", first.unwrap_or("no message").trim()))
 }
 

@@ -1,4 +1,5 @@
-//! Ours: a pool of its own for every sample, as for everybody else. The calling thread is one of its workers.
+//! Ours: a pool of its own for every sample, as for everybody else. The calling thread is one of
+//! its workers.
 
 use crate::problem::{Case, Form, Runtime};
 
@@ -15,5 +16,9 @@ pub(crate) fn pool(threads: usize) -> Result<Pool, String> {
 
 /// The same, with its threads pinned.
 pub(crate) fn pinned_pool(threads: usize) -> Result<Pool, String> {
-    Pool::builder().threads(threads).mapping(Mapping::Compact).build().map_err(|error| error.to_string())
+    Pool::builder()
+        .threads(threads)
+        .mapping(Mapping::Compact)
+        .build()
+        .map_err(|error| error.to_string())
 }

@@ -5,7 +5,8 @@ use super::rounds::{Rounds, Sample, Series, Version};
 use crate::statistics::Summary;
 use serde::Serialize;
 
-/// At most so much of the time by hand; of the processor time for tuning; of the run until it has settled.
+/// At most so much of the time by hand; of the processor time for tuning; of the run until it has
+/// settled.
 const LIST: f64 = 1.03;
 const TUNING: f64 = 0.01;
 const SETTLING: f64 = 0.02;
@@ -56,7 +57,10 @@ pub(super) struct Average {
 impl Entry {
     pub(super) fn of(input: &Input, rounds: &Rounds) -> Self {
         let find = |version, threads| {
-            rounds.series.iter().find(|series| series.version == version && series.threads == threads)
+            rounds
+                .series
+                .iter()
+                .find(|series| series.version == version && series.threads == threads)
         };
         let row = |series: &Series| {
             Row::of(series, find(Version::Serial, 1), find(Version::ByHand, series.threads))
@@ -79,7 +83,9 @@ impl Row {
             wall: Summary::of(samples.iter().map(|sample| sample.wall_s)),
             processor_s: median(|sample| sample.processor_s),
             of_serial: serial.and_then(|serial| ratio(series, serial)),
-            of_by_hand: by_hand.filter(|_| *version != Version::Serial).and_then(|hand| ratio(series, hand)),
+            of_by_hand: by_hand
+                .filter(|_| *version != Version::Serial)
+                .and_then(|hand| ratio(series, hand)),
             abort_ratio: median(|sample| Some(sample.abort_ratio)),
             settling_share: median(|sample| sample.settling_share),
             tuning_share: median(|sample| sample.tuning_share),
@@ -111,11 +117,15 @@ fn bars_of(input: &Input, row: &Row, noise: f64) -> Vec<Bar> {
     let of_by_hand = row.of_by_hand.map(|ratio| ratio.median);
     let (list, suite) = match row.version {
         Version::Worklist => {
-            let suite_s = input.suite_s.and_then(|suite_s| suite_s.get(row.threads.checked_sub(1)?).copied());
+            let suite_s =
+                input.suite_s.and_then(|suite_s| suite_s.get(row.threads.checked_sub(1)?).copied());
             let seconds = row.wall.map(|wall| wall.median);
-            let beside =
-                suite_s.and_then(|limit| bar("seconds, beside the suite's once measured", seconds, limit));
-            (bar("worklist beside by hand, or the noise", of_by_hand, LIST.max(1.0 + noise)), beside)
+            let beside = suite_s
+                .and_then(|limit| bar("seconds, beside the suite's once measured", seconds, limit));
+            (
+                bar("worklist beside by hand, or the noise", of_by_hand, LIST.max(1.0 + noise)),
+                beside,
+            )
         }
         _ => (None, None),
     };
@@ -129,14 +139,20 @@ fn bars_of(input: &Input, row: &Row, noise: f64) -> Vec<Bar> {
 /// Means of the medians.
 pub(super) fn averages(entries: &[Entry]) -> Vec<Average> {
     let mut averages = Vec::new();
-    for row in entries.iter().flat_map(|entry| &entry.rows).filter(|row| row.version != Version::Serial) {
+    for row in
+        entries.iter().flat_map(|entry| &entry.rows).filter(|row| row.version != Version::Serial)
+    {
         let Row { version, threads, .. } = *row;
-        if averages.iter().any(|known: &Average| (known.version, known.threads) == (version, threads)) {
+        if averages
+            .iter()
+            .any(|known: &Average| (known.version, known.threads) == (version, threads))
+        {
             continue;
         }
         let same = |row: &&Row| (row.version, row.threads) == (version, threads);
         let ratios = entries.iter().flat_map(|entry| &entry.rows).filter(same);
-        let ratios: Vec<f64> = ratios.filter_map(|row| row.of_by_hand).map(|ratio| ratio.median).collect();
+        let ratios: Vec<f64> =
+            ratios.filter_map(|row| row.of_by_hand).map(|ratio| ratio.median).collect();
         let of_by_hand = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
         averages.push(Average { version, threads, of_by_hand });
     }
@@ -170,14 +186,19 @@ mod tests {
         Entry::of(&input, &Rounds { what: "tiny".to_owned(), series, wrong: Vec::new() })
     }
 
-    /// Would miss: ratios of medians, which a machine that slows down spoils, and a bar that is lower than the noise.
+    /// Would miss: ratios of medians, which a machine that slows down spoils, and a bar that is
+    /// lower than the noise.
     #[test]
     fn ratios_are_taken_within_rounds_and_noise_counts() {
         let entry = entry();
         let list = &entry.rows[3];
         assert!((list.of_serial.unwrap().median - 2.08).abs() < 1e-9);
         assert!((list.of_by_hand.unwrap().median - 1.04).abs() < 1e-9);
-        assert!(entry.bars[0].passed && (entry.bars[0].limit - 1.05).abs() < 1e-9, "{:?}", entry.bars);
+        assert!(
+            entry.bars[0].passed && (entry.bars[0].limit - 1.05).abs() < 1e-9,
+            "{:?}",
+            entry.bars
+        );
         let late: Vec<bool> = entry.bars[1..].iter().map(|bar| bar.passed).collect();
         assert_eq!(late, [false, true], "{:?}", entry.bars);
     }

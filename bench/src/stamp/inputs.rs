@@ -32,8 +32,9 @@ pub(super) struct Input {
     pub(super) app: &'static str,
     /// As the application takes it.
     pub(super) size: &'static str,
-    /// Seconds of the suite's own program on one and two threads, with TinySTM in C, as they were once measured on a machine of two such cores. Only to
-    /// have an idea: it was another run, on another day.
+    /// Seconds of the suite's own program on one and two threads, with TinySTM in C, as they were
+    /// once measured on a machine of two such cores. Only to have an idea: it was another run, on
+    /// another day.
     pub(super) suite_s: Option<[f64; 2]>,
 }
 
@@ -46,7 +47,11 @@ const INPUTS: [Row; 7] = [
     ("kmeans", ["tiny", "n65536-d32-c16-m15-t0.0001", "n65536-d32-c16-m15-t0.00001"], None),
     ("kmeans", ["tiny", "n65536-d32-c16-m40-t0.0001", "n65536-d32-c16-m40-t0.00001"], None),
     ("labyrinth", ["tiny", "x256-y256-z5-n256", "x512-y512-z7-n512"], Some([17.3, 9.3])),
-    ("vacation", ["tiny", "n4-q60-u90-r131072-t524288", "n4-q60-u90-r1048576-t4194304"], Some([34.3, 18.8])),
+    (
+        "vacation",
+        ["tiny", "n4-q60-u90-r131072-t524288", "n4-q60-u90-r1048576-t4194304"],
+        Some([34.3, 18.8]),
+    ),
     ("yada", ["tiny", "200_000x20", "1_000_000x15"], None),
 ];
 

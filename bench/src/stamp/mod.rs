@@ -1,7 +1,9 @@
-//! The applications with transactions: serially, by hand, as worklists, and tuned, interleaved: `bench stamp`.
+//! The applications with transactions: serially, by hand, as worklists, and tuned, interleaved:
+//! `bench stamp`.
 //!
-//! Each application is prepared once for each of its versions. A round runs all of them one after the other, in an order of its own, and ratios are taken
-//! within rounds. Transactions by hand are run twice in each round: how far two runs of the same thing are apart is the noise.
+//! Each application is prepared once for each of its versions. A round runs all of them one after
+//! the other, in an order of its own, and ratios are taken within rounds. Transactions by hand are
+//! run twice in each round: how far two runs of the same thing are apart is the noise.
 //!
 //! | room | what lives there |
 //! |---|---|
@@ -37,7 +39,8 @@ struct Report {
 ///
 /// # Errors
 ///
-/// Status 2: a report that cannot be written, or a pool that cannot be built. Status 1: a wrong answer.
+/// Status 2: a report that cannot be written, or a pool that cannot be built. Status 1: a wrong
+/// answer.
 pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
     let file = ReportFile::create(options.json.as_deref())?;
     let machine = Machine::here();
@@ -45,7 +48,8 @@ pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
     let mut report = Report { machine, size: options.size().to_string(), applications: Vec::new() };
     let mut wrong = Vec::new();
     for input in inputs::all(options.size()).filter(|input| options.runs(input)) {
-        let rounds = Rounds::run(&input, &options.threads(), options.rounds()).map_err(|why| (why, 2))?;
+        let rounds =
+            Rounds::run(&input, &options.threads(), options.rounds()).map_err(|why| (why, 2))?;
         wrong.extend(rounds.wrong.iter().cloned());
         let entry = Entry::of(&input, &rounds);
         output::print(&entry);
@@ -79,7 +83,10 @@ mod tests {
         for application in applications {
             let rows = application["rows"].as_array().unwrap();
             assert_eq!(rows.len(), 1 + 2 * 4, "{application}");
-            assert!(rows.iter().all(|row| row["wall"]["median"].as_f64().unwrap() > 0.0), "{application}");
+            assert!(
+                rows.iter().all(|row| row["wall"]["median"].as_f64().unwrap() > 0.0),
+                "{application}"
+            );
         }
     }
 

@@ -27,7 +27,8 @@ pub(super) fn print(entry: &Entry) {
 
 fn print_row(row: &Row) {
     let missing = || "-".to_owned();
-    let seconds = |value: Option<f64>| value.map_or_else(missing, |seconds| duration_of(seconds * 1e9));
+    let seconds =
+        |value: Option<f64>| value.map_or_else(missing, |seconds| duration_of(seconds * 1e9));
     let spread = row.wall.map_or_else(missing, |wall| format!("{:.0} %", wall.spread() * 100.0));
     let of_serial = row.of_serial.map_or_else(missing, |ratio| format!("{:.2}", ratio.median));
     let of_by_hand = row.of_by_hand.map_or_else(missing, ratio_text);

@@ -69,12 +69,16 @@ impl Rounds {
     ///
     /// # Errors
     ///
-    /// No such size, or no such pool. A wrong answer is no error here: it is among the [`wrong`](Self::wrong).
+    /// No such size, or no such pool. A wrong answer is no error here: it is among the
+    /// [`wrong`](Self::wrong).
     pub(super) fn run(input: &Input, threads: &[usize], rounds: usize) -> Result<Self, String> {
         let bench = Bench::prepare(input, threads)?;
-        let parallel = threads.iter().flat_map(|&threads| PARALLEL.map(|version| (version, threads)));
+        let parallel =
+            threads.iter().flat_map(|&threads| PARALLEL.map(|version| (version, threads)));
         let all = [(Version::Serial, 1)].into_iter().chain(parallel);
-        let series = all.map(|(version, threads)| Series { version, threads, samples: Vec::new() }).collect();
+        let series = all
+            .map(|(version, threads)| Series { version, threads, samples: Vec::new() })
+            .collect();
         let mut all = Self { what: bench.listed.size(), series, wrong: Vec::new() };
         let mut rng = fastrand::Rng::with_seed(1);
         for round in 0..rounds {
@@ -91,8 +95,11 @@ impl Rounds {
         match bench.measure(*version, *threads) {
             Ok(sample) => samples.push(sample),
             Err(why) => {
-                let wrong =
-                    format!("{}, {}, {threads} threads: wrong answer: {why}", bench.app, version.name());
+                let wrong = format!(
+                    "{}, {}, {threads} threads: wrong answer: {why}",
+                    bench.app,
+                    version.name()
+                );
                 self.wrong.push(wrong);
             }
         }

@@ -36,7 +36,8 @@ impl ThreadPoolBuilder {
         Self::default()
     }
 
-    /// Builds a pool whose threads live inside this call: each calls `wrapper`, which must call [`ThreadBuilder::run`], and may borrow.
+    /// Builds a pool whose threads live inside this call: each calls `wrapper`, which must call
+    /// [`ThreadBuilder::run`], and may borrow.
     ///
     /// # Errors
     ///
@@ -48,9 +49,11 @@ impl ThreadPoolBuilder {
     {
         let wrapper = &wrapper;
         thread::scope(|scope| {
-            let spawn =
-                |thread: ThreadBuilder| thread.prepare().spawn_scoped(scope, || wrapper(thread)).map(drop);
-            // The pool goes before the scope ends, also by a panic; the scope then waits for its threads.
+            let spawn = |thread: ThreadBuilder| {
+                thread.prepare().spawn_scoped(scope, || wrapper(thread)).map(drop)
+            };
+            // The pool goes before the scope ends, also by a panic; the scope then waits for its
+            // threads.
             let pool = self.spawn_handler(spawn).build()?;
             Ok(with_pool(&pool))
         })
@@ -65,7 +68,8 @@ where
     ///
     /// # Errors
     ///
-    /// If the system refuses a thread, or this thread is to be part of the pool and is part of another one.
+    /// If the system refuses a thread, or this thread is to be part of the pool and is part of
+    /// another one.
     pub fn build(mut self) -> Result<ThreadPool, ThreadPoolBuildError> {
         let mut names = Vec::new();
         let mut name = |index| {
@@ -89,7 +93,8 @@ where
 }
 
 impl<S> ThreadPoolBuilder<S> {
-    /// Starts threads through `spawn` instead of the standard library. It gets what each must [`run`](ThreadBuilder::run).
+    /// Starts threads through `spawn` instead of the standard library. It gets what each must
+    /// [`run`](ThreadBuilder::run).
     pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
     where
         F: FnMut(ThreadBuilder) -> io::Result<()>,
@@ -106,13 +111,15 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// The number of threads; 0, the default: as many as the environment says, or as the process may use processors.
+    /// The number of threads; 0, the default: as many as the environment says, or as the process
+    /// may use processors.
     pub fn num_threads(mut self, num_threads: usize) -> Self {
         self.recipe.num_threads = num_threads;
         self
     }
 
-    /// Makes the building thread number 0 of the pool, for good. It works for the pool while it waits in it.
+    /// Makes the building thread number 0 of the pool, for good. It works for the pool while it
+    /// waits in it.
     pub fn use_current_thread(mut self) -> Self {
         self.recipe.use_current_thread = true;
         self

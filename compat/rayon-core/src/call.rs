@@ -1,4 +1,5 @@
-//! The free functions. Inside a pool they go to that pool, from anywhere else to the global one, which is built when it is first needed.
+//! The free functions. Inside a pool they go to that pool, from anywhere else to the global one,
+//! which is built when it is first needed.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +9,8 @@ use sinew_core::{BroadcastContext, Entering, Worker, with_current};
 
 use crate::pool::global;
 
-/// Tells an arm of [`join_context`] whether it has moved to another thread. It cannot leave the arm:
+/// Tells an arm of [`join_context`] whether it has moved to another thread. It cannot leave the
+/// arm:
 ///
 /// ```compile_fail
 /// fn send<T: Send>(_: T) {}
@@ -69,7 +71,8 @@ where
     sinew_core::join_context(enter_global, |_, _| oper_a(), |_, _| oper_b())
 }
 
-/// [`join`] whose arms learn whether they have moved to another thread: both have, where the call came from outside the pool.
+/// [`join`] whose arms learn whether they have moved to another thread: both have, where the call
+/// came from outside the pool.
 ///
 /// # Panics
 ///
@@ -89,7 +92,8 @@ where
     )
 }
 
-/// Runs `op` with a scope inside the pool, and returns when the tasks spawned into it are over, too.
+/// Runs `op` with a scope inside the pool, and returns when the tasks spawned into it are over,
+/// too.
 ///
 /// # Panics
 ///
@@ -145,7 +149,8 @@ where
     })
 }
 
-/// Runs `func` some time. If it panics, the pool's panic handler gets the payload; without a handler the process aborts.
+/// Runs `func` some time. If it panics, the pool's panic handler gets the payload; without a
+/// handler the process aborts.
 pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
@@ -167,7 +172,8 @@ where
     });
 }
 
-/// Calls `op` once on every thread of the pool, and returns the results in the order of the threads.
+/// Calls `op` once on every thread of the pool, and returns the results in the order of the
+/// threads.
 ///
 /// # Panics
 ///
@@ -206,7 +212,8 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
     with_current(|worker| worker.map(Worker::has_own_tasks))
 }
 
-/// The number of threads of the current pool, or of the global one, which this call builds if need be. It never changes during a pool's life.
+/// The number of threads of the current pool, or of the global one, which this call builds if need
+/// be. It never changes during a pool's life.
 pub fn current_num_threads() -> usize {
     with_current(|worker| match worker {
         Some(worker) => worker.max_workers(),

@@ -44,8 +44,12 @@ impl From<BuildError> for ThreadPoolBuildError {
 impl fmt::Display for ThreadPoolBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::GlobalExists => f.write_str("The global thread pool has already been initialized."),
-            Kind::AlreadyInPool => f.write_str("The current thread is already part of another thread pool."),
+            Kind::GlobalExists => {
+                f.write_str("The global thread pool has already been initialized.")
+            }
+            Kind::AlreadyInPool => {
+                f.write_str("The current thread is already part of another thread pool.")
+            }
             Kind::Io(error) => error.fmt(f),
         }
     }

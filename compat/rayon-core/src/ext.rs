@@ -1,13 +1,16 @@
-//! What rayon-core does not have: threads that come and go while a program runs, a say in where they run, whom they steal from and what they do while they
-//! wait, counters, profiles, and a shutdown that waits.
+//! What rayon-core does not have: threads that come and go while a program runs, a say in where
+//! they run, whom they steal from and what they do while they wait, counters, profiles, and a
+//! shutdown that waits.
 //!
 //! A program that uses it depends on this crate by name, beside rayon.
 //!
 //! # Locks across parallel calls
 //!
-//! A thread that waits for its part of a parallel call runs other tasks meanwhile, as upstream's do. If it holds a lock that such a task takes, the
-//! thread waits for itself. Under [`Wait::Descendants`] a waiting thread runs only parts of what it waits for, and its parts of broadcasts that lie deeper, be they
-//! a stranger's: nobody else can run them. So a lock may be held across a parallel call where no broadcast takes it.
+//! A thread that waits for its part of a parallel call runs other tasks meanwhile, as upstream's
+//! do. If it holds a lock that such a task takes, the thread waits for itself. Under
+//! [`Wait::Descendants`] a waiting thread runs only parts of what it waits for, and its parts of
+//! broadcasts that lie deeper, be they a stranger's: nobody else can run them. So a lock may be
+//! held across a parallel call where no broadcast takes it.
 //!
 //! ```
 //! use rayon_core::ext::{ThreadPoolBuilderExt, Wait};
@@ -36,7 +39,8 @@ use crate::pool::{ThreadPool, global};
 
 /// More to say about a pool before it is built.
 pub trait ThreadPoolBuilderExt {
-    /// What a thread may run while it waits. Default: `SINEW_WAIT`, else [`Wait::Any`], as upstream.
+    /// What a thread may run while it waits. Default: `SINEW_WAIT`, else [`Wait::Any`], as
+    /// upstream.
     fn wait(self, wait: Wait) -> Self;
 
     /// Where threads are pinned. Default: `SINEW_MAPPING`, else nowhere.
@@ -48,13 +52,16 @@ pub trait ThreadPoolBuilderExt {
     /// How long an idle thread spins before it parks. Default: `SINEW_SPIN_US`, else adaptive.
     fn spin(self, window: Duration) -> Self;
 
-    /// Whether the number of active threads follows affinity, cpuset and quota while the program runs. Default: where nobody set the number.
+    /// Whether the number of active threads follows affinity, cpuset and quota while the program
+    /// runs. Default: where nobody set the number.
     fn follow_limits(self, follow: bool) -> Self;
 
-    /// Whether the pool shares the machine with other programs by agreement: it works with as many threads as it is given cores. Default: `SINEW_COORDINATE`, else not.
+    /// Whether the pool shares the machine with other programs by agreement: it works with as many
+    /// threads as it is given cores. Default: `SINEW_COORDINATE`, else not.
     fn coordinate(self, coordinate: bool) -> Self;
 
-    /// Whether the pool measures where its threads' time goes; see [`ThreadPoolExt::profile`]. Default: `SINEW_PROFILE`, else not. Costs some 100 ns a task.
+    /// Whether the pool measures where its threads' time goes; see [`ThreadPoolExt::profile`].
+    /// Default: `SINEW_PROFILE`, else not. Costs some 100 ns a task.
     fn profile(self, profile: bool) -> Self;
 }
 
@@ -97,8 +104,10 @@ impl<S> ThreadPoolBuilderExt for ThreadPoolBuilder<S> {
 
 /// More to do with a pool.
 pub trait ThreadPoolExt {
-    /// Lets at most `threads` of the pool's threads work, from their next task on; the others stand down and park. Answers the number in force: at least one
-    /// thread goes on, and there are no more than the pool has. [`current_num_threads`](crate::current_num_threads) stays what it is.
+    /// Lets at most `threads` of the pool's threads work, from their next task on; the others stand
+    /// down and park. Answers the number in force: at least one thread goes on, and there are no
+    /// more than the pool has. [`current_num_threads`](crate::current_num_threads) stays what it
+    /// is.
     ///
     /// ```
     /// use rayon_core::ext::ThreadPoolExt;
@@ -120,7 +129,8 @@ pub trait ThreadPoolExt {
     /// How thieves choose their victims now.
     fn victims(&self) -> Victims;
 
-    /// Moves the threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its next task.
+    /// Moves the threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its
+    /// next task.
     ///
     /// ```
     /// use rayon_core::ext::{Mapping, ThreadPoolExt};
@@ -142,7 +152,8 @@ pub trait ThreadPoolExt {
     /// What the threads have counted: steals, parks, waits.
     fn counters(&self) -> Counters;
 
-    /// Where the threads' time went so far, and how parallel the program is; `None` if the pool was not built to [`profile`](ThreadPoolBuilderExt::profile).
+    /// Where the threads' time went so far, and how parallel the program is; `None` if the pool was
+    /// not built to [`profile`](ThreadPoolBuilderExt::profile).
     ///
     /// ```
     /// use rayon_core::ext::{ThreadPoolBuilderExt, ThreadPoolExt};
@@ -154,7 +165,8 @@ pub trait ThreadPoolExt {
     /// ```
     fn profile(&self) -> Option<Profile>;
 
-    /// Ends the pool when there is nothing more to do, and waits until every thread has left it, exit handlers included.
+    /// Ends the pool when there is nothing more to do, and waits until every thread has left it,
+    /// exit handlers included.
     ///
     /// # Panics
     ///

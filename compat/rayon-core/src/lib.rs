@@ -8,8 +8,10 @@
 //! rayon-core = { path = "…/sinew/compat/rayon-core" }
 //! ```
 //!
-//! Names, signatures, orders, panics and errors are those of rayon-core 1.13, whose documentation holds. What is more is in [`ext`]: the number of
-//! working threads can change while the program runs, and so can their places and whom they steal from; and a pool can be told what its waiting workers may run.
+//! Names, signatures, orders, panics and errors are those of rayon-core 1.13, whose documentation
+//! holds. What is more is in [`ext`]: the number of working threads can change while the program
+//! runs, and so can their places and whom they steal from; and a pool can be told what its waiting
+//! workers may run.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -21,7 +23,8 @@
 //! | `error` | [`ThreadPoolBuildError`] |
 //! | [`ext`] | what rayon-core does not have |
 //!
-//! Tasks, queues, stealing and sleeping are `sinew-core`'s; [`Scope`], [`ScopeFifo`] and [`BroadcastContext`] are its types.
+//! Tasks, queues, stealing and sleeping are `sinew-core`'s; [`Scope`], [`ScopeFifo`] and
+//! [`BroadcastContext`] are its types.
 //!
 //! # Settings
 //!
@@ -37,11 +40,14 @@
 //!
 //! # Differences
 //!
-//! - Pools whose number of threads nobody set follow affinity, cpuset and quota of the process while it runs: threads beyond them stand down.
-//!   [`current_num_threads`] stays what it was at the start.
-//! - A pool that came into a child process through a fork is built again there when it is first used, with threads of the standard library's.
+//! - Pools whose number of threads nobody set follow affinity, cpuset and quota of the process
+//!   while it runs: threads beyond them stand down. [`current_num_threads`] stays what it was at
+//!   the start.
+//! - A pool that came into a child process through a fork is built again there when it is first
+//!   used, with threads of the standard library's.
 //! - It needs Rust 1.95, as all of Sinew; upstream needs 1.80.
-//! - On targets without threads the global pool runs on the thread that needs it first; no other does.
+//! - On targets without threads the global pool runs on the thread that needs it first; no other
+//!   does.
 
 mod builder;
 mod call;
@@ -54,9 +60,9 @@ mod spawner;
 
 pub use builder::ThreadPoolBuilder;
 pub use call::{
-    FnContext, Yield, broadcast, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
-    in_place_scope, in_place_scope_fifo, join, join_context, max_num_threads, scope, scope_fifo, spawn,
-    spawn_broadcast, spawn_fifo, yield_local, yield_now,
+    FnContext, Yield, broadcast, current_num_threads, current_thread_has_pending_tasks,
+    current_thread_index, in_place_scope, in_place_scope_fifo, join, join_context, max_num_threads,
+    scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo, yield_local, yield_now,
 };
 #[expect(deprecated, reason = "upstream still has them")]
 pub use configuration::{Configuration, initialize};

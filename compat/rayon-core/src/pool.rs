@@ -16,7 +16,8 @@ use crate::recipe::Recipe;
 
 /// A pool of threads.
 ///
-/// Dropping it does not wait: its threads run what was spawned, and end when there is nothing more to do.
+/// Dropping it does not wait: its threads run what was spawned, and end when there is nothing more
+/// to do.
 pub struct ThreadPool {
     pool: Pool,
     recipe: Recipe,
@@ -51,7 +52,9 @@ impl ThreadPool {
     fn rebuilt_cold(&self) -> &Pool {
         let build = || match self.recipe.build_again(&self.names) {
             Ok(pool) => Box::new(Self::of(pool, self.recipe.clone(), self.names.clone())),
-            Err(error) => panic!("the thread pool could not be built again in a forked process: {error}"),
+            Err(error) => {
+                panic!("the thread pool could not be built again in a forked process: {error}")
+            }
         };
         self.in_child.get_or_init(build).pool()
     }
@@ -69,7 +72,8 @@ impl ThreadPool {
         }
     }
 
-    /// Runs `op` in the pool and waits for it: here, if this thread is one of the pool's. A thread of another pool serves that one meanwhile.
+    /// Runs `op` in the pool and waits for it: here, if this thread is one of the pool's. A thread
+    /// of another pool serves that one meanwhile.
     ///
     /// # Panics
     ///
@@ -215,12 +219,15 @@ impl ThreadPool {
 
 impl fmt::Debug for ThreadPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ThreadPool").field("num_threads", &self.pool.max_workers()).finish_non_exhaustive()
+        f.debug_struct("ThreadPool")
+            .field("num_threads", &self.pool.max_workers())
+            .finish_non_exhaustive()
     }
 }
 
 static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
-/// Held while the global pool is built, which may fail, and which starts threads that may ask for it.
+/// Held while the global pool is built, which may fail, and which starts threads that may ask for
+/// it.
 static BUILDING: Mutex<()> = Mutex::new(());
 
 /// The pool of the free functions.

@@ -1,4 +1,5 @@
-//! What a pool is built from. It is kept with the pool, so that a forked child, which has none of the threads, can build it again.
+//! What a pool is built from. It is kept with the pool, so that a forked child, which has none of
+//! the threads, can build it again.
 
 use std::any::Any;
 use std::env;
@@ -49,15 +50,22 @@ impl Recipe {
     }
 
     /// Builds the pool in a forked child, with names from before.
-    pub(crate) fn build_again(&self, names: &[Option<String>]) -> Result<Pool, ThreadPoolBuildError> {
+    pub(crate) fn build_again(
+        &self,
+        names: &[Option<String>],
+    ) -> Result<Pool, ThreadPoolBuildError> {
         let again = Self { use_current_thread: false, ..self.clone() };
         again.build(&mut |index| names.get(index).cloned().flatten(), &mut DefaultSpawn)
     }
 
     fn builder(&self) -> Builder {
-        // As upstream, a waiting worker runs whatever there is, unless the environment or the builder says otherwise.
-        let mut builder =
-            Builder::new().wait(Wait::Any).guest_seat(false).oldest_first(self.breadth_first).set_from_env();
+        // As upstream, a waiting worker runs whatever there is, unless the environment or the
+        // builder says otherwise.
+        let mut builder = Builder::new()
+            .wait(Wait::Any)
+            .guest_seat(false)
+            .oldest_first(self.breadth_first)
+            .set_from_env();
         if self.use_current_thread {
             builder = builder.use_current_thread();
         }
@@ -81,9 +89,11 @@ impl Recipe {
     }
 
     fn hooked(&self, builder: Builder) -> Builder {
+        let builder = set(builder, self.start_handler.clone(), |b, hook| {
+            b.on_start(move |index| hook(index))
+        });
         let builder =
-            set(builder, self.start_handler.clone(), |b, hook| b.on_start(move |index| hook(index)));
-        let builder = set(builder, self.exit_handler.clone(), |b, hook| b.on_exit(move |index| hook(index)));
+            set(builder, self.exit_handler.clone(), |b, hook| b.on_exit(move |index| hook(index)));
         set(builder, self.panic_handler.clone(), |b, handler| {
             b.panic_handler(move |payload| handler(payload))
         })

@@ -65,7 +65,8 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// Starts threads. Public because it bounds a public method, and out of reach because its module is not.
+/// Starts threads. Public because it bounds a public method, and out of reach because its module is
+/// not.
 pub trait ThreadSpawn {
     /// Starts one that runs `thread`.
     ///

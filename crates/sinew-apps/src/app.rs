@@ -3,9 +3,9 @@
 use crate::options::{Error, Options};
 use crate::problem::Problem;
 use crate::{
-    bank, blackscholes, cholesky, collatz, convex_hull, fib, floyd, fluidanimate, gauss, heat, intruder,
-    jacobi, kmeans, labyrinth, matmul, multisort, nqueens, numbercount, quicksort, ssf, strassen,
-    streamcluster, stress, swaptions, uts, vacation, wordcount, yada,
+    bank, blackscholes, cholesky, collatz, convex_hull, fib, floyd, fluidanimate, gauss, heat,
+    intruder, jacobi, kmeans, labyrinth, matmul, multisort, nqueens, numbercount, quicksort, ssf,
+    strassen, streamcluster, stress, swaptions, uts, vacation, wordcount, yada,
 };
 
 /// An application: what it is called, what sizes it takes, and how it is prepared.
@@ -18,7 +18,8 @@ pub struct App {
     pub about: &'static str,
     /// What [`Size::Exact`](crate::Size::Exact) may say, in words.
     pub sizes: &'static str,
-    /// The size that shows the application within some tenths of a second: the demo runs all of them, several times.
+    /// The size that shows the application within some tenths of a second: the demo runs all of
+    /// them, several times.
     pub demo: &'static str,
     /// Whether it consists of loops, so that a schedule changes something.
     pub loops: bool,
@@ -32,8 +33,8 @@ impl App {
     ///
     /// # Errors
     ///
-    /// A size the application does not have, a folder that cannot be read or holds no text, or not enough memory: one
-    /// line that names the value and the way out. Nothing has been run by then.
+    /// A size the application does not have, a folder that cannot be read or holds no text, or not
+    /// enough memory: one line that names the value and the way out. Nothing has been run by then.
     ///
     /// # Blocking
     ///
@@ -42,7 +43,8 @@ impl App {
         (self.prepare)(options)
     }
 
-    /// Whether it has a worklist, so that tuning changes something, and a version with transactions by hand.
+    /// Whether it has a worklist, so that tuning changes something, and a version with transactions
+    /// by hand.
     pub fn has_worklist(&self) -> bool {
         WORKLISTS.contains(&self.name)
     }

@@ -1,12 +1,14 @@
-//! A bank: deposits and transfers between accounts, and audits that must find every cent at any time.
+//! A bank: deposits and transfers between accounts, and audits that must find every cent at any
+//! time.
 //!
-//! Source: the example of Luís Fabrício Wanderley Góes, *Automatic skeleton-driven performance optimizations for transactional memory*, 2012, section 3.2.1:
-//! clients pay into one account and count what they do; in the end the counts are added. That is the bank with one account; with more there
-//! are transfers as well, most orders, and audits, which read all accounts in one transaction: a money order that is seen half done is
-//! noticed at once.
+//! Source: the example of Luís Fabrício Wanderley Góes, *Automatic skeleton-driven performance
+//! optimizations for transactional memory*, 2012, section 3.2.1: clients pay into one account and
+//! count what they do; in the end the counts are added. That is the bank with one account; with
+//! more there are transfers as well, most orders, and audits, which read all accounts in one
+//! transaction: a money order that is seen half done is noticed at once.
 //!
-//! By hand each worker has its share of the orders; as a worklist an order is a unit. Accounts may be overdrawn, so that the order of orders does
-//! not matter and every balance is known.
+//! By hand each worker has its share of the orders; as a worklist an order is a unit. Accounts may
+//! be overdrawn, so that the order of orders does not matter and every balance is known.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -195,7 +197,8 @@ impl Shared {
                 Ok(Counts::TRANSFER)
             }
             Order::Audit => {
-                let sum = self.balances.iter().try_fold(0, |sum, balance| Ok(sum + balance.get(tx)?))?;
+                let sum =
+                    self.balances.iter().try_fold(0, |sum, balance| Ok(sum + balance.get(tx)?))?;
                 Ok(Counts::audit(sum == self.deposited.get(tx)?))
             }
         }
@@ -240,7 +243,12 @@ impl<'env> Work<'env> for Clerks<'env> {
         Counts::default()
     }
 
-    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, order: &Order, _: &mut More<Order>) -> TxResult<Counts> {
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        order: &Order,
+        _: &mut More<Order>,
+    ) -> TxResult<Counts> {
         self.0.carry_out(tx, *order)
     }
 
@@ -279,14 +287,17 @@ impl Solve for Bank {
     fn parallel(&self, worker: &Worker, mut list: Worklist<Order>) -> Ledger {
         let (shared, workers) = (Shared::new(self.accounts), worker.max_workers());
         if self.by_hand {
-            crew(worker, |member| shared.serve(&self.orders[share(self.orders.len(), member, workers)]));
+            crew(worker, |member| {
+                shared.serve(&self.orders[share(self.orders.len(), member, workers)])
+            });
         } else {
             self.lists.run(&mut list, &Clerks(&shared));
         }
         shared.into_ledger()
     }
 
-    /// All orders were counted, every audit was satisfied, and every balance is what was paid in and out.
+    /// All orders were counted, every audit was satisfied, and every balance is what was paid in
+    /// and out.
     fn check(&self, ledger: &Ledger) -> Result<(), Wrong> {
         let Counts { deposits, transfers, audits, failed } = ledger.counts;
         let (done, all) = (deposits + transfers + audits, self.orders.len() as u64);
@@ -333,10 +344,15 @@ mod tests {
     fn one_account_has_deposits_only_and_several_have_all_kinds_of_orders() {
         let one = bank(300, 1).serial(Worklist::new());
         assert_eq!((one.counts.deposits, one.balances[0] > 0), (300, true));
-        let Counts { deposits, transfers, audits, failed } = bank(20_000, 9).serial(Worklist::new()).counts;
-        assert!((2_000..3_000).contains(&deposits) && (40..120).contains(&audits), "{deposits} {audits}");
+        let Counts { deposits, transfers, audits, failed } =
+            bank(20_000, 9).serial(Worklist::new()).counts;
+        assert!(
+            (2_000..3_000).contains(&deposits) && (40..120).contains(&audits),
+            "{deposits} {audits}"
+        );
         assert_eq!((deposits + transfers + audits, failed), (20_000, 0));
-        let to_itself = |order: &Order| matches!(order, Order::Transfer { from, to, .. } if from == to);
+        let to_itself =
+            |order: &Order| matches!(order, Order::Transfer { from, to, .. } if from == to);
         assert!(!bank(1_000, 2).orders.iter().any(to_itself));
     }
 

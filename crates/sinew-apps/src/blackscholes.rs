@@ -1,9 +1,9 @@
 //! Prices of European options in closed form, after the program of that name in the PARSEC suite.
 //!
-//! One loop over the options, entered again and again, as PARSEC does to have something to measure. The cumulative normal
-//! distribution is the polynomial PARSEC uses: formula 26.2.17 of Abramowitz and Stegun's "Handbook of Mathematical
-//! Functions". Differences: double precision, and generated options, each as a call and as a put, so that prices can be
-//! held against each other.
+//! One loop over the options, entered again and again, as PARSEC does to have something to measure.
+//! The cumulative normal distribution is the polynomial PARSEC uses: formula 26.2.17 of Abramowitz
+//! and Stegun's "Handbook of Mathematical Functions". Differences: double precision, and generated
+//! options, each as a call and as a put, so that prices can be held against each other.
 
 use std::fmt;
 
@@ -150,7 +150,8 @@ impl fmt::Display for Prices {
     }
 }
 
-/// The error of the polynomial counts once for the spot and once for the strike; with a little for rounding.
+/// The error of the polynomial counts once for the spot and once for the strike; with a little for
+/// rounding.
 const ACCURACY: f64 = 1e-7;
 
 /// Rounding alone separates a call and its put from what they should differ by.
@@ -199,10 +200,13 @@ impl Solve for BlackScholes {
         Prices(prices)
     }
 
-    /// Each price is the one a precise error function gives, and calls and puts differ as arbitrage demands.
+    /// Each price is the one a precise error function gives, and calls and puts differ as arbitrage
+    /// demands.
     fn check(&self, prices: &Prices) -> Result<(), Wrong> {
         let Prices(prices) = prices;
-        Wrong::unless(prices.len() == self.contracts.len(), || "some options have no price".to_owned())?;
+        Wrong::unless(prices.len() == self.contracts.len(), || {
+            "some options have no price".to_owned()
+        })?;
         for (at, (price, contract)) in prices.iter().zip(&self.contracts).enumerate() {
             let precise = contract.precise_price();
             let near = (price - precise).abs() <= ACCURACY * (contract.spot + contract.strike);
@@ -221,8 +225,14 @@ mod tests {
     /// Would miss: errors of less than half a cent; the next test sees them.
     #[test]
     fn a_textbook_option_has_the_textbook_price() {
-        let call =
-            Contract { kind: Kind::Call, spot: 42.0, strike: 40.0, rate: 0.1, volatility: 0.2, time: 0.5 };
+        let call = Contract {
+            kind: Kind::Call,
+            spot: 42.0,
+            strike: 40.0,
+            rate: 0.1,
+            volatility: 0.2,
+            time: 0.5,
+        };
         let put = Contract { kind: Kind::Put, ..call };
         assert_eq!(format!("{:.2} {:.2}", call.price(), put.price()), "4.76 0.81");
     }
@@ -237,11 +247,15 @@ mod tests {
         }
     }
 
-    /// Would miss: a call and its put that are wrong by the same amount, below the polynomial's accuracy.
+    /// Would miss: a call and its put that are wrong by the same amount, below the polynomial's
+    /// accuracy.
     #[test]
     fn a_wrong_or_missing_price_is_noticed() {
-        let problem =
-            BlackScholes { contracts: contracts(101), rounds: 1, schedule: Schedule::Static.into() };
+        let problem = BlackScholes {
+            contracts: contracts(101),
+            rounds: 1,
+            schedule: Schedule::Static.into(),
+        };
         let right = problem.serial(problem.input());
         problem.check(&right).unwrap();
         let wrong = |tamper: fn(&mut Vec<f64>)| {

@@ -1,10 +1,10 @@
 //! Dense square matrices of whole numbers, and a serial product of them.
 //!
-//! The elements are small whole numbers, so that products and sums are exact in whatever order they are taken: answers can be
-//! compared bit by bit, and judged without a tolerance.
+//! The elements are small whole numbers, so that products and sums are exact in whatever order they
+//! are taken: answers can be compared bit by bit, and judged without a tolerance.
 //!
-//! The product keeps 4 × 4 results in registers while it runs along a row of four and a column of four, the latter packed
-//! so that memory is read in order.
+//! The product keeps 4 × 4 results in registers while it runs along a row of four and a column of
+//! four, the latter packed so that memory is read in order.
 
 use std::fmt;
 
@@ -47,14 +47,18 @@ impl Matrix {
         self.elements.chunks(self.side).map(row).collect()
     }
 
-    /// Whether this is `a` times `b`, by the products of both with a random vector: C x and A (B x). A wrong element
-    /// shows for certain, several ones all but certainly. Source: Freivalds, *Probabilistic machines can use less running time*, 1977.
+    /// Whether this is `a` times `b`, by the products of both with a random vector: C x and A (B
+    /// x). A wrong element shows for certain, several ones all but certainly. Source: Freivalds,
+    /// *Probabilistic machines can use less running time*, 1977.
     pub(crate) fn check_product(&self, a: &Self, b: &Self) -> Result<(), Wrong> {
         Wrong::unless(self.side == a.side && self.elements.len() == a.elements.len(), || {
             format!("the product has {} rows, not {}", self.side, a.side)
         })?;
         if let Some(at) = self.elements.iter().position(|element| element.fract() != 0.0) {
-            return Err(Wrong(format!("element {at} is {}, not a whole number", self.elements[at])));
+            return Err(Wrong(format!(
+                "element {at} is {}, not a whole number",
+                self.elements[at]
+            )));
         }
         let mut rng = fastrand::Rng::with_seed(3);
         let x: Vec<f64> = (0..self.side).map(|_| f64::from(rng.i32(1..=1000))).collect();
@@ -92,7 +96,11 @@ impl<'a> View<'a> {
     pub(crate) fn quadrants(self) -> [Self; 4] {
         let half = self.side / 2;
         let corners = [0, half, half * self.stride, half * self.stride + half];
-        corners.map(|corner| Self { elements: &self.elements[corner..], stride: self.stride, side: half })
+        corners.map(|corner| Self {
+            elements: &self.elements[corner..],
+            stride: self.stride,
+            side: half,
+        })
     }
 }
 
@@ -112,13 +120,15 @@ pub(crate) fn pack(matrix: View<'_>, number: usize, panel: &mut Panel) {
     }
 }
 
-/// Some of the rows of `a` · `packed`: those of band `number`, as many as there is room for in `out`.
+/// Some of the rows of `a` · `packed`: those of band `number`, as many as there is room for in
+/// `out`.
 pub(crate) fn multiply_band(a: View<'_>, packed: &Panel, number: usize, out: &mut [f64]) {
     let top = BAND * number;
     for (number, panel) in packed.chunks(a.side).enumerate() {
         for (tops, rows) in (top..).step_by(TILE).zip(out.chunks_mut(TILE * a.side)) {
             // Rows beyond the last are computed from the last, and thrown away.
-            let tile = multiply_tile([0, 1, 2, 3].map(|row| a.row((tops + row).min(a.side - 1))), panel);
+            let tile =
+                multiply_tile([0, 1, 2, 3].map(|row| a.row((tops + row).min(a.side - 1))), panel);
             for (row, sums) in rows.chunks_mut(a.side).zip(&tile) {
                 for (place, sum) in row[TILE * number..].iter_mut().zip(sums) {
                     *place = *sum;

@@ -1,7 +1,8 @@
 //! Fibonacci numbers by the definition: very many very small tasks.
 //!
-//! Below fib([`GRAIN`]) no more tasks are made, so that the smallest is some 100 ns of work; the benchmarks have the form that makes a task
-//! of every call, which is the price of a task and nothing else.
+//! Below fib([`GRAIN`]) no more tasks are made, so that the smallest is some 100 ns of work; the
+//! benchmarks have the form that makes a task of every call, which is the price of a task and
+//! nothing else.
 //!
 //! # Cost
 //!
@@ -20,7 +21,8 @@ const GRAIN: u64 = 9;
 
 const SIZES: &str = "a number from 1 to 60";
 
-const NUMBERS: Numbers = Numbers { app: "fib", sizes: SIZES, tiny: 18, small: 32, full: 43, range: 1..=60 };
+const NUMBERS: Numbers =
+    Numbers { app: "fib", sizes: SIZES, tiny: 18, small: 32, full: 43, range: 1..=60 };
 
 pub(crate) const APP: App = App {
     name: "fib",

@@ -1,12 +1,14 @@
-//! The lengths of the shortest paths between all pairs of vertices of a graph (Floyd and Warshall's algorithm).
+//! The lengths of the shortest paths between all pairs of vertices of a graph (Floyd and Warshall's
+//! algorithm).
 //!
-//! The vertices are allowed as stations one block after the other. The rows of a block come first and among themselves; a loop over all rows
-//! then tries the stations of the block for every pair, in any order, since the block's own rows are final. So all of the table goes through
-//! memory once a block instead of once a vertex. Source: Floyd, *Algorithm 97*, 1962; blocks after Venkataraman et al., *A blocked
-//! all-pairs shortest-paths algorithm*, 2003.
+//! The vertices are allowed as stations one block after the other. The rows of a block come first
+//! and among themselves; a loop over all rows then tries the stations of the block for every pair,
+//! in any order, since the block's own rows are final. So all of the table goes through memory once
+//! a block instead of once a vertex. Source: Floyd, *Algorithm 97*, 1962; blocks after Venkataraman
+//! et al., *A blocked all-pairs shortest-paths algorithm*, 2003.
 //!
-//! Lengths are whole numbers in `f32`, exact far beyond any path here: for those every processor has an instruction that takes minima
-//! of four.
+//! Lengths are whole numbers in `f32`, exact far beyond any path here: for those every processor
+//! has an instruction that takes minima of four.
 //!
 //! # Cost
 //!
@@ -39,8 +41,14 @@ const SOURCES: usize = 256;
 
 const SIZES: &str = "1 to 16384 vertices";
 
-const NUMBERS: Numbers =
-    Numbers { app: "floyd-warshall", sizes: SIZES, tiny: 70, small: 300, full: 4096, range: 1..=16_384 };
+const NUMBERS: Numbers = Numbers {
+    app: "floyd-warshall",
+    sizes: SIZES,
+    tiny: 70,
+    small: 300,
+    full: 4096,
+    range: 1..=16_384,
+};
 
 pub(crate) const APP: App = App {
     name: "floyd-warshall",
@@ -71,7 +79,8 @@ struct Graph(Vec<Vec<(usize, u32)>>);
 impl Graph {
     fn random(vertices: usize) -> Self {
         let mut rng = fastrand::Rng::with_seed(5);
-        let mut edges = || (0..EDGES).map(|_| (rng.usize(..vertices), rng.u32(1..=LONGEST))).collect();
+        let mut edges =
+            || (0..EDGES).map(|_| (rng.usize(..vertices), rng.u32(1..=LONGEST))).collect();
         Self((0..vertices).map(|_| edges()).collect())
     }
 
@@ -82,7 +91,9 @@ impl Graph {
         while let Some(Reverse((distance, vertex))) = reached.pop() {
             if distances[vertex].is_infinite() {
                 distances[vertex] = distance as f32;
-                reached.extend(self.0[vertex].iter().map(|&(to, length)| Reverse((distance + length, to))));
+                reached.extend(
+                    self.0[vertex].iter().map(|&(to, length)| Reverse((distance + length, to))),
+                );
             }
         }
         distances
@@ -122,7 +133,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// The rows of a block of stations, one behind the other; where there are no more vertices, stations that cannot be reached.
+/// The rows of a block of stations, one behind the other; where there are no more vertices,
+/// stations that cannot be reached.
 struct Stations {
     first: usize,
     vertices: usize,
@@ -134,7 +146,8 @@ impl Stations {
         Self { first: 0, vertices, rows: vec![0.0; BLOCK * vertices] }
     }
 
-    /// Takes the rows from vertex `first` on, and makes them final as far as only these stations are allowed.
+    /// Takes the rows from vertex `first` on, and makes them final as far as only these stations
+    /// are allowed.
     fn take(&mut self, table: &Table, first: usize) {
         let rest = &table.distances[first * self.vertices..];
         let (taken, beyond) = self.rows.split_at_mut(rest.len().min(BLOCK * self.vertices));
@@ -161,7 +174,8 @@ impl Stations {
     }
 }
 
-/// What is no more than a comparison and a move is one instruction for four numbers; `f32::min` takes care of what is not a number, too.
+/// What is no more than a comparison and a move is one instruction for four numbers; `f32::min`
+/// takes care of what is not a number, too.
 fn smaller(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
@@ -174,7 +188,8 @@ fn improve(row: &mut [f32], way: f32, station: &[f32]) {
 
 fn improve_by_group(row: &mut [f32], ways: &[f32], rows: &[f32]) {
     let vertices = row.len();
-    let [a, b, c, d] = [0, 1, 2, 3].map(|station| (ways[station], &rows[station * vertices..][..vertices]));
+    let [a, b, c, d] =
+        [0, 1, 2, 3].map(|station| (ways[station], &rows[station * vertices..][..vertices]));
     for ((((distance, x), y), z), w) in row.iter_mut().zip(a.1).zip(b.1).zip(c.1).zip(d.1) {
         let (first, second) = (smaller(a.0 + x, b.0 + y), smaller(c.0 + z, d.0 + w));
         *distance = smaller(smaller(first, second), *distance);
@@ -214,17 +229,25 @@ impl Solve for Floyd {
         table
     }
 
-    /// Against Dijkstra's algorithm, from all vertices of a small graph, and from some of a large one.
+    /// Against Dijkstra's algorithm, from all vertices of a small graph, and from some of a large
+    /// one.
     fn check(&self, answer: &Table) -> Result<(), Wrong> {
         let vertices = self.graph.0.len();
         Wrong::unless(answer.distances.len() == vertices * vertices, || {
-            format!("the table has {} distances, not {}", answer.distances.len(), vertices * vertices)
+            format!(
+                "the table has {} distances, not {}",
+                answer.distances.len(),
+                vertices * vertices
+            )
         })?;
         for source in (0..vertices).step_by(vertices.div_ceil(SOURCES)) {
             let known = self.graph.distances(source);
             let found = &answer.distances[source * vertices..][..vertices];
             if let Some(to) = known.iter().zip(found).position(|(known, found)| known != found) {
-                return Err(Wrong(format!("{source} to {to} is {} far, not {}", known[to], found[to])));
+                return Err(Wrong(format!(
+                    "{source} to {to} is {} far, not {}",
+                    known[to], found[to]
+                )));
             }
         }
         Ok(())
@@ -239,20 +262,24 @@ mod tests {
         Floyd { graph, schedule: Schedule::Static.into() }
     }
 
-    /// Would miss: edges taken in the wrong direction, a detour preferred, a distance where there is no path.
+    /// Would miss: edges taken in the wrong direction, a detour preferred, a distance where there
+    /// is no path.
     #[test]
     fn paths_by_hand() {
         // 0 → 1 → 2 is shorter than 0 → 2; nothing leads back to 0, or to 3.
-        let graph = Graph(vec![vec![(1, 2), (2, 9)], vec![(2, 3)], vec![(1, 1), (2, 7)], vec![(0, 4)]]);
+        let graph =
+            Graph(vec![vec![(1, 2), (2, 9)], vec![(2, 3)], vec![(1, 1), (2, 7)], vec![(0, 4)]]);
         let inf = f32::INFINITY;
-        let known = [0.0, 2.0, 5.0, inf, inf, 0.0, 3.0, inf, inf, 1.0, 0.0, inf, 4.0, 6.0, 9.0, 0.0];
+        let known =
+            [0.0, 2.0, 5.0, inf, inf, 0.0, 3.0, inf, inf, 1.0, 0.0, inf, 4.0, 6.0, 9.0, 0.0];
         let floyd = floyd(graph);
         let answer = floyd.serial(floyd.input());
         assert_eq!(answer.distances, known);
         floyd.check(&answer).unwrap();
     }
 
-    /// Would miss: stations lost where the last block is only partly filled; rings are paths of nothing but stations.
+    /// Would miss: stations lost where the last block is only partly filled; rings are paths of
+    /// nothing but stations.
     #[test]
     fn rings_of_any_length_are_gone_round() {
         for vertices in [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5] {

@@ -1,7 +1,8 @@
 //! One recursion for both versions of a program: how its halves are worked on is a parameter.
 //!
-//! Where the serial version is the parallel one without tasks, writing it down twice would only be a chance for a difference. The
-//! compiler makes two programs of it: with [`Alone`] both halves are plain calls, with a [`Worker`] they are a join.
+//! Where the serial version is the parallel one without tasks, writing it down twice would only be
+//! a chance for a difference. The compiler makes two programs of it: with [`Alone`] both halves are
+//! plain calls, with a [`Worker`] they are a join.
 
 use sinew::Worker;
 

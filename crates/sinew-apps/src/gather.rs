@@ -1,7 +1,8 @@
 //! A meeting of all workers of a pool, so that their books are up to date.
 //!
-//! A worker enters the time it has spent searching or parked when it finds work again. Before a run and after it, therefore,
-//! every worker is given a task that lasts until all have one: what is entered in between belongs to the run.
+//! A worker enters the time it has spent searching or parked when it finds work again. Before a run
+//! and after it, therefore, every worker is given a task that lasts until all have one: what is
+//! entered in between belongs to the run.
 
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -17,7 +18,8 @@ struct Meeting {
     complete: Condvar,
 }
 
-/// Returns when every worker of the pool has run a task, or after a few milliseconds. Answers how many tasks were run.
+/// Returns when every worker of the pool has run a task, or after a few milliseconds. Answers how
+/// many tasks were run.
 pub(crate) fn gather(pool: &Pool) -> usize {
     let expected = pool.max_workers();
     let meeting = Meeting { expected, arrived: Mutex::new(0), complete: Condvar::new() };

@@ -1,7 +1,9 @@
-//! A system of linear equations by Gauss' elimination: one loop over the remaining rows for each unknown.
+//! A system of linear equations by Gauss' elimination: one loop over the remaining rows for each
+//! unknown.
 //!
-//! Of each column the largest element becomes the pivot (partial pivoting). The rows shrink and become fewer from loop to
-//! loop, and each loop finds most of what the one before has written: it pays if a row stays with its worker.
+//! Of each column the largest element becomes the pivot (partial pivoting). The rows shrink and
+//! become fewer from loop to loop, and each loop finds most of what the one before has written: it
+//! pays if a row stays with its worker.
 
 use std::fmt;
 
@@ -58,8 +60,8 @@ impl System {
         self.unknowns + 1
     }
 
-    /// Exchanges rows so that row `column` has the largest element of those below it; answers that row from there on, and all
-    /// rows below.
+    /// Exchanges rows so that row `column` has the largest element of those below it; answers that
+    /// row from there on, and all rows below.
     fn pivot(&mut self, column: usize) -> (&[f64], &mut [f64]) {
         let width = self.width();
         let size = |row: &usize| self.elements[row * width + column].abs();
@@ -72,17 +74,20 @@ impl System {
         (&row[column..], below)
     }
 
-    /// The unknowns, from the last to the first, of a system whose lower triangle has been eliminated.
+    /// The unknowns, from the last to the first, of a system whose lower triangle has been
+    /// eliminated.
     fn substitute(&self) -> Solution {
         let mut x = vec![0.0; self.unknowns];
         for (at, row) in self.elements.chunks(self.width()).enumerate().rev() {
-            let known: f64 = row[at + 1..self.unknowns].iter().zip(&x[at + 1..]).map(|(a, x)| a * x).sum();
+            let known: f64 =
+                row[at + 1..self.unknowns].iter().zip(&x[at + 1..]).map(|(a, x)| a * x).sum();
             x[at] = (row[self.unknowns] - known) / row[at];
         }
         Solution(x)
     }
 
-    /// The largest |A x − b| of all rows in units of rounding errors, n ε (‖A‖ ‖x‖ + ‖b‖) in the maximum norm.
+    /// The largest |A x − b| of all rows in units of rounding errors, n ε (‖A‖ ‖x‖ + ‖b‖) in the
+    /// maximum norm.
     fn residual(&self, x: &[f64]) -> f64 {
         let (mut worst, mut norm, mut right) = (0.0, 0.0_f64, 0.0_f64);
         for row in self.elements.chunks(self.width()) {

@@ -1,8 +1,8 @@
-//! Heat spreading over a square plate whose upper edge is kept hot: each step, a point becomes the mean of its four
-//! neighbours (Jacobi's method on a 5-point stencil).
+//! Heat spreading over a square plate whose upper edge is kept hot: each step, a point becomes the
+//! mean of its four neighbours (Jacobi's method on a 5-point stencil).
 //!
-//! Two grids take turns. Every step is one loop over the inner rows, so this shows what a loop costs that is entered
-//! again and again over the same data; the rest is up to the memory.
+//! Two grids take turns. Every step is one loop over the inner rows, so this shows what a loop
+//! costs that is entered again and again over the same data; the rest is up to the memory.
 
 use std::fmt;
 use std::mem;
@@ -116,7 +116,8 @@ impl Solve for Heat {
     }
 
     fn parallel(&self, _: &Worker, [mut now, mut next]: [Plate; 2]) -> Plate {
-        // Each grid is written in every other step, but read where it is written: one memory serves both.
+        // Each grid is written in every other step, but read where it is written: one memory serves
+        // both.
         let memory = LoopMemory::new();
         for _ in 0..self.steps {
             sinew::over(next.inner_mut())
@@ -130,7 +131,8 @@ impl Solve for Heat {
         now
     }
 
-    /// No point is colder or hotter than the edges, and the left half is exactly the mirror image of the right one.
+    /// No point is colder or hotter than the edges, and the left half is exactly the mirror image
+    /// of the right one.
     fn check(&self, plate: &Plate) -> Result<(), Wrong> {
         if plate.side != self.side || plate.points.len() != self.side * self.side {
             return Err(Wrong("the plate has another size".to_owned()));
@@ -140,7 +142,9 @@ impl Solve for Heat {
             Wrong::unless(row.iter().all(|point| (0.0..=HOT).contains(point)), || {
                 format!("row {at} is colder or hotter than the edges")
             })?;
-            Wrong::unless(row.iter().eq(row.iter().rev()), || format!("row {at} is not symmetric"))?;
+            Wrong::unless(row.iter().eq(row.iter().rev()), || {
+                format!("row {at} is not symmetric")
+            })?;
         }
         Ok(())
     }

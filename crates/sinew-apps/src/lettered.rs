@@ -1,6 +1,7 @@
 //! Sizes of numbers with letters, such as `x48-y48-z3-n64` for a grid and paths through it.
 //!
-//! That is how the STAMP suite names its inputs: the name of a file without the words around it is a size here.
+//! That is how the STAMP suite names its inputs: the name of a file without the words around it is
+//! a size here.
 
 use std::ops::RangeInclusive;
 
@@ -93,7 +94,10 @@ mod tests {
         app: "x",
         sizes: SIZES,
         named: &[("large", "n9_000")],
-        letters: [whole('n', [1.0, 2.0, 3.0], 1.0..=20_000.0), fraction('t', [0.1, 0.2, 0.3], 0.0..=1.0)],
+        letters: [
+            whole('n', [1.0, 2.0, 3.0], 1.0..=20_000.0),
+            fraction('t', [0.1, 0.2, 0.3], 0.0..=1.0),
+        ],
     };
 
     fn pick(text: &str) -> Result<[f64; 2], Error> {
@@ -117,10 +121,13 @@ mod tests {
         }
     }
 
-    /// Would miss: a number beyond its range, with a fraction that it cannot have, or that belongs to nothing.
+    /// Would miss: a number beyond its range, with a fraction that it cannot have, or that belongs
+    /// to nothing.
     #[test]
     fn an_impossible_size_is_named_in_one_line_with_the_way_out() {
-        for text in ["", "7", "n", "n0", "n20001", "n1.5", "t-1", "tNaN", "n7-", "n7-z3", "n7 t1", "huge"] {
+        for text in
+            ["", "7", "n", "n0", "n20001", "n1.5", "t-1", "tNaN", "n7-", "n7-z3", "n7 t1", "huge"]
+        {
             let message = pick(text).unwrap_err().to_string();
             assert!(message.contains(&format!("`{text}`")) && message.contains(SIZES), "{message}");
             assert!(!message.contains('\n'), "{message}");

@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
-//! Applications written with Sinew. Each has a serial and a parallel version and checks its own answer.
+//! Applications written with Sinew. Each has a serial and a parallel version and checks its own
+//! answer.
 //!
-//! An application is an entry of [`all`]. It is [prepared](App::prepare) from [`Options`], which is where sizes are
-//! checked, inputs generated and files read; what comes out can be run serially and in a pool, any number of times, and
-//! only the computation is timed.
+//! An application is an entry of [`all`]. It is [prepared](App::prepare) from [`Options`], which is
+//! where sizes are checked, inputs generated and files read; what comes out can be run serially and
+//! in a pool, any number of times, and only the computation is timed.
 //!
 //! ```
 //! use sinew_apps::{Options, Size, find};

@@ -57,7 +57,11 @@ impl<'l> Record<'l> {
     }
 
     /// The fields from the second on as numbers, each of which has to be `right`.
-    pub(crate) fn numbers<T: FromStr>(&self, expected: &str, right: fn(&T) -> bool) -> Result<Vec<T>, Error> {
+    pub(crate) fn numbers<T: FromStr>(
+        &self,
+        expected: &str,
+        right: fn(&T) -> bool,
+    ) -> Result<Vec<T>, Error> {
         let number = |field: &&'l str| {
             let number = field.parse().ok().filter(right);
             number.ok_or_else(|| self.wrong(format!("`{field}` is no {expected}")))

@@ -18,7 +18,8 @@ impl Lists {
         Self { tuning: options.tuning, record: options.record.clone() }
     }
 
-    /// An empty list. Helpers are allowed, so what a unit does, it does to variables. More threads than the pool has workers count as all of them.
+    /// An empty list. Helpers are allowed, so what a unit does, it does to variables. More threads
+    /// than the pool has workers count as all of them.
     pub(crate) fn list<U>(&self) -> Worklist<U> {
         let mut list = Worklist::new().speculative();
         if let Some(pages) = self.record.pages() {
@@ -79,7 +80,12 @@ mod tests {
         type Local = ();
 
         fn init(&self, _: usize) {}
-        fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, unit: &u64, _: &mut More<u64>) -> TxResult<()> {
+        fn process<'tx>(
+            &self,
+            tx: &mut Tx<'tx, 'env>,
+            unit: &u64,
+            _: &mut More<u64>,
+        ) -> TxResult<()> {
             self.0.modify(tx, |sum| sum + unit)
         }
         fn fold(&self, (): &mut (), (): ()) {}
@@ -96,7 +102,8 @@ mod tests {
         sum.load()
     }
 
-    /// Would miss: a run that is not recorded, or recorded twice, and a path of one of the runs only.
+    /// Would miss: a run that is not recorded, or recorded twice, and a path of one of the runs
+    /// only.
     #[test]
     fn all_runs_of_a_list_are_recorded_together() {
         let record = Record::default();
@@ -111,7 +118,8 @@ mod tests {
         assert_eq!(record.take(), crate::Recorded::default());
     }
 
-    /// Would miss: settings of the record that are ignored, or stay when they are taken back; more threads than there are.
+    /// Would miss: settings of the record that are ignored, or stay when they are taken back; more
+    /// threads than there are.
     #[test]
     fn the_record_tunes_before_the_options_do() {
         let record = Record::default();

@@ -1,6 +1,7 @@
 //! The product of two dense matrices, band of rows by band of rows.
 //!
-//! One loop packs the right factor, a second one computes the bands; all of them read all of the right factor.
+//! One loop packs the right factor, a second one computes the bands; all of them read all of the
+//! right factor.
 
 use sinew::{Schedule, Worker};
 

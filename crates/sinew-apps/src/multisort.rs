@@ -1,13 +1,16 @@
 //! Merge sort whose parts and whose merges are both parallel.
 //!
-//! A part is cut into four, which are sorted at the same time and merged two by two and then once more, into a second
-//! array and back. Large merges are cut, too: in the middle of the longer side, and in the shorter one where that element
-//! belongs. Short parts go to [quicksort](crate::quicksort), and from there to insertion. Source: cilksort of the
-//! Cilk-5 distribution, multisort in BOTS. Difference: merging takes elements without a branch that nobody could predict.
+//! A part is cut into four, which are sorted at the same time and merged two by two and then once
+//! more, into a second array and back. Large merges are cut, too: in the middle of the longer side,
+//! and in the shorter one where that element belongs. Short parts go to
+//! [quicksort](crate::quicksort), and from there to insertion. Source: cilksort of the Cilk-5
+//! distribution, multisort in BOTS. Difference: merging takes elements without a branch that nobody
+//! could predict.
 //!
 //! # Cost
 //!
-//! n log n comparisons; the longest chain of them is log³ n, as each of 2 log n merges is cut by binary searches.
+//! n log n comparisons; the longest chain of them is log³ n, as each of 2 log n merges is cut by
+//! binary searches.
 
 use std::hint::black_box;
 
@@ -150,7 +153,8 @@ mod tests {
     use super::*;
     use crate::sorted::awkward;
 
-    /// Would miss: parts that are lost where lengths are odd, or a cut that puts equal elements on the wrong side.
+    /// Would miss: parts that are lost where lengths are odd, or a cut that puts equal elements on
+    /// the wrong side.
     #[test]
     fn awkward_inputs_of_any_length_are_sorted() {
         let lengths = (SORT..SORT + 9)

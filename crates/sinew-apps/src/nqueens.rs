@@ -1,8 +1,9 @@
 //! In how many ways n queens stand on an n × n board without attacking each other.
 //!
-//! Row by row; each place that no earlier queen attacks is a task, down to the last row, without a cutoff. The board is
-//! an array of columns that is copied into each task, as the Cilk and BOTS versions do it: for the answer alone, bit masks
-//! would be faster, but then there would be next to no work in a task.
+//! Row by row; each place that no earlier queen attacks is a task, down to the last row, without a
+//! cutoff. The board is an array of columns that is copied into each task, as the Cilk and BOTS
+//! versions do it: for the answer alone, bit masks would be faster, but then there would be next to
+//! no work in a task.
 
 use std::fmt;
 
@@ -13,8 +14,10 @@ use crate::options::{Error, Numbers, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
 
 /// The number of solutions for boards of 1, 2, 3, … rows (OEIS A000170).
-const KNOWN: [u64; 17] =
-    [1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200, 73_712, 365_596, 2_279_184, 14_772_512, 95_815_104];
+const KNOWN: [u64; 17] = [
+    1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200, 73_712, 365_596, 2_279_184, 14_772_512,
+    95_815_104,
+];
 
 const MAX: usize = KNOWN.len();
 
@@ -104,8 +107,10 @@ impl Queens {
             [column] => self.count_in(worker, &board.with(*column)),
             _ => {
                 let (left, right) = columns.split_at(columns.len() / 2);
-                let (a, b) =
-                    worker.join(|w| self.count_each(w, board, left), |w| self.count_each(w, board, right));
+                let (a, b) = worker.join(
+                    |w| self.count_each(w, board, left),
+                    |w| self.count_each(w, board, right),
+                );
                 a + b
             }
         }

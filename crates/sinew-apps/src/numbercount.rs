@@ -1,8 +1,9 @@
 //! How often each number occurs in a matrix: word count with numbers for words.
 //!
-//! A parallel reduce over the rows. Every part of the matrix has a map of its own, and maps are merged where parts join; a row
-//! next to a map is counted right into it, so there are only as many maps as workers' runs of rows. A merge reads what
-//! another core has just written: cheaper where thieves stay near.
+//! A parallel reduce over the rows. Every part of the matrix has a map of its own, and maps are
+//! merged where parts join; a row next to a map is counted right into it, so there are only as many
+//! maps as workers' runs of rows. A merge reads what another core has just written: cheaper where
+//! thieves stay near.
 
 use std::fmt;
 
@@ -17,8 +18,14 @@ use crate::problem::{Problem, Solve, Wrong, problem};
 
 const SIZES: &str = "a side of 1 to 1000000 numbers";
 
-const NUMBERS: Numbers =
-    Numbers { app: "numbercount", sizes: SIZES, tiny: 100, small: 1_500, full: 12_000, range: 1..=1_000_000 };
+const NUMBERS: Numbers = Numbers {
+    app: "numbercount",
+    sizes: SIZES,
+    tiny: 100,
+    small: 1_500,
+    full: 12_000,
+    range: 1..=1_000_000,
+};
 
 pub(crate) const APP: App = App {
     name: "numbercount",
@@ -142,7 +149,9 @@ impl Solve for NumberCount {
         self.matrix.iter().for_each(|&number| places[number as usize] += 1);
         for (number, &times) in (0..).zip(&places) {
             let counted = counts.of(number);
-            Wrong::unless(counted == times, || format!("{number} occurs {times} times, not {counted}"))?;
+            Wrong::unless(counted == times, || {
+                format!("{number} occurs {times} times, not {counted}")
+            })?;
         }
         Ok(())
     }
@@ -172,10 +181,12 @@ mod tests {
         assert_eq!([1, 2].map(|number| left.of(number)), [3, 2]);
     }
 
-    /// Would miss: counts of numbers that the matrix cannot hold, in exchange for none: the total tells.
+    /// Would miss: counts of numbers that the matrix cannot hold, in exchange for none: the total
+    /// tells.
     #[test]
     fn a_lost_or_exchanged_number_is_noticed() {
-        let problem = NumberCount { matrix: matrix(20), side: 20, schedule: Schedule::Static.into() };
+        let problem =
+            NumberCount { matrix: matrix(20), side: 20, schedule: Schedule::Static.into() };
         let mut counts = problem.serial(());
         problem.check(&counts).unwrap();
         let number = problem.matrix[0];

@@ -31,7 +31,8 @@ pub enum Size {
 impl FromStr for Size {
     type Err = Infallible;
 
-    /// `tiny`, `small` and `full`; anything else is [`Size::Exact`], judged when the application is prepared.
+    /// `tiny`, `small` and `full`; anything else is [`Size::Exact`], judged when the application is
+    /// prepared.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
             "tiny" => Self::Tiny,
@@ -50,10 +51,12 @@ pub struct Options {
     /// The schedule of its loops; without one, each application has its own, which is open to
     /// schedules that its pool is given or granted.
     pub schedule: Option<Schedule>,
-    /// What is read: the folder with the text to count words in (without one, the sources that cargo has downloaded), or the file with an
-    /// application's input (without one, it is generated).
+    /// What is read: the folder with the text to count words in (without one, the sources that
+    /// cargo has downloaded), or the file with an application's input (without one, it is
+    /// generated).
     pub path: Option<PathBuf>,
-    /// Whether applications with transactions run the version that is written by hand instead of the worklist.
+    /// Whether applications with transactions run the version that is written by hand instead of
+    /// the worklist.
     pub by_hand: bool,
     /// How worklists are tuned; without one, each worker has a list and steals.
     pub tuning: Option<Tuning>,
@@ -135,7 +138,11 @@ impl fmt::Display for Error {
                 write!(f, "{app} finds no room for {bytes} bytes: choose a smaller size")
             }
             Self::Folder { path, source } => {
-                write!(f, "cannot read the folder `{}`: {source}; give another with --path", path.display())
+                write!(
+                    f,
+                    "cannot read the folder `{}`: {source}; give another with --path",
+                    path.display()
+                )
             }
             Self::NoText { path, limit } => {
                 let path = path.display();
@@ -144,11 +151,15 @@ impl fmt::Display for Error {
                     "no source file of at most {limit} bytes below `{path}`: give another folder with --path"
                 )
             }
-            Self::NoFolder => {
-                f.write_str("cargo has downloaded no sources here: give a folder of source files with --path")
-            }
+            Self::NoFolder => f.write_str(
+                "cargo has downloaded no sources here: give a folder of source files with --path",
+            ),
             Self::File { path, source } => {
-                write!(f, "cannot read the file `{}`: {source}; give another with --path", path.display())
+                write!(
+                    f,
+                    "cannot read the file `{}`: {source}; give another with --path",
+                    path.display()
+                )
             }
             Self::Input { path, line, problem } => {
                 write!(f, "`{}`, line {line}: {problem}", path.display())
@@ -187,12 +198,14 @@ impl Numbers {
             Size::Full => return Ok(self.full),
             Size::Exact(text) => text,
         };
-        let number = text.replace('_', "").parse().ok().filter(|number| self.range.contains(number));
+        let number =
+            text.replace('_', "").parse().ok().filter(|number| self.range.contains(number));
         number.ok_or_else(|| Error::Size { app: self.app, given: text.clone(), sizes: self.sizes })
     }
 }
 
-/// Stealing, coalescing, swaps and helpers, alone and together, and the tuner: what a worklist is tested under.
+/// Stealing, coalescing, swaps and helpers, alone and together, and the tuner: what a worklist is
+/// tested under.
 #[cfg(test)]
 pub(crate) fn tunings() -> Vec<Option<Tuning>> {
     use sinew::worklist::Settings;
@@ -228,7 +241,10 @@ mod tests {
     fn an_impossible_size_is_named_in_one_line_with_the_way_out() {
         for text in ["0", "9001", "-1", "huge", "", "99999999999999999999"] {
             let message = NUMBERS.pick(&text.parse().unwrap()).unwrap_err().to_string();
-            assert!(message.contains(&format!("`{text}`")) && message.contains("1 to 9000"), "{message}");
+            assert!(
+                message.contains(&format!("`{text}`")) && message.contains("1 to 9000"),
+                "{message}"
+            );
             assert!(!message.contains('\n'), "{message}");
         }
     }

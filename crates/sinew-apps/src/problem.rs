@@ -1,7 +1,9 @@
-//! What every application can do once it is prepared: run serially, run in a pool, judge its answers.
+//! What every application can do once it is prepared: run serially, run in a pool, judge its
+//! answers.
 //!
-//! Applications implement [`Solve`], with an input and an answer of their own types. The command sees them through the
-//! object-safe [`Problem`], which times the computation alone: copying the input and dropping the answer stay outside.
+//! Applications implement [`Solve`], with an input and an answer of their own types. The command
+//! sees them through the object-safe [`Problem`], which times the computation alone: copying the
+//! input and dropping the answer stay outside.
 
 use std::any::Any;
 use std::fmt;
@@ -32,7 +34,8 @@ pub trait Problem: Send + Sync {
     /// Until the answer is there. A caller from outside takes the pool's guest seat meanwhile.
     fn parallel(&self, pool: &Pool) -> Run;
 
-    /// Judges an answer by itself: against a published value where there is one, by its properties otherwise.
+    /// Judges an answer by itself: against a published value where there is one, by its properties
+    /// otherwise.
     ///
     /// # Errors
     ///
@@ -62,13 +65,16 @@ pub struct Run {
     pub answer: Answer,
     /// How long the computation took.
     pub wall: Duration,
-    /// The processor time that it took, where the system counts that, all threads of the process together.
+    /// The processor time that it took, where the system counts that, all threads of the process
+    /// together.
     pub processor: Option<Duration>,
-    /// What the pool counted meanwhile; all zero for a serial run. Whoever else used the pool is counted, too.
+    /// What the pool counted meanwhile; all zero for a serial run. Whoever else used the pool is
+    /// counted, too.
     pub counters: Counters,
     /// What the pool measured, if it was built to profile and this was a parallel run.
     pub profile: Option<Profile>,
-    /// What transactions did in a parallel run. Whoever else has transactions meanwhile is counted, too.
+    /// What transactions did in a parallel run. Whoever else has transactions meanwhile is counted,
+    /// too.
     pub transactions: Transactions,
 }
 
@@ -196,7 +202,8 @@ fn timed<T>(compute: impl FnOnce() -> T) -> (T, Duration, Option<Duration>) {
     (value, wall, before.zip(after).map(|(before, after)| after.saturating_sub(before)))
 }
 
-/// What was counted since `before`: events up to now, times up to a meeting that brings them up to date.
+/// What was counted since `before`: events up to now, times up to a meeting that brings them up to
+/// date.
 fn count(pool: &Pool, before: Counters) -> Counters {
     let mut counters = pool.counters().since(before);
     gather(pool);

@@ -1,6 +1,8 @@
-//! The processor time that this process has used: what a run costs, however many others run beside it.
+//! The processor time that this process has used: what a run costs, however many others run beside
+//! it.
 //!
-//! Linux counts it for each thread (`schedstat`); elsewhere it is not known. What a virtual machine's host takes away counts as used.
+//! Linux counts it for each thread (`schedstat`); elsewhere it is not known. What a virtual
+//! machine's host takes away counts as used.
 
 use std::fs;
 use std::time::Duration;

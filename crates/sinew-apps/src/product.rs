@@ -1,14 +1,16 @@
-//! Sizes of several numbers, such as `12x1024` for a tree of height 12 that is worked on 1024 times.
+//! Sizes of several numbers, such as `12x1024` for a tree of height 12 that is worked on 1024
+//! times.
 //!
-//! Kernels of some microseconds are published with a number of repetitions, one behind the other, which is the second number of
-//! their size. [`repeat`] runs them.
+//! Kernels of some microseconds are published with a number of repetitions, one behind the other,
+//! which is the second number of their size. [`repeat`] runs them.
 
 use std::hint::black_box;
 use std::ops::RangeInclusive;
 
 use crate::options::{Error, Size};
 
-/// Named sizes and the ranges of exact ones: numbers with `x` between them, of which the last may be left out.
+/// Named sizes and the ranges of exact ones: numbers with `x` between them, of which the last may
+/// be left out.
 #[derive(Debug)]
 pub(crate) struct Product<const N: usize> {
     pub(crate) app: &'static str,
@@ -81,8 +83,13 @@ mod tests {
     /// Would miss: a number that is read into the wrong place.
     #[test]
     fn sizes_have_names_and_one_or_two_numbers() {
-        let sizes =
-            [("tiny", [1, 2]), ("small", [3, 4]), ("full", [5, 6]), ("7", [7, 1]), ("8x1_00", [8, 100])];
+        let sizes = [
+            ("tiny", [1, 2]),
+            ("small", [3, 4]),
+            ("full", [5, 6]),
+            ("7", [7, 1]),
+            ("8x1_00", [8, 100]),
+        ];
         for (text, numbers) in sizes {
             assert_eq!(PRODUCT.pick(&text.parse().unwrap()).unwrap(), numbers, "{text}");
         }

@@ -1,9 +1,10 @@
 //! The parameter sets of published experiments, so that they can be run again by name.
 //!
-//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version, 2011), Table 1, here `wool`; and a
-//! thesis on stealing from the nearest and from the most loaded worker in Intel's Threading Building Blocks, here `tbb`;
-//! and the inputs of Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford Transactional Applications for Multi-Processing* (2008), Table IV, here `stamp`,
-//! whose `+` inputs are larger, and `++` those for real machines.
+//! The sources are Karl-Filip Faxén and John Ardelius, *Manycore work stealing* (extended version,
+//! 2011), Table 1, here `wool`; and a thesis on stealing from the nearest and from the most loaded
+//! worker in Intel's Threading Building Blocks, here `tbb`; and the inputs of Cao Minh, Chung,
+//! Kozyrakis and Olukotun, *STAMP: Stanford Transactional Applications for Multi-Processing*
+//! (2008), Table IV, here `stamp`, whose `+` inputs are larger, and `++` those for real machines.
 
 /// A problem of a published experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,8 +117,9 @@ mod tests {
     #[test]
     fn every_experiment_is_listed_once() {
         for (at, row) in published().iter().enumerate() {
-            let same =
-                |other: &&Published| (row.source, row.app, row.size) == (other.source, other.app, other.size);
+            let same = |other: &&Published| {
+                (row.source, row.app, row.size) == (other.source, other.app, other.size)
+            };
             assert_eq!(published().iter().position(|other| same(&other)), Some(at), "{row:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! Quicksort in place: partition, then sort both sides, in parallel while they are large.
 //!
-//! The first partitions run alone, so the speed-up is limited to about half the depth of the recursion: that is the
-//! algorithm's nature, and part of what the application shows. Should pivots be chosen badly too often, the standard
-//! library's sort takes over.
+//! The first partitions run alone, so the speed-up is limited to about half the depth of the
+//! recursion: that is the algorithm's nature, and part of what the application shows. Should pivots
+//! be chosen badly too often, the standard library's sort takes over.
 
 use sinew::Worker;
 
@@ -72,7 +72,8 @@ pub(crate) fn patience(length: usize) -> u32 {
     2 * length.max(1).ilog2()
 }
 
-/// Splits so that nothing on the left is larger than anything on the right; neither side is empty (Hoare's scheme).
+/// Splits so that nothing on the left is larger than anything on the right; neither side is empty
+/// (Hoare's scheme).
 fn partition(numbers: &mut [u32]) -> (&mut [u32], &mut [u32]) {
     let pivot = median(numbers[0], numbers[numbers.len() / 2], numbers[numbers.len() - 1]);
     let (mut low, mut high) = (0, numbers.len() - 1);
@@ -169,7 +170,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a published size that the range excludes; the input of that size is too large for a test.
+    /// Would miss: a published size that the range excludes; the input of that size is too large
+    /// for a test.
     #[test]
     fn a_hundred_million_elements_can_be_asked_for() {
         let size = Size::Exact("100_000_000".to_owned());

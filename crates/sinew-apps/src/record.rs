@@ -1,7 +1,10 @@
-//! What the transactions and worklists of an application did in a run, and how worklists are tuned in the next one.
+//! What the transactions and worklists of an application did in a run, and how worklists are tuned
+//! in the next one.
 //!
-//! An application has its worklists inside. Whoever prepares it gives it a [`Record`] in its [`Options`](crate::Options) and keeps a clone: each run of a list
-//! adds its report there, and a list that is made later is tuned as the record says. So a search over many settings prepares its input once.
+//! An application has its worklists inside. Whoever prepares it gives it a [`Record`] in its
+//! [`Options`](crate::Options) and keeps a clone: each run of a list adds its report there, and a
+//! list that is made later is tuned as the record says. So a search over many settings prepares its
+//! input once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +58,8 @@ pub struct Recorded {
     pub elapsed: Duration,
     /// The processor time that tuning took.
     pub tuning: Duration,
-    /// Pages that were touched, if they were sampled; the times are those of all runs behind each other.
+    /// Pages that were touched, if they were sampled; the times are those of all runs behind each
+    /// other.
     pub touches: Vec<Touch>,
     /// The settings at the end of the last run.
     pub settings: Option<Settings>,
@@ -69,22 +73,26 @@ impl Record {
         std::mem::take(&mut self.0.lock().recorded)
     }
 
-    /// Has the lists that are made from now on tuned so, whatever the application was prepared with; `None` goes back to that.
+    /// Has the lists that are made from now on tuned so, whatever the application was prepared
+    /// with; `None` goes back to that.
     pub fn retune(&self, tuning: Option<Tuning>) {
         self.0.lock().tuning = tuning;
     }
 
-    /// Has the pages of the lists that are made from now on placed so; `None` leaves that to the list.
+    /// Has the pages of the lists that are made from now on placed so; `None` leaves that to the
+    /// list.
     pub fn place(&self, pages: Option<Pages>) {
         self.0.lock().pages = pages;
     }
 
-    /// Has the lists that are made from now on [sample](sinew::worklist::Worklist::sample) the pages that they touch; `None` ends that.
+    /// Has the lists that are made from now on [sample](sinew::worklist::Worklist::sample) the
+    /// pages that they touch; `None` ends that.
     pub fn sample(&self, attempts: Option<u64>) {
         self.0.lock().sampled = attempts;
     }
 
-    /// Has the transactions of the lists that are made from now on lock so; `None` leaves that to the list.
+    /// Has the transactions of the lists that are made from now on lock so; `None` leaves that to
+    /// the list.
     pub fn lock(&self, locking: Option<Locking>) {
         self.0.lock().locking = locking;
     }
@@ -138,7 +146,10 @@ impl Recorded {
         let all_s = self.elapsed.as_secs_f64();
         let settling = self.path.as_ref()?.settling();
         let settling = settling.map(|settling| settling.counts.elapsed_ns as f64 / 1e9 / all_s);
-        Some(TuningCost { settling, processor: self.tuning.as_secs_f64() / all_s / cores.max(1) as f64 })
+        Some(TuningCost {
+            settling,
+            processor: self.tuning.as_secs_f64() / all_s / cores.max(1) as f64,
+        })
     }
 
     /// The counters with their names, in the order in which they are shown.

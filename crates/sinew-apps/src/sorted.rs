@@ -41,16 +41,28 @@ impl Sorted {
 /// Does not depend on the order; two different inputs hardly ever share it.
 fn fingerprint(numbers: &[u32]) -> u64 {
     let scramble = |x: u32| (u64::from(x) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-    numbers.iter().fold(0, |sum: u64, &x| sum.wrapping_add(scramble(x).wrapping_mul(0xD6E8_FEB8_6659_FD93)))
+    numbers
+        .iter()
+        .fold(0, |sum: u64, &x| sum.wrapping_add(scramble(x).wrapping_mul(0xD6E8_FEB8_6659_FD93)))
 }
 
-/// The inputs on which sorting goes wrong: none, one, equal, in order, in reverse, a pipe organ, a saw.
+/// The inputs on which sorting goes wrong: none, one, equal, in order, in reverse, a pipe organ, a
+/// saw.
 #[cfg(test)]
 pub(crate) fn awkward() -> Vec<Vec<u32>> {
     let organ = (0..2500).chain((0..2500).rev()).collect();
     let saw = (0..5000).map(|x| x % 7).collect();
     let random = random("test", 5000).unwrap();
-    vec![vec![], vec![1], vec![7; 5000], (0..5000).collect(), (0..5000).rev().collect(), organ, saw, random]
+    vec![
+        vec![],
+        vec![1],
+        vec![7; 5000],
+        (0..5000).collect(),
+        (0..5000).rev().collect(),
+        organ,
+        saw,
+        random,
+    ]
 }
 
 #[cfg(test)]

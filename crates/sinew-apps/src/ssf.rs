@@ -1,9 +1,11 @@
-//! Substring finder: for each position of a string, from which other position the longest identical substring starts.
+//! Substring finder: for each position of a string, from which other position the longest identical
+//! substring starts.
 //!
-//! The string is a Fibonacci string, s(n) = s(n − 1) s(n − 2), which repeats itself at every scale. A position is compared with all
-//! others, one byte after the other; that this could be had faster is not the point: a loop over some hundred positions of a few
-//! microseconds each is entered again and again. Source: an example of Intel's Threading Building Blocks, in the form of
-//! Karl-Filip Faxén and John Ardelius, *Manycore work stealing*, 2011.
+//! The string is a Fibonacci string, s(n) = s(n − 1) s(n − 2), which repeats itself at every scale.
+//! A position is compared with all others, one byte after the other; that this could be had faster
+//! is not the point: a loop over some hundred positions of a few microseconds each is entered again
+//! and again. Source: an example of Intel's Threading Building Blocks, in the form of Karl-Filip
+//! Faxén and John Ardelius, *Manycore work stealing*, 2011.
 //!
 //! # Cost
 //!
@@ -70,7 +72,12 @@ struct Matches(Vec<u32>);
 impl fmt::Display for Matches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum: u64 = self.0.iter().map(|&at| u64::from(at)).sum();
-        write!(f, "{} positions, matches at {:.2} on average", self.0.len(), sum as f64 / self.0.len() as f64)
+        write!(
+            f,
+            "{} positions, matches at {:.2} on average",
+            self.0.len(),
+            sum as f64 / self.0.len() as f64
+        )
     }
 }
 
@@ -91,7 +98,8 @@ fn longest(text: &[u8], at: usize) -> u32 {
     start
 }
 
-/// The same for all positions, from the lengths of all matches: those of one row follow from the row below.
+/// The same for all positions, from the lengths of all matches: those of one row follow from the
+/// row below.
 fn by_table(text: &[u8]) -> Vec<u32> {
     let mut lengths = vec![0_u32; text.len() + 1];
     let row = |at: usize| {
@@ -139,7 +147,10 @@ impl Solve for Finder {
         })?;
         let wrong = answer.0.iter().zip(&known).position(|(found, known)| found != known);
         wrong.map_or(Ok(()), |at| {
-            Err(Wrong(format!("the match of position {at} begins at {}, not {}", known[at], answer.0[at])))
+            Err(Wrong(format!(
+                "the match of position {at} begins at {}, not {}",
+                known[at], answer.0[at]
+            )))
         })
     }
 }
@@ -151,7 +162,9 @@ mod tests {
     /// Would miss: a recursion that begins elsewhere, or appends in the wrong order.
     #[test]
     fn fibonacci_strings_are_those_of_the_source() {
-        for (number, text) in [(0, "a"), (1, "b"), (2, "ba"), (3, "bab"), (4, "babba"), (5, "babbabab")] {
+        for (number, text) in
+            [(0, "a"), (1, "b"), (2, "ba"), (3, "bab"), (4, "babba"), (5, "babbabab")]
+        {
             assert_eq!(fibonacci(number), text.as_bytes());
         }
         assert_eq!((fibonacci(12).len(), fibonacci(16).len()), (233, 1597));
@@ -180,8 +193,12 @@ mod tests {
     /// Would miss: a check that accepts anything.
     #[test]
     fn a_shorter_match_and_a_missing_position_are_noticed() {
-        let finder =
-            Finder { text: fibonacci(8), number: 8, repetitions: 1, schedule: Schedule::Static.into() };
+        let finder = Finder {
+            text: fibonacci(8),
+            number: 8,
+            repetitions: 1,
+            schedule: Schedule::Static.into(),
+        };
         let right = finder.serial(());
         finder.check(&right).unwrap();
         let mut wrong = right.clone();

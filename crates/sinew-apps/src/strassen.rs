@@ -1,7 +1,9 @@
-//! The product of two dense matrices by Strassen's method: seven products of half the side instead of eight.
+//! The product of two dense matrices by Strassen's method: seven products of half the side instead
+//! of eight.
 //!
-//! The seven are tasks, which make the sums they need themselves; the four quadrants of the answer are put together afterwards. Small
-//! products are computed as in [`dense`](crate::dense). Source: Strassen, *Gaussian elimination is not optimal*, 1969.
+//! The seven are tasks, which make the sums they need themselves; the four quadrants of the answer
+//! are put together afterwards. Small products are computed as in [`dense`](crate::dense). Source:
+//! Strassen, *Gaussian elimination is not optimal*, 1969.
 //!
 //! # Cost
 //!
@@ -47,7 +49,8 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     if let (false, Size::Exact(given)) = (side.is_power_of_two(), &options.size) {
         return Err(Error::Size { app: APP.name, given: given.clone(), sizes: SIZES });
     }
-    // Both factors and answers; at each level 7 · 3 quarters of what is above, as far as there are workers for them.
+    // Both factors and answers; at each level 7 · 3 quarters of what is above, as far as there are
+    // workers for them.
     memory::room(APP.name, 16 * side * side * size_of::<f64>() as u64)?;
     let [a, b] = [1, 2].map(|seed| Matrix::random(side as usize, seed));
     Ok(problem(Strassen { a, b, repetitions }))
@@ -165,7 +168,11 @@ mod tests {
     fn the_method_gives_the_plain_product() {
         for side in [2, CUTOFF, 2 * CUTOFF, 4 * CUTOFF] {
             let [a, b] = [1, 2].map(|seed| Matrix::random(side, seed));
-            assert_eq!(product(&Alone, a.view(), b.view()), multiply(a.view(), b.view()), "{side} rows");
+            assert_eq!(
+                product(&Alone, a.view(), b.view()),
+                multiply(a.view(), b.view()),
+                "{side} rows"
+            );
         }
     }
 
@@ -177,7 +184,9 @@ mod tests {
             let message = prepare(&options).err().map(|error| error.to_string());
             assert_eq!(message.is_none(), taken, "{message:?}");
             assert!(
-                message.is_none_or(|message| message.contains(given) && message.contains("power of two"))
+                message.is_none_or(
+                    |message| message.contains(given) && message.contains("power of two")
+                )
             );
         }
     }

@@ -1,8 +1,10 @@
-//! A balanced binary tree of tasks whose leaves count: parallelism and granularity as precise as one asks for.
+//! A balanced binary tree of tasks whose leaves count: parallelism and granularity as precise as
+//! one asks for.
 //!
-//! A leaf touches no memory and takes two cycles an iteration; the tree is worked on again and again, with all workers
-//! meeting at its root each time. Small trees are the hardest test for a scheduler: a height of 10 is 200 µs of work.
-//! Source: Karl-Filip Faxén and John Ardelius, *Manycore work stealing*, 2011. Difference: a leaf begins with its own number and gives a
+//! A leaf touches no memory and takes two cycles an iteration; the tree is worked on again and
+//! again, with all workers meeting at its root each time. Small trees are the hardest test for a
+//! scheduler: a height of 10 is 200 µs of work. Source: Karl-Filip Faxén and John Ardelius,
+//! *Manycore work stealing*, 2011. Difference: a leaf begins with its own number and gives a
 //! result, so that a leaf left out or run twice shows in the answer.
 
 use std::fmt;
@@ -15,8 +17,7 @@ use crate::options::{Error, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use crate::product::Product;
 
-const SIZES: &str =
-    "a height of 1 to 24, then `x` repetitions, then `x` iterations of a leaf, such as 12x16384x256";
+const SIZES: &str = "a height of 1 to 24, then `x` repetitions, then `x` iterations of a leaf, such as 12x16384x256";
 
 const NUMBERS: Product<3> = Product {
     app: "stress",
@@ -88,7 +89,8 @@ fn parallel(worker: &Worker, iterations: u64, height: u32, number: u64) -> u64 {
 impl Stress {
     /// The sum over all repetitions of a tree.
     fn sum(&self, tree: impl Fn(u32) -> u64) -> Sum {
-        Sum((0..self.repetitions).fold(0, |sum: u64, _| sum.wrapping_add(tree(black_box(self.height)))))
+        Sum((0..self.repetitions)
+            .fold(0, |sum: u64, _| sum.wrapping_add(tree(black_box(self.height)))))
     }
 }
 

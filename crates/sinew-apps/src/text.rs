@@ -1,7 +1,8 @@
 //! Real text to work on: all source files below a folder, read into one piece of memory.
 //!
-//! By default that is what cargo has downloaded to build this project, so there is real input on any machine that could
-//! compile it. Symbolic links are not followed, so nothing is read twice and no walk is endless.
+//! By default that is what cargo has downloaded to build this project, so there is real input on
+//! any machine that could compile it. Symbolic links are not followed, so nothing is read twice and
+//! no walk is endless.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,8 +13,8 @@ use crate::options::Error;
 
 /// What counts as a source file.
 const EXTENSIONS: [&str; 24] = [
-    "c", "cc", "cpp", "css", "cxx", "go", "h", "hpp", "html", "java", "js", "json", "md", "pl", "py", "rb",
-    "rs", "s", "S", "sh", "toml", "ts", "txt", "yml",
+    "c", "cc", "cpp", "css", "cxx", "go", "h", "hpp", "html", "java", "js", "json", "md", "pl",
+    "py", "rb", "rs", "s", "S", "sh", "toml", "ts", "txt", "yml",
 ];
 
 /// The text of many files, in the order of their paths, with a line end after each.
@@ -28,7 +29,8 @@ pub(crate) struct Text {
 /// Reads the source files below `folder`, leaving out whatever would make more than `limit` bytes.
 pub(crate) fn read(folder: &Path, limit: u64) -> Result<Text, Error> {
     let mut text = Text::default();
-    let top = entries(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
+    let top =
+        entries(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
     text.read_each(&top, limit);
     if text.files == 0 {
         return Err(Error::NoText { path: folder.to_owned(), limit });
@@ -40,8 +42,12 @@ impl Text {
     fn read_each(&mut self, paths: &[PathBuf], limit: u64) {
         for path in paths {
             let read = match fs::symlink_metadata(path) {
-                Ok(file) if file.is_dir() => entries(path).map(|inside| self.read_each(&inside, limit)),
-                Ok(file) if file.is_file() && is_source(path) && self.has_room(file.len(), limit) => {
+                Ok(file) if file.is_dir() => {
+                    entries(path).map(|inside| self.read_each(&inside, limit))
+                }
+                Ok(file)
+                    if file.is_file() && is_source(path) && self.has_room(file.len(), limit) =>
+                {
                     self.read_file(path)
                 }
                 Ok(_) => Ok(()),
@@ -100,8 +106,12 @@ mod tests {
 
     #[test]
     fn source_files_of_all_folders_are_read_in_order() {
-        let folder =
-            folder(&[("b.rs", "two"), ("a/x.c", "one"), ("a/image.png", "no"), ("z/y/x/README.md", "three")]);
+        let folder = folder(&[
+            ("b.rs", "two"),
+            ("a/x.c", "one"),
+            ("a/image.png", "no"),
+            ("z/y/x/README.md", "three"),
+        ]);
         let text = read(folder.path(), 1000).unwrap();
         assert_eq!(text.bytes, b"one\ntwo\nthree\n");
         assert_eq!((text.files, text.unreadable), (3, 0));
@@ -135,7 +145,8 @@ mod tests {
     fn links_are_not_followed() {
         let folder = folder(&[("a/b.rs", "once")]);
         std::os::unix::fs::symlink(folder.path(), folder.path().join("a/loop")).unwrap();
-        std::os::unix::fs::symlink(folder.path().join("a/b.rs"), folder.path().join("c.rs")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("a/b.rs"), folder.path().join("c.rs"))
+            .unwrap();
         assert_eq!(read(folder.path(), 1000).unwrap().bytes, b"once\n");
     }
 }

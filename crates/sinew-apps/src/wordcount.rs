@@ -1,8 +1,9 @@
 //! How often each word occurs in all source files below a folder.
 //!
-//! The text is read once, before the clock starts, and cut into pieces at the ends of words. A loop over the pieces reduces
-//! them: a piece next to a map is counted right into it, so there are only as many maps to merge as workers' runs of pieces.
-//! A word is as long a run as possible of ASCII letters, digits, underscores and bytes beyond ASCII; case matters.
+//! The text is read once, before the clock starts, and cut into pieces at the ends of words. A loop
+//! over the pieces reduces them: a piece next to a map is counted right into it, so there are only
+//! as many maps to merge as workers' runs of pieces. A word is as long a run as possible of ASCII
+//! letters, digits, underscores and bytes beyond ASCII; case matters.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -102,7 +103,8 @@ impl Counts {
     }
 
     fn merge(self, other: Self) -> Self {
-        let (mut large, small) = if self.0.len() < other.0.len() { (other, self) } else { (self, other) };
+        let (mut large, small) =
+            if self.0.len() < other.0.len() { (other, self) } else { (self, other) };
         for (word, count) in small.0 {
             *large.0.entry(word).or_default() += count;
         }
@@ -163,10 +165,15 @@ impl Solve for WordCount {
     }
 
     fn parallel(&self, _: &Worker, (): ()) -> Counts {
-        let part =
-            |piece: &Range<usize>| Part { uncounted: &self.text.bytes[piece.clone()], ..Part::default() };
-        let all =
-            sinew::over(&self.pieces).scheduled(self.schedule).map_reduce(part, Part::default, Part::and);
+        let part = |piece: &Range<usize>| Part {
+            uncounted: &self.text.bytes[piece.clone()],
+            ..Part::default()
+        };
+        let all = sinew::over(&self.pieces).scheduled(self.schedule).map_reduce(
+            part,
+            Part::default,
+            Part::and,
+        );
         all.and(Part::default()).counts
     }
 
@@ -175,7 +182,9 @@ impl Solve for WordCount {
         let mut inside = false;
         let begins = |&&byte: &&u8| !std::mem::replace(&mut inside, is_word(byte)) && is_word(byte);
         let words = self.text.bytes.iter().filter(begins).count() as u64;
-        Wrong::unless(counts.total() == words, || format!("there are {words} words, not {}", counts.total()))
+        Wrong::unless(counts.total() == words, || {
+            format!("there are {words} words, not {}", counts.total())
+        })
     }
 }
 
@@ -192,7 +201,8 @@ mod tests {
     #[test]
     fn words_are_runs_of_letters_digits_and_underscores() {
         let counts = Counts::of(TEXT.as_bytes());
-        for (word, times) in [("let", 2), ("Let", 1), ("x_1", 2), ("żółw", 1), ("it", 2), ("x", 0), ("", 0)]
+        for (word, times) in
+            [("let", 2), ("Let", 1), ("x_1", 2), ("żółw", 1), ("it", 2), ("x", 0), ("", 0)]
         {
             assert_eq!(count(&counts, word), times, "{word}");
         }
@@ -207,9 +217,10 @@ mod tests {
             let pieces = cut(text.as_bytes(), length);
             let parts = pieces.iter().map(|piece| Counts::of(&text.as_bytes()[piece.clone()]));
             assert_eq!(parts.fold(Counts::default(), Counts::merge), whole, "pieces of {length}");
-            let parts = pieces
-                .iter()
-                .map(|piece| Part { uncounted: &text.as_bytes()[piece.clone()], ..Part::default() });
+            let parts = pieces.iter().map(|piece| Part {
+                uncounted: &text.as_bytes()[piece.clone()],
+                ..Part::default()
+            });
             assert_eq!(
                 parts.reduce(Part::and).unwrap().and(Part::default()).counts,
                 whole,

@@ -1,6 +1,8 @@
-//! Every application, prepared as a user would, gives the right answer serially and in pools of several sizes.
+//! Every application, prepared as a user would, gives the right answer serially and in pools of
+//! several sizes.
 //!
-//! What this would miss: a wrong answer that only a larger problem shows; the command's demo runs those.
+//! What this would miss: a wrong answer that only a larger problem shows; the command's demo runs
+//! those.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +31,12 @@ fn pool(threads: usize) -> Pool {
 fn solve(app: &App, problem: &dyn Problem, pool: &Pool) {
     let (serial, parallel) = (problem.serial(), problem.parallel(pool));
     problem.check(&serial.answer).unwrap_or_else(|wrong| panic!("{}, serial: {wrong}", app.name));
-    problem.check(&parallel.answer).unwrap_or_else(|wrong| panic!("{}, parallel: {wrong}", app.name));
-    problem.agree(&serial.answer, &parallel.answer).unwrap_or_else(|wrong| panic!("{}: {wrong}", app.name));
+    problem
+        .check(&parallel.answer)
+        .unwrap_or_else(|wrong| panic!("{}, parallel: {wrong}", app.name));
+    problem
+        .agree(&serial.answer, &parallel.answer)
+        .unwrap_or_else(|wrong| panic!("{}: {wrong}", app.name));
 }
 
 #[test]
@@ -128,7 +134,8 @@ fn every_application_names_its_sizes_when_asked_for_an_impossible_one() {
         for size in ["0", "-3", "enormous", "999999999999999999999999"] {
             let path = (app.name == "wordcount").then(sources);
             let options = Options { size: size.parse().unwrap(), path, ..Options::default() };
-            let error = app.prepare(&options).err().unwrap_or_else(|| panic!("{} took {size}", app.name));
+            let error =
+                app.prepare(&options).err().unwrap_or_else(|| panic!("{} took {size}", app.name));
             let message = error.to_string();
             assert!(message.contains(size) && message.contains(app.sizes), "{message}");
             assert!(!message.contains('\n'), "{message}");
@@ -149,7 +156,8 @@ fn word_count_reads_the_folder_it_is_given() {
 #[test]
 fn word_count_refuses_a_folder_without_sources() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { size: Size::Tiny, path: Some(folder.path().to_owned()), ..Options::default() };
+    let options =
+        Options { size: Size::Tiny, path: Some(folder.path().to_owned()), ..Options::default() };
     let error = find("wordcount").unwrap().prepare(&options).err().unwrap();
     assert!(matches!(error, Error::NoText { .. }));
 }
@@ -163,7 +171,8 @@ fn names_and_the_sizes_of_the_demo_are_valid() {
     assert!(find("no such application").is_none());
 }
 
-/// Would miss: an application whose worklist is not recorded or whose version by hand is not run, and one that has either and does not say so.
+/// Would miss: an application whose worklist is not recorded or whose version by hand is not run,
+/// and one that has either and does not say so.
 #[test]
 fn applications_with_worklists_record_them_and_run_by_hand_without() {
     let pool = pool(2);
@@ -172,7 +181,8 @@ fn applications_with_worklists_record_them_and_run_by_hand_without() {
         let run = |by_hand| {
             let path = (app.name == "wordcount").then(sources);
             let record = record.clone();
-            let options = Options { size: Size::Tiny, path, by_hand, tuning, record, ..Options::default() };
+            let options =
+                Options { size: Size::Tiny, path, by_hand, tuning, record, ..Options::default() };
             app.prepare(&options).unwrap().parallel(&pool).transactions
         };
         run(true);

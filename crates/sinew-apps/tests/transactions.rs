@@ -1,6 +1,8 @@
-//! The applications with transactions: every version under many settings, with more workers than there may be cores.
+//! The applications with transactions: every version under many settings, with more workers than
+//! there may be cores.
 //!
-//! What this would miss: what only a larger problem shows, or another interleaving; the command's demo runs larger ones.
+//! What this would miss: what only a larger problem shows, or another interleaving; the command's
+//! demo runs larger ones.
 
 use sinew::Pool;
 use sinew::stm::Locking;
@@ -26,7 +28,9 @@ fn solve(name: &str, problem: &dyn Problem, pool: &Pool) {
     let (serial, parallel) = (problem.serial(), problem.parallel(pool));
     problem.check(&serial.answer).unwrap_or_else(|wrong| panic!("{name}, serial: {wrong}"));
     problem.check(&parallel.answer).unwrap_or_else(|wrong| panic!("{name}, parallel: {wrong}"));
-    problem.agree(&serial.answer, &parallel.answer).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+    problem
+        .agree(&serial.answer, &parallel.answer)
+        .unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
 }
 
 /// Stealing, coalescing, swapping and helpers, each with and without the others.
@@ -34,7 +38,8 @@ fn all_settings() -> impl Iterator<Item = Settings> {
     (0..24).map(|choice| {
         // Helpers need workers that have nothing else to do.
         let (threads, lifespan) = [(4, 0), (2, 10), (2, 1_000)][choice / 8];
-        let settings = Settings::baseline(threads).stealing(choice & 1 != 0).coalescing(choice & 2 != 0);
+        let settings =
+            Settings::baseline(threads).stealing(choice & 1 != 0).coalescing(choice & 2 != 0);
         settings.swap_after((choice & 4 != 0).then_some(1)).lifespan(lifespan)
     })
 }
@@ -51,7 +56,8 @@ fn worklists_are_right_under_all_settings() {
     }
 }
 
-/// Would miss: an application that relies on locks that are taken at its first write, and one that does not hear of the choice.
+/// Would miss: an application that relies on locks that are taken at its first write, and one that
+/// does not hear of the choice.
 #[test]
 fn worklists_are_right_when_they_lock_at_the_commit() {
     let pool = pool();
@@ -73,7 +79,9 @@ fn worklists_are_right_when_they_lock_at_the_commit() {
 fn worklists_are_right_when_they_are_tuned() {
     let pool = pool();
     for name in APPS {
-        for tuning in [Tuning::Auto, Tuning::AutoWith(Knobs { alpha: 1e-9, beta: 0.9, ..Knobs::default() })] {
+        for tuning in
+            [Tuning::Auto, Tuning::AutoWith(Knobs { alpha: 1e-9, beta: 0.9, ..Knobs::default() })]
+        {
             solve(name, &*tiny(find(name).unwrap(), false, Some(tuning)), &pool);
         }
     }

@@ -1,13 +1,15 @@
-//! The unbalanced tree search finds the same nodes whoever steals from whom, on either task stack, and however workers wait.
+//! The unbalanced tree search finds the same nodes whoever steals from whom, on either task stack,
+//! and however workers wait.
 //!
-//! Small trees in every run. `SINEW_DEEP=1` searches the published ones, whose nodes, leaves and depth the application checks: T3 and T3L under every
-//! combination.
+//! Small trees in every run. `SINEW_DEEP=1` searches the published ones, whose nodes, leaves and
+//! depth the application checks: T3 and T3L under every combination.
 
 use sinew::{Mapping, Pool, StackKind, Victims, Wait};
 use sinew_apps::{Answer, Options, Problem, Size, find};
 
 const STACKS: [StackKind; 2] = [StackKind::Split, StackKind::TwoField];
-const WAITS: [Wait; 5] = [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
+const WAITS: [Wait; 5] =
+    [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
 
 fn tree(name: &str) -> Box<dyn Problem> {
     let options = Options { size: name.parse::<Size>().unwrap(), ..Options::default() };

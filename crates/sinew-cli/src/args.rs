@@ -1,6 +1,7 @@
 //! What may be written on the command line.
 //!
-//! Whatever can be judged by itself is judged here; the parser's messages, which take several lines, are shortened to one.
+//! Whatever can be judged by itself is judged here; the parser's messages, which take several
+//! lines, are shortened to one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,7 +49,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Run a program on a machine that is not there, in virtual time
     Sim(SimArgs),
-    /// Stand by while programs share this machine: measure them, follow a script, say why they get what they get
+    /// Stand by while programs share this machine: measure them, follow a script, say why they get
+    /// what they get
     Coordinator(CoordinatorArgs),
     /// Show the programs that share this machine, as it happens
     Top(TopArgs),
@@ -62,18 +64,20 @@ pub(crate) struct PoolArgs {
     /// Number of workers [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// Where workers are pinned: none, compact, scatter, or a list of processors such as 0,2,4-7 [default: none; for worklists compact
-    /// on several NUMA nodes, else scatter]
+    /// Where workers are pinned: none, compact, scatter, or a list of processors such as 0,2,4-7
+    /// [default: none; for worklists compact on several NUMA nodes, else scatter]
     #[arg(long, value_name = "MAPPING")]
     pub(crate) mapping: Option<Mapping>,
-    /// What a worker does while a task it joins is elsewhere: leapfrog, any, descendants, transitive or block
+    /// What a worker does while a task it joins is elsewhere: leapfrog, any, descendants,
+    /// transitive or block
     #[arg(long, value_name = "POLICY")]
     pub(crate) wait: Option<Wait>,
-    /// Whom thieves try: random, set:12,4, sample:sqrt, sample-set:sqrt,12,4, nearest, nearest-random:4, most-loaded:5, sorted:5,machine,stay, distance,
-    /// cats:200 or dealt
+    /// Whom thieves try: random, set:12,4, sample:sqrt, sample-set:sqrt,12,4, nearest,
+    /// nearest-random:4, most-loaded:5, sorted:5,machine,stay, distance, cats:200 or dealt
     #[arg(long, value_name = "POLICY")]
     pub(crate) victims: Option<Victims>,
-    /// Which task stacks workers have: split or two-field, which is for experiments [default: split]
+    /// Which task stacks workers have: split or two-field, which is for experiments [default:
+    /// split]
     #[arg(long, value_name = "STACK")]
     pub(crate) stack: Option<StackKind>,
 }
@@ -119,8 +123,8 @@ pub(crate) struct RunArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
-    /// How loops are shared out: static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing, affinity, weighted, simple:GRAIN,
-    /// adaptive:GRAIN or auto
+    /// How loops are shared out: static, dynamic:CHUNK, tapered:MIN, factoring:MIN, stealing,
+    /// affinity, weighted, simple:GRAIN, adaptive:GRAIN or auto
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
     pub(crate) schedule: Option<Schedule>,
     /// tiny, small, full or the application's own notation; see `sinew list`
@@ -132,26 +136,32 @@ pub(crate) struct RunArgs {
     /// Run the version with transactions by hand instead of the worklist, where there is one
     #[arg(long, conflicts_with_all = ["tune", "tuner_path"])]
     pub(crate) by_hand: bool,
-    /// How worklists are tuned: auto (by throughput), published (the published autotuner), or settings such as "2 threads, stealing,
-    /// helpers 100, coalescing, swap 2" [default: all threads, stealing]
+    /// How worklists are tuned: auto (by throughput), published (the published autotuner), or
+    /// settings such as "2 threads, stealing, helpers 100, coalescing, swap 2" [default: all
+    /// threads, stealing]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,
-    /// On which nodes the pages lie that a worklist's workers touch first: first-touch, cyclic or bind-local [default: cyclic, and bind-local once units add units]
+    /// On which nodes the pages lie that a worklist's workers touch first: first-touch, cyclic or
+    /// bind-local [default: cyclic, and bind-local once units add units]
     #[arg(long, value_name = "PAGES", conflicts_with = "by_hand")]
     pub(crate) pages: Option<Pages>,
-    /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto or published
+    /// Write what the tuner did, epoch by epoch, to this file, as CSV; needs --tune auto or
+    /// published
     #[arg(long, value_name = "FILE")]
     pub(crate) tuner_path: Option<PathBuf>,
     /// Number of runs; times are medians
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: usize,
-    /// Also say where the workers' time went, by both breakdowns, and how parallel the application is; tasks cost some 100 ns more
+    /// Also say where the workers' time went, by both breakdowns, and how parallel the application
+    /// is; tasks cost some 100 ns more
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Write what was spawned and worked as a task graph to this file, for `sinew sim graph:FILE`; implies a profile and one run
+    /// Write what was spawned and worked as a task graph to this file, for `sinew sim graph:FILE`;
+    /// implies a profile and one run
     #[arg(long, value_name = "FILE", conflicts_with = "repeat")]
     pub(crate) record: Option<PathBuf>,
-    /// Write a timeline of what each worker did to this file, for ui.perfetto.dev; profiles as --profile does
+    /// Write a timeline of what each worker did to this file, for ui.perfetto.dev; profiles as
+    /// --profile does
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -178,15 +188,17 @@ fn schedule(text: &str) -> Result<Schedule, ScheduleError> {
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100, loop:10000,heavy (or biased, or decreasing);
-    /// graph:FILE, what `sinew run --record` wrote; worklist:units=10000,reads=10,writes=2; domains:3600, tasks with homes;
-    /// programs, which share machines; or sampling: what
-    /// sampling victims does from 2 to 1024 workers, in the model of "Manycore Work Stealing"
+    /// tree:12, stress:10,16, series:8,10,5000, fib:20, random:1000, geometric:3,8,
+    /// binomial:2000,4,0.24, chains:2,100, loop:10000,heavy (or biased, or decreasing); graph:FILE,
+    /// what `sinew run --record` wrote; worklist:units=10000,reads=10,writes=2; domains:3600, tasks
+    /// with homes; programs, which share machines; or sampling: what sampling victims does from 2
+    /// to 1024 workers, in the model of "Manycore Work Stealing"
     pub(crate) program: Option<String>,
     /// Numbers of workers, with commas [default: as many as the machine has PUs, or 2]
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
     pub(crate) workers: Vec<usize>,
-    /// The machine, from the outside in: "package:4 l3:1 core:16"; or dunnington, termi or sandman [default: all workers equally far apart]
+    /// The machine, from the outside in: "package:4 l3:1 core:16"; or dunnington, termi or sandman
+    /// [default: all workers equally far apart]
     #[arg(long, value_name = "DESCRIPTION")]
     pub(crate) machine: Option<String>,
     /// Whom thieves try, as in `run`; may be repeated [default: random]
@@ -195,24 +207,34 @@ pub(crate) struct SimArgs {
     /// What thieves see of a worker's tasks: split, two-field or open
     #[arg(long, value_name = "STACK", default_value = "split")]
     pub(crate) stack: sinew_sim::Stack,
-    /// What a worker does in a join whose task is elsewhere: leapfrog, any, descendants, transitive or block as in the runtime (`sinew run --wait`), thief (only the thief of
-    /// that task is helped), or leave (the ideal: whoever finishes last goes on)
+    /// What a worker does in a join whose task is elsewhere: leapfrog, any, descendants, transitive
+    /// or block as in the runtime (`sinew run --wait`), thief (only the thief of that task is
+    /// helped), or leave (the ideal: whoever finishes last goes on)
     #[arg(long, value_name = "POLICY", default_value = "leapfrog")]
     pub(crate) wait: sinew_sim::Wait,
     /// Workers without work go on searching instead of parking; the same as --idle spin
     #[arg(long)]
     pub(crate) spin: bool,
-    /// What a worker does that finds nothing: park:4 (after so many rounds), spin, or adaptive (spins for a window that it learns, as the runtime does) [default: park:4]
+    /// What a worker does that finds nothing: park:4 (after so many rounds), spin, or adaptive
+    /// (spins for a window that it learns, as the runtime does) [default: park:4]
     #[arg(long, value_name = "RULE", conflicts_with = "spin")]
     pub(crate) idle: Option<sinew_sim::Idle>,
-    /// How long a leaf, task or iteration takes, in nanoseconds: 1000, uniform:10,20, exp:100 or pareto:10,1.5
-    #[arg(long, value_name = "DURATION", default_value = "exp:1000", allow_negative_numbers = true)]
+    /// How long a leaf, task or iteration takes, in nanoseconds: 1000, uniform:10,20, exp:100 or
+    /// pareto:10,1.5
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "exp:1000",
+        allow_negative_numbers = true
+    )]
     pub(crate) leaf: sinew_sim::Duration,
-    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample, publish, exposure and wake; lists such as contention=1.2,1.5 (by what work
-    /// takes longer while 2, 3 and so on workers of a package work), factors (by what attempt, steal and sample take longer at distance 1, 2 and so on) and refill (what a
-    /// stolen task takes longer there), or none; of loops attempt (a claim) and steal; of
-    /// worklists access, look, transaction, abort and wake; of programs move_cost, delay and period; of domains spawn, take, far (factors by distance: far=1.5,3)
-    /// and bound (most pending tasks, or none); may be repeated
+    /// A cost, as in steal=exp:400, in nanoseconds; of spawn, join, attempt, steal, sample,
+    /// publish, exposure and wake; lists such as contention=1.2,1.5 (by what work takes longer
+    /// while 2, 3 and so on workers of a package work), factors (by what attempt, steal and sample
+    /// take longer at distance 1, 2 and so on) and refill (what a stolen task takes longer there),
+    /// or none; of loops attempt (a claim) and steal; of worklists access, look, transaction, abort
+    /// and wake; of programs move_cost, delay and period; of domains spawn, take, far (factors by
+    /// distance: far=1.5,3) and bound (most pending tasks, or none); may be repeated
     #[arg(long = "cost", value_name = "NAME=VALUE", value_parser = sim::price)]
     pub(crate) costs: Vec<(String, Price)>,
     /// A file with all costs, as --calibrate writes it
@@ -224,16 +246,20 @@ pub(crate) struct SimArgs {
     /// Measure what the scheduler costs on this machine, and write it to FILE, or print it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "csv"])]
     pub(crate) calibrate: Option<Option<PathBuf>>,
-    /// Hold simulated runs of eight applications against real ones on one and two workers, which takes minutes on a machine that has nothing else to do
+    /// Hold simulated runs of eight applications against real ones on one and two workers, which
+    /// takes minutes on a machine that has nothing else to do
     #[arg(long, conflicts_with_all = ["program", "calibrate"])]
     pub(crate) validate: bool,
-    /// How a simulated loop is shared out, as in `run`; may be repeated [default: cut in halves by the adaptive rule]
+    /// How a simulated loop is shared out, as in `run`; may be repeated [default: cut in halves by
+    /// the adaptive rule]
     #[arg(long, value_name = "SCHEDULE", value_parser = schedule)]
     pub(crate) schedule: Vec<Schedule>,
-    /// How often a loop is run with what it has learned in the runs before: parts (affinity), speeds (weighted), schedules (auto)
+    /// How often a loop is run with what it has learned in the runs before: parts (affinity),
+    /// speeds (weighted), schedules (auto)
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
     pub(crate) sweeps: usize,
-    /// How many times as long the first worker of a loop takes, the second one and so on, with commas; all others once
+    /// How many times as long the first worker of a loop takes, the second one and so on, with
+    /// commas; all others once
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
     pub(crate) slow: Vec<f64>,
     /// How a worklist is tuned, as in `run` [default: auto]
@@ -242,8 +268,8 @@ pub(crate) struct SimArgs {
     /// Also print what the tuner of a worklist did, epoch by epoch
     #[arg(long)]
     pub(crate) path: bool,
-    /// A file that says which programs come when, or what `sinew top --once --json` printed: programs with those speeds then, by chance [default: --programs of
-    /// four kinds by chance]
+    /// A file that says which programs come when, or what `sinew top --once --json` printed:
+    /// programs with those speeds then, by chance [default: --programs of four kinds by chance]
     #[arg(long, value_name = "FILE")]
     pub(crate) mix: Option<PathBuf>,
     /// How many programs come by chance
@@ -252,7 +278,8 @@ pub(crate) struct SimArgs {
     /// How many machines there are
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = count)]
     pub(crate) machines: usize,
-    /// How programs share a machine: equal, proportional, priority, efficiency, contention or script; may be repeated [default: each]
+    /// How programs share a machine: equal, proportional, priority, efficiency, contention or
+    /// script; may be repeated [default: each]
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Vec<sinew_sim::programs::Policy>,
     /// Where arriving programs go: round-robin, fewest, two-choices or packed
@@ -264,7 +291,8 @@ pub(crate) struct SimArgs {
     /// From which all chance comes
     #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
-    /// Runs of which `sampling` shows the means; and how many of each kind --validate wants that nothing disturbed, at least 5
+    /// Runs of which `sampling` shows the means; and how many of each kind --validate wants that
+    /// nothing disturbed, at least 5
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = runs)]
     pub(crate) runs: u64,
     /// A file for the same table as comma-separated values
@@ -295,8 +323,9 @@ pub(crate) struct TopoArgs {
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Also lower the teams of OpenMP's parallel regions to the share, where nothing shows that the program relies on their size: for programs that
-    /// ask for it in each region, or leave the division of work to OpenMP
+    /// Also lower the teams of OpenMP's parallel regions to the share, where nothing shows that the
+    /// program relies on their size: for programs that ask for it in each region, or leave the
+    /// division of work to OpenMP
     #[arg(long)]
     pub(crate) malleable: bool,
     /// The command's part of the machine in proportion to others', from 0.01 to 100
@@ -327,7 +356,8 @@ fn weight(text: &str) -> Result<f64, &'static str> {
 pub(crate) struct OracleArgs {
     /// The applications; see `sinew list` [default: all that have worklists, one after the other]
     pub(crate) names: Vec<String>,
-    /// tiny, small, full or the application's own notation; see `sinew list` [default: what takes some tenths of a second; small with --quick]
+    /// tiny, small, full or the application's own notation; see `sinew list` [default: what takes
+    /// some tenths of a second; small with --quick]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<String>,
     /// The file with the input, where the application reads one
@@ -336,7 +366,8 @@ pub(crate) struct OracleArgs {
     /// Number of cores [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Option<usize>,
-    /// How often each choice is run; what is compared is run at least ten times more, three times with --quick [default: 3, 1 with --quick]
+    /// How often each choice is run; what is compared is run at least ten times more, three times
+    /// with --quick [default: 3, 1 with --quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) runs: Option<usize>,
     /// Try fewer choices
@@ -361,7 +392,8 @@ pub(crate) struct ReproduceArgs {
     /// Say which experiments there are
     #[arg(long)]
     pub(crate) list: bool,
-    /// Run the experiments that this file lists, in TOML: [[experiment]] with name, size, threads, repeat, seed and out; [defaults] for all of them
+    /// Run the experiments that this file lists, in TOML: [[experiment]] with name, size, threads,
+    /// repeat, seed and out; [defaults] for all of them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"])]
     pub(crate) config: Option<PathBuf>,
     /// How large
@@ -370,10 +402,12 @@ pub(crate) struct ReproduceArgs {
     /// Where results go: a folder for each experiment, below this one
     #[arg(long, value_name = "DIR", default_value = "reproduced")]
     pub(crate) out: PathBuf,
-    /// Numbers of workers, such as 1,2,4; 1 is always among them [default: powers of two, up to as many as the process may use]
+    /// Numbers of workers, such as 1,2,4; 1 is always among them [default: powers of two, up to as
+    /// many as the process may use]
     #[arg(long, value_name = "N,N", value_delimiter = ',', allow_negative_numbers = true, value_parser = count)]
     pub(crate) threads: Vec<usize>,
-    /// How often everything is measured [default: 5, 10 for openskel, 50 for plastic at size full, and 1 at size quick]
+    /// How often everything is measured [default: 5, 10 for openskel, 50 for plastic at size full,
+    /// and 1 at size quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) repeat: Option<usize>,
     /// Decides the order in which the cases of a round are run
@@ -412,10 +446,12 @@ fn cores(text: &str) -> Result<usize, String> {
 /// Arguments of `coordinator`.
 #[derive(Debug, Args)]
 pub(crate) struct CoordinatorArgs {
-    /// By what rule cores are shared out: equal, proportional, priority, efficiency, contention or script [default: script if there is one, else equal]
+    /// By what rule cores are shared out: equal, proportional, priority, efficiency, contention or
+    /// script [default: script if there is one, else equal]
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<sinew_coord::Policy>,
-    /// A file that says which program gets what, and when: lines such as "when second joins first threads 2 cores 0-1" or "at 60 first free"
+    /// A file that says which program gets what, and when: lines such as "when second joins first
+    /// threads 2 cores 0-1" or "at 60 first free"
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// Milliseconds between two measurements
@@ -449,7 +485,9 @@ fn milliseconds(text: &str) -> Result<u64, &'static str> {
 pub(crate) fn parse() -> Result<Command, Failure> {
     match CommandLine::try_parse() {
         Ok(line) => Ok(line.command),
-        Err(message) if matches!(message.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+        Err(message)
+            if matches!(message.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
+        {
             output::print(&message.render().to_string())?;
             std::process::exit(0)
         }
@@ -485,8 +523,9 @@ pub(crate) fn sim_of(words: &[&str]) -> Option<SimArgs> {
 /// What an error message of the parser says, without the usage that follows it.
 fn shorten(message: &str) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let lines: Vec<&str> =
-        lines.filter(|line| !line.is_empty() && !line.starts_with("For more information")).collect();
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+        .collect();
     let line = lines.join("; ").replace(":; ", ": ").replace("; [", " [");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     if line.contains("--help") { line.to_owned() } else { format!("{line} (see sinew --help)") }
@@ -545,7 +584,10 @@ mod tests {
             &["sinew", "sim", "--calibrate", "--csv", "x"],
         ] {
             let line = explain(&CommandLine::try_parse_from(words).unwrap_err());
-            assert!(!line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"), "{line}");
+            assert!(
+                !line.contains('\n') && !line.contains("Usage") && !line.starts_with("error"),
+                "{line}"
+            );
             let named = words.iter().skip(1).any(|word| line.contains(word)) || words.len() < 3;
             assert!(named, "{words:?}: {line}");
         }

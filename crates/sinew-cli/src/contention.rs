@@ -1,7 +1,9 @@
-//! Whether the workers had their cores to themselves: a speed-up measured beside other programs says little.
+//! Whether the workers had their cores to themselves: a speed-up measured beside other programs
+//! says little.
 //!
-//! Linux counts for each thread how long it was ready to run and had no core (`schedstat`). Where that is not to be had,
-//! nothing is said. What a virtual machine's host takes away is not seen either.
+//! Linux counts for each thread how long it was ready to run and had no core (`schedstat`). Where
+//! that is not to be had, nothing is said. What a virtual machine's host takes away is not seen
+//! either.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +60,8 @@ mod tests {
         assert!(remark(Some(0.25)).unwrap().contains("25 %"));
     }
 
-    /// Would miss: a number that is not a time. Of one thread alone, as others may end meanwhile and are left out then.
+    /// Would miss: a number that is not a time. Of one thread alone, as others may end meanwhile
+    /// and are left out then.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_time_that_a_thread_waits_for_a_core_never_falls() {

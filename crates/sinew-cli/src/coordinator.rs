@@ -1,4 +1,5 @@
-//! `sinew coordinator`: stands by, evaluates the policies that need a clock, follows a script, and says why programs get what they get.
+//! `sinew coordinator`: stands by, evaluates the policies that need a clock, follows a script, and
+//! says why programs get what they get.
 //!
 //! Ctrl-C ends it, and so does SIGTERM; the programs go on with the default policy.
 //!
@@ -37,8 +38,8 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
     // Relaxed: nothing is published by it.
     let is_over = || stop.load(Ordering::Relaxed);
     let table = Table::open_default().map_err(|error| failed(&error))?;
-    let mut coordinator =
-        Coordinator::start(&table, policy, script.unwrap_or_default()).map_err(|error| failed(&error))?;
+    let mut coordinator = Coordinator::start(&table, policy, script.unwrap_or_default())
+        .map_err(|error| failed(&error))?;
     let mut printer = Printer::start()?;
     printer.print(format!("policy {policy}, table {}\n", table.path().display()))?;
     let began_ns = table.now_ns();
@@ -62,7 +63,9 @@ fn failed(error: &sinew_coord::Error) -> Failure {
 }
 
 fn read_script(path: &std::path::Path) -> Result<Script, Failure> {
-    output::read(path)?.parse().map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    output::read(path)?
+        .parse()
+        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
 /// Only one policy goes by the numbers and places of a script; schedules are followed under all.

@@ -1,6 +1,8 @@
-//! `sinew demo`: the machine, all applications on real input, a loop that is changed while it runs, a table, and one sentence that says whether all was right.
+//! `sinew demo`: the machine, all applications on real input, a loop that is changed while it runs,
+//! a table, and one sentence that says whether all was right.
 //!
-//! Everything is prepared before anything is run: an unreadable folder ends the demo before it begins.
+//! Everything is prepared before anything is run: an unreadable folder ends the demo before it
+//! begins.
 
 use std::time::Duration;
 
@@ -34,7 +36,8 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<(), Failure> {
     let progress = Progress::new();
     let mut results = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
-        let title = format!("[{}/{}] {} {}", at + 1, entries.len(), entry.app.name, entry.problem.size());
+        let title =
+            format!("[{}/{}] {} {}", at + 1, entries.len(), entry.app.name, entry.problem.size());
         let result = measure(&*entry.problem, &Record::default(), &pool, PLAN, |stage, round| {
             progress.now(&format!("{title}: {} {}/{}", stage.name(), round + 1, PLAN.repeat));
         });
@@ -71,11 +74,16 @@ fn conclude(
     let mut table = table(entries, results);
     table.extend(contention::remark(waiting_share(results)).map(|remark| format!("\n{remark}\n")));
     if wrong.is_empty() {
-        let printed = output::print(&format!("\n{table}\nAll {} answers are right.\n", results.len()));
+        let printed =
+            output::print(&format!("\n{table}\nAll {} answers are right.\n", results.len()));
         return Ok(greeted.and(printed)?);
     }
     // A wrong answer matters more than a reader who has gone.
-    let _ = output::print(&format!("\n{table}\n{} of {} answers are WRONG.\n", wrong.len(), results.len()));
+    let _ = output::print(&format!(
+        "\n{table}\n{} of {} answers are WRONG.\n",
+        wrong.len(),
+        results.len()
+    ));
     Err(Failure::Wrong(wrong.join("; ")))
 }
 

@@ -7,7 +7,8 @@ use crate::failure::Failure;
 ///
 /// # Errors
 ///
-/// The command line asks for something impossible; the command cannot be run, with the exit status that shells give.
+/// The command line asks for something impossible; the command cannot be run, with the exit status
+/// that shells give.
 #[cfg(target_os = "linux")]
 pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
     if let Some(max) = args.max.filter(|max| *max < args.min) {
@@ -34,6 +35,7 @@ pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
 /// Always.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn perform(args: ExecArgs) -> Result<(), Failure> {
-    let command = args.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let command =
+        args.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     Err(Failure::NotRun(126, format!("{command}: exec needs Linux; run the command as it is")))
 }

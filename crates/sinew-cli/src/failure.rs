@@ -41,7 +41,9 @@ impl Failure {
     /// The reason, as one line.
     pub(crate) fn to_line(&self) -> String {
         match self {
-            Self::Usage(why) | Self::Wrong(why) | Self::Unwritten(why) | Self::NotRun(_, why) => why.clone(),
+            Self::Usage(why) | Self::Wrong(why) | Self::Unwritten(why) | Self::NotRun(_, why) => {
+                why.clone()
+            }
             Self::Output(error) => error.to_string(),
         }
     }

@@ -5,7 +5,8 @@ use crate::output;
 use crate::table::Table;
 
 pub(crate) fn perform() -> Result<(), Failure> {
-    let mut table = Table::new(&["application", "what it is", "sizes besides tiny, small and full"]);
+    let mut table =
+        Table::new(&["application", "what it is", "sizes besides tiny, small and full"]);
     for app in sinew_apps::all() {
         table.row(vec![app.name.into(), app.about.into(), app.sizes.into()]);
     }

@@ -19,12 +19,15 @@
 //!
 //! # Exit status
 //!
-//! 0: done, and every answer was right. 1: an answer was wrong, or output could not be written. 2: something on the
-//! command line was wrong, said in one line; nothing was run. `exec` ends as its command does; 126 or 127: the command could not be run, or found.
+//! 0: done, and every answer was right. 1: an answer was wrong, or output could not be written. 2:
+//! something on the command line was wrong, said in one line; nothing was run. `exec` ends as its
+//! command does; 126 or 127: the command could not be run, or found.
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim`, `oracle`, `coordinator` and `top`, which print what they have: the system's default, which ends the process at once, is what users want here. What `reproduce` has written by then is whole.
+//! Ctrl-C, except in `sim`, `oracle`, `coordinator` and `top`, which print what they have: the
+//! system's default, which ends the process at once, is what users want here. What `reproduce` has
+//! written by then is whole.
 
 mod args;
 mod contention;

@@ -54,7 +54,8 @@ pub(crate) struct Measurement {
     pub(crate) verdict: Result<(), Wrong>,
 }
 
-/// Runs a problem as planned; its worklists are in `record`. `before` is told what comes next, and in which repetition.
+/// Runs a problem as planned; its worklists are in `record`. `before` is told what comes next, and
+/// in which repetition.
 pub(crate) fn measure(
     problem: &dyn Problem,
     record: &Record,
@@ -108,8 +109,8 @@ impl Measurement {
         }
     }
 
-    /// Adds what threads waited in a run that took `wall`. The system adds a wait when it ends, so a
-    /// wait that began before the run may be longer than the run: that part does not count.
+    /// Adds what threads waited in a run that took `wall`. The system adds a wait when it ends, so
+    /// a wait that began before the run may be longer than the run: that part does not count.
     fn add_wait(&mut self, before: Option<Duration>, after: Option<Duration>, wall: Duration) {
         let most = wall * u32::try_from(self.workers).unwrap_or(u32::MAX);
         let sum = |((sum, before), after): ((Duration, Duration), Duration)| {
@@ -189,7 +190,8 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Books are kept by each worker for itself and may run a little ahead of the clock; the sum is kept at 1.
+    /// Books are kept by each worker for itself and may run a little ahead of the clock; the sum is
+    /// kept at 1.
     fn new(searching: f64, parked: f64) -> Self {
         let idle = (searching + parked).max(1.0);
         let (searching, parked) = (searching / idle, parked / idle);

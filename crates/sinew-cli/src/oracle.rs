@@ -1,4 +1,5 @@
-//! `sinew oracle`: all fixed settings of a worklist, and the tuner beside the best of them; for one application, or one after the other.
+//! `sinew oracle`: all fixed settings of a worklist, and the tuner beside the best of them; for one
+//! application, or one after the other.
 //!
 //! An interrupt ends the process, and prints the report as it was then.
 
@@ -30,14 +31,16 @@ pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
     let origin = Origin::here(command_line());
     let cores = args.threads.unwrap_or(origin.processors);
     let apps = apps(&args.names)?;
-    // Said before anything is run, rather than of each choice, and before there are choices for them.
+    // Said before anything is run, rather than of each choice, and before there are choices for
+    // them.
     Pool::builder().threads(cores).build().map_err(Failure::usage)?;
     let oracles: Vec<Oracle> =
         apps.into_iter().map(|app| oracle(app, args, cores)).collect::<Result<_, _>>()?;
     oracles.iter().try_for_each(Oracle::check)?;
     let now = Now::watch(!args.json)?;
     let runs = effort(args).runs;
-    let setting = Setting { threads: vec![cores], repeat: runs, ..Setting::new(Scale::Full, cores) };
+    let setting =
+        Setting { threads: vec![cores], repeat: runs, ..Setting::new(Scale::Full, cores) };
     let (mut summaries, mut wrong, mut printed) = (Vec::new(), Vec::new(), Ok(()));
     for oracle in &oracles {
         let name = oracle.about().name;
@@ -77,7 +80,11 @@ fn oracle(app: &App, args: &OracleArgs, cores: usize) -> Result<Oracle, Failure>
 
 fn effort(args: &OracleArgs) -> Effort {
     let usual = if args.quick { Effort::QUICK } else { Effort::full(args.runs.unwrap_or(3)) };
-    Effort { runs: args.runs.unwrap_or(usual.runs), is_coarse: usual.is_coarse || args.coarse, ..usual }
+    Effort {
+        runs: args.runs.unwrap_or(usual.runs),
+        is_coarse: usual.is_coarse || args.coarse,
+        ..usual
+    }
 }
 
 /// Prints what is left to say about all of them.

@@ -76,7 +76,10 @@ impl Printer {
     }
 }
 
-fn print_all(texts: &Receiver<String>, mut write: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+fn print_all(
+    texts: &Receiver<String>,
+    mut write: impl FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
     texts.iter().try_for_each(|text| write(&text))
 }
 

@@ -1,4 +1,5 @@
-//! What `--profile` adds: the breakdowns of the workers' time, work and span, and how large tasks are.
+//! What `--profile` adds: the breakdowns of the workers' time, work and span, and how large tasks
+//! are.
 
 use serde::Serialize;
 use sinew::profile::{Bounds, Profile, WorkerProfile};
@@ -6,7 +7,8 @@ use sinew::profile::{Bounds, Profile, WorkerProfile};
 use crate::measure::{percent, seconds};
 use crate::table::Table;
 
-/// A profile in text, to be printed below the other lines. `runs` parallel runs on `workers` workers took `parallel_s` seconds each, the serial version `serial_s`.
+/// A profile in text, to be printed below the other lines. `runs` parallel runs on `workers`
+/// workers took `parallel_s` seconds each, the serial version `serial_s`.
 pub(crate) fn text(profile: &Profile, runs: usize, serial_s: f64, parallel_s: f64) -> String {
     let runs = runs.max(1) as f64;
     let parts = [
@@ -28,7 +30,8 @@ fn indent(text: &str) -> String {
 
 fn tasks(profile: &Profile) -> String {
     let tasks = profile.tasks();
-    let interval = |ticks: f64| format!("{} ({ticks:.0} cycles)", seconds(profile.nanoseconds(ticks) / 1e9));
+    let interval =
+        |ticks: f64| format!("{} ({ticks:.0} cycles)", seconds(profile.nanoseconds(ticks) / 1e9));
     format!(
         "    tasks     {} spawned, {} inlined, {} stolen, {} from outside, {} mailed\n    task      {} on average\n    steal     {}",
         tasks.spawned,
@@ -37,9 +40,10 @@ fn tasks(profile: &Profile) -> String {
         tasks.injected,
         tasks.mailed,
         interval(profile.task_granularity()),
-        profile
-            .steal_interval()
-            .map_or_else(|| "none".to_owned(), |ticks| format!("one every {} of work", interval(ticks))),
+        profile.steal_interval().map_or_else(
+            || "none".to_owned(),
+            |ticks| format!("one every {} of work", interval(ticks))
+        ),
     )
 }
 
@@ -112,7 +116,8 @@ fn functions(profile: &Profile) -> String {
         ]);
     }
     let attempts = functions.attempts;
-    let ratio = attempts.ratio().map_or_else(String::new, |ratio| format!(" ({ratio:.4} for each)"));
+    let ratio =
+        attempts.ratio().map_or_else(String::new, |ratio| format!(" ({ratio:.4} for each)"));
     format!(
         "{}attempts to steal: {} successful, {} failed{ratio}; mailed tasks: {}\n",
         table.render(),
@@ -123,8 +128,16 @@ fn functions(profile: &Profile) -> String {
 }
 
 fn workers(profile: &Profile) -> String {
-    let mut table =
-        Table::new(&["worker", "spawned", "inlined", "stolen", "application", "steals", "search", "parked"]);
+    let mut table = Table::new(&[
+        "worker",
+        "spawned",
+        "inlined",
+        "stolen",
+        "application",
+        "steals",
+        "search",
+        "parked",
+    ]);
     for (seat, worker) in profile.workers().iter().enumerate() {
         let (tasks, breakdown) = (worker.tasks(), worker.breakdown());
         let time = |ticks| seconds(profile.seconds(ticks));
@@ -142,7 +155,8 @@ fn workers(profile: &Profile) -> String {
     table.render()
 }
 
-/// A profile for `--json`. Times are in seconds, of all runs together; cycles are ticks of the time-stamp counter.
+/// A profile for `--json`. Times are in seconds, of all runs together; cycles are ticks of the
+/// time-stamp counter.
 #[derive(Serialize)]
 pub(crate) struct Report {
     work_s: f64,
@@ -213,7 +227,10 @@ fn worker(profile: &Profile, worker: &WorkerProfile) -> Worker {
     let functions_json = functions
         .iter()
         .map(|(name, function)| {
-            (name.to_owned(), serde_json::json!({ "calls": function.calls, "time_s": time(function.time) }))
+            (
+                name.to_owned(),
+                serde_json::json!({ "calls": function.calls, "time_s": time(function.time) }),
+            )
         })
         .collect();
     Worker {

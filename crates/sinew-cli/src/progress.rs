@@ -1,5 +1,5 @@
-//! What is being done right now, on standard error: one line that changes on a terminal, a line for each finished step
-//! elsewhere.
+//! What is being done right now, on standard error: one line that changes on a terminal, a line for
+//! each finished step elsewhere.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -11,7 +11,8 @@ use crate::output::{self, ResultFile};
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Folders of `reproduce` and `oracle`, files of `sim --csv`, `run --json` and `bench`, or folders with any of these
+    /// Folders of `reproduce` and `oracle`, files of `sim --csv`, `run --json` and `bench`, or
+    /// folders with any of these
     #[arg(value_name = "PATH", default_value = "reproduced")]
     pub(crate) paths: Vec<PathBuf>,
     /// The page

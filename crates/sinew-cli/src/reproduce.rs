@@ -6,7 +6,9 @@ use std::path::Path;
 use sinew::Pool;
 use sinew_reproduce::config::{self, Queued};
 use sinew_reproduce::runner::{Step, describe};
-use sinew_reproduce::{Experiment, Failure as Failed, Origin, Outcome, Setting, all, find, reproduce};
+use sinew_reproduce::{
+    Experiment, Failure as Failed, Origin, Outcome, Setting, all, find, reproduce,
+};
 
 use crate::args::ReproduceArgs;
 use crate::failure::Failure;
@@ -44,8 +46,10 @@ fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure
     if let Some(file) = &args.config {
         return Ok(config::read(file, processors)?);
     }
-    let usual =
-        Setting { seed: args.seed, ..Setting::new(args.size.into(), processors).workers(&args.threads) };
+    let usual = Setting {
+        seed: args.seed,
+        ..Setting::new(args.size.into(), processors).workers(&args.threads)
+    };
     let queued = |experiment: &'static dyn Experiment| {
         let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
         Queued { experiment, setting: Setting { repeat, ..usual.clone() }, out: args.out.clone() }

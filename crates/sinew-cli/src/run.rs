@@ -58,15 +58,21 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
         ));
     });
     drop(progress);
-    let text =
-        if args.json { json(app, &problem.size(), &result)? } else { text(app, &problem.size(), &result) };
+    let text = if args.json {
+        json(app, &problem.size(), &result)?
+    } else {
+        text(app, &problem.size(), &result)
+    };
     let printed = output::print(&text);
-    let path_written = path_file.map_or(Ok(()), |file| file.write(&worklist::path(&result.worklists)));
+    let path_written =
+        path_file.map_or(Ok(()), |file| file.write(&worklist::path(&result.worklists)));
     let trace_written = trace.map_or(Ok(()), |file| file.write(&trace::json(app.name, &pool)?));
     let graph = || measured(&pool).to_string();
     let recording_written = recording.map_or(Ok(()), |file| file.write(&graph()));
     // A wrong answer matters more than a reader who has gone.
-    result.verdict.map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
+    result
+        .verdict
+        .map_err(|wrong| Failure::Wrong(format!("{}: wrong answer: {wrong}", app.name)))?;
     path_written?;
     trace_written?;
     recording_written?;
@@ -78,7 +84,8 @@ pub(crate) fn build(args: &PoolArgs) -> Result<Pool, Failure> {
     build_with(args, &Kept::default())
 }
 
-/// What a pool keeps of what it does, where the environment may ask for a profile as well; and the mapping that its application has, which a user's goes before.
+/// What a pool keeps of what it does, where the environment may ask for a profile as well; and the
+/// mapping that its application has, which a user's goes before.
 #[derive(Debug, Default)]
 struct Kept {
     profile: bool,
@@ -87,7 +94,8 @@ struct Kept {
     mapping: Option<Mapping>,
 }
 
-/// The threads of an application that has a mapping of its own sit by that, if the environment names none.
+/// The threads of an application that has a mapping of its own sit by that, if the environment
+/// names none.
 fn placed(builder: Builder, mapping: Option<&Mapping>) -> Builder {
     match mapping.filter(|_| std::env::var_os("SINEW_MAPPING").is_none()) {
         Some(mapping) => builder.mapping(mapping.clone()),
@@ -140,10 +148,12 @@ fn warn_of_useless_victims(pool: &Pool) {
     }
 }
 
-/// What a pool has recorded of the last run: an application calls the workers together before and after it.
+/// What a pool has recorded of the last run: an application calls the workers together before and
+/// after it.
 pub(crate) fn measured(pool: &Pool) -> Graph {
     let graph = pool.take_recording().unwrap_or_default();
-    let last = graph.calls().iter().rev().nth(1).and_then(|call| Call::new(0, call.tokens().to_vec()));
+    let last =
+        graph.calls().iter().rev().nth(1).and_then(|call| Call::new(0, call.tokens().to_vec()));
     Graph::new(last.into_iter().collect())
 }
 
@@ -154,12 +164,17 @@ pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {
 
 /// Results in one file would replace each other.
 fn refuse_one_file_for_two(args: &RunArgs) -> Result<(), Failure> {
-    let files = [("--trace", &args.trace), ("--record", &args.record), ("--tuner-path", &args.tuner_path)];
+    let files =
+        [("--trace", &args.trace), ("--record", &args.record), ("--tuner-path", &args.tuner_path)];
     let named = files.iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
     for (option, file) in named.clone() {
-        if let Some((other, _)) = named.clone().find(|(other, same)| *other != option && *same == file) {
+        if let Some((other, _)) =
+            named.clone().find(|(other, same)| *other != option && *same == file)
+        {
             let file = file.display();
-            return Err(Failure::Usage(format!("`{file}` is named by {option} and {other}: give two files")));
+            return Err(Failure::Usage(format!(
+                "`{file}` is named by {option} and {other}: give two files"
+            )));
         }
     }
     Ok(())
@@ -168,10 +183,16 @@ fn refuse_one_file_for_two(args: &RunArgs) -> Result<(), Failure> {
 fn warn_of_useless_options(app: &App, args: &RunArgs) {
     worklist::warn_of_useless_options(app, args);
     if args.schedule.is_some() && !app.loops {
-        output::note(&format!("sinew: note: {} has no loops, so --schedule changes nothing", app.name));
+        output::note(&format!(
+            "sinew: note: {} has no loops, so --schedule changes nothing",
+            app.name
+        ));
     }
     if args.path.is_some() && !app.reads_files {
-        output::note(&format!("sinew: note: {} reads no files, so --path changes nothing", app.name));
+        output::note(&format!(
+            "sinew: note: {} reads no files, so --path changes nothing",
+            app.name
+        ));
     }
 }
 
@@ -179,26 +200,42 @@ fn text(app: &App, size: &str, result: &Measurement) -> String {
     let Shares { working, searching, parked } = result.shares();
     let [working, searching, parked] = [working, searching, parked].map(percent);
     let mut lines = vec![
-        format!("{} ({size}), workers: {}, runs: {}", app.name, result.workers, result.parallel.len()),
+        format!(
+            "{} ({size}), workers: {}, runs: {}",
+            app.name,
+            result.workers,
+            result.parallel.len()
+        ),
         format!("  serial    {}", seconds(result.serial_s())),
         format!("  parallel  {}", seconds(result.parallel_s())),
         format!("  speed-up  {:.2}", result.speed_up()),
         format!("  steals    {}, chunks of loops: {}", result.steals(), result.chunks()),
         format!("  time      {working} working, {searching} searching, {parked} parked"),
-        format!("  answer    {} ({})", result.answer, if result.verdict.is_ok() { "right" } else { "WRONG" }),
+        format!(
+            "  answer    {} ({})",
+            result.answer,
+            if result.verdict.is_ok() { "right" } else { "WRONG" }
+        ),
     ];
     lines.splice(5..5, details_of_steals(result));
     let remark = contention::remark(waiting_share(slice::from_ref(result)));
     let mut text: String = lines.into_iter().map(|line| line + "\n").collect();
-    text += &worklist::text(&result.worklists, result.transactions, result.parallel.len(), result.workers);
+    text += &worklist::text(
+        &result.worklists,
+        result.transactions,
+        result.parallel.len(),
+        result.workers,
+    );
     text.extend(remark.map(|remark| remark + "\n"));
     if let Some(measured) = &result.profile {
-        text += &profile::text(measured, result.parallel.len(), result.serial_s(), result.parallel_s());
+        text +=
+            &profile::text(measured, result.parallel.len(), result.serial_s(), result.parallel_s());
     }
     text
 }
 
-/// How far away the victims were, where that varies, and how often a claim had to be given back, where any had.
+/// How far away the victims were, where that varies, and how often a claim had to be given back,
+/// where any had.
 fn details_of_steals(result: &Measurement) -> Vec<String> {
     let (counters, mut lines) = (&result.counters, Vec::new());
     if counters.by_distance().count() > 1 {
@@ -262,14 +299,22 @@ fn json(app: &App, size: &str, result: &Measurement) -> Result<String, Failure> 
         speed_up: result.speed_up(),
         shares: result.shares(),
         waited_for_cores_s: result.waited.map(|waited| waited.as_secs_f64()),
-        counters: result.counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect(),
+        counters: result
+            .counters
+            .iter()
+            .map(|(name, count)| (name.to_owned(), count.into()))
+            .collect(),
         steals_by_distance: result.counters.by_distance().map(AtDistance::from).collect(),
-        profile: result.profile.as_ref().map(|measured| profile::json(measured, result.parallel.len())),
+        profile: result
+            .profile
+            .as_ref()
+            .map(|measured| profile::json(measured, result.parallel.len())),
         transactions: worklist::json(&result.worklists, result.transactions),
         answer: &result.answer,
         right: result.verdict.is_ok(),
     };
-    let json = serde_json::to_string_pretty(&report).map_err(|error| Failure::Output(error.into()))?;
+    let json =
+        serde_json::to_string_pretty(&report).map_err(|error| Failure::Output(error.into()))?;
     Ok(json + "\n")
 }
 
@@ -290,21 +335,27 @@ mod tests {
             stack: Some(StackKind::TwoField),
         };
         let builder = format!("{:?}", described(&args, &Kept::default()));
-        for part in
-            ["threads: Some(3)", "mapping: Compact", "wait: Block", "victims: Nearest", "stack: TwoField"]
-        {
+        for part in [
+            "threads: Some(3)",
+            "mapping: Compact",
+            "wait: Block",
+            "victims: Nearest",
+            "stack: TwoField",
+        ] {
             assert!(builder.contains(part), "{part} is not in {builder}");
         }
     }
 
-    /// Would miss: threads of worklists that are left to the system, those of other applications that are not, and a user's mapping that does not count.
+    /// Would miss: threads of worklists that are left to the system, those of other applications
+    /// that are not, and a user's mapping that does not count.
     #[test]
     fn applications_with_worklists_sit_by_the_rule_for_them() {
         let rule = sinew::worklist::mapping_for(sinew_topology::Machine::host());
         let mapping = |name| worklist::mapping(find(name).unwrap());
         assert_eq!([mapping("yada"), mapping("fib")], [Some(rule), None]);
         let given = std::env::var_os("SINEW_MAPPING");
-        let pool = |mapping: &Mapping| placed(Pool::builder().threads(1), Some(mapping)).build().unwrap();
+        let pool =
+            |mapping: &Mapping| placed(Pool::builder().threads(1), Some(mapping)).build().unwrap();
         assert_eq!(pool(&Mapping::Compact).mapping() == Mapping::Compact, given.is_none());
     }
 }

@@ -1,13 +1,18 @@
 //! What to say about a name that does not exist: what comes close, and what there is.
 
-/// Names what is not there, what comes close, and what there is, in one line. `kind` is what was looked for: "application".
+/// Names what is not there, what comes close, and what there is, in one line. `kind` is what was
+/// looked for: "application".
 pub(crate) fn unknown(kind: &str, name: &str, all: &[&str]) -> String {
-    let mut close: Vec<(usize, &str)> = all.iter().map(|other| (distance(name, other), *other)).collect();
+    let mut close: Vec<(usize, &str)> =
+        all.iter().map(|other| (distance(name, other), *other)).collect();
     close.sort_unstable();
     close.retain(|(distance, other)| *distance <= 1 + other.len() / 4);
     let close: Vec<String> = close.iter().map(|(_, other)| format!("`{other}`")).collect();
-    let guess =
-        if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
+    let guess = if close.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", close.join(" or "))
+    };
     format!("there is no {kind} `{name}`{guess} (there are {})", all.join(", "))
 }
 
@@ -23,7 +28,8 @@ fn distance(name: &str, other: &str) -> usize {
 mod tests {
     use super::*;
 
-    const ALL: [&str; 7] = ["fib", "nqueens", "uts", "quicksort", "heat", "wordcount", "tbb-matrix"];
+    const ALL: [&str; 7] =
+        ["fib", "nqueens", "uts", "quicksort", "heat", "wordcount", "tbb-matrix"];
 
     /// Would miss: a typing error that is not recognised.
     #[test]
@@ -46,6 +52,9 @@ mod tests {
     #[test]
     fn a_name_like_no_other_is_answered_with_all_names() {
         let line = unknown("application", "mandelbrot", &ALL);
-        assert!(!line.contains("did you mean") && ALL.iter().all(|name| line.contains(name)), "{line}");
+        assert!(
+            !line.contains("did you mean") && ALL.iter().all(|name| line.contains(name)),
+            "{line}"
+        );
     }
 }

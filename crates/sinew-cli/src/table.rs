@@ -1,4 +1,5 @@
-//! A table in plain text: a line of titles, columns as wide as their widest cell, numbers to the right.
+//! A table in plain text: a line of titles, columns as wide as their widest cell, numbers to the
+//! right.
 
 use std::io;
 

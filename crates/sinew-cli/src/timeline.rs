@@ -1,7 +1,9 @@
 //! A loop that is changed while it runs, drawn as a timeline: what the demo shows before its table.
 //!
-//! The loop is a map-array whose first half of tasks is heavy. A thread beside it changes its threads, schedule and mapping by a script, counts what each worker has
-//! done since the last look, and on a terminal draws that at once; elsewhere the finished timeline is printed. The answers are checked like all others.
+//! The loop is a map-array whose first half of tasks is heavy. A thread beside it changes its
+//! threads, schedule and mapping by a script, counts what each worker has done since the last look,
+//! and on a terminal draws that at once; elsewhere the finished timeline is printed. The answers
+//! are checked like all others.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -85,10 +87,12 @@ struct Timeline {
 pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
     let workers = pool.max_workers();
     let workload = workload(workers, planned);
-    let (control, done) = (Control::new(), (0..workers).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+    let (control, done) =
+        (Control::new(), (0..workers).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
     let (end, ended) = channel::<()>();
     let answers = thread::scope(|s| {
-        let stage = Stage { control: &control, done: &done, planned, live: io::stdout().is_terminal() };
+        let stage =
+            Stage { control: &control, done: &done, planned, live: io::stdout().is_terminal() };
         let direct = s.spawn(move || stage.direct(&ended));
         let answers = pool.run(|_| {
             over(workload.tasks()).schedule(Schedule::Static).control(&control).map_array(
@@ -109,14 +113,18 @@ pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
         answers.map_err(|_| Failure::Wrong("the timeline could not be drawn".to_owned()))?;
     let words = match answers {
         Ok(answers) => {
-            workload.check(&answers).map_err(|wrong| Failure::Wrong(format!("the changed loop: {wrong}")))?;
+            workload
+                .check(&answers)
+                .map_err(|wrong| Failure::Wrong(format!("the changed loop: {wrong}")))?;
             let changes = control.snapshot().changes;
             format!(
                 "The loop was changed {changes} times while it ran; its {} answers are right.\n",
                 answers.len()
             )
         }
-        Err(Cancelled) => format!("This machine is busy: the loop was cancelled after {LONGEST:?}.\n"),
+        Err(Cancelled) => {
+            format!("This machine is busy: the loop was cancelled after {LONGEST:?}.\n")
+        }
     };
     Ok(printed.and(output::print(&words))?)
 }
@@ -128,7 +136,8 @@ fn workload(workers: usize, planned: Duration) -> Workload {
     let began = Instant::now();
     let _ = trial.serial();
     let repetition_s = began.elapsed().as_secs_f64() / f64::from(TRIAL);
-    // Alone for the script's first step and its last but one, and less than all for the rest, as the static shares are uneven.
+    // Alone for the script's first step and its last but one, and less than all for the rest, as
+    // the static shares are uneven.
     let work_s = planned.as_secs_f64() * (0.3 + 0.55 * workers as f64);
     let heavy = work_s / (TASKS / 2) as f64 / repetition_s;
     Workload::biased(TASKS, (heavy as u32).max(LIGHTER), (heavy as u32 / LIGHTER).max(1), 2)
@@ -152,8 +161,12 @@ impl Stage<'_> {
         let mut drawn = Ok(0);
         loop {
             let elapsed = began.elapsed();
-            while let Some((_, change)) = script.next_if(|(at, _)| self.planned * *at / 100 <= elapsed) {
-                timeline.changes.push((timeline.columns.len(), change.make(self.control, self.done.len())));
+            while let Some((_, change)) =
+                script.next_if(|(at, _)| self.planned * *at / 100 <= elapsed)
+            {
+                timeline
+                    .changes
+                    .push((timeline.columns.len(), change.make(self.control, self.done.len())));
             }
             if elapsed > LONGEST {
                 self.control.cancel();
@@ -199,7 +212,8 @@ impl Timeline {
         let workers = self.columns.first().map_or(0, Vec::len);
         let mut text = String::from("\nA loop that is changed while it runs:\n");
         for worker in 0..workers.min(LINES) {
-            let cells = self.columns.iter().map(|column| if column[worker] > 0 { busy } else { idle });
+            let cells =
+                self.columns.iter().map(|column| if column[worker] > 0 { busy } else { idle });
             let _ = writeln!(text, "  worker {worker:<3} {}", cells.collect::<String>());
         }
         if workers > LINES {
@@ -235,15 +249,24 @@ mod tests {
         let lines: Vec<String> = timeline.draw('#', '.').lines().map(str::to_owned).collect();
         assert_eq!(
             lines[2..],
-            ["  worker 0   ###", "  worker 1   ..#", "  changes    1 2", "    1 1 thread", "    2 2 threads"]
+            [
+                "  worker 0   ###",
+                "  worker 1   ..#",
+                "  changes    1 2",
+                "    1 1 thread",
+                "    2 2 threads"
+            ]
         );
     }
 
-    /// Would miss: a line that wraps, so that more lines are on the terminal than are taken back; and one that is lost, or cut though it fits.
+    /// Would miss: a line that wraps, so that more lines are on the terminal than are taken back;
+    /// and one that is lost, or cut though it fits.
     #[test]
     fn what_is_drawn_again_and_again_fits_into_its_lines() {
-        let changes =
-            vec![(99, format!("no mapping: {}", "because ".repeat(20))), (100, "1 thread".to_owned())];
+        let changes = vec![
+            (99, format!("no mapping: {}", "because ".repeat(20))),
+            (100, "1 thread".to_owned()),
+        ];
         let timeline = Timeline { columns: vec![vec![1, 0]; 120], changes };
         let (whole, cut) = (timeline.draw('█', '·'), fitting(&timeline.draw('█', '·')));
         assert!(whole.lines().any(|line| line.chars().count() > WIDTH));

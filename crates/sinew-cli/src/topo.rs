@@ -17,6 +17,7 @@ pub(crate) fn perform(args: &TopoArgs) -> Result<(), Failure> {
 }
 
 fn show(machine: &Machine, limits: &Limits, json: bool) -> Result<(), Failure> {
-    let text = if json { format!("{:#}\n", to_json(machine, limits)) } else { render(machine, limits) };
+    let text =
+        if json { format!("{:#}\n", to_json(machine, limits)) } else { render(machine, limits) };
     Ok(output::print(&text)?)
 }

@@ -1,4 +1,5 @@
-//! The timeline that `--trace` writes: what each worker did, as events that Perfetto and Chrome open.
+//! The timeline that `--trace` writes: what each worker did, as events that Perfetto and Chrome
+//! open.
 //!
 //! Source: Google, "Trace Event Format". Times there are in microseconds.
 
@@ -38,7 +39,8 @@ struct Name {
 
 /// The timeline of a pool that keeps one, up to now.
 pub(crate) fn json(program: &str, pool: &Pool) -> Result<String, Failure> {
-    let timeline = pool.timeline().unwrap_or_else(|| unreachable!("the pool was built to keep a timeline"));
+    let timeline =
+        pool.timeline().unwrap_or_else(|| unreachable!("the pool was built to keep a timeline"));
     let trace = Trace { trace_events: events(program, &timeline), display_time_unit: "ns" };
     serde_json::to_string(&trace).map_err(|error| Failure::Output(error.into()))
 }
@@ -47,13 +49,23 @@ fn events(program: &str, timeline: &Timeline) -> Vec<Event> {
     let mut events = vec![called("process_name", 0, program.to_owned())];
     for (worker, spans) in timeline.workers.iter().enumerate() {
         events.push(called("thread_name", worker, format!("worker {worker}")));
-        events.extend(spans.iter().filter(|span| span.doing != Doing::Away).map(|span| event(worker, span)));
+        events.extend(
+            spans.iter().filter(|span| span.doing != Doing::Away).map(|span| event(worker, span)),
+        );
     }
     events
 }
 
 fn called(what: &'static str, worker: usize, name: String) -> Event {
-    Event { name: what, ph: 'M', pid: 1, tid: worker, ts: None, dur: None, args: Some(Name { name }) }
+    Event {
+        name: what,
+        ph: 'M',
+        pid: 1,
+        tid: worker,
+        ts: None,
+        dur: None,
+        args: Some(Name { name }),
+    }
 }
 
 fn event(worker: usize, span: &TimelineSpan) -> Event {

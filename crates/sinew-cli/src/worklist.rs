@@ -1,4 +1,5 @@
-//! What `run` takes and prints about worklists: `--tune`, `--by-hand`, `--pages` and `--tuner-path`.
+//! What `run` takes and prints about worklists: `--tune`, `--by-hand`, `--pages` and
+//! `--tuner-path`.
 
 use serde::Serialize;
 use sinew::Mapping;
@@ -15,7 +16,11 @@ use crate::output::{self, ResultFile};
 /// # Errors
 ///
 /// More threads than the pool has workers, a path without a tuner, or one that cannot be written.
-pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<ResultFile>, Failure> {
+pub(crate) fn check(
+    app: &App,
+    args: &RunArgs,
+    workers: usize,
+) -> Result<Option<ResultFile>, Failure> {
     if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist())
         && settings.threads > workers
     {
@@ -26,7 +31,10 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
     }
     let Some(path) = &args.tuner_path else { return Ok(None) };
     if !app.has_worklist() {
-        return Err(Failure::Usage(format!("{} has no worklist, so there is no --tuner-path", app.name)));
+        return Err(Failure::Usage(format!(
+            "{} has no worklist, so there is no --tuner-path",
+            app.name
+        )));
     }
     if !matches!(args.tune, Some(Tuning::Auto | Tuning::AutoWith(_))) {
         return Err(Failure::usage(
@@ -37,16 +45,23 @@ pub(crate) fn check(app: &App, args: &RunArgs, workers: usize) -> Result<Option<
 }
 
 pub(crate) fn warn_of_useless_options(app: &App, args: &RunArgs) {
-    let options =
-        [(args.tune.is_some(), "--tune"), (args.by_hand, "--by-hand"), (args.pages.is_some(), "--pages")];
+    let options = [
+        (args.tune.is_some(), "--tune"),
+        (args.by_hand, "--by-hand"),
+        (args.pages.is_some(), "--pages"),
+    ];
     for (given, option) in options {
         if given && !app.has_worklist() {
-            output::note(&format!("sinew: note: {} has no worklist, so {option} changes nothing", app.name));
+            output::note(&format!(
+                "sinew: note: {} has no worklist, so {option} changes nothing",
+                app.name
+            ));
         }
     }
 }
 
-/// Where the threads sit for an application with a worklist, also when it is run by hand: the rule that is applied before any tuning.
+/// Where the threads sit for an application with a worklist, also when it is run by hand: the rule
+/// that is applied before any tuning.
 pub(crate) fn mapping(app: &App) -> Option<Mapping> {
     app.has_worklist().then(|| mapping_for(sinew_topology::Machine::host()))
 }
@@ -57,7 +72,12 @@ pub(crate) fn path(recorded: &Recorded) -> String {
 }
 
 /// What is printed about worklists, or about transactions without any: averages a run.
-pub(crate) fn text(recorded: &Recorded, transactions: Transactions, runs: usize, workers: usize) -> String {
+pub(crate) fn text(
+    recorded: &Recorded,
+    transactions: Transactions,
+    runs: usize,
+    workers: usize,
+) -> String {
     let runs = (runs as u64).max(1);
     if recorded.runs > 0 {
         return listed(recorded, runs, workers);
@@ -65,7 +85,11 @@ pub(crate) fn text(recorded: &Recorded, transactions: Transactions, runs: usize,
     match (transactions.commits, transactions.aborts) {
         (0, 0) => String::new(),
         (commits, aborts) => {
-            format!("  by hand   {} commits, {} aborts of transactions\n", commits / runs, aborts / runs)
+            format!(
+                "  by hand   {} commits, {} aborts of transactions\n",
+                commits / runs,
+                aborts / runs
+            )
         }
     }
 }
@@ -83,8 +107,10 @@ fn listed(recorded: &Recorded, runs: u64, workers: usize) -> String {
         a_run(recorded.words_ahead),
     );
     if let Some(settings) = recorded.settings {
-        text +=
-            &format!("  settings  {settings}{}\n", if recorded.path.is_some() { ", at the end" } else { "" });
+        text += &format!(
+            "  settings  {settings}{}\n",
+            if recorded.path.is_some() { ", at the end" } else { "" }
+        );
     }
     if let Some(path) = &recorded.path {
         let settled = path.settling().map_or_else(
@@ -140,5 +166,9 @@ pub(crate) fn json(recorded: &Recorded, transactions: Transactions) -> Option<Re
         }
     });
     let any = worklist.is_some() || transactions.attempts() > 0;
-    any.then_some(Report { transactions_committed: commits, transactions_aborted: aborts, worklist })
+    any.then_some(Report {
+        transactions_committed: commits,
+        transactions_aborted: aborts,
+        worklist,
+    })
 }

@@ -69,13 +69,19 @@ fn the_demo_shows_every_application_and_says_that_all_answers_are_right() {
     let count = apps().len();
     assert!(table.ends_with(&format!("All {count} answers are right.\n")), "{table}");
     for (at, name) in apps().into_iter().enumerate() {
-        assert!(table.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {table}");
+        assert!(
+            table.lines().any(|line| line.split_whitespace().next() == Some(name)),
+            "{name}: {table}"
+        );
         assert!(progress.contains(&format!("[{}/{count}] {name} ", at + 1)), "{name}: {progress}");
     }
     assert!(!progress.contains('\x1b'), "plain lines where there is no terminal: {progress:?}");
-    for part in
-        ["A loop that is changed while it runs:", "  worker 0   ", "    1 1 thread\n", "answers are right"]
-    {
+    for part in [
+        "A loop that is changed while it runs:",
+        "  worker 0   ",
+        "    1 1 thread\n",
+        "answers are right",
+    ] {
         assert!(table.contains(part), "{part}: {table}");
     }
     assert!(!table.contains('\x1b'), "a plain timeline where there is no terminal: {table:?}");
@@ -110,7 +116,8 @@ fn uts_runs_under_every_victim_policy() {
         "cats",
         "dealt",
     ] {
-        let report = good(&["run", "uts", "--size", "tiny", "--threads", "3", "--victims", victims]);
+        let report =
+            good(&["run", "uts", "--size", "tiny", "--threads", "3", "--victims", victims]);
         assert!(report.contains("(right)"), "{victims}: {report}");
     }
 }
@@ -127,7 +134,8 @@ fn fib_runs_under_every_mapping_and_on_every_stack() {
     }
 }
 
-/// Would miss: a rule for packages on a pool that knows of none, passed over in silence; a warning where there is nothing to warn of.
+/// Would miss: a rule for packages on a pool that knows of none, passed over in silence; a warning
+/// where there is nothing to warn of.
 #[test]
 fn a_rule_for_packages_without_a_mapping_is_noted() {
     let run = |victims: &str, mapping: &str| {
@@ -135,7 +143,11 @@ fn a_rule_for_packages_without_a_mapping_is_noted() {
         let output = sinew(&words).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         let notes = text(&output.stderr);
-        notes.lines().filter(|line| line.starts_with("sinew: ")).map(str::to_owned).collect::<Vec<_>>()
+        notes
+            .lines()
+            .filter(|line| line.starts_with("sinew: "))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     for victims in ["nearest", "sorted:5,strict,stay", "cats:200", "dealt", "distance"] {
         let notes = run(victims, "none");
@@ -163,7 +175,8 @@ fn loops_run_under_every_schedule() {
         "adaptive",
     ];
     for schedule in schedules {
-        let report = good(&["run", "heat", "--size", "tiny", "--threads", "2", "--schedule", schedule]);
+        let report =
+            good(&["run", "heat", "--size", "tiny", "--threads", "2", "--schedule", schedule]);
         assert!(report.contains("(right)"), "{schedule}: {report}");
     }
 }
@@ -213,7 +226,8 @@ fn a_machine_can_be_shown_as_a_tree_and_as_json() {
     let tree = good(&["topo", "--synthetic", "package:2 l3:1 core:2 pu:2"]);
     assert!(tree.starts_with("machine: 2 packages") && tree.contains("PU 0-1"), "{tree}");
     let json: Value =
-        serde_json::from_str(&good(&["topo", "--json", "--synthetic", "package:2 core:2"])).unwrap();
+        serde_json::from_str(&good(&["topo", "--json", "--synthetic", "package:2 core:2"]))
+            .unwrap();
     assert!(json.is_object());
     assert!(good(&["topo"]).starts_with("machine: "));
     assert!(serde_json::from_str::<Value>(&good(&["topo", "--json"])).unwrap().is_object());
@@ -255,7 +269,8 @@ fn impossible_numbers_of_threads_and_runs_are_refused() {
     for threads in ["0", "-1", "two", "1.5", "", "99999999999999999999", "1000000"] {
         let message = bad(&["run", "fib", "--size", "tiny", "--threads", threads]);
         assert!(
-            message.contains(threads) && (message.contains("threads") || message.contains("workers")),
+            message.contains(threads)
+                && (message.contains("threads") || message.contains("workers")),
             "{message}"
         );
     }
@@ -272,7 +287,10 @@ fn a_policy_that_does_not_parse_is_refused() {
     let message = bad(&["run", "fib", "--wait", "sleep"]);
     assert!(message.contains("sleep") && message.contains("leapfrog"), "{message}");
     let message = bad(&["run", "fib", "--mapping", "everywhere"]);
-    assert!(message.contains("everywhere") && message.contains("scatter, compact, none"), "{message}");
+    assert!(
+        message.contains("everywhere") && message.contains("scatter, compact, none"),
+        "{message}"
+    );
     let message = bad(&["run", "fib", "--mapping", "123456"]);
     assert!(message.contains("123456"), "{message}");
     let message = bad(&["run", "fib", "--stack", "three-field"]);
@@ -307,7 +325,8 @@ fn a_folder_that_is_missing_unreadable_or_without_sources_is_refused() {
     fs::create_dir(&empty).unwrap();
     for path in [&folder.path().join("missing"), &file, &empty] {
         let path = path.to_str().unwrap();
-        for words in [["run", "wordcount", "--path", path], ["demo", "--size=tiny", "--path", path]] {
+        for words in [["run", "wordcount", "--path", path], ["demo", "--size=tiny", "--path", path]]
+        {
             let message = bad(&words);
             assert!(message.contains(path) && message.contains("--path"), "{message}");
         }
@@ -324,7 +343,9 @@ fn a_folder_without_permission_is_refused() {
         eprintln!("skipped: this user may read everything");
         return;
     }
-    assert!(bad(&["run", "wordcount", "--path", folder.path().to_str().unwrap()]).contains("ermission"));
+    assert!(
+        bad(&["run", "wordcount", "--path", folder.path().to_str().unwrap()]).contains("ermission")
+    );
 }
 
 #[test]
@@ -359,7 +380,8 @@ fn with_impatient_reader(words: &[&str], lines: usize) -> Output {
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let large = "package:64 l3:8 core:64 pu:2";
-    for words in [&["topo", "--json", "--synthetic", large][..], &["topo"], &["list"], &["--help"]] {
+    for words in [&["topo", "--json", "--synthetic", large][..], &["topo"], &["list"], &["--help"]]
+    {
         for lines in [0, 1] {
             let output = with_impatient_reader(words, lines);
             assert_eq!(output.status.code(), Some(0), "{words:?}");
@@ -391,11 +413,15 @@ fn output_that_cannot_be_written_is_an_error() {
 fn an_interrupt_ends_a_run_at_once() {
     use std::os::unix::process::ExitStatusExt;
     const INTERRUPT: i32 = 2;
-    let mut child =
-        sinew(&["demo", "--path", sources()]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = sinew(&["demo", "--path", sources()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     reader.read_line(&mut String::new()).unwrap();
-    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    let sent =
+        Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(sent.success());
     let mut rest = String::new();
     reader.read_to_string(&mut rest).unwrap();
@@ -413,14 +439,21 @@ fn the_environment_describes_the_pool_and_the_command_line_beats_it() {
     assert_eq!(workers(&["run", "fib", "--size", "tiny", "--json", "--threads", "2"]), 2);
 }
 
-/// Would miss: a profile that is not printed, says nothing of tasks, or does not add up; and one that nobody asked for.
+/// Would miss: a profile that is not printed, says nothing of tasks, or does not add up; and one
+/// that nobody asked for.
 #[test]
 fn a_profile_is_printed_where_it_is_asked_for() {
     let words = ["run", "fib", "--size", "15", "--threads", "2", "--repeat", "2"];
     let printed = good(&[&words[..], &["--profile"]].concat());
-    for part in
-        [" spawned, ", "parallelism", "bounds", "application", "steal_wait", "lib_wait", "attempts to steal"]
-    {
+    for part in [
+        " spawned, ",
+        "parallelism",
+        "bounds",
+        "application",
+        "steal_wait",
+        "lib_wait",
+        "attempts to steal",
+    ] {
         assert!(printed.contains(part), "{part} is not in {printed}");
     }
     assert!(!good(&words).contains("parallelism"));
@@ -452,21 +485,28 @@ fn the_environment_can_ask_for_a_profile() {
     assert!(text(&output.stdout).contains("parallelism"), "{}", text(&output.stdout));
 }
 
-/// Would miss: counters of a worklist that are not printed, settings that do not reach it, and a version by hand that is the worklist.
+/// Would miss: counters of a worklist that are not printed, settings that do not reach it, and a
+/// version by hand that is the worklist.
 #[test]
 fn a_worklist_says_what_it_did() {
     let words = ["run", "kmeans", "--size", "tiny", "--threads", "2", "--repeat", "2"];
     let settings = "2 threads, stealing, coalescing, swap 2";
     let printed = good(&[&words[..], &["--tune", settings]].concat());
-    for part in [" commits, ", " aborts, ", " stalls, ", " steals, ", " swaps, ", " words ahead", settings] {
+    for part in
+        [" commits, ", " aborts, ", " stalls, ", " steals, ", " swaps, ", " words ahead", settings]
+    {
         assert!(printed.contains(part), "{part} is not in {printed}");
     }
-    let json = |more: &[&str]| serde_json::from_str::<Value>(&good(&[&words[..], more].concat())).unwrap();
+    let json =
+        |more: &[&str]| serde_json::from_str::<Value>(&good(&[&words[..], more].concat())).unwrap();
     let tuned = json(&["--json", "--tune", "auto"]);
     let counters = &tuned["worklist"]["counters"];
     assert!(counters["commits"].as_u64() >= Some(2 * 200), "{tuned}");
     let by_hand = json(&["--json", "--by-hand"]);
-    assert!(by_hand["worklist"].is_null() && by_hand["transactions_committed"].as_u64() >= Some(2 * 200));
+    assert!(
+        by_hand["worklist"].is_null()
+            && by_hand["transactions_committed"].as_u64() >= Some(2 * 200)
+    );
     assert!(json(&["--json"])["worklist"]["settings"] == "2 threads, stealing");
 }
 
@@ -480,10 +520,14 @@ fn the_tuners_path_is_written_as_csv() {
     assert!(!file.exists());
     good(&[&words[..], &["--tune", "published"]].concat());
     let path = fs::read_to_string(&file).unwrap();
-    assert!(path.starts_with("epoch,epochs,elapsed_ns,state,") && path.lines().count() > 2, "{path}");
+    assert!(
+        path.starts_with("epoch,epochs,elapsed_ns,state,") && path.lines().count() > 2,
+        "{path}"
+    );
 }
 
-/// Would miss: settings that are found impossible in the middle of a run, and options that are ignored without a word.
+/// Would miss: settings that are found impossible in the middle of a run, and options that are
+/// ignored without a word.
 #[test]
 fn impossible_settings_of_worklists_are_refused() {
     let message = bad(&["run", "kmeans", "--tune", "2 threads, steeling"]);
@@ -493,7 +537,9 @@ fn impossible_settings_of_worklists_are_refused() {
     assert!(bad(&["run", "kmeans", "--by-hand", "--tune", "auto"]).contains("--tune"));
     let message = bad(&["run", "kmeans", "--pages", "node 1"]);
     assert!(message.contains("`node 1`") && message.contains("bind-local"), "{message}");
-    assert!(good(&["run", "kmeans", "--size", "tiny", "--pages", "bind-local"]).contains("(right)"));
+    assert!(
+        good(&["run", "kmeans", "--size", "tiny", "--pages", "bind-local"]).contains("(right)")
+    );
     assert!(bad(&["run", "fib", "--tuner-path", "x"]).contains("no worklist"));
     let output = sinew(&["run", "fib", "--size", "tiny", "--by-hand"]).output().unwrap();
     assert!(text(&output.stderr).contains("--by-hand changes nothing"), "{}", text(&output.stderr));

@@ -70,7 +70,8 @@ impl Coordinator {
     }
 }
 
-/// Would miss: a program that is not shown, a decision without a reason, a policy that stays when the coordinator has gone, and a file that is left.
+/// Would miss: a program that is not shown, a decision without a reason, a policy that stays when
+/// the coordinator has gone, and a file that is left.
 #[test]
 fn a_coordinator_says_why_and_goes_without_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -78,7 +79,8 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     let mut coordinator = Coordinator::start(&place, &["--policy", "efficiency"]);
     let table = Table::open(&place).expect("a table");
     let own = Choice { schedule: Some(Schedule::Static), cores: CoreSet::first(1) };
-    let member = Member::join(&table, Offer::on("solver", CoreSet::first(1), 1).choice(own)).expect("a row");
+    let member =
+        Member::join(&table, Offer::on("solver", CoreSet::first(1), 1).choice(own)).expect("a row");
     assert!(coordinator.line_with("arrived").contains("solver"));
     assert!(coordinator.line_with("solver").contains("1 on 0"));
     let out = output(&place, &["top", "--once", "--json", "--interval-ms", "10"]);
@@ -103,10 +105,13 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
 /// A coordinator with a script, and a program that has what the script says.
 fn solver_under_a_script(place: &Path) -> (Coordinator, Member) {
     let path = place.with_extension("script");
-    std::fs::write(&path, "when solver joins solver threads 1 schedule dynamic:7\n").expect("a script");
-    let coordinator = Coordinator::start(place, &["--script", path.to_str().expect("a name in UTF-8")]);
+    std::fs::write(&path, "when solver joins solver threads 1 schedule dynamic:7\n")
+        .expect("a script");
+    let coordinator =
+        Coordinator::start(place, &["--script", path.to_str().expect("a name in UTF-8")]);
     let table = Table::open(place).expect("a table");
-    let member = Member::join(&table, Offer::on("solver", table.layout().cores(), 64)).expect("a row");
+    let member =
+        Member::join(&table, Offer::on("solver", table.layout().cores(), 64)).expect("a row");
     wait_for_schedule(&member, true);
     (coordinator, member)
 }
@@ -119,7 +124,8 @@ fn wait_for_schedule(member: &Member, is_there: bool) {
     }
 }
 
-/// Would miss: a coordinator whose policy and wishes stay in force after its death, until somebody happens to change the table.
+/// Would miss: a coordinator whose policy and wishes stay in force after its death, until somebody
+/// happens to change the table.
 #[test]
 fn a_killed_coordinators_policy_ends_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -132,7 +138,8 @@ fn a_killed_coordinators_policy_ends_with_it() {
     assert_eq!(table.log().last().map(|decision| decision.reason.name()), Some("policy set"));
 }
 
-/// Would miss: a coordinator that dies of the signal by which services are ended, and leaves a table behind.
+/// Would miss: a coordinator that dies of the signal by which services are ended, and leaves a
+/// table behind.
 #[test]
 fn a_coordinator_that_is_terminated_ends_as_if_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");

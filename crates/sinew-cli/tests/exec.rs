@@ -29,7 +29,8 @@ fn exec(folder: &Path, words: &[&str]) -> Output {
 /// A shell's work without an end.
 const BUSY: &str = "while :; do :; done";
 
-/// A member of the table that sees when it has all cores, or not all. `None`, and a word, where that is the same.
+/// A member of the table that sees when it has all cores, or not all. `None`, and a word, where
+/// that is the same.
 fn observer(folder: &Path) -> Option<Member> {
     let table = Table::open(&folder.join("table")).expect("a table");
     let member = Member::join(&table, Offer::new("test")).expect("a row");
@@ -42,7 +43,8 @@ fn observer(folder: &Path) -> Option<Member> {
 
 fn wait_for_all(member: &Member, has_all: bool) {
     let (mut share, began) = (member.share(), Instant::now());
-    let all = member.table().read().iter().find(|row| row.name.as_str() == "test").map(|row| row.max);
+    let all =
+        member.table().read().iter().find(|row| row.name.as_str() == "test").map(|row| row.max);
     while (Some(share.threads) == all) != has_all {
         assert!(began.elapsed() < PATIENCE, "{share:?}");
         share = member.wait_change(share.epoch, PATIENCE);
@@ -57,7 +59,8 @@ fn folder() -> tempfile::TempDir {
 #[test]
 fn a_command_ends_as_it_would_without() {
     let folder = folder();
-    let output = exec(folder.path(), &["--malleable", "--", "sh", "-c", "echo out; echo error >&2; exit 7"]);
+    let output =
+        exec(folder.path(), &["--malleable", "--", "sh", "-c", "echo out; echo error >&2; exit 7"]);
     assert_eq!(
         (output.status.code(), output.stdout.as_slice(), output.stderr.as_slice()),
         (Some(7), &b"out\n"[..], &b"error\n"[..])
@@ -96,7 +99,8 @@ fn verbose_says_what_is_set_and_what_is_left() {
     command
         .args(["exec", "--verbose", "printenv", "OMP_NUM_THREADS"])
         .env("SINEW_TABLE_DIR", folder.path().join("table"));
-    let output = command.env("OMP_NUM_THREADS", "3").env_remove("SINEW_EXEC").output().expect("the command");
+    let output =
+        command.env("OMP_NUM_THREADS", "3").env_remove("SINEW_EXEC").output().expect("the command");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.stdout, b"3\n");
     assert!(
@@ -105,7 +109,8 @@ fn verbose_says_what_is_set_and_what_is_left() {
     );
 }
 
-/// Would miss: a command that sleeps, as an idle shell does, and keeps cores, or does not get them back when it works; work of a child that it has not yet had when it slept.
+/// Would miss: a command that sleeps, as an idle shell does, and keeps cores, or does not get them
+/// back when it works; work of a child that it has not yet had when it slept.
 #[test]
 fn the_cores_of_a_sleeping_command_are_the_others_until_it_works() {
     let folder = folder();
@@ -180,7 +185,8 @@ fn a_sinew_program_is_told_how_many_threads_the_machine_has() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{all}\n"));
 }
 
-/// Would miss: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them back.
+/// Would miss: a command that was stopped, as by Ctrl-Z, and keeps its cores, or does not get them
+/// back.
 #[test]
 fn the_cores_of_a_stopped_command_are_the_others_until_it_goes_on() {
     let folder = folder();
@@ -188,7 +194,9 @@ fn the_cores_of_a_stopped_command_are_the_others_until_it_goes_on() {
     let wait_for_all = |has_all| wait_for_all(&member, has_all);
     let mut child = command(folder.path(), &["sh", "-c", BUSY]).spawn().expect("the command");
     let signal = |signal: &str, pid: u32| {
-        assert!(Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill").success());
+        assert!(
+            Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill").success()
+        );
     };
     wait_for_all(false);
     for _ in 0..2 {

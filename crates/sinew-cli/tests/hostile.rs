@@ -1,5 +1,5 @@
-//! The command line as somebody would write it who wants it to fail: wrong words, numbers and files,
-//! readers that have gone.
+//! The command line as somebody would write it who wants it to fail: wrong words, numbers and
+//! files, readers that have gone.
 //!
 //! Blind to: a disk that fills up. The tests of `ResultFile` have that.
 #![cfg(unix)]
@@ -208,7 +208,8 @@ fn experiments_go_on_if_nobody_reads() {
     let out = unread(folder.path(), &["reproduce", "--config", "two.toml"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     for name in ["plastic-metrics", "plastic-switching"] {
-        let meta = fs::read_to_string(folder.path().join("reproduced").join(name).join("meta.json"));
+        let meta =
+            fs::read_to_string(folder.path().join("reproduced").join(name).join("meta.json"));
         assert!(meta.is_ok_and(|meta| meta.contains("\"finished\": true")), "{name}");
     }
 }

@@ -50,9 +50,9 @@ fn a_trace_has_spans_of_every_worker() {
     let trace: Value = serde_json::from_str(&trace).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("events");
     let worked = |worker: u64| {
-        events
-            .iter()
-            .any(|event| event["tid"] == worker && event["ph"] == "X" && event["dur"].as_f64() > Some(0.0))
+        events.iter().any(|event| {
+            event["tid"] == worker && event["ph"] == "X" && event["dur"].as_f64() > Some(0.0)
+        })
     };
     assert!(worked(0) && worked(1), "{trace}");
     assert!(events.iter().any(|event| event["name"] == "working"));

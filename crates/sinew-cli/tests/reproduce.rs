@@ -1,6 +1,8 @@
-//! `sinew reproduce`, started as a user would: what it prints, what it leaves on disk, and with which exit status.
+//! `sinew reproduce`, started as a user would: what it prints, what it leaves on disk, and with
+//! which exit status.
 //!
-//! What this would miss: wrong figures. Reports are tested where they are made; here every experiment is run once, as small as it gets.
+//! What this would miss: wrong figures. Reports are tested where they are made; here every
+//! experiment is run once, as small as it gets.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -25,7 +27,8 @@ fn refused(output: &Output, status: i32) -> String {
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{message}");
     assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
-    let complaints: Vec<&str> = message.lines().filter(|line| line.starts_with("sinew: ")).collect();
+    let complaints: Vec<&str> =
+        message.lines().filter(|line| line.starts_with("sinew: ")).collect();
     assert_eq!(complaints.len(), 1, "{message}");
     complaints[0].to_owned()
 }
@@ -39,13 +42,15 @@ fn names() -> Vec<String> {
     list.lines().skip(2).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
 }
 
-/// Would miss: an experiment that cannot be run at all, that gives a wrong answer, or that leaves something out without need.
+/// Would miss: an experiment that cannot be run at all, that gives a wrong answer, or that leaves
+/// something out without need.
 #[test]
 fn every_experiment_runs_once_and_leaves_a_whole_folder() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().to_str().unwrap();
-    let output =
-        sinew(&["--size", "quick", "--threads", "2", "--repeat", "1", "--out", path]).output().unwrap();
+    let output = sinew(&["--size", "quick", "--threads", "2", "--repeat", "1", "--out", path])
+        .output()
+        .unwrap();
     let (report, progress) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{progress}");
     assert!(!progress.contains('\x1b'), "plain lines where there is no terminal: {progress:?}");
@@ -69,7 +74,10 @@ fn every_experiment_runs_once_and_leaves_a_whole_folder() {
             files.iter().filter(|file| file.ends_with(".csv")).count() >= 2,
             "{name} has a table: {files:?}"
         );
-        assert!(files.iter().all(|file| folder.join(file).metadata().unwrap().len() > 0), "{files:?}");
+        assert!(
+            files.iter().all(|file| folder.join(file).metadata().unwrap().len() > 0),
+            "{files:?}"
+        );
         assert!(progress.contains(&format!("{name}: results so far are in ")), "{progress}");
     }
 }
@@ -94,14 +102,16 @@ fn an_unknown_experiment_is_answered_with_what_comes_close() {
     );
 }
 
-/// Would miss: an application that is left out where none is named, means of nothing, and a quick search that is none.
+/// Would miss: an application that is left out where none is named, means of nothing, and a quick
+/// search that is none.
 #[test]
 fn several_oracles_are_averaged() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().to_str().unwrap();
     let words = ["bank", "kmeans", "--size", "tiny", "--threads", "2", "--quick", "--out", path];
     let printed = text(&oracle(&words).stdout);
-    let mean = printed.lines().rfind(|line| line.contains("mean")).unwrap_or_else(|| panic!("{printed}"));
+    let mean =
+        printed.lines().rfind(|line| line.contains("mean")).unwrap_or_else(|| panic!("{printed}"));
     assert!(mean.matches('.').count() >= 4, "{mean}");
     for app in ["bank", "kmeans"] {
         assert_eq!(meta(&out.path().join(app))["finished"], true);
@@ -122,7 +132,8 @@ fn an_interrupted_oracle_prints_what_it_has() {
     let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(progress.next().unwrap().unwrap().contains("results so far"));
     assert!(progress.next().unwrap().unwrap().contains("[1/"));
-    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    let sent =
+        Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
@@ -142,14 +153,16 @@ fn impossible_settings_are_refused_before_anything_runs() {
         ["--size", "tiny"],
         ["--seed", "-1"],
     ] {
-        let output = sinew(&["wool-speedup", "--out", path.to_str().unwrap()]).args(words).output().unwrap();
+        let output =
+            sinew(&["wool-speedup", "--out", path.to_str().unwrap()]).args(words).output().unwrap();
         let message = refused(&output, 2);
         assert!(message.contains(words[1].rsplit(',').next().unwrap()), "{message}");
         assert!(!path.exists(), "{words:?}");
     }
 }
 
-/// Would miss: an entry of the file that is left out or run under another's conditions, and a file that is half obeyed.
+/// Would miss: an entry of the file that is left out or run under another's conditions, and a file
+/// that is half obeyed.
 #[test]
 fn experiments_are_queued_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -182,7 +195,9 @@ fn a_place_that_cannot_hold_results_is_named() {
     let file = out.path().join("file");
     fs::write(&file, "mine").unwrap();
     let try_out = |path: &Path| {
-        sinew(&["wool-speedup", "--size", "quick", "--out", path.to_str().unwrap()]).output().unwrap()
+        sinew(&["wool-speedup", "--size", "quick", "--out", path.to_str().unwrap()])
+            .output()
+            .unwrap()
     };
     let message = refused(&try_out(&file), 1);
     assert!(message.contains("file") && message.contains("--out"), "{message}");
@@ -193,7 +208,8 @@ fn a_place_that_cannot_hold_results_is_named() {
     assert_eq!(fs::read_to_string(out.path().join("wool-speedup/precious")).unwrap(), "mine");
 }
 
-/// Would miss: a full disk that ends in several lines, or in none. The link makes the first file go where there is no room.
+/// Would miss: a full disk that ends in several lines, or in none. The link makes the first file go
+/// where there is no room.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_one_line() {
@@ -202,13 +218,15 @@ fn a_full_disk_is_one_line() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("meta.json"), r#"{"files": []}"#).unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.join(".README.md.partial")).unwrap();
-    let output =
-        sinew(&["wool-speedup", "--size", "quick", "--out", out.path().to_str().unwrap()]).output().unwrap();
+    let output = sinew(&["wool-speedup", "--size", "quick", "--out", out.path().to_str().unwrap()])
+        .output()
+        .unwrap();
     let message = refused(&output, 1);
     assert!(message.contains("README.md") && message.contains("No space left"), "{message}");
 }
 
-/// The first line of progress about a block comes after the first report, so no waiting is needed before the signal.
+/// The first line of progress about a block comes after the first report, so no waiting is needed
+/// before the signal.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_leaves_an_unfinished_report() {
@@ -220,7 +238,8 @@ fn an_interrupt_leaves_an_unfinished_report() {
     let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(progress.next().unwrap().unwrap().contains("results so far"));
     assert!(progress.next().unwrap().unwrap().contains("[1/"));
-    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    let sent =
+        Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(INTERRUPT));
@@ -234,16 +253,19 @@ fn oracle(words: &[&str]) -> Output {
     command.arg("oracle").args(words).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Would miss: a search that leaves choices out, or a pick that is not measured again beside the tuner and the baseline.
+/// Would miss: a search that leaves choices out, or a pick that is not measured again beside the
+/// tuner and the baseline.
 #[test]
 fn an_oracle_searches_and_compares_again() {
     let out = tempfile::tempdir().unwrap();
     let path = out.path().to_str().unwrap();
-    let words = ["kmeans", "--size", "tiny", "--threads", "2", "--runs", "1", "--coarse", "--out", path];
+    let words =
+        ["kmeans", "--size", "tiny", "--threads", "2", "--runs", "1", "--coarse", "--out", path];
     let printed = oracle(&[&words[..], &["--json"]].concat());
     assert_eq!(printed.status.code(), Some(0), "{}", text(&printed.stderr));
     let json: Value = serde_json::from_slice(&printed.stdout).unwrap();
-    // One worker with or without stealing, coalescing and helpers; two with or without stealing, coalescing and swaps.
+    // One worker with or without stealing, coalescing and helpers; two with or without stealing,
+    // coalescing and swaps.
     assert_eq!(json["search"].as_array().map(Vec::len), Some(8 + 8), "{json}");
     let again = json["again"].as_array().unwrap();
     for what in [
@@ -255,9 +277,14 @@ fn an_oracle_searches_and_compares_again() {
         "stealing",
         "helpers",
     ] {
-        let row =
-            again.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("no {what} in {json}"));
-        assert!(row["of_oracle"].as_f64() > Some(0.0) && row["median_s"].as_f64() > Some(0.0), "{row}");
+        let row = again
+            .iter()
+            .find(|row| row["what"] == what)
+            .unwrap_or_else(|| panic!("no {what} in {json}"));
+        assert!(
+            row["of_oracle"].as_f64() > Some(0.0) && row["median_s"].as_f64() > Some(0.0),
+            "{row}"
+        );
     }
     let samples = fs::read_to_string(out.path().join("kmeans/samples.csv")).unwrap();
     assert_eq!(
@@ -266,7 +293,10 @@ fn an_oracle_searches_and_compares_again() {
     );
     assert_eq!(meta(&out.path().join("kmeans"))["finished"], true);
     let printed = text(&oracle(&words).stdout);
-    assert!(printed.contains("The run that is tuned took") && printed.contains("of the best"), "{printed}");
+    assert!(
+        printed.contains("The run that is tuned took") && printed.contains("of the best"),
+        "{printed}"
+    );
 }
 
 /// Would miss: nonsense that is found out after an hour.

@@ -1,5 +1,5 @@
-//! Programs under a coordinator's script: what `sinew top` prints against the rows of the table, and
-//! what real applications do against both.
+//! Programs under a coordinator's script: what `sinew top` prints against the rows of the table,
+//! and what real applications do against both.
 //!
 //! Blind to: how `top` looks on a terminal; its own tests draw it.
 #![cfg(target_os = "linux")]
@@ -37,7 +37,7 @@ fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
             return value;
         }
         assert!(began.elapsed() < PATIENCE, "never {what}");
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::yield_now();
     }
 }
 
@@ -62,12 +62,15 @@ impl Shown {
         let lines: Vec<&str> = lines.collect();
         let rule = lines.get(1).copied().unwrap_or_default();
         let mut columns = Vec::new();
-        for (at, _) in rule.match_indices('-').filter(|&(at, _)| at == 0 || &rule[at - 1..at] == " ") {
+        for (at, _) in
+            rule.match_indices('-').filter(|&(at, _)| at == 0 || &rule[at - 1..at] == " ")
+        {
             columns.push(at);
         }
         let cells = |line: &str| -> Vec<String> {
             let end = |k: usize| columns.get(k + 1).copied().unwrap_or(usize::MAX).min(line.len());
-            let cell = |k: usize| line.get(columns[k]..end(k)).unwrap_or_default().trim().to_owned();
+            let cell =
+                |k: usize| line.get(columns[k]..end(k)).unwrap_or_default().trim().to_owned();
             (0..columns.len()).map(cell).collect()
         };
         let titles = lines.first().map(|line| cells(line)).unwrap_or_default();
@@ -90,7 +93,8 @@ impl Shown {
             let cell = |title: &str| {
                 cells.iter().find(|(name, _)| name == title).map_or("", |(_, cell)| cell.as_str())
             };
-            let own = row.choice.schedule.or(row.last_loop.filter(|last| last.named).map(|l| l.schedule));
+            let own =
+                row.choice.schedule.or(row.last_loop.filter(|last| last.named).map(|l| l.schedule));
             let word = |schedule: Option<Schedule>| schedule.map(|schedule| schedule.to_string());
             let cores: Vec<usize> = row.grant.cores.iter().collect();
             is(text("program").as_deref() == Some(row.name.as_str()), "another name")?;
@@ -101,8 +105,14 @@ impl Shown {
             is(cell("cores") == row.grant.cores.to_string(), "other cores")?;
             is(text("schedule") == word(row.schedule), "another schedule granted")?;
             is(text("own_schedule") == word(own), "another schedule of its own")?;
-            is(word(own).is_none_or(|own| cell("chosen").starts_with(&own)), "another schedule of its own")?;
-            is(text("loop_schedule") == word(row.last_loop.map(|last| last.schedule)), "another loop")?;
+            is(
+                word(own).is_none_or(|own| cell("chosen").starts_with(&own)),
+                "another schedule of its own",
+            )?;
+            is(
+                text("loop_schedule") == word(row.last_loop.map(|last| last.schedule)),
+                "another loop",
+            )?;
             let named = row.last_loop.map_or(Value::Null, |last| last.named.into());
             is(program["loop_names_it"] == named, "another loop")?;
             let shown = row.last_loop.map_or("-".to_owned(), |last| {
@@ -147,7 +157,8 @@ fn top_prints_what_the_rows_say() {
     let all = table.layout().cores();
     let script = "at 0 open threads 1 schedule dynamic:7\nat 0 named schedule static\n";
     let script = script.parse().expect("a script");
-    let mut coordinator = Coordinator::start(&table, Policy::Script, script).expect("a coordinator");
+    let mut coordinator =
+        Coordinator::start(&table, Policy::Script, script).expect("a coordinator");
     let own = Choice { schedule: Some(Schedule::Auto), cores: CoreSet::EMPTY };
     let granted = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: false };
     let named = LastLoop { schedule: Schedule::Tapered { min: 12345 }, named: true };
@@ -156,8 +167,11 @@ fn top_prints_what_the_rows_say() {
         .into_iter()
         .map(|(name, last)| {
             let choice = if name == "set" { own } else { Choice::default() };
-            let member = Member::join(&table, Offer::on(name, all, 64).choice(choice)).expect("a row");
-            member.set_last_loop(last.or(Some(LastLoop { schedule: Schedule::Stealing, named: false })));
+            let member =
+                Member::join(&table, Offer::on(name, all, 64).choice(choice)).expect("a row");
+            member.set_last_loop(
+                last.or(Some(LastLoop { schedule: Schedule::Stealing, named: false })),
+            );
             member
         })
         .collect();
@@ -198,7 +212,8 @@ fn coordinate(place: &Path, asks: &str) -> Program {
     std::fs::write(&path, format!("when sinew joins sinew {asks}\n")).expect("a script");
     let script = path.to_str().expect("a name in UTF-8");
     let words = ["coordinator", "--policy", "script", "--script", script, "--interval-ms", "20"];
-    let mut child = sinew(place, &words).stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut child =
+        sinew(place, &words).stdout(Stdio::piped()).spawn().expect("the command starts");
     let mut said = BufReader::new(child.stdout.take().expect("its output"));
     let program = Program(child);
     let mut line = String::new();
@@ -243,7 +258,11 @@ fn masks(pid: u32) -> Vec<String> {
 
 /// Starts an application until `is_so` of its row while it runs. Returns its chunks at the end, and
 /// the number of its runs.
-fn watch(place: &Path, (name, schedule): (&str, Option<&str>), is_so: impl Fn(&Row) -> bool) -> (u64, u64) {
+fn watch(
+    place: &Path,
+    (name, schedule): (&str, Option<&str>),
+    is_so: impl Fn(&Row) -> bool,
+) -> (u64, u64) {
     let table = Table::open(place).expect("a table");
     let began = Instant::now();
     for runs in (0..).map(|round| 100 << round) {
@@ -256,7 +275,7 @@ fn watch(place: &Path, (name, schedule): (&str, Option<&str>), is_so: impl Fn(&R
         let mut seen = false;
         while program.0.try_wait().expect("its status").is_none() {
             seen = seen || table.read().iter().any(&is_so);
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::yield_now();
         }
         let json = reader.join().expect("its output");
         if seen {
@@ -285,7 +304,8 @@ fn applications_under_a_script_do_what_their_rows_say() {
             let grant = (row.grant.threads, row.grant.cores.iter().collect::<Vec<_>>());
             let masks = masks(row.program.pid);
             row.last_loop == Some(LastLoop { schedule: dynamic, named: false })
-                && (row.schedule, row.own_schedule(), grant) == (Some(dynamic), None, (1, vec![cpu]))
+                && (row.schedule, row.own_schedule(), grant)
+                    == (Some(dynamic), None, (1, vec![cpu]))
                 && !masks.is_empty()
                 && masks.iter().all(|mask| *mask == cpu.to_string())
         };

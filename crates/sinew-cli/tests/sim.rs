@@ -7,20 +7,26 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
 fn sim(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sinew")).arg("sim").args(words).output().expect("the command starts")
+    Command::new(env!("CARGO_BIN_EXE_sinew"))
+        .arg("sim")
+        .args(words)
+        .output()
+        .expect("the command starts")
 }
 
 fn lines(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect()
 }
 
-/// Would miss: a run that does not repeat, a row too many or too few, a table that is not the file's.
+/// Would miss: a run that does not repeat, a row too many or too few, a table that is not the
+/// file's.
 #[test]
 fn a_table_has_a_row_for_each_run_and_repeats_and_can_be_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("runs.csv");
     let path = path.to_str().expect("a name in UTF-8");
-    let words = ["tree:8", "--workers", "2,8", "--victims", "random", "--victims", "set", "--csv", path];
+    let words =
+        ["tree:8", "--workers", "2,8", "--victims", "random", "--victims", "set", "--csv", path];
     let (first, second) = (sim(&words), sim(&words));
     assert!(first.status.success());
     assert_eq!(first.stdout, second.stdout);
@@ -130,13 +136,15 @@ fn files_that_are_damaged_are_one_line_with_their_name_and_status_2() {
     }
 }
 
-/// Would miss: a worklist or a cluster that does not run from the command line, or without a row for each case.
+/// Would miss: a worklist or a cluster that does not run from the command line, or without a row
+/// for each case.
 #[test]
 fn worklists_and_programs_have_a_row_for_each_case() {
     let lists = sim(&["worklist:units=500,writes=3", "--workers", "1,4", "--path"]);
     assert!(lists.status.success(), "{lists:?}");
     assert!(
-        lines(&lists.stdout).len() > 4 && String::from_utf8_lossy(&lists.stdout).contains("epoch,epochs,")
+        lines(&lists.stdout).len() > 4
+            && String::from_utf8_lossy(&lists.stdout).contains("epoch,epochs,")
     );
     let fixed = sim(&["worklist:units=500", "--workers", "4", "--tune", "4 threads, stealing"]);
     assert!(String::from_utf8_lossy(&fixed.stdout).contains("4 threads, stealing"), "{fixed:?}");
@@ -150,7 +158,15 @@ fn worklists_and_programs_have_a_row_for_each_case() {
 /// Would miss: a schedule that cannot be simulated from the command line.
 #[test]
 fn a_loop_has_a_row_for_each_schedule() {
-    let out = sim(&["loop:500,heavy", "--workers", "2,8", "--schedule", "static", "--schedule", "dynamic:4"]);
+    let out = sim(&[
+        "loop:500,heavy",
+        "--workers",
+        "2,8",
+        "--schedule",
+        "static",
+        "--schedule",
+        "dynamic:4",
+    ]);
     assert!(out.status.success(), "{out:?}");
     assert_eq!(lines(&out.stdout).len(), 2 + 4);
 }
@@ -163,15 +179,28 @@ fn what_a_run_records_can_be_simulated_on_other_machines() {
         let path = folder.path().join(name);
         let path = path.to_str().expect("a name in UTF-8");
         let words = ["run", name, "--size", size, "--threads", "2", "--record", path];
-        let run = Command::new(env!("CARGO_BIN_EXE_sinew")).args(words).output().expect("the command starts");
+        let run = Command::new(env!("CARGO_BIN_EXE_sinew"))
+            .args(words)
+            .output()
+            .expect("the command starts");
         assert!(run.status.success(), "{run:?}");
         let graph = format!("graph:{path}");
-        let out =
-            sim(&[&graph, "--workers", "1,2,16", "--costs", &written(&folder, "costs", "sinew costs 1\n")]);
+        let out = sim(&[
+            &graph,
+            "--workers",
+            "1,2,16",
+            "--costs",
+            &written(&folder, "costs", "sinew costs 1\n"),
+        ]);
         assert!(out.status.success(), "{name}: {out:?}");
         let speeds: Vec<f64> = lines(&out.stdout)[2..]
             .iter()
-            .map(|row| row.split_whitespace().nth(3).and_then(|cell| cell.parse().ok()).expect("a speed-up"))
+            .map(|row| {
+                row.split_whitespace()
+                    .nth(3)
+                    .and_then(|cell| cell.parse().ok())
+                    .expect("a speed-up")
+            })
             .collect();
         // How much it gains depends on how the machine was shared while it was recorded.
         assert!(speeds[0] <= 1.0 && (0.5..=2.0).contains(&speeds[1]), "{name}: {speeds:?}");
@@ -197,17 +226,25 @@ fn what_is_given_in_vain_is_said() {
     for (words, options) in [
         (&["domains:20", "--victims", "random", "--runs", "3"][..], &["--victims", "--runs"][..]),
         (&["programs", "--programs", "3", "--policy", "equal", "--workers", "2"], &["--workers"]),
-        (&["worklist:units=9", "--schedule", "static", "--stack", "open"], &["--stack", "--schedule"]),
+        (
+            &["worklist:units=9", "--schedule", "static", "--stack", "open"],
+            &["--stack", "--schedule"],
+        ),
         (&["worklist:units=9", "--machine", "core:4", "--workers", "2"], &["--machine"]),
         (&["loop:9", "--schedule", "static", "--wait", "any", "--sweeps", "2"], &["--wait"]),
-        (&["sampling", "--workers", "2", "--runs", "1", "--free", "--idle", "spin"], &["--idle", "--free"]),
+        (
+            &["sampling", "--workers", "2", "--runs", "1", "--free", "--idle", "spin"],
+            &["--idle", "--free"],
+        ),
         (&["tree:3", "--machines", "3", "--leaf", "5"], &["--machines"]),
         (&["tree:3", "--cost", "factors=3", "--cost", "contention=2"], &["factors"]),
     ] {
         let out = sim(words);
         assert!(out.status.success(), "{words:?}: {out:?}");
-        let notes: Vec<String> =
-            lines(&out.stderr).into_iter().filter(|line| line.starts_with("sinew: note: ")).collect();
+        let notes: Vec<String> = lines(&out.stderr)
+            .into_iter()
+            .filter(|line| line.starts_with("sinew: note: "))
+            .collect();
         let named = |option: &&&str| notes.iter().any(|note| note.contains(**option));
         assert_eq!(notes.len(), options.len(), "{words:?}: {notes:?}");
         assert!(options.iter().all(|option| named(&option)), "{words:?}: {notes:?}");
@@ -218,7 +255,10 @@ fn what_is_given_in_vain_is_said() {
 #[test]
 fn every_kind_of_simulation_has_costs_that_can_be_set() {
     for (words, costs) in [
-        (&["worklist:units=300", "--workers", "4"][..], &["access=900", "transaction=900", "look=9000"][..]),
+        (
+            &["worklist:units=300", "--workers", "4"][..],
+            &["access=900", "transaction=900", "look=9000"][..],
+        ),
         (&["worklist:units=300,variables=20", "--workers", "4"], &["abort=90000"]),
         (
             &["programs", "--programs", "9", "--policy", "efficiency"],
@@ -240,10 +280,12 @@ fn every_kind_of_simulation_has_costs_that_can_be_set() {
     }
 }
 
-/// Would miss: sweeps that begin anew each, workers that follow from nothing, slow workers that are quick.
+/// Would miss: sweeps that begin anew each, workers that follow from nothing, slow workers that are
+/// quick.
 #[test]
 fn a_loop_can_be_swept_several_times_on_the_workers_of_a_machine() {
-    let words = ["loop:2000,decreasing", "--schedule", "affinity", "--machine", "core:4", "--sweeps", "3"];
+    let words =
+        ["loop:2000,decreasing", "--schedule", "affinity", "--machine", "core:4", "--sweeps", "3"];
     let out = sim(&words);
     let rows: Vec<Vec<String>> = lines(&out.stdout)[2..]
         .iter()
@@ -270,8 +312,17 @@ fn what_top_has_measured_can_be_simulated() {
     let top = r#"{"cpus": 2, "policy": "efficiency", "programs": [{"program": "fib", "pid": 3, "keeper": null,
         "min": 1, "max": 2, "weight": 1.0, "speeds": [[1, 5.0e8], [2, 9.0e8]]}], "decisions": []}"#;
     let top = written(&folder, "top.json", top);
-    let out =
-        sim(&["programs", "--mix", &top, "--programs", "12", "--machine", "core:4", "--policy", "equal"]);
+    let out = sim(&[
+        "programs",
+        "--mix",
+        &top,
+        "--programs",
+        "12",
+        "--machine",
+        "core:4",
+        "--policy",
+        "equal",
+    ]);
     assert!(out.status.success(), "{out:?}");
     let row: Vec<String> = lines(&out.stdout)[2].split_whitespace().map(str::to_owned).collect();
     let [ended, died] = [1, 2].map(|at: usize| row[at].parse::<u32>().expect("a number"));
@@ -294,7 +345,8 @@ fn interrupted(words: &[&str], begins: &str) -> (Output, String) {
         // By then it listens.
         assert!(errors.read_line(&mut line).expect("a line") > 0, "no line begins with {begins}");
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let killed =
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(killed.success());
     let reader = std::thread::spawn(move || {
         let mut rest = String::new();
@@ -311,7 +363,11 @@ fn an_interrupted_run_shows_what_it_has_done() {
     for (words, begins, rows) in [
         (&["tree:40", "--workers", "4,8"][..], "[1/2] 4 workers", 1),
         (&["domains:100000000", "--machine", "package:4 core:4"], "[1/12] 16 workers", 1),
-        (&["loop:100000", "--schedule", "dynamic", "--sweeps", "1000000"], "[1/1000000] 2 workers", 1),
+        (
+            &["loop:100000", "--schedule", "dynamic", "--sweeps", "1000000"],
+            "[1/1000000] 2 workers",
+            1,
+        ),
         (&["--validate", "--runs", "1000000000"], "[1/8] nqueens", 0),
     ] {
         let (out, rest) = interrupted(words, begins);
@@ -321,7 +377,8 @@ fn an_interrupted_run_shows_what_it_has_done() {
     }
 }
 
-/// Would miss: a calibration that goes on when its user has had enough. It cannot end otherwise, as nobody reads what it would write.
+/// Would miss: a calibration that goes on when its user has had enough. It cannot end otherwise, as
+/// nobody reads what it would write.
 #[test]
 fn an_interrupted_calibration_ends_at_once() {
     let folder = tempfile::tempdir().expect("a folder");

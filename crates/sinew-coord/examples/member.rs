@@ -1,9 +1,11 @@
 //! A program that does nothing but take part: what tests start, stop and kill.
 //!
-//! `member FOLDER NAME CPUS WHAT [MOMENT]`, where WHAT is `stay` (until standard input ends), `churn` (joins and leaves until it is killed), `halt` (does nothing more), `fork` (there are
-//! two of it from then on) or `spawn` (has a child that is another program). The last three are done when a change of the table that it makes reaches MOMENT, such as `Writing`, and it
-//! stays there; without one, once it has joined. It says `done` and the child's number then.
-//! Otherwise it prints its share whenever it changes, one line each: `EPOCH THREADS CORES NEIGHBOURS`.
+//! `member FOLDER NAME CPUS WHAT [MOMENT]`, where WHAT is `stay` (until standard input ends),
+//! `churn` (joins and leaves until it is killed), `halt` (does nothing more), `fork` (there are two
+//! of it from then on) or `spawn` (has a child that is another program). The last three are done
+//! when a change of the table that it makes reaches MOMENT, such as `Writing`, and it stays there;
+//! without one, once it has joined. It says `done` and the child's number then. Otherwise it prints
+//! its share whenever it changes, one line each: `EPOCH THREADS CORES NEIGHBOURS`.
 
 use std::io::{Read, Write};
 
@@ -83,7 +85,8 @@ fn say(line: &str) {
 #[cfg(target_os = "linux")]
 fn fork() -> u32 {
     let (mut runs, run) = std::io::pipe().expect("a pipe");
-    // SAFETY: the child only calls what may be called between fork and exec, whatever other threads hold.
+    // SAFETY: the child only calls what may be called between fork and exec, whatever other threads
+    // hold.
     match unsafe { libc::fork() } {
         0 => loop {
             let _ = (&run).write(&[0]);

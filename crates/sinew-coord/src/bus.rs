@@ -40,9 +40,9 @@ struct Range {
 
 const TAKEN: u64 = u64::MAX;
 
-static REGISTERED: [Range; RANGES] =
-    [const { Range { start: AtomicU64::new(0), bytes: AtomicU64::new(0), lost: AtomicBool::new(false) } };
-        RANGES];
+static REGISTERED: [Range; RANGES] = [const {
+    Range { start: AtomicU64::new(0), bytes: AtomicU64::new(0), lost: AtomicBool::new(false) }
+}; RANGES];
 
 /// The action at a SIGBUS before; it is never freed.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
@@ -154,9 +154,10 @@ fn as_before(signal: c_int, is_fault: bool, about: *mut libc::siginfo_t, context
         }
         // SAFETY: it was installed as a handler of three arguments.
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
-            let handler = std::mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(
-                handler,
-            );
+            let handler = std::mem::transmute::<
+                usize,
+                extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void),
+            >(handler);
             handler(signal, about, context);
         },
         // SAFETY: it was installed as a handler of one argument.

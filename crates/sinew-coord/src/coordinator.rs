@@ -1,7 +1,10 @@
 //! A standing coordinator: what needs a clock.
 //!
-//! The table does without one. Somebody who wants a policy other than the default, programs' speeds measured and gone by, or a script followed, starts a coordinator. It writes down what it measures and what
-//! is asked for, and the shares follow by the same decision as ever, whoever takes it. When it ends, however it ends, the table goes on with the default policy: every member watches its process.
+//! The table does without one. Somebody who wants a policy other than the default, programs' speeds
+//! measured and gone by, or a script followed, starts a coordinator. It writes down what it
+//! measures and what is asked for, and the shares follow by the same decision as ever, whoever
+//! takes it. When it ends, however it ends, the table goes on with the default policy: every member
+//! watches its process.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -37,8 +40,8 @@ pub struct Coordinator {
     /// Steps that fell due before their programs came, the last for each.
     late: Vec<Step>,
     began_ns: u64,
-    /// The rows seen last, with what is measured of their programs. A process whose pool ends and that builds another has
-    /// a new row, for which a script's steps hold as for the first.
+    /// The rows seen last, with what is measured of their programs. A process whose pool ends and
+    /// that builds another has a new row, for which a script's steps hold as for the first.
     programs: HashMap<RowId, Seen>,
     /// The log at the last look. Decisions are known by all that they say: a date is what a program
     /// has written, and one in the future would hide all that follow.
@@ -72,7 +75,8 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`Error::Coordinated`] if somebody else does that already; [`Error::Busy`], [`Error::Forked`], [`Error::System`].
+    /// [`Error::Coordinated`] if somebody else does that already; [`Error::Busy`],
+    /// [`Error::Forked`], [`Error::System`].
     pub fn start(table: &Table, policy: Policy, script: Script) -> Result<Self, Error> {
         let began_ns = sys::now_ns();
         let mut coordinator = Self {
@@ -103,7 +107,8 @@ impl Coordinator {
         })
     }
 
-    /// Looks at the table once: measures, and does what the script says. Answers the decisions since the last look, whoever took them.
+    /// Looks at the table once: measures, and does what the script says. Answers the decisions
+    /// since the last look, whoever took them.
     ///
     /// # Errors
     ///
@@ -176,13 +181,15 @@ impl Coordinator {
                 self.programs.insert(id_of(row), Seen { name, ..Seen::default() });
             }
         }
-        let gone = self.programs.extract_if(|id, _| !state.rows.iter().any(|row| id_of(row) == *id));
+        let gone =
+            self.programs.extract_if(|id, _| !state.rows.iter().any(|row| id_of(row) == *id));
         for (_, seen) in gone {
             self.script.happened(&Event::Leaves(seen.name), now_ms);
         }
     }
 
-    /// Takes a reading of every program, and writes what it tells into the table, if the policy goes by it.
+    /// Takes a reading of every program, and writes what it tells into the table, if the policy
+    /// goes by it.
     fn measure(&mut self, state: &State) -> Result<(), Error> {
         let now = sys::now_ns();
         if now < self.measured_ns + READING_NS {
@@ -288,11 +295,13 @@ mod tests {
         test(&Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap());
     }
 
-    /// Would miss: a stopped program that is blamed for what somebody else does, as it has its whole mask on paper.
+    /// Would miss: a stopped program that is blamed for what somebody else does, as it has its
+    /// whole mask on paper.
     #[test]
     fn a_stopped_program_runs_beside_nobody() {
         with_table(|table| {
-            let coordinator = Coordinator::start(table, Policy::Contention, Script::default()).unwrap();
+            let coordinator =
+                Coordinator::start(table, Policy::Contention, Script::default()).unwrap();
             let mut state = honest();
             assert!(state.rows[1].stopped);
             assert_eq!(coordinator.beside(&state.rows[0], &state).len(), 1);
@@ -322,7 +331,8 @@ mod tests {
         });
     }
 
-    /// Catches: a pool that ends and one that is built before the coordinator looks again, taken for the same.
+    /// Catches: a pool that ends and one that is built before the coordinator looks again, taken
+    /// for the same.
     #[test]
     fn a_steps_event_happens_again_for_the_next_row_of_the_same_process() {
         with_table(|table| {
@@ -337,15 +347,19 @@ mod tests {
         });
     }
 
-    /// Would miss: a step that is dropped because its program is late, one that is done although a later one took its place, and one that is done twice.
+    /// Would miss: a step that is dropped because its program is late, one that is done although a
+    /// later one took its place, and one that is done twice.
     #[test]
     fn a_step_for_a_program_that_is_late_waits_for_it() {
         with_table(|table| {
-            let script = "at 0 late threads 3\nat 0 late threads 1\nat 0 other threads 2".parse().unwrap();
+            let script =
+                "at 0 late threads 3\nat 0 late threads 1\nat 0 other threads 2".parse().unwrap();
             let mut coordinator = Coordinator::start(table, Policy::Script, script).unwrap();
             coordinator.step().unwrap();
             let ask = || table.read()[0].ask.and_then(|ask| ask.threads);
-            let join = || Member::join(table, Offer::on("late", CoreSet::first(CPUS), CPUS as u32)).unwrap();
+            let join = || {
+                Member::join(table, Offer::on("late", CoreSet::first(CPUS), CPUS as u32)).unwrap()
+            };
             let member = join();
             assert_eq!(ask(), None);
             coordinator.step().unwrap();

@@ -1,6 +1,7 @@
 //! Tables that nobody honest has written.
 //!
-//! What these would miss: a file that is cut short while it is mapped, which ends whoever touches it.
+//! What these would miss: a file that is cut short while it is mapped, which ends whoever touches
+//! it.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -9,10 +10,10 @@ use proptest::prelude::*;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, LastLoop, Layout};
 
+use crate::copies::FILE_WORDS;
 use crate::judge::{CPUS, judge, judge_image, judge_last_loop, sign};
 use crate::row::{Name, Who};
 use crate::state::State;
-use crate::table::FILE_WORDS;
 use crate::{Member, Offer, Table};
 
 fn offer(name: &str) -> Offer {
@@ -68,12 +69,20 @@ fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
     for blow in blows {
         let length = words.len().max(1);
         match *blow {
-            Blow::Flip { at, bits } => words.get_mut(at % length).into_iter().for_each(|word| *word ^= bits),
-            Blow::Set { at, to } => words.get_mut(at % length).into_iter().for_each(|word| *word = to),
+            Blow::Flip { at, bits } => {
+                words.get_mut(at % length).into_iter().for_each(|word| *word ^= bits)
+            }
+            Blow::Set { at, to } => {
+                words.get_mut(at % length).into_iter().for_each(|word| *word = to)
+            }
             Blow::Copy { from, to, count } => {
                 let end = (from % length + count).min(words.len());
                 let part = words[(from % length).min(end)..end].to_vec();
-                words.iter_mut().skip(to % length).zip(part).for_each(|(word, value)| *word = value);
+                words
+                    .iter_mut()
+                    .skip(to % length)
+                    .zip(part)
+                    .for_each(|(word, value)| *word = value);
             }
             Blow::Cut { at } => words.truncate(at),
         }
@@ -83,7 +92,8 @@ fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(images()))]
 
-    /// Would miss: a panic, a grant beyond the machine, and words that mean something else the next time they are read.
+    /// Would miss: a panic, a grant beyond the machine, and words that mean something else the next
+    /// time they are read.
     #[test]
     fn forged_words_are_refused_or_harmless(blows in blows(), signed in any::<bool>()) {
         thread_local! { static HONEST: Vec<u64> = honest().encode(); }
@@ -110,7 +120,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(images()))]
 
-    /// Would miss: an image that only the fuzzer would read, and an end of the bytes in the middle of a word or a change.
+    /// Would miss: an image that only the fuzzer would read, and an end of the bytes in the middle
+    /// of a word or a change.
     #[test]
     fn images_in_bytes_are_refused_or_harmless(how in 0..4_u8, mut image in proptest::collection::vec(any::<u8>(), 0..400)) {
         image.insert(0, how);
@@ -139,7 +150,8 @@ fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
     file.write_all(bytes).unwrap();
 }
 
-/// Would miss: a table that stays broken, members that are lost with it, and a share beyond the offer.
+/// Would miss: a table that stays broken, members that are lost with it, and a share beyond the
+/// offer.
 #[test]
 fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,7 +171,8 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
         for member in &members {
             let share = member.share();
             assert!(
-                (1..=CPUS as u32).contains(&share.threads) && share.cores.is_within(&CoreSet::first(CPUS))
+                (1..=CPUS as u32).contains(&share.threads)
+                    && share.cores.is_within(&CoreSet::first(CPUS))
             );
         }
     }
@@ -167,7 +180,9 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
     let began = std::time::Instant::now();
     while newcomer.table().read().len() < 3 {
         assert!(began.elapsed().as_secs() < 60, "{:?}", newcomer.table().read());
-        newcomer.table().wait_change(newcomer.table().version(), std::time::Duration::from_millis(100));
+        newcomer
+            .table()
+            .wait_change(newcomer.table().version(), std::time::Duration::from_millis(100));
     }
 }
 

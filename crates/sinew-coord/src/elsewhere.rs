@@ -1,4 +1,5 @@
-//! What `sys` is on systems other than Linux: nothing can be opened, so nothing else is ever called.
+//! What `sys` is on systems other than Linux: nothing can be opened, so nothing else is ever
+//! called.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -99,7 +100,11 @@ pub(crate) enum Ready {
     Doorbell,
 }
 
-pub(crate) fn first_ready(_processes: &[&Process], _bell: Option<&Doorbell>, _ms: i32) -> Option<Ready> {
+pub(crate) fn first_ready(
+    _processes: &[&Process],
+    _bell: Option<&Doorbell>,
+    _ms: i32,
+) -> Option<Ready> {
     None
 }
 

@@ -9,7 +9,8 @@ use std::{fmt, io};
 pub enum Error {
     /// This system has no way to share a table; only Linux has.
     Unsupported,
-    /// The folder or file could be another user's work, or be read by one; remove it, or set `SINEW_TABLE_DIR` to a folder of your own.
+    /// The folder or file could be another user's work, or be read by one; remove it, or set
+    /// `SINEW_TABLE_DIR` to a folder of your own.
     Insecure {
         /// What was found.
         path: PathBuf,
@@ -59,14 +60,20 @@ impl fmt::Display for Error {
                 "{} {what}: remove it, or set SINEW_TABLE_DIR to a folder of your own",
                 path.display()
             ),
-            Self::System { what, path, source } => write!(f, "cannot {what} {}: {source}", path.display()),
-            Self::Full => write!(f, "the table has {} programs already; end one first", crate::MAX_PROGRAMS),
+            Self::System { what, path, source } => {
+                write!(f, "cannot {what} {}: {source}", path.display())
+            }
+            Self::Full => {
+                write!(f, "the table has {} programs already; end one first", crate::MAX_PROGRAMS)
+            }
             Self::Busy => f.write_str("another program keeps the table locked; try again"),
             Self::Coordinated(pid) => write!(f, "process {pid} coordinates already: end it first"),
-            Self::Gone => {
-                f.write_str("there is no such program in the table; `sinew top` shows those there are")
+            Self::Gone => f.write_str(
+                "there is no such program in the table; `sinew top` shows those there are",
+            ),
+            Self::Forked => {
+                f.write_str("the table is the parent process's: open it anew after a fork")
             }
-            Self::Forked => f.write_str("the table is the parent process's: open it anew after a fork"),
         }
     }
 }

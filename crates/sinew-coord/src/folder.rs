@@ -1,8 +1,10 @@
 //! Where the table is: a folder that only this user can look into.
 //!
-//! `SINEW_TABLE_DIR`, else `$XDG_RUNTIME_DIR/sinew`, else `/run/user/UID/sinew`, else `sinew-UID` in the temporary folder. Whatever it is, it must be a folder and no link,
-//! must be this user's, and must be closed to everybody else; so must the file in it (`private`). The file's name carries the version of the table and the namespace of process numbers:
-//! programs that could not understand each other, or not find each other's processes, do not meet.
+//! `SINEW_TABLE_DIR`, else `$XDG_RUNTIME_DIR/sinew`, else `/run/user/UID/sinew`, else `sinew-UID`
+//! in the temporary folder. Whatever it is, it must be a folder and no link, must be this user's,
+//! and must be closed to everybody else; so must the file in it (`private`). The file's name
+//! carries the version of the table and the namespace of process numbers: programs that could not
+//! understand each other, or not find each other's processes, do not meet.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -16,7 +18,8 @@ pub const FOLDER_VARIABLE: &str = "SINEW_TABLE_DIR";
 
 /// The folder of the table that programs of this user share.
 pub fn default_folder() -> PathBuf {
-    let named = std::env::var_os(FOLDER_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let named =
+        std::env::var_os(FOLDER_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     named.unwrap_or_else(|| match sys::runtime_folder() {
         Some(folder) => folder.join("sinew"),
         None => std::env::temp_dir().join(format!("sinew-{}", sys::user())),
@@ -27,7 +30,8 @@ pub fn default_folder() -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`Error::System`] where the system does not tell the namespace: then nobody could be found by a process number either.
+/// [`Error::System`] where the system does not tell the namespace: then nobody could be found by a
+/// process number either.
 pub(crate) fn file_name(version: u64) -> Result<String, Error> {
     let path = Path::new(sys::NAMESPACE);
     let namespace = sys::namespace().map_err(|error| Error::system("read", path, error))?;

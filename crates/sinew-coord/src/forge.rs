@@ -7,12 +7,13 @@
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, MAX_CORES, POINTS, Policy, Speed};
 
+use crate::copies::{FILE_WORDS, Live, live, publish, ring_all};
 use crate::judge::{CPUS, row};
 use crate::log::Reason;
 use crate::offer::Choice;
 use crate::row::{MAX_PROGRAMS, Name, PEERS, Peer, Row, WEIGHTS, Who};
 use crate::state::{DECISIONS, REMEMBERED, State};
-use crate::table::{FILE_WORDS, Live, Table, live, publish, ring_all};
+use crate::table::Table;
 
 /// Makes tables up. The same seed makes the same ones.
 #[derive(Debug)]

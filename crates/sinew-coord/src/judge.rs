@@ -1,7 +1,10 @@
-//! What is held against an image of a table that nobody honest has written: for tests, and for the fuzzer in `fuzz/`.
+//! What is held against an image of a table that nobody honest has written: for tests, and for the
+//! fuzzer in `fuzz/`.
 //!
-//! An image is bytes. The first says what the others are: whole words of a table, or changes to an honest one; and whether the sum is made to fit, as a forger would. What is decoded is then shared
-//! out, as whoever changes the table next would do. Each word is also read as one that a program writes beside the table: its last loop.
+//! An image is bytes. The first says what the others are: whole words of a table, or changes to an
+//! honest one; and whether the sum is made to fit, as a forger would. What is decoded is then
+//! shared out, as whoever changes the table next would do. Each word is also read as one that a
+//! program writes beside the table: its last loop.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{Ask, CoreSet, Curve, Grant, LastLoop, Layout};
@@ -17,10 +20,12 @@ pub(crate) const CPUS: usize = 4;
 
 /// In an image's first byte: the sum is made to fit.
 pub(crate) const SIGNED: u8 = 1;
-/// In an image's first byte: what follows is changes, of ten bytes each, to an honest table: a place and a word.
+/// In an image's first byte: what follows is changes, of ten bytes each, to an honest table: a
+/// place and a word.
 pub(crate) const CHANGES: u8 = 2;
 
-/// Reads an image as whoever opens the table would, and holds what comes of it against all that is said of tables.
+/// Reads an image as whoever opens the table would, and holds what comes of it against all that is
+/// said of tables.
 ///
 /// # Panics
 ///
@@ -70,7 +75,8 @@ pub(crate) fn honest() -> State {
 pub(crate) fn row(slot: u32) -> Row {
     let mut curve = Curve::default();
     curve.learn(2, 1e6);
-    let ask = Ask { threads: Some(2), cores: Some(CoreSet::first(2)), schedule: Some(Schedule::Static) };
+    let ask =
+        Ask { threads: Some(2), cores: Some(CoreSet::first(2)), schedule: Some(Schedule::Static) };
     Row {
         slot,
         program: Who { pid: 100 + slot, started: 7 },
@@ -113,7 +119,10 @@ pub(crate) fn judge(mut state: State) {
         assert!(row.grant.cores.is_within(&all) && row.grant.cores.is_within(&row.usable()));
         assert!(row.grant.threads >= 1 && row.grant.threads as usize <= CPUS);
     }
-    judge_sum(state.rows.iter().filter(on_machine).filter(|row| row.demand > 0 && !row.stopped), &all);
+    judge_sum(
+        state.rows.iter().filter(on_machine).filter(|row| row.demand > 0 && !row.stopped),
+        &all,
+    );
     let encoded = state.encode();
     assert_eq!(State::decode(&encoded).map(|again| again.encode()), Some(encoded));
 }
@@ -126,7 +135,8 @@ pub(crate) fn judge_last_loop(word: u64) {
     assert_eq!(last.schedule.to_string().parse(), Ok(last.schedule));
 }
 
-/// Cores of programs at work are theirs alone, and so together no more than there are. Who has one thread on all of its mask has none.
+/// Cores of programs at work are theirs alone, and so together no more than there are. Who has one
+/// thread on all of its mask has none.
 fn judge_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
     let mut taken = CoreSet::EMPTY;
     for row in at_work {
@@ -143,7 +153,8 @@ fn judge_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
 mod tests {
     use super::*;
 
-    /// Would miss: an honest table that is refused, so that every change to it is refused, too, and nothing is judged.
+    /// Would miss: an honest table that is refused, so that every change to it is refused, too, and
+    /// nothing is judged.
     #[test]
     fn an_honest_image_is_read() {
         let state = honest();

@@ -1,9 +1,11 @@
 #![deny(unsafe_code)]
 //! Programs that share a machine by agreement.
 //!
-//! Every program that takes part has a row in a small shared file, the [`Table`]: who it is, what it can use, what it has. Whoever comes, goes, or finds somebody dead
-//! computes all shares anew by the pure policies of [`sinew_policy::share`], and writes them down. There is no server to start, to hang or to fail; without a table, or alone in it,
-//! everything is as if this crate did not exist.
+//! Every program that takes part has a row in a small shared file, the [`Table`]: who it is, what
+//! it can use, what it has. Whoever comes, goes, or finds somebody dead computes all shares anew by
+//! the pure policies of [`sinew_policy::share`], and writes them down. There is no server to start,
+//! to hang or to fail; without a table, or alone in it, everything is as if this crate did not
+//! exist.
 //!
 //! ```
 //! use sinew_coord::{Member, Offer, Table};
@@ -33,12 +35,14 @@
 //!
 //! # Not handled
 //!
-//! Programs of other users and in other containers are not seen, and neither are programs that do not take part: the kernel shares cores with those. Changing the machine (CPUs
-//! switched off) while programs run: masks say what is left.
+//! Programs of other users and in other containers are not seen, and neither are programs that do
+//! not take part: the kernel shares cores with those. Changing the machine (CPUs switched off)
+//! while programs run: masks say what is left.
 
 #[cfg(target_os = "linux")]
 mod bus;
 mod coordinator;
+mod copies;
 #[cfg(test)]
 mod damage;
 mod error;

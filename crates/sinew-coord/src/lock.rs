@@ -1,4 +1,5 @@
-//! The lock of a table's file: a claim in the file that names its holder, and a record lock that the kernel frees.
+//! The lock of a table's file: a claim in the file that names its holder, and a record lock that
+//! the kernel frees.
 //!
 //! The record lock alone excludes others, but the kernel does not say who has it. So a program
 //! writes its claim into the file before it takes the record lock, and withdraws the claim after it
@@ -21,7 +22,8 @@
 //! - K1: a program takes the record lock only while the claim is its own, except after
 //!   [`OVERDUE`], when the claim may be forged.
 //! - K2: a claim names one opened table of one process: process number, start time, and a number.
-//! - K3: every wait ends: with the lock, with a file that must be replaced, or after [`GIVE_UP_AFTER`].
+//! - K3: every wait ends: with the lock, with a file that must be replaced, or after
+//!   [`GIVE_UP_AFTER`].
 //!
 //! # Orderings
 //!
@@ -30,7 +32,8 @@
 //!
 //! # Tests
 //!
-//! `next` decides and does nothing else, so that a search of all interleavings can run it: see below.
+//! `next` decides and does nothing else, so that a search of all interleavings can run it: see
+//! below.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -154,7 +157,12 @@ fn next(read: u64, own: u64, waited: Waited, claimant: impl FnOnce() -> Claimant
 /// # Blocking
 ///
 /// Until [`GIVE_UP_AFTER`] has passed since `began`, at most.
-pub(crate) fn acquire(file: &sys::Mapping, claim: &AtomicU64, own: Claim, began: Instant) -> io::Result<Got> {
+pub(crate) fn acquire(
+    file: &sys::Mapping,
+    claim: &AtomicU64,
+    own: Claim,
+    began: Instant,
+) -> io::Result<Got> {
     let mut claimed: Option<Instant> = None;
     let mut turn = 0_u32;
     let got = loop {
@@ -166,7 +174,8 @@ pub(crate) fn acquire(file: &sys::Mapping, claim: &AtomicU64, own: Claim, began:
         };
         match next(read, own.0, waited, || claimant(read)) {
             Step::Claim => {
-                if claim.compare_exchange(read, own.0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                if claim.compare_exchange(read, own.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                {
                     claimed = Some(Instant::now());
                     // The lock is free now, as a rule.
                     turn = 0;
@@ -198,7 +207,8 @@ pub(crate) fn acquire(file: &sys::Mapping, claim: &AtomicU64, own: Claim, began:
     Ok(got)
 }
 
-/// Frees the lock, and then withdraws the claim: in this order no program finds the lock held without a claim.
+/// Frees the lock, and then withdraws the claim: in this order no program finds the lock held
+/// without a claim.
 pub(crate) fn release(file: &sys::Mapping, claim: &AtomicU64, own: Claim) {
     let _ = sys::unlock(file.file());
     withdraw(claim, own);
@@ -210,8 +220,8 @@ fn withdraw(claim: &AtomicU64, own: Claim) {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    //! All interleavings of a few programs that lock, are stopped and die, by a search of all states that they
-    //! can reach. Blind to: times, and a record lock that is not the kernel's.
+    //! All interleavings of a few programs that lock, are stopped and die, by a search of all
+    //! states that they can reach. Blind to: times, and a record lock that is not the kernel's.
     use std::collections::HashSet;
 
     use super::*;
@@ -279,8 +289,12 @@ mod tests {
                 taken_over: false,
                 orphans: false,
             };
-            let first =
-                World { claim: 0, lock: None, at: vec![At::Reads; programs], stopped: vec![false; programs] };
+            let first = World {
+                claim: 0,
+                lock: None,
+                at: vec![At::Reads; programs],
+                stopped: vec![false; programs],
+            };
             let mut open = vec![first];
             while let Some(world) = open.pop() {
                 if search.seen.insert(world.clone()) {
@@ -397,21 +411,24 @@ mod tests {
             }
         }
 
-        /// A file is replaced only where its lock is held by a stopped program or by a dead one's child, or its claim is a stopped program's.
+        /// A file is replaced only where its lock is held by a stopped program or by a dead one's
+        /// child, or its claim is a stopped program's.
         fn judge(&mut self, world: &World, me: usize, act: Act) {
             if act != Act::Replace {
                 return;
             }
             let is_stuck = |them: usize| world.stopped[them] || world.at[them] == At::DeadWithChild;
             let claimant = (world.claim as usize).checked_sub(1).filter(|them| *them != me);
-            // Where the lock is free, a program that waited for all that time was unlucky, and nobody loses anything.
+            // Where the lock is free, a program that waited for all that time was unlucky, and
+            // nobody loses anything.
             let runs = world.lock.is_some_and(|them| !is_stuck(them));
             self.replaced_without_cause |= runs && !claimant.is_some_and(is_stuck);
             self.orphans |= world.lock.is_some_and(|them| world.at[them] == At::DeadWithChild);
         }
     }
 
-    /// Catches: a holder that runs and loses its file, a claim that nobody can take over, and a lock that a dead program's child keeps for ever.
+    /// Catches: a holder that runs and loses its file, a claim that nobody can take over, and a
+    /// lock that a dead program's child keeps for ever.
     #[test]
     fn only_a_stopped_program_or_a_dead_ones_child_loses_the_file() {
         for programs in 1..=3 {

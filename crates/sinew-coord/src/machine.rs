@@ -22,5 +22,8 @@ pub fn layout_of(machine: &Machine) -> Layout {
 /// Where this process may run, and how many threads its quota feeds.
 pub(crate) fn limits() -> (CoreSet, u32) {
     let limits = Limits::read();
-    (limits.allowed().iter().collect(), u32::try_from(limits.effective_threads()).unwrap_or(u32::MAX))
+    (
+        limits.allowed().iter().collect(),
+        u32::try_from(limits.effective_threads()).unwrap_or(u32::MAX),
+    )
 }

@@ -1,22 +1,29 @@
 //! A program in the table: its row, and the two threads that look after it.
 //!
-//! The *listener* sleeps on the row's bell, reads the row when it rings, and tells whoever wants to know. The *watcher* sees who ends and who is stopped (`watcher`). They are two, because a
-//! futex and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file and no permission, and is gone with its page.
+//! The *listener* sleeps on the row's bell, reads the row when it rings, and tells whoever wants to
+//! know. The *watcher* sees who ends and who is stopped (`watcher`). They are two, because a futex
+//! and a descriptor cannot be waited for at once; a futex as a bell needs no descriptor, no file
+//! and no permission, and is gone with its page.
 //!
 //! # Invariants
 //!
 //! - M1: the share that a member tells of is within its offer, whatever the table says.
-//! - M2: nothing of this blocks a thread of the program: only joining, leaving and changes of demand take the lock, and all of them give up in the end.
-//! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has ended.
-//!   It has one row at most.
-//! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes that back, or its keeper's watcher.
-//! - M5: with neighbours, shares are computed with what the program said last: it says so itself if it knows of them, and else whoever sees them for it.
-//! - M6: a table that is damaged again and again costs a member a change every [`LOOK_MS`], and no busy loop.
+//! - M2: nothing of this blocks a thread of the program: only joining, leaving and changes of
+//!   demand take the lock, and all of them give up in the end.
+//! - M3: a member whose row is missing (damage, a new file) puts it back, unless its program has
+//!   ended. It has one row at most.
+//! - M4: a row says that its program is stopped no longer than until it goes on: its listener takes
+//!   that back, or its keeper's watcher.
+//! - M5: with neighbours, shares are computed with what the program said last: it says so itself if
+//!   it knows of them, and else whoever sees them for it.
+//! - M6: a table that is damaged again and again costs a member a change every [`LOOK_MS`], and no
+//!   busy loop.
 //!
 //! # Cost
 //!
-//! Two threads that sleep, and wake once every two seconds to see that the file is still the table. A program that could use more than it has asks the system 20 times a second about up to four others, some
-//! 15 µs each. Reading the share when nothing has changed: one load.
+//! Two threads that sleep, and wake once every two seconds to see that the file is still the table.
+//! A program that could use more than it has asks the system 20 times a second about up to four
+//! others, some 15 µs each. Reading the share when nothing has changed: one load.
 
 mod watcher;
 
@@ -29,13 +36,14 @@ use sinew_policy::share::LastLoop;
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::lock::{Condvar, Mutex};
 
+use crate::copies::{Live, live, read};
 use crate::error::Error;
 use crate::log::Reason;
 use crate::offer::{Choice, Offer, Share};
 use crate::row::{PEERS, Peer, Row, Who};
 use crate::state::State;
 use crate::sys::{self, Doorbell, Mapping};
-use crate::table::{Change, Live, Table, is_current, live, read};
+use crate::table::{Change, Table, is_current};
 
 /// A look at the name of the file, in case nobody rings.
 const LOOK_MS: u64 = 2_000;
@@ -97,7 +105,8 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`]; [`Error::Gone`] if the program that the row is for has ended; [`Error::Busy`], [`Error::Forked`], [`Error::System`].
+    /// [`Error::Full`]; [`Error::Gone`] if the program that the row is for has ended;
+    /// [`Error::Busy`], [`Error::Forked`], [`Error::System`].
     ///
     /// # Cost
     ///
@@ -138,14 +147,16 @@ impl Member {
         self.inner.epoch.load(Ordering::Relaxed)
     }
 
-    /// Calls `listener` with the present share, and from then on with every new one, on a thread of this crate.
+    /// Calls `listener` with the present share, and from then on with every new one, on a thread of
+    /// this crate.
     pub fn on_change(&self, listener: impl Fn(Share) + Send + Sync + 'static) {
         let mut listeners = self.inner.listeners.lock();
         listener(self.share());
         listeners.push(Box::new(listener));
     }
 
-    /// Waits until the share is another one than that of `epoch`, or the time is over. Answers the share then.
+    /// Waits until the share is another one than that of `epoch`, or the time is over. Answers the
+    /// share then.
     ///
     /// # Blocking
     ///
@@ -164,7 +175,8 @@ impl Member {
         *share
     }
 
-    /// Says how many threads would find work now; 0 if none would: then others get the cores until it is more again.
+    /// Says how many threads would find work now; 0 if none would: then others get the cores until
+    /// it is more again.
     ///
     /// # Cost
     ///
@@ -198,7 +210,8 @@ impl Member {
         }
     }
 
-    /// Says that the program is done with so many more items of whatever it counts. How fast it is on how many cores is measured by that.
+    /// Says that the program is done with so many more items of whatever it counts. How fast it is
+    /// on how many cores is measured by that.
     pub fn report(&self, items: u64) {
         if !self.inner.table.is_of_another_process() {
             let seat = self.inner.seat();
@@ -206,7 +219,8 @@ impl Member {
         }
     }
 
-    /// Leaves: the row goes, and the others have its cores. The share stays what it was last. Dropping does the same.
+    /// Leaves: the row goes, and the others have its cores. The share stays what it was last.
+    /// Dropping does the same.
     ///
     /// # Cost
     ///
@@ -289,8 +303,8 @@ impl Inner {
         let this = Who::find_this()?;
         let who = offer.on_behalf_of.unwrap_or(this);
         let keeper = (who != this).then_some(this);
-        let doorbell =
-            Doorbell::new().map_err(|error| Error::system("watch programs in", table.path(), error))?;
+        let doorbell = Doorbell::new()
+            .map_err(|error| Error::system("watch programs in", table.path(), error))?;
         Ok(Self {
             seat: Mutex::new(Seat { mapping: table.mapping(), slot: 0 }),
             demand: AtomicU64::new(u64::from(offer.demand)),
@@ -336,7 +350,8 @@ impl Inner {
                 None => self.row(state.free_slot().ok_or(Error::Full)?, state),
             };
             slot = row.slot;
-            live(mapping, slot, Live::Demand).store(self.demand.load(Ordering::Relaxed), Ordering::Relaxed);
+            live(mapping, slot, Live::Demand)
+                .store(self.demand.load(Ordering::Relaxed), Ordering::Relaxed);
             live(mapping, slot, Live::Progress).store(0, Ordering::Relaxed);
             // Whatever a program before has left there.
             live(mapping, slot, Live::LastLoop).store(0, Ordering::Relaxed);
@@ -389,7 +404,8 @@ impl Inner {
             let bell = live(&mapping, slot, Live::Bell);
             let seen = bell.load(Ordering::Acquire); // C3
             if !(is_current(self.table.path(), &mapping) && self.look()) {
-                // A table that loses the row again at once is another program's work: that one gets no busy loop for an answer (M6).
+                // A table that loses the row again at once is another program's work: that one gets
+                // no busy loop for an answer (M6).
                 if came_back {
                     self.idle();
                 }
@@ -435,24 +451,27 @@ impl Inner {
         }
         self.watch_over(state, row.slot);
         self.settle();
-        let matters =
-            state.rows.len() > 1 || u64::from(row.grant.threads) < self.demand.load(Ordering::Relaxed);
+        let matters = state.rows.len() > 1
+            || u64::from(row.grant.threads) < self.demand.load(Ordering::Relaxed);
         if let Some(reason) = self.unheard(row).filter(|_| matters) {
             // What cannot be written now is found again.
             let _ = self.tell(reason, |row| self.unheard(row).is_some());
         }
     }
 
-    /// Whether the shares were computed with something else than what the program says of itself now, and what that is (M5).
+    /// Whether the shares were computed with something else than what the program says of itself
+    /// now, and what that is (M5).
     fn unheard(&self, row: &Row) -> Option<Reason> {
-        // Relaxed: whoever changes it later looks for neighbours under the lock of the share, which has been taken since these were seen.
+        // Relaxed: whoever changes it later looks for neighbours under the lock of the share, which
+        // has been taken since these were seen.
         if u64::from(row.demand) != self.demand.load(Ordering::Relaxed) {
             return Some(Reason::Demand);
         }
         (row.choice != *self.choice.lock()).then_some(Reason::Chose)
     }
 
-    /// Has the shares computed with what the program says of itself now, if that is news to what the row says.
+    /// Has the shares computed with what the program says of itself now, if that is news to what
+    /// the row says.
     fn tell(&self, reason: Reason, is_news: impl FnOnce(&Row) -> bool) -> Result<(), Error> {
         let seat = self.seat();
         self.table.change(reason, |state, mapping| {
@@ -474,7 +493,8 @@ impl Inner {
         let shown = live(mapping, slot, Live::Demand);
         loop {
             let demand = self.demand.load(Ordering::Relaxed);
-            // AcqRel: who writes after somebody else sees what that one knew, and so finds out here if its own is older.
+            // AcqRel: who writes after somebody else sees what that one knew, and so finds out here
+            // if its own is older.
             shown.swap(demand, Ordering::AcqRel);
             if self.demand.load(Ordering::Relaxed) == demand {
                 return;
@@ -533,7 +553,8 @@ impl Inner {
         }
         let Seat { mapping, slot } = self.seat();
         self.show_demand(&mapping, slot);
-        // Alone, it matters only if the program has less than it could use from when it was not. A neighbour that nobody has seen yet is seen by the listener (M5).
+        // Alone, it matters only if the program has less than it could use from when it was not. A
+        // neighbour that nobody has seen yet is seen by the listener (M5).
         let share = *self.share.lock();
         if share.neighbours > 0 || share.threads < threads {
             let _ = self.tell(Reason::Demand, |_| true);

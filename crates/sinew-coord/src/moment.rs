@@ -1,6 +1,8 @@
-//! Moments in a change of the table at which a program may die: for tests, which must see it die there and not somewhere.
+//! Moments in a change of the table at which a program may die: for tests, which must see it die
+//! there and not somewhere.
 //!
-//! Without the feature `moments`, which only the tests of this crate ask for, nothing happens at any of them.
+//! Without the feature `moments`, which only the tests of this crate ask for, nothing happens at
+//! any of them.
 
 /// A moment in a change, in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +21,8 @@ pub enum Moment {
 
 impl Moment {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Locked, Self::Held, Self::Writing, Self::Written, Self::Published];
+    pub const ALL: [Self; 5] =
+        [Self::Locked, Self::Held, Self::Writing, Self::Written, Self::Published];
 }
 
 #[cfg(feature = "moments")]

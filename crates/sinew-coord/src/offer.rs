@@ -31,12 +31,14 @@ pub struct Offer {
 pub struct Choice {
     /// By which schedule its loops are handed out: one that others ask for is not granted then.
     pub schedule: Option<Schedule>,
-    /// The cores that it has pinned its threads to: it is given none but these. Empty if it has not.
+    /// The cores that it has pinned its threads to: it is given none but these. Empty if it has
+    /// not.
     pub cores: CoreSet,
 }
 
 impl Offer {
-    /// A program of this name that can use all that affinity, cpuset and quota leave to this process, and has work for as much.
+    /// A program of this name that can use all that affinity, cpuset and quota leave to this
+    /// process, and has work for as much.
     ///
     /// # Cost
     ///
@@ -79,7 +81,8 @@ impl Offer {
     /// Its part in proportion to others', from 0.01 to 100. Default: 1.
     #[must_use]
     pub fn weight(mut self, weight: f64) -> Self {
-        self.weight = if weight.is_finite() { weight.clamp(*WEIGHTS.start(), *WEIGHTS.end()) } else { 1.0 };
+        self.weight =
+            if weight.is_finite() { weight.clamp(*WEIGHTS.start(), *WEIGHTS.end()) } else { 1.0 };
         self
     }
 
@@ -91,7 +94,8 @@ impl Offer {
         self
     }
 
-    /// What it has decided itself. Default: nothing. [`Member::set_choice`](crate::Member::set_choice) changes it later.
+    /// What it has decided itself. Default: nothing.
+    /// [`Member::set_choice`](crate::Member::set_choice) changes it later.
     #[must_use]
     pub fn choice(mut self, choice: Choice) -> Self {
         self.choice = choice;
@@ -144,8 +148,8 @@ impl Share {
         Self { threads, cores, schedule: None, epoch: 0, neighbours: 0, asked: false }
     }
 
-    /// Whether the program is to keep to these threads and cores. A lone program of which nobody asks anything runs as
-    /// it would without a table.
+    /// Whether the program is to keep to these threads and cores. A lone program of which nobody
+    /// asks anything runs as it would without a table.
     pub fn is_binding(&self) -> bool {
         self.neighbours > 0 || self.asked
     }

@@ -1,4 +1,5 @@
-//! A file that nobody else can read, write or put there: each step is checked on what was opened, not on what a name said before.
+//! A file that nobody else can read, write or put there: each step is checked on what was opened,
+//! not on what a name said before.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -10,7 +11,8 @@ use crate::sys;
 
 /// The user's folder for things that end with the session.
 pub(crate) fn runtime_folder() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let named =
+        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let usual = || PathBuf::from(format!("/run/user/{}", sys::user()));
     let is_private = |folder: &PathBuf| {
         fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && closed_to_others(&found))
@@ -68,7 +70,9 @@ fn check(path: &Path, file: &File, kind: impl Fn(&fs::Metadata) -> bool) -> Resu
     let found = file.metadata().map_err(|error| Error::system("look at", path, error))?;
     match found {
         found if !kind(&found) => Err(Error::insecure(path, "is not what it should be")),
-        found if found.uid() != sys::user() => Err(Error::insecure(path, "belongs to another user")),
+        found if found.uid() != sys::user() => {
+            Err(Error::insecure(path, "belongs to another user"))
+        }
         found if found.mode() & 0o077 != 0 => Err(Error::insecure(path, "is open to other users")),
         _ => Ok(()),
     }

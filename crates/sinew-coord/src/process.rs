@@ -1,7 +1,7 @@
 //! Whether a process is there, and whether it is stopped.
 //!
-//! A system that refuses to tell (no descriptors left, no `/proc`) is no evidence that a process has ended: such a
-//! process counts as running, and whoever can look next finds out.
+//! A system that refuses to tell (no descriptors left, no `/proc`) is no evidence that a process
+//! has ended: such a process counts as running, and whoever can look next finds out.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -50,11 +50,14 @@ impl Who {
         match start_of(pid) {
             Ok(started) => Ok(Self { pid, started }),
             Err(_) if has_ended(pid) => Err(Error::Gone),
-            Err(error) => Err(Error::system("read", Path::new(&format!("/proc/{pid}/stat")), error)),
+            Err(error) => {
+                Err(Error::system("read", Path::new(&format!("/proc/{pid}/stat")), error))
+            }
         }
     }
 
-    /// Whether the process is still there; one that has ended is not, though its parent may not have asked yet.
+    /// Whether the process is still there; one that has ended is not, though its parent may not
+    /// have asked yet.
     ///
     /// # Cost
     ///
@@ -140,7 +143,8 @@ mod tests {
         assert!(!who.is_there());
     }
 
-    /// Would miss: a program whose name the system has cut in the middle of a letter, and that everybody takes for dead.
+    /// Would miss: a program whose name the system has cut in the middle of a letter, and that
+    /// everybody takes for dead.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_is_there_whatever_its_name() {

@@ -1,6 +1,7 @@
 //! What the table says of a program, in words of 64 bits and back.
 //!
-//! Nothing that is read is believed: [`Row::decode`] refuses whatever no honest program writes (ranges, numbers that are none, names that are no text).
+//! Nothing that is read is believed: [`Row::decode`] refuses whatever no honest program writes
+//! (ranges, numbers that are none, names that are no text).
 //!
 //! # Invariants
 //!
@@ -59,7 +60,9 @@ impl Name {
 
     /// A number that differs for most names.
     pub(crate) fn hash32(&self) -> u32 {
-        self.0.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+        self.0
+            .iter()
+            .fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
     }
 
     pub(crate) fn encode(&self, out: &mut Writer<'_>) {
@@ -90,7 +93,8 @@ impl fmt::Debug for Name {
     }
 }
 
-/// What a neighbour of some name does to a program's throughput when they share a cache: a part of it, negative for harm.
+/// What a neighbour of some name does to a program's throughput when they share a cache: a part of
+/// it, negative for harm.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Peer {
     pub(crate) name: u32,
@@ -145,7 +149,8 @@ pub struct Row {
 pub const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 
 impl Row {
-    /// Where it may run and would: on the cores that it has pinned its threads to, if it may run on any of them.
+    /// Where it may run and would: on the cores that it has pinned its threads to, if it may run on
+    /// any of them.
     pub(crate) fn usable(&self) -> CoreSet {
         let pinned = self.mask.and(&self.choice.cores);
         if pinned.is_empty() { self.mask } else { pinned }
@@ -304,7 +309,11 @@ fn read_ask(words: &mut Reader<'_>) -> Option<Option<Ask>> {
     let (is_there, threads) = (words.small(1)? == 1, words.small(MAX_CORES as u32)?);
     let (has_cores, cores) = (words.small(1)? == 1, read_cores(words)?);
     let schedule = read_schedule(words)?;
-    let ask = Ask { threads: (threads > 0).then_some(threads), cores: has_cores.then_some(cores), schedule };
+    let ask = Ask {
+        threads: (threads > 0).then_some(threads),
+        cores: has_cores.then_some(cores),
+        schedule,
+    };
     Some(is_there.then_some(ask))
 }
 
@@ -313,7 +322,8 @@ fn read_peers(words: &mut Reader<'_>) -> Option<[Peer; PEERS]> {
     for peer in &mut peers {
         let (name, change) = words.pair()?;
         let change = f32::from_bits(change);
-        *peer = Peer { name, change: if change.is_finite() { change.clamp(-1.0, 1.0) } else { 0.0 } };
+        *peer =
+            Peer { name, change: if change.is_finite() { change.clamp(-1.0, 1.0) } else { 0.0 } };
     }
     Some(peers)
 }

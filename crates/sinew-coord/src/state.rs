@@ -1,11 +1,14 @@
 //! The whole table: its rows, policy, decisions and memory, in words and back.
 //!
-//! Pure: no clock, no file. What changes the table works on a [`State`] under the lock, and the table publishes it as a whole.
+//! Pure: no clock, no file. What changes the table works on a [`State`] under the lock, and the
+//! table publishes it as a whole.
 //!
 //! # Invariants
 //!
-//! - S1: a decoded state has at most [`MAX_PROGRAMS`] rows, in the order of their slots, no two with the same.
-//! - S2: words that were not written by [`State::encode`] are refused, or decode to a state for which all that is said of states holds.
+//! - S1: a decoded state has at most [`MAX_PROGRAMS`] rows, in the order of their slots, no two
+//!   with the same.
+//! - S2: words that were not written by [`State::encode`] are refused, or decode to a state for
+//!   which all that is said of states holds.
 
 use sinew_policy::share::{CoreSet, Curve, Effects, Grant, Layout, Policy, Program, decide};
 
@@ -63,7 +66,8 @@ impl State {
 
     /// The state that these words, or the first of them, are of; `None` if they are of none.
     pub(crate) fn decode(words: &[u64]) -> Option<Self> {
-        let length = usize::try_from(*words.first()?).ok().filter(|&n| (8..=words.len()).contains(&n))?;
+        let length =
+            usize::try_from(*words.first()?).ok().filter(|&n| (8..=words.len()).contains(&n))?;
         let words = &words[..length];
         if checksum(&words[2..]) != words[1] {
             return None;
@@ -83,13 +87,21 @@ impl State {
         let rows: Vec<Row> = (0..rows).map(|_| Row::decode(words)).collect::<Option<_>>()?;
         let log = (0..log).map(|_| Decision::decode(words)).collect::<Option<_>>()?;
         let memory = (0..memory).map(|_| Some((Name::decode(words)?, read_curve(words)?)));
-        let state = Self { version, policy, coordinator, log, memory: memory.collect::<Option<_>>()?, rows };
+        let state = Self {
+            version,
+            policy,
+            coordinator,
+            log,
+            memory: memory.collect::<Option<_>>()?,
+            rows,
+        };
         state.rows.is_sorted_by(|a, b| a.slot < b.slot).then_some(state)
     }
 
     /// The lowest slot that no row has.
     pub(crate) fn free_slot(&self) -> Option<u32> {
-        (0..MAX_PROGRAMS as u32).find(|slot| self.rows.binary_search_by_key(slot, |row| row.slot).is_err())
+        (0..MAX_PROGRAMS as u32)
+            .find(|slot| self.rows.binary_search_by_key(slot, |row| row.slot).is_err())
     }
 
     /// Puts a row in its place; another one with its slot goes.
@@ -119,11 +131,15 @@ impl State {
         self.rows.iter_mut().for_each(|row| row.ask = None);
     }
 
-    /// Programs, other than the one in slot `but`, about which it may be worth asking the system whether they are stopped: those that have cores which others could use, and those that were
+    /// Programs, other than the one in slot `but`, about which it may be worth asking the system
+    /// whether they are stopped: those that have cores which others could use, and those that were
     /// found stopped. At most `most` of them, others at every turn.
     pub(crate) fn suspects(&self, but: Option<u32>, turn: usize, most: usize) -> Vec<&Row> {
-        let all: Vec<&Row> =
-            self.rows.iter().filter(|row| Some(row.slot) != but && (row.demand > 0 || row.stopped)).collect();
+        let all: Vec<&Row> = self
+            .rows
+            .iter()
+            .filter(|row| Some(row.slot) != but && (row.demand > 0 || row.stopped))
+            .collect();
         let first = if all.is_empty() { 0 } else { turn.wrapping_mul(most) % all.len() };
         all.iter().cycle().skip(first).take(most.min(all.len())).copied().collect()
     }
@@ -249,14 +265,20 @@ mod tests {
     use sinew_policy::chunk::Schedule;
     use sinew_policy::share::{Ask, Place};
 
-    /// Would miss: cores that a stopped program keeps, and a stop that is forgotten or taken for an end.
+    /// Would miss: cores that a stopped program keeps, and a stop that is forgotten or taken for an
+    /// end.
     #[test]
     fn a_stopped_program_counts_as_dormant() {
         let mut state = honest();
-        let threads = |state: &State| state.rows.iter().map(|row| row.grant.threads).collect::<Vec<_>>();
+        let threads =
+            |state: &State| state.rows.iter().map(|row| row.grant.threads).collect::<Vec<_>>();
         let cores = |row: &Row| row.grant.cores.len();
         assert_eq!((threads(&state), state.rows[1].stopped), (vec![2, 1, 2], true));
-        assert_eq!(cores(&state.rows[1]), CPUS, "it has its whole mask, and nobody makes room for it");
+        assert_eq!(
+            cores(&state.rows[1]),
+            CPUS,
+            "it has its whole mask, and nobody makes room for it"
+        );
         state.rows[1].stopped = false;
         assert!(state.share_out(&Layout::flat(CPUS)).contains(&1));
         assert_eq!(threads(&state).iter().sum::<u32>(), CPUS as u32);
@@ -265,7 +287,8 @@ mod tests {
         assert_eq!(again.map(|again| again.rows[1].stopped), Some(false));
     }
 
-    /// Would miss: cores that a pinned program cannot use and nobody else has, or that it is given in exchange for those it can; and pins that are none of its mask's.
+    /// Would miss: cores that a pinned program cannot use and nobody else has, or that it is given
+    /// in exchange for those it can; and pins that are none of its mask's.
     #[test]
     fn a_pinned_program_is_given_none_but_the_cores_it_is_pinned_to() {
         let mut state = honest();
@@ -284,7 +307,11 @@ mod tests {
         assert_eq!(again.map(|again| again.rows[1].choice), Some(state.rows[1].choice));
         (state.rows[1].mask, state.rows[1].choice.cores) = (set(&[2]), set(&[3, 900]));
         state.share_out(&Layout::flat(CPUS));
-        assert_eq!(state.rows[1].grant.cores, set(&[2]), "it has pinned them to nothing that it may use");
+        assert_eq!(
+            state.rows[1].grant.cores,
+            set(&[2]),
+            "it has pinned them to nothing that it may use"
+        );
     }
 
     /// Catches: a lone program that has less, or more, than the machine at hand leaves it.
@@ -292,7 +319,8 @@ mod tests {
     fn a_lone_program_with_work_for_its_mask_has_the_same_on_any_machine() {
         let alone = |mask: CoreSet, demand: u32, max: u32| {
             let mut state = State::default();
-            let row = Row { mask, demand, max, stopped: false, ask: None, ..honest().rows[0].clone() };
+            let row =
+                Row { mask, demand, max, stopped: false, ask: None, ..honest().rows[0].clone() };
             state.put(row);
             state
         };
@@ -314,12 +342,15 @@ mod tests {
         assert_eq!(honest().lone_mask(), None, "it is not alone");
     }
 
-    /// Would miss: a schedule that is granted to a program with one of its own, and one that is not when that is given up.
+    /// Would miss: a schedule that is granted to a program with one of its own, and one that is not
+    /// when that is given up.
     #[test]
     fn a_schedule_that_the_program_has_chosen_is_left_to_it() {
         let mut state = honest();
         state.rows[0].ask = Some(Ask { schedule: Some(Schedule::Static), ..Ask::default() });
-        for (own, granted) in [(None, Some(Schedule::Static)), (Some(Schedule::Auto), None)].repeat(2) {
+        for (own, granted) in
+            [(None, Some(Schedule::Static)), (Some(Schedule::Auto), None)].repeat(2)
+        {
             state.rows[0].choice = Choice { schedule: own, ..Choice::default() };
             state.share_out(&Layout::flat(CPUS));
             assert_eq!(state.rows[0].schedule, granted);
@@ -331,8 +362,9 @@ mod tests {
     fn all_who_may_be_stopped_are_asked_about_in_turn() {
         let mut state = honest();
         state.rows[2].demand = 0;
-        let asked =
-            |but, turn, most| state.suspects(but, turn, most).iter().map(|row| row.slot).collect::<Vec<_>>();
+        let asked = |but, turn, most| {
+            state.suspects(but, turn, most).iter().map(|row| row.slot).collect::<Vec<_>>()
+        };
         assert_eq!(asked(None, 7, 9), [0, 1].map(|slot| (slot + 7 * 9) % 2));
         let over_time: HashSet<u32> = (0..2).flat_map(|turn| asked(None, turn, 1)).collect();
         assert_eq!(over_time, HashSet::from([0, 1]), "nobody has cores of the third to gain");

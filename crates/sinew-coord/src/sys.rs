@@ -2,7 +2,8 @@
 //! The system calls: files opened without following links, a shared mapping, record locks, futexes,
 //! pidfds. With `bus`, the only file of this crate with `unsafe`.
 //!
-//! Everything else sees safe values: a mapping is a slice of atomic words, whatever somebody else writes into it, and a lock is a try that answers.
+//! Everything else sees safe values: a mapping is a slice of atomic words, whatever somebody else
+//! writes into it, and a lock is a try that answers.
 //!
 //! A file that is cut short while it is mapped, holes that are punched into it, and blocks that the
 //! file system cannot write: `bus` keeps the process alive, and
@@ -47,7 +48,8 @@ pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Opens, or makes if `make` says so, a file of this name in `folder` for its owner alone, and follows no link.
+/// Opens, or makes if `make` says so, a file of this name in `folder` for its owner alone, and
+/// follows no link.
 pub(crate) fn open_in(folder: &File, name: &str, make: bool) -> io::Result<File> {
     let name = CString::new(name).map_err(|_| ErrorKind::InvalidInput)?;
     let create = if make { libc::O_CREAT } else { 0 };
@@ -58,19 +60,23 @@ pub(crate) fn open_in(folder: &File, name: &str, make: bool) -> io::Result<File>
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Reserves the blocks of the first `bytes` of a file, and makes it as long if it is shorter. `false`: the file system has no way to
-/// reserve blocks for a file; [`Mapping::populate`] does it for a mapping.
+/// Reserves the blocks of the first `bytes` of a file, and makes it as long if it is shorter.
+/// `false`: the file system has no way to reserve blocks for a file; [`Mapping::populate`] does it
+/// for a mapping.
 ///
 /// # Errors
 ///
-/// There is no room, or the file would be longer than this process's files may be: asking the kernel for that would end the process.
+/// There is no room, or the file would be longer than this process's files may be: asking the
+/// kernel for that would end the process.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<bool> {
     let about = file.metadata()?;
     if about.len() >= bytes && about.blocks() * 512 >= bytes {
         return Ok(true);
     }
     if about.len() < bytes && bytes > longest_file()? {
-        return Err(io::Error::other("it is longer than the limit on file sizes (ulimit -f) allows"));
+        return Err(io::Error::other(
+            "it is longer than the limit on file sizes (ulimit -f) allows",
+        ));
     }
     let length = libc::off_t::try_from(bytes).map_err(|_| ErrorKind::InvalidInput)?;
     loop {
@@ -99,12 +105,15 @@ fn open_again(file: &File) -> io::Result<File> {
     File::options().read(true).write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Takes the lock of the file if nobody has it. It belongs to the open file: closing other descriptors of it changes nothing, and the kernel frees it
-/// when the last process that has it open ends.
+/// Takes the lock of the file if nobody has it. It belongs to the open file: closing other
+/// descriptors of it changes nothing, and the kernel frees it when the last process that has it
+/// open ends.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match set_lock(file, libc::F_WRLCK) {
         Ok(()) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }
@@ -125,7 +134,8 @@ fn set_lock(file: &File, kind: c_int) -> io::Result<()> {
 
 /// A file in memory, shared with whoever maps it.
 ///
-/// What is mapped is opened a second time: a mapping keeps what it is of open, and a forked child has it until the child ends. The lock is the first one's, which the child closes.
+/// What is mapped is opened a second time: a mapping keeps what it is of open, and a forked child
+/// has it until the child ends. The lock is the first one's, which the child closes.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
@@ -145,11 +155,13 @@ impl Mapping {
     pub(crate) fn new(file: File, words: usize) -> io::Result<Self> {
         let bytes = words * size_of::<u64>();
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // Without the second one a child of a program that dies with the lock is found out by those who wait for it.
+        // Without the second one a child of a program that dies with the lock is found out by those
+        // who wait for it.
         let again = open_again(&file).ok();
         let fd = again.as_ref().unwrap_or(&file).as_raw_fd();
         // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -160,8 +172,9 @@ impl Mapping {
 
     /// The words.
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the range is mapped, readable and writable, until this is dropped; pages are aligned for words, any bit pattern is a value of an atomic
-        // word, and whoever else writes does so from outside of this program or through atomics.
+        // SAFETY: the range is mapped, readable and writable, until this is dropped; pages are
+        // aligned for words, any bit pattern is a value of an atomic word, and whoever else writes
+        // does so from outside of this program or through atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 
@@ -170,16 +183,20 @@ impl Mapping {
         self.file.get()
     }
 
-    /// Has the kernel find a block for every page now, as if each had been written to. No word changes.
+    /// Has the kernel find a block for every page now, as if each had been written to. No word
+    /// changes.
     ///
     /// # Errors
     ///
     /// There is no room, or the kernel is older than Linux 5.14.
     pub(crate) fn populate(&self) -> io::Result<()> {
         let bytes = self.words * size_of::<u64>();
-        // SAFETY: the range is this mapping's; the call writes no byte of it, and returns an error where a store would end the process.
-        checked(unsafe { libc::madvise(self.start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) })
-            .map(drop)
+        // SAFETY: the range is this mapping's; the call writes no byte of it, and returns an error
+        // where a store would end the process.
+        checked(unsafe {
+            libc::madvise(self.start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE)
+        })
+        .map(drop)
     }
 
     /// Whether the file is as long as the mapping, and no page of it was ever lost.
@@ -200,11 +217,15 @@ impl Drop for Mapping {
     }
 }
 
-/// Sleeps while the lower half of `word` is `seen`, for at most so many milliseconds. May return early.
+/// Sleeps while the lower half of `word` is `seen`, for at most so many milliseconds. May return
+/// early.
 pub(crate) fn wait(word: &AtomicU64, seen: u32, ms: u64) {
     let time = libc::timespec { tv_sec: (ms / 1000) as _, tv_nsec: (ms % 1000 * 1_000_000) as _ };
-    // SAFETY: the word outlives the call, which only compares half of it; the time is read during the call.
-    unsafe { libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAIT, seen, &raw const time) };
+    // SAFETY: the word outlives the call, which only compares half of it; the time is read during
+    // the call.
+    unsafe {
+        libc::syscall(libc::SYS_futex, half_of(word), libc::FUTEX_WAIT, seen, &raw const time)
+    };
 }
 
 /// Wakes everybody, in any process, who sleeps on `word`.
@@ -242,7 +263,8 @@ impl Process {
     }
 }
 
-/// Whether there is a process of this number, running or ended and not yet waited for. Needs no file and no `/proc`.
+/// Whether there is a process of this number, running or ended and not yet waited for. Needs no
+/// file and no `/proc`.
 pub(crate) fn exists(pid: u32) -> bool {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
     // SAFETY: takes two numbers and touches no memory of ours; signal 0 is sent to nobody.
@@ -259,10 +281,16 @@ pub(crate) enum Ready {
     Doorbell,
 }
 
-/// Waits until one of the processes has ended or the doorbell is rung; `None` when the time is over.
-pub(crate) fn first_ready(processes: &[&Process], bell: Option<&Doorbell>, ms: i32) -> Option<Ready> {
+/// Waits until one of the processes has ended or the doorbell is rung; `None` when the time is
+/// over.
+pub(crate) fn first_ready(
+    processes: &[&Process],
+    bell: Option<&Doorbell>,
+    ms: i32,
+) -> Option<Ready> {
     let watched = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut fds: Vec<libc::pollfd> = processes.iter().map(|process| watched(process.0.as_raw_fd())).collect();
+    let mut fds: Vec<libc::pollfd> =
+        processes.iter().map(|process| watched(process.0.as_raw_fd())).collect();
     fds.extend(bell.map(|bell| watched(bell.0.as_raw_fd())));
     // SAFETY: the kernel reads and writes as many records as the vector has, during the call only.
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
@@ -284,7 +312,8 @@ impl Doorbell {
 
     pub(crate) fn ring(&self) {
         let one = 1_u64;
-        // SAFETY: the kernel reads the eight bytes of `one` during the call. A counter that is full has been rung already.
+        // SAFETY: the kernel reads the eight bytes of `one` during the call. A counter that is full
+        // has been rung already.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
     }
 
@@ -310,7 +339,8 @@ pub(crate) fn at_exit(handler: extern "C" fn()) {
     unsafe { libc::atexit(handler) };
 }
 
-/// Files that a forked child must close: it would keep their locks from being freed when this process ends.
+/// Files that a forked child must close: it would keep their locks from being freed when this
+/// process ends.
 static SHARED: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -330,7 +360,8 @@ extern "C" fn in_child() {
 pub(crate) fn generation() -> u32 {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        // SAFETY: the handler is a plain function and does nothing that is forbidden between fork and exec.
+        // SAFETY: the handler is a plain function and does nothing that is forbidden between fork
+        // and exec.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
     // Relaxed: it changes only while the process has one thread.

@@ -1,30 +1,44 @@
 //! The table: a small file that every program of a user maps, and changes only under its lock.
 //!
-//! The file holds two copies of the [`State`]. Whoever changes something takes the lock, reads the copy in force, writes the other one, and puts it in force with one store. A death in
-//! mid-write leaves the copy in force as it was, and the kernel frees the lock. Readers take no lock: they read the copy in force, and again if another one has come into force
-//! meanwhile. Beside the copies there is a *live line* for each row, which its program alone writes: how much work it has, how much it has done, by which schedule its last loop ran; and its *bell*, a futex that its listener sleeps on.
+//! The file holds two copies of the [`State`]. Whoever changes something takes the lock, reads the
+//! copy in force, writes the other one, and puts it in force with one store. A death in mid-write
+//! leaves the copy in force as it was, and the kernel frees the lock. Readers take no lock: they
+//! read the copy in force, and again if another one has come into force meanwhile. Beside the
+//! copies there is a *live line* for each row, which its program alone writes: how much work it
+//! has, how much it has done, by which schedule its last loop ran; and its *bell*, a futex that its
+//! listener sleeps on.
 //!
-//! Source: the idea of a table without a server is that of utmp and of System V message queues' headers; double buffering with a version is a seqlock's. Differences: the reader
-//! checks a sum, and believes nothing.
+//! Source: the idea of a table without a server is that of utmp and of System V message queues'
+//! headers; double buffering with a version is a seqlock's. Differences: the reader checks a sum,
+//! and believes nothing.
 //!
 //! # Layout
 //!
-//! 64-bit words: a head (magic, layout, version in force, claim of the lock, bell of the table), 256 live lines of 8 words, the two copies.
+//! 64-bit words: a head (magic, layout, version in force, claim of the lock, bell of the table),
+//! 256 live lines of 8 words, the two copies.
 //!
 //! # Invariants
 //!
-//! - T1: the copy in force is the one with the number of the version's lowest bit; only the holder of the lock writes the other one.
-//! - T2: a lock counts only on the file that has the table's name. A program that got the lock of one that was renamed over or removed opens the new one.
-//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead, whose forked children have closed the file; where the holder is stopped, or a child of a
-//!   dead one has its open file, a new file takes the old one's place, and everybody moves over (`lock`).
-//! - T4: the name alone says which file is the table; no word in a file does. A file that keeps its name, because the folder allows no removal, stays the table.
-//! - T5: every wait and every loop on the table ends within a few seconds, whatever the file and its folder contain.
-//! - T6: the blocks of the file are reserved before it is mapped: writing to it never fails for lack of room.
+//! - T1: the copy in force is the one with the number of the version's lowest bit; only the holder
+//!   of the lock writes the other one.
+//! - T2: a lock counts only on the file that has the table's name. A program that got the lock of
+//!   one that was renamed over or removed opens the new one.
+//! - T3: nobody waits for the dead or the stopped: the kernel frees the lock of the dead, whose
+//!   forked children have closed the file; where the holder is stopped, or a child of a dead one
+//!   has its open file, a new file takes the old one's place, and everybody moves over (`lock`).
+//! - T4: the name alone says which file is the table; no word in a file does. A file that keeps its
+//!   name, because the folder allows no removal, stays the table.
+//! - T5: every wait and every loop on the table ends within a few seconds, whatever the file and
+//!   its folder contain.
+//! - T6: the blocks of the file are reserved before it is mapped: writing to it never fails for
+//!   lack of room.
 //!
 //! # Orderings
 //!
-//! C1: the words of a copy (Relaxed), the version (Release) ↔ the version (Acquire), the words; a fence (Acquire) and the version again. C2: a live line is statistics (Relaxed).
-//! C3: the version, then the bell (AcqRel) and a futex wake-up ↔ the bell read (Acquire) before the version; the kernel compares the bell again before it lets the listener sleep.
+//! C1: the words of a copy (Relaxed), the version (Release) ↔ the version (Acquire), the words; a
+//! fence (Acquire) and the version again. C2: a live line is statistics (Relaxed). C3: the version,
+//! then the bell (AcqRel) and a futex wake-up ↔ the bell read (Acquire) before the version; the
+//! kernel compares the bell again before it lets the listener sleep.
 //!
 //! # Cost
 //!
@@ -38,43 +52,24 @@ use std::time::Duration;
 
 use sinew_policy::share::{Ask, LastLoop, Layout, Place, Policy};
 use sinew_sync::lock::Mutex;
-use sinew_sync::statics::{AtomicU64, Ordering, fence};
+use sinew_sync::statics::Ordering;
 
+use crate::copies::{
+    CALL_AT, CLAIM_AT, FILE_WORDS, LAYOUT_AT, Live, MAGIC_AT, VERSION_AT, decode_copy, live,
+    publish, read, ring, ring_all,
+};
 use crate::error::Error;
 use crate::folder;
 use crate::lock::{self, Claim, Got};
 use crate::log::{Decision, Reason};
 use crate::moment::{Moment, reached};
-use crate::row::{MAX_PROGRAMS, Row, WEIGHTS, Who};
-use crate::state::{STATE_WORDS, State};
+use crate::row::{Row, WEIGHTS, Who};
+use crate::state::State;
 use crate::sys::{self, Mapping};
 
 /// Counts changes of the layout; a part of the file's name.
 const LAYOUT: u64 = 3;
 const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
-
-const MAGIC_AT: usize = 0;
-const LAYOUT_AT: usize = 1;
-const VERSION_AT: usize = 2;
-const CLAIM_AT: usize = 4;
-const CALL_AT: usize = 5;
-const LIVE_AT: usize = 64;
-const LIVE_WORDS: usize = 8;
-const COPIES_AT: usize = LIVE_AT + MAX_PROGRAMS * LIVE_WORDS;
-pub(crate) const FILE_WORDS: usize = COPIES_AT + 2 * STATE_WORDS;
-
-/// The words of a live line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Live {
-    /// Changes when its program should look at the table.
-    Bell,
-    /// How many threads would find work.
-    Demand,
-    /// Items done since the program joined.
-    Progress,
-    /// By which schedule its last loop ran; 0 if there was none.
-    LastLoop,
-}
 
 /// Files in a row that lose their name at once.
 const MOST_FILES: u32 = 50;
@@ -93,7 +88,8 @@ struct Shared {
     layout: OnceLock<Layout>,
     generation: u32,
     claim: Claim,
-    /// The present file. Whoever changes the table holds this lock, too: the file's own does not exclude threads of one process.
+    /// The present file. Whoever changes the table holds this lock, too: the file's own does not
+    /// exclude threads of one process.
     file: Mutex<Arc<Mapping>>,
 }
 
@@ -102,7 +98,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] elsewhere than on Linux, [`Error::Insecure`] if what is there may be another user's work, [`Error::System`].
+    /// [`Error::Unsupported`] elsewhere than on Linux, [`Error::Insecure`] if what is there may be
+    /// another user's work, [`Error::System`].
     ///
     /// # Cost
     ///
@@ -120,7 +117,8 @@ impl Table {
         Self::open_with(folder, OnceLock::new())
     }
 
-    /// The table of [`open_default`](Self::open_default) if there is one: whoever only wants to look makes none.
+    /// The table of [`open_default`](Self::open_default) if there is one: whoever only wants to
+    /// look makes none.
     ///
     /// # Errors
     ///
@@ -134,7 +132,8 @@ impl Table {
         Self::new(path, folder, OnceLock::new(), mapping).map(Some)
     }
 
-    /// Whether it is the one that programs share now. The last of them takes it away with it, and the next one makes another.
+    /// Whether it is the one that programs share now. The last of them takes it away with it, and
+    /// the next one makes another.
     pub fn is_in_force(&self) -> bool {
         is_current(self.path(), &self.mapping())
     }
@@ -210,7 +209,8 @@ impl Table {
         sys::now_ns()
     }
 
-    /// Waits until the table has changed since `version`, or the time is over. Answers the version then.
+    /// Waits until the table has changed since `version`, or the time is over. Answers the version
+    /// then.
     ///
     /// # Blocking
     ///
@@ -229,13 +229,16 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::Gone`] if there is no such program, and as every change: [`Error::Busy`], [`Error::Forked`], [`Error::System`].
+    /// [`Error::Gone`] if there is no such program, and as every change: [`Error::Busy`],
+    /// [`Error::Forked`], [`Error::System`].
     pub fn set_weight(&self, pid: u32, weight: f64) -> Result<(), Error> {
-        let weight = if weight.is_finite() { weight.clamp(*WEIGHTS.start(), *WEIGHTS.end()) } else { 1.0 };
+        let weight =
+            if weight.is_finite() { weight.clamp(*WEIGHTS.start(), *WEIGHTS.end()) } else { 1.0 };
         self.change_program(pid, Reason::Weight, |row| row.weight = weight)
     }
 
-    /// Asks for something on a program's behalf; [`Policy::Script`] goes by it. `None` takes it back.
+    /// Asks for something on a program's behalf; [`Policy::Script`] goes by it. `None` takes it
+    /// back.
     ///
     /// # Errors
     ///
@@ -256,7 +259,12 @@ impl Table {
         })
     }
 
-    fn change_program(&self, pid: u32, reason: Reason, put: impl Fn(&mut Row)) -> Result<(), Error> {
+    fn change_program(
+        &self,
+        pid: u32,
+        reason: Reason,
+        put: impl Fn(&mut Row),
+    ) -> Result<(), Error> {
         self.change(reason, |state, _| {
             let mut subject = None;
             for row in state.rows.iter_mut().filter(|row| row.program.pid == pid) {
@@ -267,7 +275,8 @@ impl Table {
         })
     }
 
-    /// The state in force, or an empty one where it cannot be read: whoever changes the table next repairs it.
+    /// The state in force, or an empty one where it cannot be read: whoever changes the table next
+    /// repairs it.
     pub(crate) fn snapshot(&self) -> State {
         let mapping = self.mapping();
         let mut state = read(&mapping).unwrap_or_default();
@@ -283,7 +292,8 @@ impl Table {
         Arc::clone(&self.shared.file.lock())
     }
 
-    /// Changes the table: `put` says how, then everybody's share is computed anew, and those whose share has changed are woken.
+    /// Changes the table: `put` says how, then everybody's share is computed anew, and those whose
+    /// share has changed are woken.
     pub(crate) fn change(
         &self,
         reason: Reason,
@@ -310,7 +320,8 @@ impl Table {
         }
     }
 
-    /// Takes the lock of the file that has the name (T2), a new one's if need be (T3), or gives up (T5).
+    /// Takes the lock of the file that has the name (T2), a new one's if need be (T3), or gives up
+    /// (T5).
     fn lock_file(&self, file: &mut Arc<Mapping>) -> Result<(), Error> {
         let began = std::time::Instant::now();
         for _ in 0..MOST_FILES {
@@ -333,14 +344,19 @@ impl Table {
                 Got::Busy => return Err(Error::Busy),
             }
         }
-        Err(Error::system("keep", &self.shared.path, std::io::Error::other("each new file loses its name")))
+        Err(Error::system(
+            "keep",
+            &self.shared.path,
+            std::io::Error::other("each new file loses its name"),
+        ))
     }
 
     fn is_current(&self, file: &Mapping) -> bool {
         is_current(&self.shared.path, file)
     }
 
-    /// Takes the name away from a file whose lock will not be freed; the next one to look makes a new file. Members of the old one find out and join that.
+    /// Takes the name away from a file whose lock will not be freed; the next one to look makes a
+    /// new file. Members of the old one find out and join that.
     fn replace(&self, file: &Mapping) -> Result<(), Error> {
         if is_current(&self.shared.path, file)
             && let Err(error) = fs::remove_file(&self.shared.path)
@@ -418,7 +434,8 @@ impl Locked<'_> {
         }
     }
 
-    /// The state in force; else the one before it; else an empty one, into which those who find themselves missing come back.
+    /// The state in force; else the one before it; else an empty one, into which those who find
+    /// themselves missing come back.
     fn load(&self) -> (State, bool) {
         if let Some(state) = read(self.mapping) {
             return (state, false);
@@ -446,7 +463,8 @@ impl Locked<'_> {
         ring(&self.mapping.words()[CALL_AT]);
     }
 
-    /// The last one leaves: the file goes, and the folder if nothing else is in it. A file that cannot be removed stays the table (T4).
+    /// The last one leaves: the file goes, and the folder if nothing else is in it. A file that
+    /// cannot be removed stays the table (T4).
     fn remove(&self) {
         let shared = &self.table.shared;
         let _ = fs::remove_file(&shared.path);
@@ -477,24 +495,6 @@ fn end_dead_coordination(state: &mut State) -> bool {
     is_dead
 }
 
-/// Writes the copy that is not in force, and puts it in force. Returns its version.
-pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
-    let words = mapping.words();
-    let next = words[VERSION_AT].load(Ordering::Relaxed).wrapping_add(1).max(1);
-    let encoded = State { version: next, ..state.clone() }.encode();
-    let half = encoded.len() / 2;
-    for (at, (word, value)) in copy_at(words, next).iter().zip(encoded).enumerate() {
-        if at == half {
-            reached(Moment::Writing);
-        }
-        // Relaxed: C1.
-        word.store(value, Ordering::Relaxed);
-    }
-    reached(Moment::Written);
-    words[VERSION_AT].store(next, Ordering::Release);
-    next
-}
-
 /// Opens and maps the file, made if need be.
 fn make(folder: &Path, path: &Path) -> Result<Mapping, Error> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -505,8 +505,8 @@ fn make(folder: &Path, path: &Path) -> Result<Mapping, Error> {
 fn map(file: File, path: &Path) -> Result<Mapping, Error> {
     let bytes = (FILE_WORDS * size_of::<u64>()) as u64;
     let fail = |error| Error::system("map", path, error);
-    let is_reserved =
-        sys::reserve(&file, bytes).map_err(|error| Error::system("reserve room for", path, error))?;
+    let is_reserved = sys::reserve(&file, bytes)
+        .map_err(|error| Error::system("reserve room for", path, error))?;
     if file.metadata().map_err(fail)?.len() != bytes {
         file.set_len(bytes).map_err(fail)?;
     }
@@ -515,7 +515,8 @@ fn map(file: File, path: &Path) -> Result<Mapping, Error> {
         mapping.populate().map_err(|error| Error::system("reserve room for", path, error))?;
     }
     let words = mapping.words();
-    if words[MAGIC_AT].load(Ordering::Relaxed) != MAGIC || words[LAYOUT_AT].load(Ordering::Relaxed) != LAYOUT
+    if words[MAGIC_AT].load(Ordering::Relaxed) != MAGIC
+        || words[LAYOUT_AT].load(Ordering::Relaxed) != LAYOUT
     {
         // Whoever opens it at the same time writes the same.
         words[LAYOUT_AT].store(LAYOUT, Ordering::Relaxed);
@@ -527,53 +528,4 @@ fn map(file: File, path: &Path) -> Result<Mapping, Error> {
 /// Whether the file has the name (T4), and all its length.
 pub(crate) fn is_current(path: &Path, file: &Mapping) -> bool {
     sys::is_named(file.file(), path) && file.is_whole()
-}
-
-/// Has all members of a file look whether it is still the table.
-pub(crate) fn ring_all(file: &Mapping) {
-    for slot in 0..MAX_PROGRAMS as u32 {
-        ring(live(file, slot, Live::Bell));
-    }
-    ring(&file.words()[CALL_AT]);
-}
-
-fn ring(bell: &AtomicU64) {
-    bell.fetch_add(1, Ordering::AcqRel); // C3
-    sys::wake(bell);
-}
-
-/// A word of a program's live line.
-pub(crate) fn live(mapping: &Mapping, slot: u32, word: Live) -> &AtomicU64 {
-    &mapping.words()[LIVE_AT + slot as usize * LIVE_WORDS + word as usize]
-}
-
-fn copy_at(words: &[AtomicU64], version: u64) -> &[AtomicU64] {
-    &words[COPIES_AT + (version & 1) as usize * STATE_WORDS..][..STATE_WORDS]
-}
-
-fn decode_copy(mapping: &Mapping, version: u64) -> Option<State> {
-    let copy = copy_at(mapping.words(), version);
-    let length = usize::try_from(copy[0].load(Ordering::Relaxed)).ok().filter(|&n| n <= STATE_WORDS)?;
-    let words: Vec<u64> = copy[..length].iter().map(|word| word.load(Ordering::Relaxed)).collect();
-    State::decode(&words)
-}
-
-/// The state in force; `None` if there is none, or a damaged one.
-pub(crate) fn read(mapping: &Mapping) -> Option<State> {
-    if !mapping.is_whole() {
-        return None;
-    }
-    let version = &mapping.words()[VERSION_AT];
-    for _ in 0..1000 {
-        let before = version.load(Ordering::Acquire); // C1
-        if before == 0 {
-            return None;
-        }
-        let state = decode_copy(mapping, before);
-        fence(Ordering::Acquire); // C1
-        if version.load(Ordering::Relaxed) == before {
-            return state.filter(|state| state.version == before);
-        }
-    }
-    None
 }

@@ -44,6 +44,7 @@ impl<'a> Reader<'a> {
 
 /// A number that a change of any word changes, nearly always.
 pub(crate) fn checksum(words: &[u64]) -> u64 {
-    let mix = |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mix =
+        |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     words.iter().fold(0x51_7cc1_b727_220a ^ words.len() as u64, mix)
 }

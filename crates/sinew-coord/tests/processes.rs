@@ -1,6 +1,7 @@
 //! Real processes: they come, go, are killed and stopped.
 //!
-//! What these would miss: more programs than some dozens, and times; `bench -- coord` measures those. `SINEW_DEEP=1` stops more often, and for ten seconds.
+//! What these would miss: more programs than some dozens, and times; `bench -- coord` measures
+//! those. `SINEW_DEEP=1` stops more often, and for ten seconds.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
@@ -61,8 +62,9 @@ impl Program {
         let mut command = Command::new(example());
         command.arg(folder).args([name, &cpus.to_string()]).args(what);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = child
-            .expect("`cargo test` builds the example; for this test alone: cargo build --example member");
+        let mut child = child.expect(
+            "`cargo test` builds the example; for this test alone: cargo build --example member",
+        );
         let said = BufReader::new(child.stdout.take().unwrap());
         Self { child, said }
     }
@@ -81,7 +83,8 @@ impl Program {
     /// Waits until it has done what it was told to; answers the child that it has, if it has one.
     fn child(&mut self) -> Option<OtherChild> {
         let line = self.line();
-        let child: u32 = line.strip_prefix("done ").and_then(|number| number.parse().ok()).expect("a number");
+        let child: u32 =
+            line.strip_prefix("done ").and_then(|number| number.parse().ok()).expect("a number");
         (child != self.child.id()).then(|| OtherChild(child))
     }
 
@@ -151,7 +154,8 @@ fn wait_until_alone(member: &Member) {
     wait_for_rows(member, |rows| rows.len() == 1);
 }
 
-/// Would miss: a program that is not told of another one, cores that are not given back, and a file that is left.
+/// Would miss: a program that is not told of another one, cores that are not given back, and a file
+/// that is left.
 #[test]
 fn programs_share_while_both_are_there() {
     let place = Place::new();
@@ -182,11 +186,13 @@ fn the_cores_of_a_killed_program_go_to_the_others() {
         others.into_iter().for_each(Program::leave);
         wait_for_threads(&member, 4);
     }
-    let died = member.table().log().iter().filter(|decision| decision.reason == Reason::Died).count();
+    let died =
+        member.table().log().iter().filter(|decision| decision.reason == Reason::Died).count();
     assert_eq!(died, 6);
 }
 
-/// Would miss: a lock that is never freed, a copy that is half written, and rows that stay, wherever in its work a program is killed.
+/// Would miss: a lock that is never freed, a copy that is half written, and rows that stay,
+/// wherever in its work a program is killed.
 #[test]
 fn a_program_may_be_killed_at_any_moment() {
     let place = Place::new();
@@ -205,7 +211,8 @@ fn a_program_may_be_killed_at_any_moment() {
     }
 }
 
-/// Would miss: a program that waits for a stopped one that has the lock, and one that comes back to another table than the others.
+/// Would miss: a program that waits for a stopped one that has the lock, and one that comes back to
+/// another table than the others.
 #[test]
 fn nobody_waits_for_a_stopped_program() {
     let place = Place::new();
@@ -238,13 +245,16 @@ fn each_death(mut test: impl FnMut(&str, Moment)) {
     }
 }
 
-/// Would miss: a lock that a dead program keeps, or a child of it that was forked or started there, so that others wait for it and make a new table; a copy that is half written and counts; news of which nobody is told, at every step of a change.
+/// Would miss: a lock that a dead program keeps, or a child of it that was forked or started there,
+/// so that others wait for it and make a new table; a copy that is half written and counts; news of
+/// which nobody is told, at every step of a change.
 #[test]
 fn a_program_may_be_killed_at_each_step_of_a_change() {
     each_death(|what, moment| {
         let place = Place::new();
         let member = Member::join(&place.table(4), offer(4)).unwrap();
-        let mut other = Program::start_with(&place.folder(), "other", 4, &[what, &format!("{moment:?}")]);
+        let mut other =
+            Program::start_with(&place.folder(), "other", 4, &[what, &format!("{moment:?}")]);
         let child = other.child();
         let before = member.table().read();
         assert_eq!(before.len(), 2, "{what} {moment:?}");
@@ -258,25 +268,34 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
         assert!(child.is_none_or(|child| child.is_there()), "{what} {moment:?}");
         let log = member.table().log();
         let told = |reason| log.iter().filter(|decision| decision.reason == reason).count();
-        // The copy in force was whole all the time, so nothing was repaired; and the table is the same one, which a new one in its place would not remember.
-        assert_eq!((told(Reason::Died), told(Reason::Repaired)), (1, 0), "{what} {moment:?} {log:?}");
+        // The copy in force was whole all the time, so nothing was repaired; and the table is the
+        // same one, which a new one in its place would not remember.
+        assert_eq!(
+            (told(Reason::Died), told(Reason::Repaired)),
+            (1, 0),
+            "{what} {moment:?} {log:?}"
+        );
         drop(member);
         assert!(place.is_empty(), "{what} {moment:?}");
     });
 }
 
-/// Would miss: a program that waits for one that was stopped in the middle of a change, and one that finds its way back to no table, or to an old one, when it goes on.
+/// Would miss: a program that waits for one that was stopped in the middle of a change, and one
+/// that finds its way back to no table, or to an old one, when it goes on.
 #[test]
 fn a_program_may_be_stopped_at_each_step_of_a_change() {
     for moment in Moment::ALL {
         let place = Place::new();
         let member = Member::join(&place.table(4), offer(4)).unwrap();
-        let mut other = Program::start_with(&place.folder(), "other", 4, &["halt", &format!("{moment:?}")]);
+        let mut other =
+            Program::start_with(&place.folder(), "other", 4, &["halt", &format!("{moment:?}")]);
         other.child();
         other.signal("-STOP");
         let newcomer = Member::join(&place.table(4), offer(4)).unwrap();
         // The member is there as well, in a new table.
-        wait_for_rows(&newcomer, |rows| rows.iter().filter(|row| row.program == Who::this()).count() == 2);
+        wait_for_rows(&newcomer, |rows| {
+            rows.iter().filter(|row| row.program == Who::this()).count() == 2
+        });
         other.signal("-CONT");
         other.signal("-KILL");
         drop(other);
@@ -289,7 +308,8 @@ fn a_program_may_be_stopped_at_each_step_of_a_change() {
     }
 }
 
-/// Would miss: a row, a lock or cores that go on with the child of a program that was killed, forked from it or another program.
+/// Would miss: a row, a lock or cores that go on with the child of a program that was killed,
+/// forked from it or another program.
 #[test]
 fn a_child_keeps_nothing_of_its_parents_place() {
     for what in ["fork", "spawn"] {
@@ -307,7 +327,8 @@ fn a_child_keeps_nothing_of_its_parents_place() {
     }
 }
 
-/// Joins and leaves for so long, and answers as often as it could: a program that waited for another one would not come far.
+/// Joins and leaves for so long, and answers as often as it could: a program that waited for
+/// another one would not come far.
 fn come_and_go(place: &Place, cpus: usize, time: Duration) -> u32 {
     let (began, mut times) = (Instant::now(), 0);
     while began.elapsed() < time {
@@ -317,7 +338,8 @@ fn come_and_go(place: &Place, cpus: usize, time: Duration) -> u32 {
     times
 }
 
-/// Would miss: cores that lie idle with a stopped program, one that is waited for, and one that comes back to less or more than its share.
+/// Would miss: cores that lie idle with a stopped program, one that is waited for, and one that
+/// comes back to less or more than its share.
 #[test]
 fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
     let time = if deep() { Duration::from_secs(10) } else { Duration::from_millis(100) };
@@ -327,15 +349,19 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
     other.line();
     for _ in 0..3 {
         wait_for_threads(&member, 2);
-        // Behind the other one's last change: who is stopped with the lock loses the table, and that it was stopped.
+        // Behind the other one's last change: who is stopped with the lock loses the table, and
+        // that it was stopped.
         member.table().set_weight(Who::this().pid, 1.0).unwrap();
         other.signal("-STOP");
         wait_for_threads(&member, 4);
-        let row = |stopped| member.table().read().into_iter().find(|row| row.stopped == stopped).unwrap();
+        let row =
+            |stopped| member.table().read().into_iter().find(|row| row.stopped == stopped).unwrap();
         assert_eq!((row(true).name.as_str(), row(false).grant.cores.len()), ("other", 4));
         assert!(come_and_go(&place, 4, time) > 0);
         other.signal("-CONT");
-        wait_for_rows(&member, |rows| rows.iter().all(|row| row.grant.threads == 2 && !row.stopped));
+        wait_for_rows(&member, |rows| {
+            rows.iter().all(|row| row.grant.threads == 2 && !row.stopped)
+        });
     }
     other.leave();
     wait_for_threads(&member, 4);
@@ -344,7 +370,8 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
     assert!(told(Reason::Continued) || reasons.len() == 64, "{reasons:?}");
 }
 
-/// Would miss: a program that nobody rewrote, and that is stopped, as by a shell's Ctrl-Z: its keeper is not.
+/// Would miss: a program that nobody rewrote, and that is stopped, as by a shell's Ctrl-Z: its
+/// keeper is not.
 #[test]
 fn a_row_for_another_program_follows_its_stops() {
     let place = Place::new();
@@ -353,7 +380,13 @@ fn a_row_for_another_program_follows_its_stops() {
     let (mut command, _, kept) = program_with_a_kept_row(&table);
     wait_for_threads(&member, 2);
     let signal = |signal: &str| {
-        assert!(Command::new("kill").args([signal, &command.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &command.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
     };
     signal("-STOP");
     wait_for_threads(&member, 4);
@@ -370,8 +403,9 @@ fn many_programs_come_at_once() {
     let programs = 64;
     let place = Place::new();
     let member = Member::join(&place.table(programs + 1), offer(programs + 1)).unwrap();
-    let mut others: Vec<Program> =
-        (0..programs).map(|_| Program::start(&place.folder(), "other", programs + 1, "stay")).collect();
+    let mut others: Vec<Program> = (0..programs)
+        .map(|_| Program::start(&place.folder(), "other", programs + 1, "stay"))
+        .collect();
     others.iter_mut().for_each(|other| drop(other.line()));
     wait_for_threads(&member, 1);
     let rows = member.table().read();
@@ -412,7 +446,9 @@ fn others_cannot_look_in() {
     let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&place.folder()), mode(&path)), (0o700, 0o600));
     drop(member);
-    let set = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap()
+    };
     set(&place.folder(), 0o750);
     let refused = |what: &str| {
         let error = Table::open(&place.folder()).unwrap_err().to_string();
@@ -454,7 +490,8 @@ fn programs_of_another_layout_do_not_meet() {
     let path = place.table(2).path().to_owned();
     let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
     let mut parts = name.splitn(3, '-');
-    let (word, layout, namespace) = (parts.next(), parts.next(), parts.next().expect("a namespace"));
+    let (word, layout, namespace) =
+        (parts.next(), parts.next(), parts.next().expect("a namespace"));
     let layout: u64 = layout.and_then(|text| text.parse().ok()).expect("a layout");
     assert_eq!(word, Some("table"));
     let others = [layout - 2, layout - 1, layout + 1].map(|layout| {

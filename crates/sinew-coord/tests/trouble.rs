@@ -1,4 +1,5 @@
-//! Folders, files and limits with which there can be no table, or only a strange one: programs go on, and end.
+//! Folders, files and limits with which there can be no table, or only a strange one: programs go
+//! on, and end.
 //!
 //! Blind to: file systems that lose what was written.
 #![cfg(target_os = "linux")]
@@ -60,7 +61,8 @@ fn run(command: &mut Command) -> Output {
 /// Words of the head of the file, behind which the live lines begin.
 const HEAD_WORDS: u64 = 64;
 
-/// Catches: a word in a leftover file that every later program believes, and so waits or looks for another file for ever.
+/// Catches: a word in a leftover file that every later program believes, and so waits or looks for
+/// another file for ever.
 #[test]
 fn no_leftover_word_keeps_a_program_from_joining() {
     let folder = tempfile::tempdir().unwrap();
@@ -73,7 +75,8 @@ fn no_leftover_word_keeps_a_program_from_joining() {
             let place = place.clone();
             let threads = ends(&format!("{word:x} in word {at}"), move || {
                 let table = open(&place);
-                let coordinator = Coordinator::start(&table, Default::default(), Default::default());
+                let coordinator =
+                    Coordinator::start(&table, Default::default(), Default::default());
                 coordinator.expect("a coordinator").step().expect("a step");
                 Member::join(&table, offer()).expect("a row").share().threads
             });
@@ -93,12 +96,15 @@ fn no_leftover_word_keeps_members_from_each_other() {
         let file = File::options().write(true).open(table.path()).unwrap();
         file.write_all_at(&1_u64.to_le_bytes(), at * 8).unwrap();
         let place = place.clone();
-        ends(&format!("word {at}"), move || drop(Member::join(&open(&place), offer()).expect("a row")));
+        ends(&format!("word {at}"), move || {
+            drop(Member::join(&open(&place), offer()).expect("a row"))
+        });
     }
     ends("the member", move || drop(member));
 }
 
-/// A folder for an ordinary user, and commands that run as that user; `None`, and a word, where there is none.
+/// A folder for an ordinary user, and commands that run as that user; `None`, and a word, where
+/// there is none.
 fn ordinary_user() -> Option<(tempfile::TempDir, PathBuf, impl Fn(&mut Command))> {
     const NOBODY: u32 = 65_534;
     let folder = tempfile::tempdir().unwrap();
@@ -126,7 +132,8 @@ fn ordinary_user() -> Option<(tempfile::TempDir, PathBuf, impl Fn(&mut Command))
     Some((folder, place, become_ordinary))
 }
 
-/// Catches: a table that the last program gave up although its name stayed, so that the next ones found no other.
+/// Catches: a table that the last program gave up although its name stayed, so that the next ones
+/// found no other.
 #[test]
 fn a_table_that_cannot_be_removed_is_used_again() {
     let Some((_folder, place, become_ordinary)) = ordinary_user() else { return };
@@ -150,7 +157,8 @@ fn a_table_that_cannot_be_removed_is_used_again() {
     joins("the one after that");
 }
 
-/// Catches: a stopped holder whose file cannot be replaced, for which the others look again and again.
+/// Catches: a stopped holder whose file cannot be replaced, for which the others look again and
+/// again.
 #[test]
 fn a_stopped_holder_of_a_table_that_cannot_be_removed_is_an_error() {
     let Some((_folder, place, become_ordinary)) = ordinary_user() else { return };
@@ -168,7 +176,11 @@ fn a_stopped_holder_of_a_table_that_cannot_be_removed_is_an_error() {
     fs::set_permissions(&place, Permissions::from_mode(0o500)).unwrap();
     let signal = |name: &str| {
         assert!(
-            Command::new("kill").args(["-s", name, &holder.id().to_string()]).status().unwrap().success()
+            Command::new("kill")
+                .args(["-s", name, &holder.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
         );
     };
     signal("STOP");
@@ -181,7 +193,9 @@ fn a_stopped_holder_of_a_table_that_cannot_be_removed_is_an_error() {
     neighbour.kill().unwrap();
     neighbour.wait().unwrap();
     assert!(
-        !output.status.success() && said.contains("\"replace\"") && said.contains("PermissionDenied"),
+        !output.status.success()
+            && said.contains("\"replace\"")
+            && said.contains("PermissionDenied"),
         "{said}"
     );
 }
@@ -291,13 +305,16 @@ fn a_bus_error_of_another_kind_ends_the_program_as_ever() {
     assert_eq!(status.signal(), Some(libc::SIGBUS));
 }
 
-/// Runs a command in a mount namespace of its own, after `setup`; `None`, and a word, where that is impossible.
+/// Runs a command in a mount namespace of its own, after `setup`; `None`, and a word, where that is
+/// impossible.
 fn within(setup: &str, command: &Command) -> Option<Command> {
     let allowed = |options: &[&str]| {
-        let status = Command::new("unshare").args(options).arg("true").stderr(Stdio::null()).status();
+        let status =
+            Command::new("unshare").args(options).arg("true").stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
-    let Some(options) = [&["-m"][..], &["-Urm"][..]].into_iter().find(|options| allowed(options)) else {
+    let Some(options) = [&["-m"][..], &["-Urm"][..]].into_iter().find(|options| allowed(options))
+    else {
         println!("skipped: no mount namespace can be made here");
         return None;
     };
@@ -307,13 +324,15 @@ fn within(setup: &str, command: &Command) -> Option<Command> {
     Some(shell)
 }
 
-/// Catches: a table whose blocks are missing when they are written to, which ends the program with SIGBUS.
+/// Catches: a table whose blocks are missing when they are written to, which ends the program with
+/// SIGBUS.
 #[test]
 fn a_full_file_system_is_an_error_and_kills_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("shared");
     for kilobytes in [4, 64, 300, 484] {
-        let mount = format!("mount -t tmpfs -o size={kilobytes}k none '{}'", folder.path().display());
+        let mount =
+            format!("mount -t tmpfs -o size={kilobytes}k none '{}'", folder.path().display());
         let Some(mut command) = within(&mount, &member(&place)) else { return };
         let output = run(&mut command);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -340,15 +359,18 @@ fn a_file_system_that_cannot_reserve_blocks_will_do() {
     assert!(output.status.success(), "{said}");
 }
 
-/// Catches: a process that the system ends because it makes a file too long, and a table without anybody in it since nobody could be looked at.
+/// Catches: a process that the system ends because it makes a file too long, and a table without
+/// anybody in it since nobody could be looked at.
 #[test]
 fn a_program_without_room_files_or_processes_gets_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("shared");
     let witness = Member::join(&open(&folder.path().join("other")), offer()).unwrap();
-    for (limit, cause) in
-        [("-f 1", "reserve room for"), ("-n 4", "Too many open files"), ("-n 5", "Too many open files")]
-    {
+    for (limit, cause) in [
+        ("-f 1", "reserve room for"),
+        ("-n 4", "Too many open files"),
+        ("-n 5", "Too many open files"),
+    ] {
         let limited = member(&place);
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"]);
@@ -363,7 +385,8 @@ fn a_program_without_room_files_or_processes_gets_an_error() {
     assert_eq!(witness.table().read().len(), 1);
 }
 
-/// Catches: a program without a descriptor or `/proc` that takes all others for dead, and takes their rows out.
+/// Catches: a program without a descriptor or `/proc` that takes all others for dead, and takes
+/// their rows out.
 #[test]
 fn a_program_that_cannot_look_at_others_takes_nobody_for_dead() {
     let folder = tempfile::tempdir().unwrap();
@@ -385,7 +408,9 @@ fn a_program_that_cannot_look_at_others_takes_nobody_for_dead() {
     let died = table
         .log()
         .iter()
-        .filter(|decision| decision.name.as_str() == "test" && decision.subject == std::process::id())
+        .filter(|decision| {
+            decision.name.as_str() == "test" && decision.subject == std::process::id()
+        })
         .count();
     // It came once, and nobody took it out, so it did not come back either.
     assert_eq!((died, witness.table().read().len()), (1, 1), "{:?}", table.log());

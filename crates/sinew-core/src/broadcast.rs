@@ -1,11 +1,13 @@
 //! Broadcasts: one closure, called once on every thread of a pool.
 //!
-//! Each worker has an inbox beside its queues. It looks there when its own queue is empty, before it takes other work, and also where it waits: a task
-//! that waits for a broadcast may itself be waited for. Broadcasts from one thread begin in order on each worker.
+//! Each worker has an inbox beside its queues. It looks there when its own queue is empty, before
+//! it takes other work, and also where it waits: a task that waits for a broadcast may itself be
+//! waited for. Broadcasts from one thread begin in order on each worker.
 //!
 //! # Invariants
 //!
-//! - B1: the frame of [`Pool::broadcast`] is valid until `left` is zero; a part's last access to it is its count there.
+//! - B1: the frame of [`Pool::broadcast`] is valid until `left` is zero; a part's last access to it
+//!   is its count there.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -74,7 +76,8 @@ impl Inner {
 
 type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
-/// A broadcast in the frame of the thread that waits for it. All workers get the same pointer to it.
+/// A broadcast in the frame of the thread that waits for it. All workers get the same pointer to
+/// it.
 #[repr(C)]
 struct Shared<'f, F, R> {
     header: Header,
@@ -90,7 +93,8 @@ where
 {
     /// # Safety
     ///
-    /// `header` is the first field of a `Shared<F, R>` that is valid by B1; called once by each worker of the pool.
+    /// `header` is the first field of a `Shared<F, R>` that is valid by B1; called once by each
+    /// worker of the pool.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
         let shared = header.cast::<Self>().as_ptr();
         let context = BroadcastContext::new(worker);
@@ -107,12 +111,14 @@ where
 }
 
 impl Pool {
-    /// Calls `f` once on every thread of the pool, and answers the results in the order of the seats. A thread calls it as soon as it has nothing of
-    /// its own to do; a waiting one at once, where its [`Wait`](crate::Wait) policy lets it. The guest seat takes no part.
+    /// Calls `f` once on every thread of the pool, and answers the results in the order of the
+    /// seats. A thread calls it as soon as it has nothing of its own to do; a waiting one at once,
+    /// where its [`Wait`](crate::Wait) policy lets it. The guest seat takes no part.
     ///
     /// # Panics
     ///
-    /// If a call panics, after all have ended, with the payload of the first one in the order of the seats.
+    /// If a call panics, after all have ended, with the payload of the first one in the order of
+    /// the seats.
     ///
     /// # Blocking
     ///
@@ -131,11 +137,13 @@ impl Pool {
         broadcast(&self.inner, &f)
     }
 
-    /// Calls `f` once on every thread of the pool, some time. Nobody waits, except that the end of the pool does.
+    /// Calls `f` once on every thread of the pool, some time. Nobody waits, except that the end of
+    /// the pool does.
     ///
     /// # Panics
     ///
-    /// Not here. If a call panics, the pool's panic handler gets the payload; without a handler the process aborts.
+    /// Not here. If a call panics, the pool's panic handler gets the payload; without a handler the
+    /// process aborts.
     pub fn spawn_broadcast<F>(&self, f: F)
     where
         F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
@@ -202,13 +210,17 @@ where
     }
     match inside {
         Some(worker) => {
-            tls::with_current(worker, |w| w.wait_for_own(shared.left.latch(), w.help_for_broadcast()));
+            tls::with_current(worker, |w| {
+                w.wait_for_own(shared.left.latch(), w.help_for_broadcast())
+            });
         }
         None => waiter.wait(pool, shared.left.latch()),
     }
     let results = shared.results.into_iter().map(UnsafeCell::into_inner);
     results
-        .map(|result| result.expect("every part has run").unwrap_or_else(|payload| resume_unwind(payload)))
+        .map(|result| {
+            result.expect("every part has run").unwrap_or_else(|payload| resume_unwind(payload))
+        })
         .collect()
 }
 

@@ -26,7 +26,9 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Threads(n) => write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}"),
+            Self::Threads(n) => {
+                write!(f, "a pool of {n} workers is not possible; take 1 to {MAX_WORKERS}")
+            }
             Self::Weight(weight) => {
                 write!(
                     f,

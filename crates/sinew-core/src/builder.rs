@@ -46,10 +46,12 @@ pub const MAX_WORKERS: usize = 1 << 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Fences {
-    /// None, once the system has been found to offer `membarrier(2)`; full ones until then, and elsewhere.
+    /// None, once the system has been found to offer `membarrier(2)`; full ones until then, and
+    /// elsewhere.
     #[default]
     Auto,
-    /// A full fence at every push and pop, and no interruption of other cores: about a nanosecond more a join.
+    /// A full fence at every push and pop, and no interruption of other cores: about a nanosecond
+    /// more a join.
     Full,
 }
 
@@ -96,7 +98,8 @@ impl Builder {
         Self::default()
     }
 
-    /// A pool as the environment describes it, for the global pool and for programs that want the same.
+    /// A pool as the environment describes it, for the global pool and for programs that want the
+    /// same.
     ///
     /// | variable | value | default |
     /// |---|---|---|
@@ -112,30 +115,35 @@ impl Builder {
     /// | `SINEW_MIN_THREADS` | threads that others leave to the pool at least, if there are cores enough | 1 |
     /// | `SINEW_PROFILE` | `1` or `0`: whether the pool profiles | `0` |
     ///
-    /// A value that does not parse is reported in one line on standard error, and the default is taken. What is set on the builder
-    /// afterwards beats the environment. The variables count as they were when the process first asked for them.
+    /// A value that does not parse is reported in one line on standard error, and the default is
+    /// taken. What is set on the builder afterwards beats the environment. The variables count as
+    /// they were when the process first asked for them.
     pub fn from_env() -> Self {
         Self::new().set_from_env()
     }
 
-    /// This builder with what the environment sets, as the table at [`from_env`](Self::from_env) says; the rest stays as it is.
+    /// This builder with what the environment sets, as the table at [`from_env`](Self::from_env)
+    /// says; the rest stays as it is.
     pub fn set_from_env(self) -> Self {
         environment::set_from_env(self)
     }
 
-    /// The number of workers, the guest seat included. Default: the number of processors that affinity, cpuset and quota leave to this process.
+    /// The number of workers, the guest seat included. Default: the number of processors that
+    /// affinity, cpuset and quota leave to this process.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// The default number of workers, whatever was set before, as by [`set_from_env`](Self::set_from_env).
+    /// The default number of workers, whatever was set before, as by
+    /// [`set_from_env`](Self::set_from_env).
     pub fn default_threads(mut self) -> Self {
         self.threads = None;
         self
     }
 
-    /// The number of workers where the program sets none, instead of what the mask leaves at the moment. As many of them work as affinity, cpuset and quota leave at each time.
+    /// The number of workers where the program sets none, instead of what the mask leaves at the
+    /// moment. As many of them work as affinity, cpuset and quota leave at each time.
     pub(crate) fn usual_threads(mut self, threads: usize) -> Self {
         self.usual_threads = Some(threads);
         self
@@ -153,7 +161,8 @@ impl Builder {
         self
     }
 
-    /// How thieves choose their victims. Default: [`Victims::Random`]. [`Pool::set_victims`] changes it later.
+    /// How thieves choose their victims. Default: [`Victims::Random`]. [`Pool::set_victims`]
+    /// changes it later.
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = victims;
         self
@@ -165,31 +174,34 @@ impl Builder {
         self
     }
 
-    /// Cycles that a thief does nothing between a successful steal and the stolen task, which may be one of a join, of a scope or a detached one: for experiments about
-    /// the cost of steals. Default: 0.
+    /// Cycles that a thief does nothing between a successful steal and the stolen task, which may
+    /// be one of a join, of a scope or a detached one: for experiments about the cost of steals.
+    /// Default: 0.
     pub fn steal_delay(mut self, cycles: u32) -> Self {
         self.steal_delay = cycles;
         self
     }
 
-    /// Whether idle and waiting workers search without end instead of parking, all of them at once, for experiments. Default: no. A core for each worker is
-    /// kept busy all the time.
+    /// Whether idle and waiting workers search without end instead of parking, all of them at once,
+    /// for experiments. Default: no. A core for each worker is kept busy all the time.
     pub fn never_park(mut self, never: bool) -> Self {
         self.spin = never.then_some(Duration::MAX);
         self
     }
 
-    /// How long a victim policy may keep a worker from work in sight, before that worker takes any task, whether or not it ever parks. Default: 200 µs. The time
-    /// begins when the worker has searched in vain for a spin window, or for 50 to 400 µs, if the window is longer. With a longer time rules hold more strictly, and
-    /// tasks may wait for as long: for experiments.
+    /// How long a victim policy may keep a worker from work in sight, before that worker takes any
+    /// task, whether or not it ever parks. Default: 200 µs. The time begins when the worker has
+    /// searched in vain for a spin window, or for 50 to 400 µs, if the window is longer. With a
+    /// longer time rules hold more strictly, and tasks may wait for as long: for experiments.
     pub fn withhold(mut self, time: Duration) -> Self {
         self.withhold = Some(time);
         self
     }
 
-    /// Seats the workers on `machine` instead of the machine at hand, for experiments and tests: distances and packages are that machine's, and no thread
-    /// is pinned, as its processors need not exist. Without a [`mapping`](Self::mapping) nobody has a place on it. Default for the number of
-    /// workers: its processors.
+    /// Seats the workers on `machine` instead of the machine at hand, for experiments and tests:
+    /// distances and packages are that machine's, and no thread is pinned, as its processors need
+    /// not exist. Without a [`mapping`](Self::mapping) nobody has a place on it. Default for the
+    /// number of workers: its processors.
     ///
     /// ```
     /// use sinew_core::{Mapping, Pool, Victims};
@@ -209,23 +221,27 @@ impl Builder {
         self
     }
 
-    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, by what its idle times have shown.
+    /// How long an idle worker spins before it parks. Default: 0 to 40 µs, by what its idle times
+    /// have shown.
     pub fn spin(mut self, window: Duration) -> Self {
         self.spin = Some(window);
         self
     }
 
-    /// Whether the pool measures where its workers' time goes, and how parallel its programs are; see [`Pool::profile`]. Default: no.
+    /// Whether the pool measures where its workers' time goes, and how parallel its programs are;
+    /// see [`Pool::profile`]. Default: no.
     ///
     /// # Cost
     ///
-    /// Some 100 ns a join or task, and what the compiler can no longer inline. Without it: nothing in a join.
+    /// Some 100 ns a join or task, and what the compiler can no longer inline. Without it: nothing
+    /// in a join.
     pub fn profile(mut self, profile: bool) -> Self {
         self.profile = profile;
         self
     }
 
-    /// Whether the pool records what is spawned in it and how much is worked between, as a graph; see [`Pool::take_recording`]. It profiles then, too. Default: no.
+    /// Whether the pool records what is spawned in it and how much is worked between, as a graph;
+    /// see [`Pool::take_recording`]. It profiles then, too. Default: no.
     ///
     /// # Cost
     ///
@@ -236,7 +252,8 @@ impl Builder {
         self
     }
 
-    /// Whether the pool keeps a diary of what each worker does, and when, for a [`timeline`](Pool::timeline). Such a pool also [profiles](Self::profile). Default: no.
+    /// Whether the pool keeps a diary of what each worker does, and when, for a
+    /// [`timeline`](Pool::timeline). Such a pool also [profiles](Self::profile). Default: no.
     ///
     /// # Cost
     ///
@@ -247,22 +264,24 @@ impl Builder {
         self
     }
 
-    /// The burdens at which a pool that profiles measures the span: what moving a task to another worker is taken to cost, in ticks of the time-stamp counter.
-    /// The first is what [`Profile::bounds`](crate::Profile::bounds) goes by. Default: 0, 1000 and 2000.
+    /// The burdens at which a pool that profiles measures the span: what moving a task to another
+    /// worker is taken to cost, in ticks of the time-stamp counter. The first is what
+    /// [`Profile::bounds`](crate::Profile::bounds) goes by. Default: 0, 1000 and 2000.
     pub fn burdens(mut self, ticks: [u64; BURDENS]) -> Self {
         self.burdens = Some(ticks);
         self
     }
 
-    /// Whether a seat is kept for callers from outside; default: yes. Without it every seat has a thread of the pool, and callers always hand their
-    /// work over and wait.
+    /// Whether a seat is kept for callers from outside; default: yes. Without it every seat has a
+    /// thread of the pool, and callers always hand their work over and wait.
     pub fn guest_seat(mut self, kept: bool) -> Self {
         self.first_seat = if kept { FirstSeat::Guests } else { FirstSeat::Thread };
         self
     }
 
-    /// Makes the thread that builds the pool its worker 0, for good, instead of keeping a guest seat. That thread works for the pool whenever it
-    /// waits in it, and calls [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
+    /// Makes the thread that builds the pool its worker 0, for good, instead of keeping a guest
+    /// seat. That thread works for the pool whenever it waits in it, and calls
+    /// [`yield_now`](crate::Worker::yield_now) where it wants to. The pool's memory is never freed.
     pub fn use_current_thread(mut self) -> Self {
         self.first_seat = FirstSeat::Builder;
         self
@@ -273,41 +292,50 @@ impl Builder {
         Self { first_seat: FirstSeat::Serial, ..Self::new().threads(1) }
     }
 
-    /// Whether workers run the oldest of their own queued tasks first instead of the newest. Default: no.
+    /// Whether workers run the oldest of their own queued tasks first instead of the newest.
+    /// Default: no.
     pub fn oldest_first(mut self, oldest_first: bool) -> Self {
         self.oldest_first = oldest_first;
         self
     }
 
-    /// Whether the number of working threads follows affinity, cpuset and quota of the process while it runs, up to the number of seats. Default: where
-    /// the number of threads was not set.
+    /// Whether the number of working threads follows affinity, cpuset and quota of the process
+    /// while it runs, up to the number of seats. Default: where the number of threads was not set.
     pub fn follow_limits(mut self, follow: bool) -> Self {
         self.follow_limits = Some(follow);
         self
     }
 
-    /// The same as `follow_limits(true)`, except that the process's groups and their cpuset and quota are read below `root` instead of `/`: where a container's files are mounted elsewhere,
+    /// The same as `follow_limits(true)`, except that the process's groups and their cpuset and
+    /// quota are read below `root` instead of `/`: where a container's files are mounted elsewhere,
     /// and for tests. The affinity mask is the thread's that looks, in any case.
     pub fn follow_limits_below(mut self, root: impl Into<PathBuf>) -> Self {
         self.limits_below = Some(root.into());
         self.follow_limits(true)
     }
 
-    /// Whether the pool shares the machine with other programs that do so, by agreement: it takes part in the table that all programs of this user share (see the
-    /// crate `sinew-coord`), lets no more workers work than it is given cores, and keeps its threads on those. Default: no.
+    /// Whether the pool shares the machine with other programs that do so, by agreement: it takes
+    /// part in the table that all programs of this user share (see the crate `sinew-coord`), lets
+    /// no more workers work than it is given cores, and keeps its threads on those. Default: no.
     ///
-    /// A schedule that somebody asks for on the program's behalf, such as a coordinator's script, is followed by loops over items that name none or [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto),
-    /// and by those under a [`Control`](crate::Control) that names none.
+    /// A schedule that somebody asks for on the program's behalf, such as a coordinator's script,
+    /// is followed by loops over items that name none or
+    /// [`Schedule::Auto`](sinew_policy::chunk::Schedule::Auto), and by those under a
+    /// [`Control`](crate::Control) that names none.
     ///
-    /// What the program decides itself is left to it: no schedule is granted to a pool that has [one of its own](crate::PoolControl::set_schedule), and a pool whose
+    /// What the program decides itself is left to it: no schedule is granted to a pool that has
+    /// [one of its own](crate::PoolControl::set_schedule), and a pool whose
     /// [`mapping`](Self::mapping) is a list of processors is given cores of that list only.
     ///
-    /// It does so in the background: until it has been told of neighbours, and whenever there are none, everything is as without. Only on Linux.
+    /// It does so in the background: until it has been told of neighbours, and whenever there are
+    /// none, everything is as without. Only on Linux.
     ///
-    /// Several pools of one process share in the same way, as if they were programs: each that coordinates has a row of its own, and they get equal parts of the cores, by
-    /// weight, of which none keeps more than it has work for. In proportion to demand only where a coordinator has chosen that rule (`sinew coordinator --policy proportional`). Pools that do not coordinate,
-    /// and all on other systems, share nothing: each has all its threads, which start with it and sleep while it has no work, and the kernel divides the cores among
-    /// those that run.
+    /// Several pools of one process share in the same way, as if they were programs: each that
+    /// coordinates has a row of its own, and they get equal parts of the cores, by weight, of which
+    /// none keeps more than it has work for. In proportion to demand only where a coordinator has
+    /// chosen that rule (`sinew coordinator --policy proportional`). Pools that do not coordinate,
+    /// and all on other systems, share nothing: each has all its threads, which start with it and
+    /// sleep while it has no work, and the kernel divides the cores among those that run.
     ///
     /// # Cost
     ///
@@ -317,16 +345,19 @@ impl Builder {
         self
     }
 
-    /// The same, among the programs that share the table in `folder`, which is made if need be, instead of all programs of this user: for experiments and tests. Programs on
-    /// different machines, such as described ones, must not share a table.
+    /// The same, among the programs that share the table in `folder`, which is made if need be,
+    /// instead of all programs of this user: for experiments and tests. Programs on different
+    /// machines, such as described ones, must not share a table.
     pub fn coordinate_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.coordinate = true;
         self.wishes.folder = Some(folder.into());
         self
     }
 
-    /// The program's part of the machine in proportion to others', from 0.01 to 100, where it [shares](Self::coordinate) one: of two programs with work for all cores, the one
-    /// of weight 2 has twice as many as the one of weight 1. Default: 1. `sinew top` changes it while the program runs.
+    /// The program's part of the machine in proportion to others', from 0.01 to 100, where it
+    /// [shares](Self::coordinate) one: of two programs with work for all cores, the one of weight 2
+    /// has twice as many as the one of weight 1. Default: 1. `sinew top` changes it while the
+    /// program runs.
     ///
     /// ```
     /// use sinew_core::Pool;
@@ -340,8 +371,10 @@ impl Builder {
         self
     }
 
-    /// How many threads other programs leave to the pool at least, where it [shares](Self::coordinate) the machine and there are cores enough for what all have asked for so; no more than it has. Default: 1. The most
-    /// that it takes is its number of [`threads`](Self::threads).
+    /// How many threads other programs leave to the pool at least, where it
+    /// [shares](Self::coordinate) the machine and there are cores enough for what all have asked
+    /// for so; no more than it has. Default: 1. The most that it takes is its number of
+    /// [`threads`](Self::threads).
     pub fn min_threads(mut self, threads: usize) -> Self {
         self.wishes.min_threads = threads;
         self
@@ -359,7 +392,8 @@ impl Builder {
         self
     }
 
-    /// Called on each thread before it works, with the number of its seat. A panic in it goes to the panic handler. Not called for guests.
+    /// Called on each thread before it works, with the number of its seat. A panic in it goes to
+    /// the panic handler. Not called for guests.
     pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.settings.on_start = Some(Arc::new(hook));
         self
@@ -371,8 +405,12 @@ impl Builder {
         self
     }
 
-    /// Gets the payload of every detached task, and every hook, that panics. Default: the process aborts.
-    pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
+    /// Gets the payload of every detached task, and every hook, that panics. Default: the process
+    /// aborts.
+    pub fn panic_handler(
+        mut self,
+        handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> Self {
         self.panic_handler = Some(Box::new(handler));
         self
     }
@@ -381,8 +419,10 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Weight`] for a weight that is none; [`BuildError::Mapping`] if the mapping names a processor that this
-    /// process may not use; [`BuildError::Spawn`] if the system refuses a thread: those started before end again.
+    /// [`BuildError::Threads`] for 0 workers or more than [`MAX_WORKERS`]; [`BuildError::Weight`]
+    /// for a weight that is none; [`BuildError::Mapping`] if the mapping names a processor that
+    /// this process may not use; [`BuildError::Spawn`] if the system refuses a thread: those
+    /// started before end again.
     ///
     /// # Cost
     ///
@@ -400,9 +440,11 @@ impl Builder {
         Ok(pool)
     }
 
-    /// Builds the pool with threads that `start` provides: it gets what a thread must [`run`](SeatThread::run), once for each seat in order.
+    /// Builds the pool with threads that `start` provides: it gets what a thread must
+    /// [`run`](SeatThread::run), once for each seat in order.
     ///
-    /// Nothing waits for such threads but [`Pool::shutdown`]. A seat whose [`SeatThread`] is dropped stays empty.
+    /// Nothing waits for such threads but [`Pool::shutdown`]. A seat whose [`SeatThread`] is
+    /// dropped stays empty.
     ///
     /// # Errors
     ///
@@ -414,11 +456,13 @@ impl Builder {
         let described = self.machine.take();
         let (machine, limits) = match &described {
             Some(described) => (described, Limits::unlimited(described)),
-            // Reading the limits takes longer than all the rest: a pool that needs none of them takes the last ones read.
+            // Reading the limits takes longer than all the rest: a pool that needs none of them
+            // takes the last ones read.
             None if self.threads.is_some() && self.mapping == Mapping::None => machine_as_known(),
             None => machine(),
         };
-        let threads = self.threads.or(self.usual_threads).unwrap_or_else(|| limits.effective_threads());
+        let threads =
+            self.threads.or(self.usual_threads).unwrap_or_else(|| limits.effective_threads());
         if threads == 0 || threads > MAX_WORKERS {
             return Err(BuildError::Threads(threads));
         }
@@ -428,8 +472,8 @@ impl Builder {
         if self.first_seat == FirstSeat::Builder && tls::current().is_some() {
             return Err(BuildError::AlreadyWorker);
         }
-        let seating =
-            Seating::new(machine, limits.allowed(), &self.mapping, threads).map_err(BuildError::Mapping)?;
+        let seating = Seating::new(machine, limits.allowed(), &self.mapping, threads)
+            .map_err(BuildError::Mapping)?;
         let settings = Arc::new(self.settings.clone());
         let place = Place { seating, machine, limits: &limits, is_real: described.is_none() };
         let inner = self.seats(threads, place);
@@ -457,9 +501,9 @@ impl Builder {
         let cores = limits.allowed().len();
         let heavy_fences = self.fences == Fences::Auto;
         let fenced = threads > 1 && !(heavy_fences && (fence::asymmetric() || register_fence()));
-        let profiling = self
-            .profile
-            .then(|| Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline, self.record));
+        let profiling = self.profile.then(|| {
+            Profiling::new(self.burdens.unwrap_or(DEFAULT_BURDENS), self.timeline, self.record)
+        });
         let homes = match is_real {
             true => preferred_nodes(machine, &seating, self.first_seat),
             false => vec![PreferredNode::OnlyNode; threads],
@@ -494,7 +538,8 @@ impl Builder {
             steering: Steering::new(is_real && self.mapping == Mapping::None && threads <= cores),
             stealing: Stealing::new(
                 self.victims,
-                self.withhold.map_or(WITHHELD_NS, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+                self.withhold
+                    .map_or(WITHHELD_NS, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
                 machine,
                 &seating,
             ),
@@ -520,7 +565,8 @@ struct Place<'m> {
     is_real: bool,
 }
 
-/// Asks for the heavy fence: at once where that is quick, else on a thread of its own. Answers whether it can be relied on now.
+/// Asks for the heavy fence: at once where that is quick, else on a thread of its own. Answers
+/// whether it can be relied on now.
 fn register_fence() -> bool {
     if fence::register_is_quick() {
         return fence::register();

@@ -1,18 +1,21 @@
 //! The handle by which loops are changed while they run.
 //!
-//! A [`Control`] holds wishes: a number of threads, a mapping, a schedule, an early end. Whoever works on a loop that follows it looks at one word between two
-//! slices of work, and reads the wishes only when that word has changed. So nobody is stopped for a change, and a loop pays a load of a line that
-//! nobody writes. How the wishes are followed is told in `loops::controlled`.
+//! A [`Control`] holds wishes: a number of threads, a mapping, a schedule, an early end. Whoever
+//! works on a loop that follows it looks at one word between two slices of work, and reads the
+//! wishes only when that word has changed. So nobody is stopped for a change, and a loop pays a
+//! load of a line that nobody writes. How the wishes are followed is told in `loops::controlled`.
 //!
 //! # Invariants
 //!
-//! - C1: the version changes with every wish that changes, under the lock of the wishes; its lowest bit says that the end is wished, for good, the next one
-//!   that somebody wants to be told of the progress.
+//! - C1: the version changes with every wish that changes, under the lock of the wishes; its lowest
+//!   bit says that the end is wished, for good, the next one that somebody wants to be told of the
+//!   progress.
 //!
 //! # Orderings
 //!
-//! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of that version or later ones, because the lock orders
-//! the store of the version before its own release. The counts are statistics.
+//! All accesses are `Relaxed`: who has read a version and then takes the lock finds the wishes of
+//! that version or later ones, because the lock orders the store of the version before its own
+//! release. The counts are statistics.
 
 mod companion;
 mod course;
@@ -58,12 +61,15 @@ const WATCHED: u64 = 2;
 /// In the version: one change.
 const CHANGE: u64 = 4;
 
-/// A handle to change loops while they run: how many threads, on which processors, which schedule, whether to go on at all.
+/// A handle to change loops while they run: how many threads, on which processors, which schedule,
+/// whether to go on at all.
 ///
-/// Any thread may use it at any time, also one that works on the loop. A change takes effect at the next safe point of each participant: between two
-/// slices of work, which are cut to about 50 µs (or one item, if that takes longer). Nobody is stopped, and no item is visited twice.
+/// Any thread may use it at any time, also one that works on the loop. A change takes effect at the
+/// next safe point of each participant: between two slices of work, which are cut to about 50 µs
+/// (or one item, if that takes longer). Nobody is stopped, and no item is visited twice.
 ///
-/// Clones are the same handle. Several loops may follow one, nested or one after the other; each of them gets the number of threads.
+/// Clones are the same handle. Several loops may follow one, nested or one after the other; each of
+/// them gets the number of threads.
 ///
 /// ```
 /// use sinew_core::Control;
@@ -107,7 +113,8 @@ pub(crate) struct Wishes {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Items of all loops that have begun under the control; with nested loops, of the outer and the inner ones.
+    /// Items of all loops that have begun under the control; with nested loops, of the outer and
+    /// the inner ones.
     pub total: u64,
     /// How many of them are done with.
     pub done: u64,
@@ -142,11 +149,13 @@ impl Control {
         Self::default()
     }
 
-    /// At most `threads` workers take part in each loop, in place of the loop's own number. More than the pool has are as many as it has.
+    /// At most `threads` workers take part in each loop, in place of the loop's own number. More
+    /// than the pool has are as many as it has.
     ///
-    /// When the number falls, those that came last leave first. When it rises, others are called: by the first participant that is done with its slice, or at once where a body of the loop raises
-    /// it. Skeletons that are made of joins (sorting, divide and conquer) go down to the number as
-    /// the parts end that somebody has taken.
+    /// When the number falls, those that came last leave first. When it rises, others are called:
+    /// by the first participant that is done with its slice, or at once where a body of the loop
+    /// raises it. Skeletons that are made of joins (sorting, divide and conquer) go down to the
+    /// number as the parts end that somebody has taken.
     ///
     /// # Panics
     ///
@@ -158,8 +167,9 @@ impl Control {
         call_others(self);
     }
 
-    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule, and of one that its pool [was given](PoolControl::set_schedule), or is granted by
-    /// agreement with other programs: loops under a control that name none follow that until this is called.
+    /// How the items that nobody has taken yet are handed out, in place of the loop's own schedule,
+    /// and of one that its pool [was given](PoolControl::set_schedule), or is granted by agreement
+    /// with other programs: loops under a control that name none follow that until this is called.
     ///
     /// # Panics
     ///
@@ -172,20 +182,25 @@ impl Control {
         }
     }
 
-    /// Where the threads run while they work on the loops, in place of the pool's mapping; see [`Pool::set_mapping`](crate::Pool::set_mapping).
+    /// Where the threads run while they work on the loops, in place of the pool's mapping; see
+    /// [`Pool::set_mapping`](crate::Pool::set_mapping).
     ///
-    /// The participant of rank *i* goes to the *i*-th processor of the mapping; where several loops run at once, to the first that no other thread of them has. A
-    /// thread that is done with the loop goes back to where the pool has it, or the loop around. Guests, such as a caller from outside, stay where they
-    /// are. In skeletons that are no loops each thread that comes goes to the first processor that no other has.
+    /// The participant of rank *i* goes to the *i*-th processor of the mapping; where several loops
+    /// run at once, to the first that no other thread of them has. A thread that is done with the
+    /// loop goes back to where the pool has it, or the loop around. Guests, such as a caller from
+    /// outside, stay where they are. In skeletons that are no loops each thread that comes goes to
+    /// the first processor that no other has.
     ///
     /// # Errors
     ///
-    /// [`MappingError`] if the mapping names a processor that this process may not use; everything stays as it was.
+    /// [`MappingError`] if the mapping names a processor that this process may not use; everything
+    /// stays as it was.
     ///
     /// # Cost
     ///
-    /// A system call, and some 100 µs more ten times a second at most, to read the limits of the process's control groups: a CPU that was taken away since then
-    /// is not noticed, and its threads run elsewhere. A thread moves within one or two system calls.
+    /// A system call, and some 100 µs more ten times a second at most, to read the limits of the
+    /// process's control groups: a CPU that was taken away since then is not noticed, and its
+    /// threads run elsewhere. A thread moves within one or two system calls.
     ///
     /// ```
     /// use sinew_core::{Control, Mapping};
@@ -254,20 +269,21 @@ impl Control {
         }
     }
 
-    /// Has `callback` told of the progress: at most once in `every` while something runs under this control, and when nothing runs
-    /// any more. So a progress
-    /// bar can be drawn from it.
+    /// Has `callback` told of the progress: at most once in `every` while something runs under this
+    /// control, and when nothing runs any more. So a progress bar can be drawn from it.
     ///
-    /// It is called by whoever works, between two slices of work, and never by two at once; while an item takes long, it may come late. A later callback
-    /// takes the place of an earlier one.
+    /// It is called by whoever works, between two slices of work, and never by two at once; while
+    /// an item takes long, it may come late. A later callback takes the place of an earlier one.
     ///
     /// # Panics
     ///
-    /// If the callback does, the skeleton that was at work panics, and the callback is not called again.
+    /// If the callback does, the skeleton that was at work panics, and the callback is not called
+    /// again.
     ///
     /// # Cost
     ///
-    /// A look at the clock for each slice of work, or each item where they are handed out one by one.
+    /// A look at the clock for each slice of work, or each item where they are handed out one by
+    /// one.
     ///
     /// ```
     /// use std::time::Duration;
@@ -282,7 +298,8 @@ impl Control {
         self.state.version.fetch_or(WATCHED, Ordering::Relaxed);
     }
 
-    /// Tells of the progress if that is wished and due. Called where no lock is held, and a panic is let through.
+    /// Tells of the progress if that is wished and due. Called where no lock is held, and a panic
+    /// is let through.
     #[inline]
     pub(crate) fn tell(&self, version: u64) {
         if version & WATCHED != 0 {
@@ -386,7 +403,8 @@ impl fmt::Debug for Control {
     }
 }
 
-/// A loop that was cancelled before it was done, by its [control](Control::cancel) or its [pool's](PoolControl::cancel).
+/// A loop that was cancelled before it was done, by its [control](Control::cancel) or its
+/// [pool's](PoolControl::cancel).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cancelled;
 
@@ -435,7 +453,8 @@ impl<E: std::error::Error + 'static> std::error::Error for Stopped<E> {
 mod tests {
     use super::*;
 
-    /// Would miss: a wish that is lost or forgotten by the next one, a change that is not counted, and a wish repeated that is.
+    /// Would miss: a wish that is lost or forgotten by the next one, a change that is not counted,
+    /// and a wish repeated that is.
     #[test]
     fn wishes_are_kept_and_changes_counted() {
         let control = Control::new();
@@ -445,7 +464,10 @@ mod tests {
         control.set_threads(3);
         control.set_schedule(Schedule::Static);
         let Snapshot { threads, schedule, changes, cancelled, .. } = control.snapshot();
-        assert_eq!((threads, schedule, changes, cancelled), (Some(3), Some(Schedule::Static), 2, false));
+        assert_eq!(
+            (threads, schedule, changes, cancelled),
+            (Some(3), Some(Schedule::Static), 2, false)
+        );
         assert_eq!(same.snapshot().changes, 2);
         control.cancel();
         control.cancel();
@@ -454,7 +476,8 @@ mod tests {
         assert_eq!(control.snapshot().changes, 3);
     }
 
-    /// Catches: counts that wrap, so that loops of more items than a word holds look done when nothing is.
+    /// Catches: counts that wrap, so that loops of more items than a word holds look done when
+    /// nothing is.
     #[test]
     fn counts_stay_at_the_most_that_a_word_holds() {
         let control = Control::new();

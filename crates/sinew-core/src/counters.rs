@@ -1,7 +1,7 @@
 //! What workers count: statistics of steals, waits and loops, one set a seat, summed when read.
 //!
-//! Only cold paths count: a join that nobody steals leaves no trace. Each seat's counters lie on lines of their own and have one
-//! writer, so counting costs an addition in the owner's cache.
+//! Only cold paths count: a join that nobody steals leaves no trace. Each seat's counters lie on
+//! lines of their own and have one writer, so counting costs an addition in the owner's cache.
 
 use std::array;
 use std::ops::AddAssign;
@@ -22,7 +22,8 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)*
-            /// Attempts to steal by how far away the victim sat, as a level of the machine; see [`Counters::by_distance`].
+            /// Attempts to steal by how far away the victim sat, as a level of the machine; see
+            /// [`Counters::by_distance`].
             pub attempts_at: [u64; Counters::DISTANCES],
             /// Those of them that got a task.
             pub steals_at: [u64; Counters::DISTANCES],
@@ -72,7 +73,8 @@ counters! {
     leapfrogged,
     /// Other tasks stolen while blocked: deeper ones than the joined task.
     stolen_waiting,
-    /// Tasks stolen from another package, on the victim policy's advice: all but the leapfrogged ones.
+    /// Tasks stolen from another package, on the victim policy's advice: all but the leapfrogged
+    /// ones.
     left_package,
     /// Times this worker became the master of its package.
     masterships,
@@ -139,8 +141,8 @@ fn by_distance(a: Distances, b: Distances, combine: impl Fn(u64, u64) -> u64) ->
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StealsAt {
-    /// How far: 0 is the same processing unit, 1 the nearest kind of neighbour that the machine has, and so on, as `sinew topo` shows them. In a pool without a
-    /// mapping all others are at 1.
+    /// How far: 0 is the same processing unit, 1 the nearest kind of neighbour that the machine
+    /// has, and so on, as `sinew topo` shows them. In a pool without a mapping all others are at 1.
     pub distance: usize,
     /// All attempts.
     pub attempts: u64,
@@ -152,14 +154,16 @@ impl Counters {
     /// How many distances are told apart; the last one stands for all that are farther, too.
     pub const DISTANCES: usize = 8;
 
-    /// Attempts to steal, of searching and of waiting workers, for each distance at which there were any.
+    /// Attempts to steal, of searching and of waiting workers, for each distance at which there
+    /// were any.
     pub fn by_distance(&self) -> impl Iterator<Item = StealsAt> {
         let counted = self.attempts_at.into_iter().zip(self.steals_at).enumerate();
         let at = |(distance, (attempts, steals))| StealsAt { distance, attempts, steals };
         counted.map(at).filter(|at| at.attempts > 0)
     }
 
-    /// Tasks that ran elsewhere than where they were made: stolen by searching workers and by waiting ones.
+    /// Tasks that ran elsewhere than where they were made: stolen by searching workers and by
+    /// waiting ones.
     pub fn steals(&self) -> u64 {
         self.stolen + self.leapfrogged + self.stolen_waiting
     }

@@ -1,4 +1,5 @@
-//! Before a sleep: the notes that a worker leaves, its last looks for work, and the moment in which it only dozes.
+//! Before a sleep: the notes that a worker leaves, its last looks for work, and the moment in which
+//! it only dozes.
 //!
 //! The order of all this is argued in `sleep`.
 
@@ -22,19 +23,22 @@ pub(crate) enum Look {
     Unsure,
 }
 
-/// How long a worker dozes that is not sure that there is nothing to do, before it makes sure at the price of a heavy fence. The doubt is about stores
-/// that are on their way for nanoseconds, so it hardly ever costs that time.
+/// How long a worker dozes that is not sure that there is nothing to do, before it makes sure at
+/// the price of a heavy fence. The doubt is about stores that are on their way for nanoseconds, so
+/// it hardly ever costs that time.
 pub(crate) const DOZE_NS: u64 = 1_000_000;
 
-/// The same where owners do not wake who dozes: so long does work lie, at worst, that has become worth a worker's while.
+/// The same where owners do not wake who dozes: so long does work lie, at worst, that has become
+/// worth a worker's while.
 const SHORT_DOZE_NS: u64 = 400_000;
 
-/// So many short dozes follow one another while nothing is to be seen. A note costs its owner a wake-up, and the heavy fence interrupts it; a look costs the
-/// owner nothing.
+/// So many short dozes follow one another while nothing is to be seen. A note costs its owner a
+/// wake-up, and the heavy fence interrupts it; a look costs the owner nothing.
 const SHORT_DOZES: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
 impl Worker {
-    /// Sleeps for a moment, in which owners need not wake it. Answers whether it was woken or has seen work; else it must look once more (S4).
+    /// Sleeps for a moment, in which owners need not wake it. Answers whether it was woken or has
+    /// seen work; else it must look once more (S4).
     pub(crate) fn doze(&self) -> bool {
         let Inner { sleepers, payoff, .. } = self.pool();
         sleepers.begin_doze();
@@ -53,14 +57,16 @@ impl Worker {
         woken
     }
 
-    /// Before a sleep: leaves a note at every seat, and looks whether there is work after all. Exact for work whose owner wakes for it (M7), and where nobody is
-    /// active who could push without a fence (M9).
+    /// Before a sleep: leaves a note at every seat, and looks whether there is work after all.
+    /// Exact for work whose owner wakes for it (M7), and where nobody is active who could push
+    /// without a fence (M9).
     pub(crate) fn first_look(&self, allowed: Allowed) -> Look {
         if planted(Bug::NoLastLook) {
             return Look::Nothing;
         }
         fence(Ordering::SeqCst); // M7, M9
-        // Relaxed: made exact by the fence. Whoever becomes active later publishes and wakes at its first push.
+        // Relaxed: made exact by the fence. Whoever becomes active later publishes and wakes at its
+        // first push.
         let active = self.others().any(|seat| seat.active.load(Ordering::Relaxed));
         if active {
             self.leave_notes();
@@ -69,7 +75,9 @@ impl Worker {
         match self.sees_work(allowed) {
             true => Look::Work,
             // Under shuttle every sleep begins with a doze.
-            false if active && (self.pool().may_rely_on_heavy_fences() || cfg!(shuttle)) => Look::Unsure,
+            false if active && (self.pool().may_rely_on_heavy_fences() || cfg!(shuttle)) => {
+                Look::Unsure
+            }
             false => Look::Nothing,
         }
     }
@@ -81,7 +89,8 @@ impl Worker {
         }
     }
 
-    /// After a [`first_look`](Self::first_look) that was unsure: lets a heavy fence pass, and looks once more (M5).
+    /// After a [`first_look`](Self::first_look) that was unsure: lets a heavy fence pass, and looks
+    /// once more (M5).
     pub(crate) fn last_look(&self, allowed: Allowed) -> bool {
         heavy();
         self.sees_work(allowed)

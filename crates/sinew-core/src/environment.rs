@@ -38,7 +38,8 @@ pub(crate) fn set_from_env(builder: Builder) -> Builder {
     if texts.is_empty() {
         return builder;
     }
-    let text_of = |name: &str| texts.iter().find(|(key, _)| *key == name).map(|(_, text)| text.clone());
+    let text_of =
+        |name: &str| texts.iter().find(|(key, _)| *key == name).map(|(_, text)| text.clone());
     apply(builder, text_of, |warning| eprintln!("sinew: {warning}"))
 }
 
@@ -51,9 +52,14 @@ fn texts() -> &'static [(&'static str, String)] {
     TEXTS.get_or_init(|| VARIABLES.into_iter().filter_map(text_of).collect())
 }
 
-fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(String)) -> Builder {
+fn apply(
+    builder: Builder,
+    read: impl Fn(&str) -> Option<String>,
+    warn: impl Fn(String),
+) -> Builder {
     let ours = read(EXEC_COUNTS).unwrap_or_default();
-    let is_ours = |name: &str, text: &str| ours.split(' ').any(|count| count == format!("{name}={text}"));
+    let is_ours =
+        |name: &str, text: &str| ours.split(' ').any(|count| count == format!("{name}={text}"));
     let usual = Cell::new(false);
     let read_threads = |name: &str| read(name).inspect(|text| usual.set(is_ours(name, text)));
     let put_threads = |builder: Builder, threads| match usual.get() {
@@ -69,7 +75,8 @@ fn apply(builder: Builder, read: impl Fn(&str) -> Option<String>, warn: impl Fn(
     let builder = set(builder, "SINEW_SPIN_US", &read, &warn, parse_micros, Builder::spin);
     let builder = set(builder, "SINEW_COORDINATE", &read, &warn, parse_switch, Builder::coordinate);
     let builder = set(builder, "SINEW_WEIGHT", &read, &warn, parse_weight, Builder::weight);
-    let builder = set(builder, "SINEW_MIN_THREADS", &read, &warn, parse_threads, Builder::min_threads);
+    let builder =
+        set(builder, "SINEW_MIN_THREADS", &read, &warn, parse_threads, Builder::min_threads);
     set(builder, "SINEW_PROFILE", &read, &warn, parse_switch, Builder::profile)
 }
 
@@ -105,7 +112,8 @@ fn parse_weight(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Also checks that this process may use the processors: the pool that needs the mapping cannot ask anybody.
+/// Also checks that this process may use the processors: the pool that needs the mapping cannot ask
+/// anybody.
 fn parse_mapping(text: &str) -> Result<Mapping, MappingError> {
     let mapping = text.parse()?;
     let (machine, limits) = machine();
@@ -140,8 +148,9 @@ mod tests {
 
     fn with(variables: &[(&str, &str)]) -> (String, Vec<String>) {
         let warnings = RefCell::new(Vec::new());
-        let read =
-            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let read = |name: &str| {
+            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
         let builder = apply(Builder::new(), read, |warning| warnings.borrow_mut().push(warning));
         (format!("{builder:?}"), warnings.into_inner())
     }
@@ -219,7 +228,8 @@ mod tests {
             assert_eq!(builder, with(&[]).0);
         }
     }
-    /// Would miss: a count by `sinew exec` that is taken for the user's, so that the pool neither has the machine's seats nor follows its mask, and one that goes before the program's.
+    /// Would miss: a count by `sinew exec` that is taken for the user's, so that the pool neither
+    /// has the machine's seats nor follows its mask, and one that goes before the program's.
     #[test]
     fn a_count_that_sinew_exec_lists_is_what_the_machine_has() {
         let with = |listed: &'static str| {

@@ -1,9 +1,10 @@
 //! Survival of `fork(2)`: the child has one thread, and none of the workers.
 //!
-//! The child forgets the global pool, and builds its own when it first needs one. A pool that came along knows by its generation that its
-//! threads are not there: nobody is woken in it, dropping it joins nobody, and whoever enters it is alone in it. A join or a scope
-//! that needs a task which a thread of the parent had taken aborts, since that task's result will never come; so does a call that only those
-//! threads could serve.
+//! The child forgets the global pool, and builds its own when it first needs one. A pool that came
+//! along knows by its generation that its threads are not there: nobody is woken in it, dropping it
+//! joins nobody, and whoever enters it is alone in it. A join or a scope that needs a task which a
+//! thread of the parent had taken aborts, since that task's result will never come; so does a call
+//! that only those threads could serve.
 
 #[cfg(all(unix, not(any(loom, shuttle))))]
 mod imp {
@@ -24,7 +25,8 @@ mod imp {
     pub(crate) fn generation() -> u32 {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(|| {
-            // SAFETY: the handler is a plain function and does nothing that is forbidden between fork and exec.
+            // SAFETY: the handler is a plain function and does nothing that is forbidden between
+            // fork and exec.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         });
         current()

@@ -1,11 +1,13 @@
 //! When a worker that has work looks at the limits of the process: affinity, cpuset and quota.
 //!
-//! An idle worker looks anyway; while all of them have work, nobody would. So they do between two pieces of it: chunks, items, steps. Most pieces are too short for a look at the
-//! clock each, so a worker asks for the time the more rarely the faster they come.
+//! An idle worker looks anyway; while all of them have work, nobody would. So they do between two
+//! pieces of it: chunks, items, steps. Most pieces are too short for a look at the clock each, so a
+//! worker asks for the time the more rarely the faster they come.
 //!
 //! # Cost
 //!
-//! A number of the worker's own that is counted down for each piece; the time, once in up to [`MOST`] pieces; the limits at most ten times a second for the whole pool
+//! A number of the worker's own that is counted down for each piece; the time, once in up to
+//! [`MOST`] pieces; the limits at most ten times a second for the whole pool
 //! ([`limit`](crate::limit)).
 
 use std::cell::Cell;
@@ -17,7 +19,8 @@ use crate::worker::Worker;
 /// Between two looks of one worker, in ticks.
 const LOOK: u64 = 20_000 * TICKS_A_US;
 
-/// At most so many pieces pass without a look at the clock: few enough that pieces which have become long do not keep the worker from looking.
+/// At most so many pieces pass without a look at the clock: few enough that pieces which have
+/// become long do not keep the worker from looking.
 const MOST: u32 = 31;
 
 /// What one worker knows of its looks.
@@ -111,7 +114,8 @@ mod tests {
         assert_eq!(looked, [true, false, false, true]);
     }
 
-    /// Would miss: a look at the clock after every short piece, and long pieces of which only every thirtieth is followed by one.
+    /// Would miss: a look at the clock after every short piece, and long pieces of which only every
+    /// thirtieth is followed by one.
     #[test]
     fn the_time_is_asked_for_the_more_rarely_the_faster_pieces_come() {
         let glances = Glances::default();

@@ -15,7 +15,8 @@ mod imp {
 
     static GLOBAL: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
 
-    /// The pool of threads that belong to no other: built when first needed, from the environment, and never taken down.
+    /// The pool of threads that belong to no other: built when first needed, from the environment,
+    /// and never taken down.
     ///
     /// # Panics
     ///
@@ -30,7 +31,8 @@ mod imp {
         }
     }
 
-    /// No lock: after a fork it could be held by a thread that is not there. Two threads may both build; one pool is dropped again.
+    /// No lock: after a fork it could be held by a thread that is not there. Two threads may both
+    /// build; one pool is dropped again.
     #[cold]
     fn build() -> &'static Pool {
         let pool = match Builder::from_env().build() {
@@ -76,7 +78,8 @@ mod imp {
 pub(crate) use imp::forget;
 pub use imp::pool;
 
-/// Calls `f` with the current worker, entering the global pool if this thread is not a worker yet; see [`Pool::run`].
+/// Calls `f` with the current worker, entering the global pool if this thread is not a worker yet;
+/// see [`Pool::run`].
 ///
 /// # Panics
 ///
@@ -121,7 +124,8 @@ where
     Pool::run(pool(), f)
 }
 
-/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] for code that has no worker at hand.
+/// Runs two closures, possibly in parallel, and returns both results: [`Worker::join`] for code
+/// that has no worker at hand.
 ///
 /// # Panics
 ///

@@ -21,7 +21,8 @@
 //!
 //! # Orderings
 //!
-//! G1: `leave`'s swap (Release) ↔ `try_enter` and `enter` (Acquire): the worker's state passes from guest to guest.
+//! G1: `leave`'s swap (Release) ↔ `try_enter` and `enter` (Acquire): the worker's state passes from
+//! guest to guest.
 
 use std::sync::Arc;
 
@@ -116,7 +117,8 @@ mod models {
         visits: Cell<u32>,
     }
 
-    // SAFETY: `visits` is accessed by the holder of the seat only; that this is no race is what loom checks.
+    // SAFETY: `visits` is accessed by the holder of the seat only; that this is no race is what
+    // loom checks.
     unsafe impl Sync for World {}
     // SAFETY: as above.
     unsafe impl Send for World {}
@@ -156,7 +158,8 @@ mod models {
         });
     }
 
-    /// Would miss: two guests at once, a lost notification (loom reports the deadlock), state that does not pass on.
+    /// Would miss: two guests at once, a lost notification (loom reports the deadlock), state that
+    /// does not pass on.
     #[test]
     fn loom_guests_take_turns() {
         check(1);

@@ -27,7 +27,8 @@ use crate::waiter::Waiter;
 use crate::worker::Worker;
 use crate::{Cancelled, Control};
 
-/// How long a worker leaves work from outside to the one that took the last piece: as long as a caller takes to park, and another thread to get its core.
+/// How long a worker leaves work from outside to the one that took the last piece: as long as a
+/// caller takes to park, and another thread to get its core.
 const DEFERRED: u64 = 6 * TICKS_A_US;
 
 /// A task in the frame of the thread that waits for it.
@@ -45,10 +46,12 @@ where
 {
     /// # Safety
     ///
-    /// `header` is the first field of an `Injected<F, R>` that is valid until its latch is set; called once.
+    /// `header` is the first field of an `Injected<F, R>` that is valid until its latch is set;
+    /// called once.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
         let task = header.cast::<Self>().as_ptr();
-        // SAFETY: valid until the latch is set, and the waiting thread looks at the fields only after that.
+        // SAFETY: valid until the latch is set, and the waiting thread looks at the fields only
+        // after that.
         unsafe {
             let work = (*(*task).work.get()).take();
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(|| work(worker))));
@@ -100,7 +103,10 @@ impl Call<'_> {
     /// From now on those who may cancel the call wake its caller.
     fn enter_lists(&self, waiter: &Waiter<'_>) -> Option<[Listed<'_>; 2]> {
         let control = self.control?;
-        Some([control.callers(), self.pool.roll.callers()].map(|callers| callers.enter(waiter.parker())))
+        Some(
+            [control.callers(), self.pool.roll.callers()]
+                .map(|callers| callers.enter(waiter.parker())),
+        )
     }
 
     /// Waits until the call is over or withdrawn.
@@ -180,7 +186,11 @@ where
 
 /// The same in a pool of one, whose guest seat another thread has, for a thread that may take the
 /// seat.
-pub(crate) fn run_or_sit<F, R>(pool: &Inner, f: F, control: Option<&Control>) -> Result<R, Cancelled>
+pub(crate) fn run_or_sit<F, R>(
+    pool: &Inner,
+    f: F,
+    control: Option<&Control>,
+) -> Result<R, Cancelled>
 where
     F: for<'w> FnOnce(&'w Worker) -> R + Send,
     R: Send,
@@ -210,8 +220,10 @@ impl Worker {
         Some(queued)
     }
 
-    /// Who took the last piece of work from outside has the first claim to the next, for a moment, if it is without work as well: a loop that is called again
-    /// and again finds its data where it left them. It may be off its core just then, as the caller was woken there, and parks in a moment.
+    /// Who took the last piece of work from outside has the first claim to the next, for a moment,
+    /// if it is without work as well: a loop that is called again and again finds its data where it
+    /// left them. It may be off its core just then, as the caller was woken there, and parks in a
+    /// moment.
     fn defers_to_last_taker(&self) -> bool {
         let pool = self.pool();
         // Relaxed, here and below: hints.

@@ -1,16 +1,20 @@
-//! What a pool's threads share: the seats, the queues, the sleepers, and the protocol of the pool's end.
+//! What a pool's threads share: the seats, the queues, the sleepers, and the protocol of the pool's
+//! end.
 //!
 //! # Shutdown
 //!
 //! 1. Ending the pool sets `ending` and wakes every worker.
-//! 2. A worker that finds nothing to do any more *resigns*, waits for a moment whether all do, and parks; new work wakes it as ever, and takes it back into
-//!    the count. So tasks that need each other still find a second worker, and detached tasks are run first, also those that tasks spawn meanwhile. It reads
-//!    `ending` before it looks for the last time: the last searcher's look sees all that was queued from outside before the pool was told to end, so not all
-//!    resign while that lies there.
+//! 2. A worker that finds nothing to do any more *resigns*, waits for a moment whether all do, and
+//!    parks; new work wakes it as ever, and takes it back into the count. So tasks that need each
+//!    other still find a second worker, and detached tasks are run first, also those that tasks
+//!    spawn meanwhile. It reads `ending` before it looks for the last time: the last searcher's
+//!    look sees all that was queued from outside before the pool was told to end, so not all resign
+//!    while that lies there.
 //! 3. The last one to resign wakes the others, and all end.
 //! 4. The seats are freed by the last of the pool's handle and its threads.
 //!
-//! The building thread of a pool that it is a worker of never resigns, and is not counted: its pool ends without it.
+//! The building thread of a pool that it is a worker of never resigns, and is not counted: its pool
+//! ends without it.
 
 use std::any::Any;
 use std::ops::Range;
@@ -43,7 +47,8 @@ use crate::steer::Steering;
 use crate::tls;
 use crate::worker::Worker;
 
-/// How often a worker that has resigned offers its core to the others, who are about to resign mostly, before it parks.
+/// How often a worker that has resigned offers its core to the others, who are about to resign
+/// mostly, before it parks.
 const LAST_OFFERS: u32 = if cfg!(shuttle) { 1 } else { 2 };
 
 /// Among those who serve a pool: the last one has resigned.
@@ -101,7 +106,8 @@ pub(crate) struct Inner {
     pub(crate) payoff: Payoff,
     pub(crate) heavy_fences: bool,
     pub(crate) ending: AtomicBool,
-    /// Threads that have come, or serve before that, and have not resigned; and delivered tasks that are not over. Or [`OVER`].
+    /// Threads that have come, or serve before that, and have not resigned; and delivered tasks
+    /// that are not over. Or [`OVER`].
     pub(crate) serving: AtomicUsize,
     pub(crate) threads: Living,
     pub(crate) generation: u32,
@@ -136,13 +142,14 @@ impl Inner {
         self.first_seat == FirstSeat::Guests
     }
 
-    /// Whether a worker is awake for every core of the process, those of threads that call from outside included. A hint.
+    /// Whether a worker is awake for every core of the process, those of threads that call from
+    /// outside included. A hint.
     pub(crate) fn wants_every_core(&self) -> bool {
         self.limit.get().min(self.seats.len()) >= self.cores && self.sleepers.all_are_up()
     }
 
-    /// How many may search at once: half of those who may work, and two in any case, since a loop that follows another soon would have to wake the second
-    /// worker each time.
+    /// How many may search at once: half of those who may work, and two in any case, since a loop
+    /// that follows another soon would have to wake the second worker each time.
     pub(crate) fn most_searchers(&self) -> usize {
         if self.spin_ns == Some(ENDLESS) {
             return self.seats.len();
@@ -155,7 +162,8 @@ impl Inner {
         self.heavy_fences
     }
 
-    /// Whether owners can do without full fences now. A pool of one has no thieves, and needs none in any case.
+    /// Whether owners can do without full fences now. A pool of one has no thieves, and needs none
+    /// in any case.
     pub(crate) fn relies_on_heavy_fences(&self) -> bool {
         self.heavy_fences && (asymmetric::asymmetric() || self.seats.len() == 1)
     }
@@ -184,7 +192,8 @@ impl Inner {
         self.ending.load(Ordering::Acquire)
     }
 
-    /// Queues work from outside and sees to it that somebody looks. `keeps_core` if the calling thread goes on running.
+    /// Queues work from outside and sees to it that somebody looks. `keeps_core` if the calling
+    /// thread goes on running.
     pub(crate) fn inject(&self, queued: Queued, keeps_core: bool) {
         self.injector.push(queued);
         self.tell_of_injected(keeps_core);
@@ -208,8 +217,9 @@ impl Inner {
         }
     }
 
-    /// Hands a task to the worker at `seat` and to no other. While it is under way it counts as a thread that has not resigned: nobody else could run
-    /// it, so its worker must not leave. The caller is a task of this pool, or knows that it does not end.
+    /// Hands a task to the worker at `seat` and to no other. While it is under way it counts as a
+    /// thread that has not resigned: nobody else could run it, so its worker must not leave. The
+    /// caller is a task of this pool, or knows that it does not end.
     pub(crate) fn deliver(&self, seat: usize, queued: Queued) {
         // Relaxed: published with the task.
         self.serving.fetch_add(1, Ordering::Relaxed);
@@ -227,9 +237,11 @@ impl Inner {
         !self.is_of_another_process() && self.unpark(self.sleepers.wake_one())
     }
 
-    /// Wakes a sleeper for what an owner has pushed, unless that does not pay and somebody will look before long.
+    /// Wakes a sleeper for what an owner has pushed, unless that does not pay and somebody will
+    /// look before long.
     pub(crate) fn wake_for_push(&self) -> bool {
-        !self.is_of_another_process() && self.unpark(self.sleepers.wake_for_push(!self.payoff.pays()))
+        !self.is_of_another_process()
+            && self.unpark(self.sleepers.wake_for_push(!self.payoff.pays()))
     }
 
     /// Wakes a sleeper in any case.
@@ -251,7 +263,8 @@ impl Inner {
         seat.parker.unpark();
     }
 
-    /// Tells the threads of the pool to end. A worker that did not see `ending` before it parked finds the token that is left here.
+    /// Tells the threads of the pool to end. A worker that did not see `ending` before it parked
+    /// finds the token that is left here.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -265,7 +278,8 @@ impl Inner {
         }
     }
 
-    /// A thread of the pool will come. Before it has, the pool may be over, unless the thread `serves` from now on.
+    /// A thread of the pool will come. Before it has, the pool may be over, unless the thread
+    /// `serves` from now on.
     pub(crate) fn enlist(&self, serves: bool) {
         // Relaxed: published with the thread itself. The pool does not end while it is built.
         self.serving.fetch_add(usize::from(serves), Ordering::Relaxed);
@@ -278,7 +292,8 @@ impl Inner {
         self.serving.fetch_update(Ordering::AcqRel, Ordering::Acquire, serve).is_ok()
     }
 
-    /// A delivered task is over, or a thread that serves will not come. Those who have resigned look again where nobody else is left to.
+    /// A delivered task is over, or a thread that serves will not come. Those who have resigned
+    /// look again where nobody else is left to.
     pub(crate) fn retire(&self) {
         // AcqRel: whoever ends comes after all that the others did.
         if self.serving.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -286,8 +301,9 @@ impl Inner {
         }
     }
 
-    /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is over. Who is not the last waits for a moment: mostly the
-    /// others are about to resign, too. Answers whether the pool is over then.
+    /// A worker has found nothing to do while the pool ends. The last one wakes the others: it is
+    /// over. Who is not the last waits for a moment: mostly the others are about to resign, too.
+    /// Answers whether the pool is over then.
     pub(crate) fn resign(&self) -> bool {
         let resign = |serving| Some(if serving == 1 { OVER } else { serving - 1 });
         // AcqRel: as above.

@@ -1,17 +1,21 @@
 //! Fork-join: two arms, the second of which may run elsewhere.
 //!
-//! The second arm stays in the frame of the join; the task stack holds only a pointer to it. If nobody steals it, the join calls it
-//! directly, a call that the compiler knows and inlines; the descriptor is then never read. Both arms always run, and a panic of
-//! the first is held back until the second is over, for the second may borrow from the frame. It is caught meanwhile: the second arm, and all that
-//! the worker runs while it waits for it, does not run in a destructor of an unwinding thread.
+//! The second arm stays in the frame of the join; the task stack holds only a pointer to it. If
+//! nobody steals it, the join calls it directly, a call that the compiler knows and inlines; the
+//! descriptor is then never read. Both arms always run, and a panic of the first is held back until
+//! the second is over, for the second may borrow from the frame. It is caught meanwhile: the second
+//! arm, and all that the worker runs while it waits for it, does not run in a destructor of an
+//! unwinding thread.
 //!
-//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves and for every way off the fast path (`slow`, `elsewhere`).
-//! More copies would make programs large, and a compiler that finds a caller's loop five times optimises each of them less.
+//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves
+//! and for every way off the fast path (`slow`, `elsewhere`). More copies would make programs
+//! large, and a compiler that finds a caller's loop five times optimises each of them less.
 //!
 //! # Cost
 //!
-//! Not stolen: some ten instructions beside the two calls, no locked instruction and no fence. Overflow, unwinding, requests and stolen
-//! arms are calls that are never inlined. Catching the first arm's panic costs at most one instruction a join (a move of registers).
+//! Not stolen: some ten instructions beside the two calls, no locked instruction and no fence.
+//! Overflow, unwinding, requests and stolen arms are calls that are never inlined. Catching the
+//! first arm's panic costs at most one instruction a join (a move of registers).
 
 mod elsewhere;
 mod slow;
@@ -46,7 +50,10 @@ where
 {
     #[inline(always)]
     fn new(arm: F) -> Self {
-        Self { arm: UnsafeCell::new(ManuallyDrop::new(arm)), result: UnsafeCell::new(MaybeUninit::uninit()) }
+        Self {
+            arm: UnsafeCell::new(ManuallyDrop::new(arm)),
+            result: UnsafeCell::new(MaybeUninit::uninit()),
+        }
     }
 
     /// The arm as a task.
@@ -61,7 +68,8 @@ where
     ///
     /// `data` is a `Frame<F, R>` that outlives the call, and as for [`run`](Self::run).
     unsafe fn run_stolen(data: *const (), worker: *const ()) {
-        // SAFETY: the caller vouches for both pointers; the thief has claimed the task, so it is the only one that takes the arm (I5).
+        // SAFETY: the caller vouches for both pointers; the thief has claimed the task, so it is
+        // the only one that takes the arm (I5).
         unsafe { (*data.cast::<Self>()).run(&*worker.cast::<Worker>(), true) }
     }
 
@@ -75,7 +83,8 @@ where
         // SAFETY: nobody else takes it.
         let arm = unsafe { self.take() };
         let result = catch_unwind(AssertUnwindSafe(|| arm(worker, migrated)));
-        // SAFETY: the joiner reads the result only after this call, or after the thief's report (M6).
+        // SAFETY: the joiner reads the result only after this call, or after the thief's report
+        // (M6).
         unsafe { (*self.result.get()).write(result) };
     }
 
@@ -97,7 +106,8 @@ where
     }
 }
 
-/// Sets the worker's depth back when the second arm is over, also if it unwinds: a caught panic must not leave it too deep for later waits.
+/// Sets the worker's depth back when the second arm is over, also if it unwinds: a caught panic
+/// must not leave it too deep for later waits.
 struct Depth<'w> {
     worker: &'w Worker,
     depth: u32,
@@ -121,8 +131,9 @@ fn both<RA, RB>(ra: Outcome<RA>, rb: Outcome<RB>) -> (RA, RB) {
 impl Worker {
     /// Runs two closures, possibly in parallel, and returns both results.
     ///
-    /// `a` runs at once on this worker; `b` is offered to others meanwhile, and run here if nobody took it. Arms get the worker that
-    /// runs them. While this worker waits for a stolen `b`, it runs other tasks as its pool's [`Wait`](crate::Wait) says.
+    /// `a` runs at once on this worker; `b` is offered to others meanwhile, and run here if nobody
+    /// took it. Arms get the worker that runs them. While this worker waits for a stolen `b`, it
+    /// runs other tasks as its pool's [`Wait`](crate::Wait) says.
     ///
     /// # Panics
     ///
@@ -165,9 +176,11 @@ impl Worker {
         self.join_arms(|worker, _| a(worker), |worker, _| b(worker))
     }
 
-    /// [`join`](Self::join) whose second arm learns whether it *migrated*: whether it was stolen rather than run by this join itself.
+    /// [`join`](Self::join) whose second arm learns whether it *migrated*: whether it was stolen
+    /// rather than run by this join itself.
     ///
-    /// Code that splits work adaptively splits further where its parts are taken, and not where they are not.
+    /// Code that splits work adaptively splits further where its parts are taken, and not where
+    /// they are not.
     ///
     /// # Panics
     ///
@@ -201,8 +214,9 @@ impl Worker {
     {
         let frame = Frame::new(b);
         let depth = self.stack.depth();
-        // SAFETY: this is the owner (W1); the stack was not full, or the join that filled it would have run inline; the frame
-        // outlives the task, because every way out of here takes the task back or waits for its thief.
+        // SAFETY: this is the owner (W1); the stack was not full, or the join that filled it would
+        // have run inline; the frame outlives the task, because every way out of here takes the
+        // task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
         if look_up && self.after_push_cold(at) {
             return self.join_slowly(a, &frame, at);
@@ -213,7 +227,8 @@ impl Worker {
             Err(payload) => self.abandon(&frame, at, depth, payload),
         };
         let _depth = Depth { worker: self, depth };
-        // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at most once.
+        // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at
+        // most once.
         let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
             // SAFETY: taken back, so it is nobody else's.
             let arm = unsafe { frame.take() };
@@ -225,8 +240,9 @@ impl Worker {
         (ra, rb)
     }
 
-    /// After a panic of the first arm, which is caught: brings the second to its end, and resumes the panic. Not in a destructor, where
-    /// `thread::panicking()` would be true for whatever runs here meanwhile.
+    /// After a panic of the first arm, which is caught: brings the second to its end, and resumes
+    /// the panic. Not in a destructor, where `thread::panicking()` would be true for whatever runs
+    /// here meanwhile.
     #[cold]
     #[inline(never)]
     fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: At, depth: u32, payload: Payload) -> !
@@ -234,7 +250,8 @@ impl Worker {
         B: for<'w> FnOnce(&'w Worker, bool) -> RB,
     {
         self.stack.set_depth(depth + 1);
-        // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very code where it panicked. The arm is run here or was by its thief.
+        // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very
+        // code where it panicked. The arm is run here or was by its thief.
         unsafe {
             let mut fork = self.fork();
             if self.take_back(at) {
@@ -244,13 +261,14 @@ impl Worker {
             }
         }
         self.stack.set_depth(depth);
-        // The first arm's panic wins. What came of the second is dropped on the way: if that panics in turn, the process aborts.
-        // SAFETY: the arm has run.
+        // The first arm's panic wins. What came of the second is dropped on the way: if that panics
+        // in turn, the process aborts. SAFETY: the arm has run.
         let _second = unsafe { frame.take_result() };
         resume_unwind(payload)
     }
 
-    /// After a push that asks for a look: answers requests. True if the join must leave the fast path.
+    /// After a push that asks for a look: answers requests. True if the join must leave the fast
+    /// path.
     #[cold]
     #[inline(never)]
     fn after_push_cold(&self, at: At) -> bool {
@@ -270,10 +288,12 @@ impl Worker {
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
     {
         let first = Frame::new(a);
-        // SAFETY: the slot is the newest, and the frame outlives the call, which brings both arms to their ends.
+        // SAFETY: the slot is the newest, and the frame outlives the call, which brings both arms
+        // to their ends.
         let mut slowly = unsafe { self.leave_fast_path(frame.task(), at) };
-        // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion through the arms once, which is a third of fib's time.
-        // SAFETY: each arm is run once: the second here, if it is this worker's, else by its thief.
+        // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion
+        // through the arms once, which is a third of fib's time. SAFETY: each arm is run once: the
+        // second here, if it is this worker's, else by its thief.
         unsafe {
             slowly.fork.first(|| first.run(self, false));
             if self.takes_back_slowly(&slowly) {
@@ -287,7 +307,8 @@ impl Worker {
         unsafe { both(first.take_result(), frame.take_result()) }
     }
 
-    /// Takes the newest task back, or waits until its thief has finished it. True if it is this worker's to run.
+    /// Takes the newest task back, or waits until its thief has finished it. True if it is this
+    /// worker's to run.
     ///
     /// # Safety
     ///

@@ -1,11 +1,13 @@
 //! Latches: how a thread waits for one thing that happens once, or for the last of several.
 //!
-//! A latch lives in the waiting thread's frame, which is gone as soon as the latch is seen set. So the setter's last access to it is the store that sets it,
-//! and what it needs to wake the waiting thread it takes before.
+//! A latch lives in the waiting thread's frame, which is gone as soon as the latch is seen set. So
+//! the setter's last access to it is the store that sets it, and what it needs to wake the waiting
+//! thread it takes before.
 //!
 //! # Tests
 //!
-//! `models` below: the waiting thread sees all results, whoever else wakes it; a worker that waits for another pool serves its own; three planted bugs.
+//! `models` below: the waiting thread sees all results, whoever else wakes it; a worker that waits
+//! for another pool serves its own; three planted bugs.
 
 use std::sync::Arc;
 
@@ -26,13 +28,18 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// Calls `last`, after which this owner may be gone, and wakes the owner if that answers true. `worker` is one of the pool's.
+    /// Calls `last`, after which this owner may be gone, and wakes the owner if that answers true.
+    /// `worker` is one of the pool's.
     ///
     /// # Safety
     ///
     /// `owner` is valid until `last` is called.
     #[inline]
-    pub(crate) unsafe fn wake_after(owner: *const Self, worker: &Worker, last: impl FnOnce() -> bool) {
+    pub(crate) unsafe fn wake_after(
+        owner: *const Self,
+        worker: &Worker,
+        last: impl FnOnce() -> bool,
+    ) {
         // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
         unsafe { Self::wake_among(owner, |seat| &worker.pool().seats[seat].parker, last) };
     }
@@ -81,7 +88,8 @@ impl Latch {
         Self { set: AtomicU32::new(0), at_ns: AtomicU64::new(0), owner }
     }
 
-    /// Sets the latch and wakes the waiting thread. `worker` is one of the pool that the latch's task was given to.
+    /// Sets the latch and wakes the waiting thread. `worker` is one of the pool that the latch's
+    /// task was given to.
     ///
     /// # Safety
     ///
@@ -140,11 +148,13 @@ impl Countdown {
         &self.latch
     }
 
-    /// A part is over; the last one wakes the waiting thread. `worker` is one of the pool that the parts were given to.
+    /// A part is over; the last one wakes the waiting thread. `worker` is one of the pool that the
+    /// parts were given to.
     ///
     /// # Safety
     ///
-    /// Called once for each part. `countdown` is valid until the last one; it may be gone directly after.
+    /// Called once for each part. `countdown` is valid until the last one; it may be gone directly
+    /// after.
     pub(crate) unsafe fn count(countdown: *const Self, worker: &Worker) {
         // SAFETY: as the caller says. The seats of the worker's pool are there as long as it works.
         unsafe { Self::count_among(countdown, |seat| &worker.pool().seats[seat].parker) };
@@ -154,10 +164,13 @@ impl Countdown {
     ///
     /// As [`count`](Self::count).
     unsafe fn count_among<'p>(countdown: *const Self, parker_at: impl FnOnce(usize) -> &'p Parker) {
-        // SAFETY: this part is counted in `left`, so the subtraction is within the countdown's life; and if it was the last part, nobody else ends it.
+        // SAFETY: this part is counted in `left`, so the subtraction is within the countdown's
+        // life; and if it was the last part, nobody else ends it.
         unsafe {
             // AcqRel: the last one, and with it the waiting thread, sees what all have done.
-            let before = (*countdown).left.fetch_sub(1, plant::ordering(Bug::RelaxedCount, Ordering::AcqRel));
+            let before = (*countdown)
+                .left
+                .fetch_sub(1, plant::ordering(Bug::RelaxedCount, Ordering::AcqRel));
             if before == 1 {
                 Latch::set_among(&raw const (*countdown).latch, parker_at);
             }
@@ -184,7 +197,8 @@ mod models {
         results: [Cell<u32>; 2],
     }
 
-    // SAFETY: a result is written by its part, and read when all are over; that this is no race is what loom checks.
+    // SAFETY: a result is written by its part, and read when all are over; that this is no race is
+    // what loom checks.
     unsafe impl Sync for Frame {}
     // SAFETY: as above.
     unsafe impl Send for Frame {}
@@ -205,12 +219,14 @@ mod models {
         }
     }
 
-    /// The owner waits at a seat of the parts' pool or elsewhere; one more thread wakes it for something else.
+    /// The owner waits at a seat of the parts' pool or elsewhere; one more thread wakes it for
+    /// something else.
     fn check_broadcast(seat: bool) {
         loom::model(move || {
             let parkers: Arc<[Parker; 2]> = Arc::new([Parker::new(), Parker::new()]);
             let elsewhere = Arc::new(Parker::new());
-            let owner = if seat { Owner::Seat(1) } else { Owner::Elsewhere(Arc::clone(&elsewhere)) };
+            let owner =
+                if seat { Owner::Seat(1) } else { Owner::Elsewhere(Arc::clone(&elsewhere)) };
             let results = [Cell::new(0), Cell::new(0)];
             let frame = Arc::new(Frame { countdown: Countdown::new(2, owner), results });
             let threads = [0, 1].map(|part| {
@@ -224,13 +240,15 @@ mod models {
             });
             wait_for(frame.countdown.latch(), if seat { &parkers[1] } else { &elsewhere });
             // SAFETY: all parts are over.
-            let sum: u32 = frame.results.iter().map(|result| result.with(|result| unsafe { *result })).sum();
+            let sum: u32 =
+                frame.results.iter().map(|result| result.with(|result| unsafe { *result })).sum();
             assert_eq!(sum, 2);
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
     }
 
-    /// Would miss: a waiting thread that is forgotten, that goes on too early, or does not see the results.
+    /// Would miss: a waiting thread that is forgotten, that goes on too early, or does not see the
+    /// results.
     #[test]
     fn loom_the_last_part_wakes_whoever_waits_for_all() {
         check_broadcast(true);
@@ -254,7 +272,8 @@ mod models {
     unsafe fn never(_: NonNull<Header>, _: &Worker) {}
     static HEADER: Header = Header { run: never };
 
-    /// Two pools of one worker each. The first one's waits for a task of the second pool, which in turn waits for a task that it gives to the first.
+    /// Two pools of one worker each. The first one's waits for a task of the second pool, which in
+    /// turn waits for a task that it gives to the first.
     struct Pools {
         sleepers: Sleepers,
         injector: Injector,
@@ -264,7 +283,8 @@ mod models {
         result: Cell<u32>,
     }
 
-    // SAFETY: the result is written before `back` is set, and read after `there` is, which comes later; that this is no race is what loom checks.
+    // SAFETY: the result is written before `back` is set, and read after `there` is, which comes
+    // later; that this is no race is what loom checks.
     unsafe impl Sync for Pools {}
     // SAFETY: as above.
     unsafe impl Send for Pools {}
@@ -331,7 +351,8 @@ mod models {
         });
     }
 
-    /// Would miss: a worker that sleeps beside a call into its own pool, or beside the end of what it waits for.
+    /// Would miss: a worker that sleeps beside a call into its own pool, or beside the end of what
+    /// it waits for.
     #[test]
     fn loom_a_worker_that_waits_for_another_pool_serves_its_own() {
         check_pools();

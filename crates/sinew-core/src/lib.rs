@@ -1,8 +1,9 @@
 //! The runtime under Sinew: workers at their seats, task stacks, join, scope, chunk sources.
 //!
-//! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here. This crate is the mechanism:
-//! [`Worker::join`] and [`join`] run two closures that may become two threads' work, [`scope`] any number of them, [`spawn`] one that
-//! nobody waits for, all in the current [`Pool`]. Decisions (victims, chunk sizes, spin windows) are taken by `sinew-policy`.
+//! Most programs use the crate `sinew`, which adds skeletons over data and re-exports what is here.
+//! This crate is the mechanism: [`Worker::join`] and [`join`] run two closures that may become two
+//! threads' work, [`scope`] any number of them, [`spawn`] one that nobody waits for, all in the
+//! current [`Pool`]. Decisions (victims, chunk sizes, spin windows) are taken by `sinew-policy`.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -84,16 +85,16 @@ pub use broadcast::BroadcastContext;
 pub use build_error::BuildError;
 pub use builder::{Builder, Fences, MAX_WORKERS};
 pub use control::{
-    Cancelled, Companion, Control, Course, Enrolled, Occupant, Participant, PoolControl, PoolSnapshot,
-    Snapshot, Stopped, Working,
+    Cancelled, Companion, Control, Course, Enrolled, Occupant, Participant, PoolControl,
+    PoolSnapshot, Snapshot, Stopped, Working,
 };
 pub use counters::{Counters, StealsAt};
 pub use global::{join, pool as global_pool, run, with_current};
 pub use join::{Entering, join_context};
 pub use pool::Pool;
 pub use profile::{
-    Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline, TimelineSpan,
-    WorkerProfile,
+    Attempts, BURDENS, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline,
+    TimelineSpan, WorkerProfile,
 };
 pub use scope::{Scope, ScopeBuilder, scope};
 pub use serially::serially;

@@ -1,25 +1,30 @@
 //! How many of a pool's workers may work: a number that can change at any time.
 //!
-//! Seats with a number at or above the limit are *surplus*. Their threads stand down between two tasks: they leave what they have in their queues to
-//! the others, park, and come back when the limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps its
-//! seat and goes on helping there; nobody is stopped, and no thread ends.
+//! Seats with a number at or above the limit are *surplus*. Their threads stand down between two
+//! tasks: they leave what they have in their queues to the others, park, and come back when the
+//! limit rises, when the pool ends, or for their part of a broadcast. A worker inside a join keeps
+//! its seat and goes on helping there; nobody is stopped, and no thread ends.
 //!
 //! # Invariants
 //!
 //! - L1: at least one thread of the pool is never surplus, so that callers from outside are served.
-//! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that was woken for new work passes the
-//!   wake-up on first.
-//! - L3: where other programs leave one core to a pool with a guest seat, the guest works alone, and the first thread is its *substitute*: it is not surplus while nobody sits at the seat, or while
-//!   a call from outside waits. Tasks of the second queues that nobody took for a while it takes as well: somebody may wait for one in a way that nobody sees.
+//! - L2: a worker that stands down is in no list of sleepers and counts as no searcher; one that
+//!   was woken for new work passes the wake-up on first.
+//! - L3: where other programs leave one core to a pool with a guest seat, the guest works alone,
+//!   and the first thread is its *substitute*: it is not surplus while nobody sits at the seat, or
+//!   while a call from outside waits. Tasks of the second queues that nobody took for a while it
+//!   takes as well: somebody may wait for one in a way that nobody sees.
 //!
 //! # Orderings
 //!
-//! M8: the limit is raised (Release), `unpark` ↔ `park`, the limit is read (Acquire): the token is not lost, whichever comes first.
+//! M8: the limit is raised (Release), `unpark` ↔ `park`, the limit is read (Acquire): the token is
+//! not lost, whichever comes first.
 //!
 //! # Cost
 //!
-//! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its process reads them at most ten times a second,
-//! by a worker that has nothing else to do, or between two pieces of a loop or skeleton ([`glance`](crate::glance)).
+//! One load of a line that nobody writes, between two tasks. A pool that follows the limits of its
+//! process reads them at most ten times a second, by a worker that has nothing else to do, or
+//! between two pieces of a loop or skeleton ([`glance`](crate::glance)).
 
 use std::path::PathBuf;
 
@@ -47,7 +52,8 @@ pub(crate) struct Limit {
     workers: AtomicUsize,
     /// The least of them counts. The lock makes them, `workers` and `asked` one.
     parts: Mutex<Parts>,
-    /// The number that all of them allow, which may be less than the pool needs to serve callers: loops and skeletons keep to it.
+    /// The number that all of them allow, which may be less than the pool needs to serve callers:
+    /// loops and skeletons keep to it.
     asked: AtomicUsize,
     /// What loops look at beside it.
     pub(crate) schedule: Preset,
@@ -74,7 +80,8 @@ impl Parts {
 }
 
 impl Limit {
-    /// No limit. It follows affinity, and the cpuset and quota found below `follows`, if that is given.
+    /// No limit. It follows affinity, and the cpuset and quota found below `follows`, if that is
+    /// given.
     pub(crate) fn new(follows: Option<PathBuf>) -> Self {
         let parts = Mutex::new(Parts { set: usize::MAX, fed: usize::MAX, share: usize::MAX });
         let [workers, asked] = [0; 2].map(|_| AtomicUsize::new(usize::MAX));
@@ -115,13 +122,14 @@ impl Limit {
 }
 
 impl Inner {
-    /// Lets `workers` of the pool's workers work, from their next task on. Answers how many that are: no fewer than leave a thread (L1), no more than
-    /// there are seats.
+    /// Lets `workers` of the pool's workers work, from their next task on. Answers how many that
+    /// are: no fewer than leave a thread (L1), no more than there are seats.
     pub(crate) fn set_limit(&self, workers: usize) -> usize {
         self.change_limit(|parts| parts.set = workers)
     }
 
-    /// The same for what other programs leave. Where only one may work, that is the guest, if there is one: the first thread then stands in for guests that are not there (L3).
+    /// The same for what other programs leave. Where only one may work, that is the guest, if there
+    /// is one: the first thread then stands in for guests that are not there (L3).
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn set_share(&self, workers: usize) -> usize {
         self.change_limit(|parts| parts.share = workers)
@@ -134,7 +142,8 @@ impl Inner {
         self.limit.asked.store(parts.own().min(parts.share).max(1), Ordering::Relaxed);
         let fewest = (self.threaded_seats().start + 1).min(self.seats.len());
         let fewest_of_share = if self.takes_guests() { 1 } else { fewest };
-        let workers = parts.own().max(fewest).min(parts.share.max(fewest_of_share)).min(self.seats.len());
+        let workers =
+            parts.own().max(fewest).min(parts.share.max(fewest_of_share)).min(self.seats.len());
         // AcqRel: M8.
         let before = self.limit.workers.swap(workers, Ordering::AcqRel);
         if self.is_of_another_process() || planted(Bug::SilentRaise) {
@@ -206,7 +215,8 @@ impl Worker {
         self.deactivate();
         let _parked = self.enter_park();
         self.counters.parks.add(1);
-        // M7, for a substitute: it is in no list, and those who have work for it look at the limit instead.
+        // M7, for a substitute: it is in no list, and those who have work for it look at the limit
+        // instead.
         fence(Ordering::SeqCst);
         let mut seen = false;
         while self.is_surplus() && self.inbox.is_empty() {
@@ -295,8 +305,11 @@ mod models {
 
     fn check(change: fn(&World)) {
         loom::model(move || {
-            let world =
-                Arc::new(World { limit: Limit::new(None), inbox: Injector::new(), parker: Parker::new() });
+            let world = Arc::new(World {
+                limit: Limit::new(None),
+                inbox: Injector::new(),
+                parker: Parker::new(),
+            });
             world.limit.workers.store(1, Ordering::Relaxed);
             let theirs = Arc::clone(&world);
             let worker = loom::thread::spawn(move || theirs.stand_down());

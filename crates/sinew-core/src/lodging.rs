@@ -1,29 +1,36 @@
 //! Where a thread is pinned while it works on a loop whose control says so.
 //!
-//! Each thread that works under a control has a *place* there: the number of its rank in the loop, or, if another loop's participant has that one, the lowest
-//! that is free. (Skeletons that are no loops have no ranks: their threads take the lowest, see `control::crew`.) The mapping of the control says which processor belongs to which place. In a
-//! loop within a loop of the same control a thread keeps its place. So
-//! the threads of one loop take the first processors of the mapping, and two threads never share a place, however loops are nested. When the participant
-//! leaves, its thread goes back to where the loop around, or the pool, has it.
+//! Each thread that works under a control has a *place* there: the number of its rank in the loop,
+//! or, if another loop's participant has that one, the lowest that is free. (Skeletons that are no
+//! loops have no ranks: their threads take the lowest, see `control::crew`.) The mapping of the
+//! control says which processor belongs to which place. In a loop within a loop of the same control
+//! a thread keeps its place. So the threads of one loop take the first processors of the mapping,
+//! and two threads never share a place, however loops are nested. When the participant leaves, its
+//! thread goes back to where the loop around, or the pool, has it.
 //!
-//! Who helps another one of a skeleton lodges beside it, at no place of a control (`control::companion`).
+//! Who helps another one of a skeleton lodges beside it, at no place of a control
+//! (`control::companion`).
 //!
 //! # Invariants
 //!
-//! - B1: a worker's lodgings stand in the order of the loops it is in. The innermost decides where its thread runs; without any, the pool's mapping does.
+//! - B1: a worker's lodgings stand in the order of the loops it is in. The innermost decides where
+//!   its thread runs; without any, the pool's mapping does.
 //! - B2: a place is one thread's at a time; the thread that has taken it gives it back.
 //!
 //! # Cost
 //!
-//! Nothing while the control has no mapping, but for helpers. A change: a lock, an entry, and one or two system calls of the thread that moves.
+//! Nothing while the control has no mapping, but for helpers. A change: a lock, an entry, and one
+//! or two system calls of the thread that moves.
 //!
 //! # Not handled
 //!
-//! Guests, who are never pinned, and pools on described machines. What a worker steals while it waits inside such a loop runs where the loop has it.
+//! Guests, who are never pinned, and pools on described machines. What a worker steals while it
+//! waits inside such a loop runs where the loop has it.
 //!
 //! # Tests
 //!
-//! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random changes; `models`: B2 for every interleaving of two threads.
+//! `tests/pool/mapping.rs`, as the kernel sees it; `loops/controlled`: B1 and B2 under random
+//! changes; `models`: B2 for every interleaving of two threads.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -58,7 +65,8 @@ impl Pinning {
             _ => limits.allowed().len(),
         };
         let pus = place(machine, limits.allowed(), mapping, places)?;
-        let cpus = pus.into_iter().flatten().map(|pu| CpuSet::from_iter([machine.pu(pu).cpu])).collect();
+        let cpus =
+            pus.into_iter().flatten().map(|pu| CpuSet::from_iter([machine.pu(pu).cpu])).collect();
         Ok(Self { mapping: mapping.clone(), cpus })
     }
 
@@ -188,7 +196,8 @@ impl<L: Lodger> Drop for Guided<'_, L> {
     }
 }
 
-/// Moves the thread to where `pinning` has it, if it says anything. Answers whether the innermost lodging of the worker is then the participant's, as it was before if `is_lodged`.
+/// Moves the thread to where `pinning` has it, if it says anything. Answers whether the innermost
+/// lodging of the worker is then the participant's, as it was before if `is_lodged`.
 pub(crate) fn follow<L: Lodger>(
     w: &L,
     control: &Control,
@@ -202,7 +211,13 @@ pub(crate) fn follow<L: Lodger>(
     true
 }
 
-fn lodge<L: Lodger>(w: &L, control: &Control, rank: usize, is_lodged: bool, pinning: &Arc<Pinning>) {
+fn lodge<L: Lodger>(
+    w: &L,
+    control: &Control,
+    rank: usize,
+    is_lodged: bool,
+    pinning: &Arc<Pinning>,
+) {
     let mut lodgings = w.lodgings();
     if is_lodged {
         // B1: the loops inside are over.
@@ -238,8 +253,9 @@ pub(crate) fn leave<L: Lodger>(w: &L, control: &Control) {
 /// No control's identity, as that is an address.
 const NOBODYS: usize = 0;
 
-/// Moves the thread to where `pinning` has it, at no place of a control, or, without one, back to where it was. Answers whether the innermost lodging of the worker is then the caller's, as it was before
-/// if `is_lodged`.
+/// Moves the thread to where `pinning` has it, at no place of a control, or, without one, back to
+/// where it was. Answers whether the innermost lodging of the worker is then the caller's, as it
+/// was before if `is_lodged`.
 pub(crate) fn lodge_beside<L: Lodger>(w: &L, is_lodged: bool, pinning: Option<Pinning>) -> bool {
     let pinning = pinning.filter(|_| w.can_be_pinned());
     let lodges = pinning.is_some();
@@ -248,8 +264,12 @@ pub(crate) fn lodge_beside<L: Lodger>(w: &L, is_lodged: bool, pinning: Option<Pi
         // B1: the loops inside are over.
         lodgings.pop();
     }
-    let lodging =
-        |pinning| Lodging { control: NOBODYS, place: 0, owns_place: false, pinning: Arc::new(pinning) };
+    let lodging = |pinning| Lodging {
+        control: NOBODYS,
+        place: 0,
+        owns_place: false,
+        pinning: Arc::new(pinning),
+    };
     lodgings.extend(pinning.map(lodging));
     drop(lodgings);
     if is_lodged || lodges {

@@ -1,7 +1,9 @@
-//! Open scopes: their tasks get the scope itself, and may spawn into it; and scopes whose body stays on its thread, inside a pool or not.
+//! Open scopes: their tasks get the scope itself, and may spawn into it; and scopes whose body
+//! stays on its thread, inside a pool or not.
 //!
-//! [`Pool::scope`] runs its body on a worker, [`Pool::in_place_scope`] on the calling thread, which need not be one. A [`ScopeFifo`] runs the tasks that
-//! one worker spawns in the order in which it spawned them, where a [`Scope`] begins with the newest.
+//! [`Pool::scope`] runs its body on a worker, [`Pool::in_place_scope`] on the calling thread, which
+//! need not be one. A [`ScopeFifo`] runs the tasks that one worker spawns in the order in which it
+//! spawned them, where a [`Scope`] begins with the newest.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -79,7 +81,8 @@ struct View {
     share: Share,
 }
 
-// SAFETY: the frame is made of what is made for sharing, and is valid while the holder of a view is counted (C2).
+// SAFETY: the frame is made of what is made for sharing, and is valid while the holder of a view is
+// counted (C2).
 unsafe impl Sync for View {}
 // SAFETY: as above.
 unsafe impl Send for View {}
@@ -129,7 +132,10 @@ impl View {
 /// Runs `body` with a scope in `pool`, of the thread that calls this.
 fn run<S: Open, R>(pool: &Inner, fifos: Box<[Fifo]>, body: impl FnOnce(&S) -> R) -> R {
     let frame = Frame { state: ScopeState::new(pool, WHOLE, !fifos.is_empty()), fifos };
-    let scope = S::of(View { frame: NonNull::from(&frame), share: Share::new(WHOLE, tls::current_in(pool)) });
+    let scope = S::of(View {
+        frame: NonNull::from(&frame),
+        share: Share::new(WHOLE, tls::current_in(pool)),
+    });
     frame.state.complete(|| body(&scope), || scope.view().share.rest())
 }
 
@@ -156,7 +162,11 @@ unsafe fn task<S: Open>(
         scope.view().state().guard(|| body(&scope, worker));
         // SAFETY: this task is still counted (C2), and this is its last access.
         unsafe {
-            ScopeState::finish(&raw const (*frame.0.as_ptr()).state, scope.view().share.rest(), worker);
+            ScopeState::finish(
+                &raw const (*frame.0.as_ptr()).state,
+                scope.view().share.rest(),
+                worker,
+            );
         };
     };
     // SAFETY: as the caller says.
@@ -176,8 +186,9 @@ unsafe fn broadcast<S: Open>(scope: &S, body: impl Fn(&S, BroadcastContext<'_>) 
     for seat in state.pool().broadcast_seats() {
         let body = Arc::clone(&body);
         // SAFETY: as the caller says; delivered and run once.
-        let part =
-            unsafe { task(scope, spawner, move |scope, worker| body(scope, BroadcastContext::new(worker))) };
+        let part = unsafe {
+            task(scope, spawner, move |scope, worker| body(scope, BroadcastContext::new(worker)))
+        };
         state.pool().deliver(seat, Queued { task: part, depth });
     }
 }
@@ -187,8 +198,9 @@ impl<'scope> Scope<'scope> {
     ///
     /// # Cost
     ///
-    /// A block of memory, which the worker mostly has at hand, and one locked instruction on a line that other workers write; another one every twentieth time, and from another thread than
-    /// the one that runs the spawning task.
+    /// A block of memory, which the worker mostly has at hand, and one locked instruction on a line
+    /// that other workers write; another one every twentieth time, and from another thread than the
+    /// one that runs the spawning task.
     pub fn spawn<B>(&self, body: B)
     where
         B: FnOnce(&Self) + Send + 'scope,
@@ -212,17 +224,20 @@ impl<'scope> Scope<'scope> {
 }
 
 impl<'scope> ScopeFifo<'scope> {
-    /// Spawns a task that the scope waits for, and that is begun after those which this worker spawned before.
+    /// Spawns a task that the scope waits for, and that is begun after those which this worker
+    /// spawned before.
     ///
     /// # Cost
     ///
-    /// A block of memory, four locked instructions, and a lock that only this worker and its thieves take.
+    /// A block of memory, four locked instructions, and a lock that only this worker and its
+    /// thieves take.
     pub fn spawn_fifo<B>(&self, body: B)
     where
         B: FnOnce(&Self) + Send + 'scope,
     {
         let state = self.view.state();
-        // SAFETY: the task counts itself out; what `body` borrows outlives the scope, and so does the list, as its tasks are counted.
+        // SAFETY: the task counts itself out; what `body` borrows outlives the scope, and so does
+        // the list, as its tasks are counted.
         unsafe {
             let spawner = state.inside();
             let task = task(self, spawner, move |scope, _worker| body(scope));
@@ -230,10 +245,12 @@ impl<'scope> ScopeFifo<'scope> {
                 Some(worker) if !state.keeps_its_tasks() => {
                     let _spawn = worker.enter(Activity::Spawn);
                     let (task, depth) = (worker.trace(task), worker.depth() + 1);
-                    let token = self.view.frame().fifos[worker.index()].push(Queued { task, depth });
+                    let token =
+                        self.view.frame().fifos[worker.index()].push(Queued { task, depth });
                     worker.queue(Queued { task: token, depth });
                 }
-                // From outside the order is that of the pool's queue; a scope that keeps its tasks keeps them in order.
+                // From outside the order is that of the pool's queue; a scope that keeps its tasks
+                // keeps them in order.
                 _ => state.queue(task, spawner),
             }
         }
@@ -276,8 +293,8 @@ impl Pool {
         self.run(|worker| worker.open_scope_fifo(body))
     }
 
-    /// Runs `body` with a scope on the calling thread, and returns when its tasks, which this pool runs, are over. A worker waits as in
-    /// [`install`](Self::install), another thread parks.
+    /// Runs `body` with a scope on the calling thread, and returns when its tasks, which this pool
+    /// runs, are over. A worker waits as in [`install`](Self::install), another thread parks.
     ///
     /// # Panics
     ///
@@ -305,8 +322,9 @@ impl Pool {
 }
 
 impl Pool {
-    /// The pool that runs a scope's tasks: this one, or that of a thread that works serially. Before tasks are queued from outside: sees to it that
-    /// somebody takes them, in a pool that has only its guest seat.
+    /// The pool that runs a scope's tasks: this one, or that of a thread that works serially.
+    /// Before tasks are queued from outside: sees to it that somebody takes them, in a pool that
+    /// has only its guest seat.
     fn serving(&self) -> &Inner {
         match tls::serving(&self.inner) {
             Some(worker) => return worker.pool(),

@@ -1,9 +1,12 @@
 //! Patience: how long a worker without work goes on looking, and when it offers its core to others.
 //!
-//! A worker that spins may keep the very thread off its core that has work for it, or that it waits for: some kernels put both on one core though others
-//! are idle, and on a busy machine there may be no other. So it offers its core after the first half a microsecond, then after twice as long each time. If
-//! somebody takes the offer for long, the core is shared with a program that computes, and the window is over at once. If somebody takes it for a moment, that
-//! may well be the one: from then on the worker offers the core after every look, until nobody wants it any more.
+//! A worker that spins may keep the very thread off its core that has work for it, or that it waits
+//! for: some kernels put both on one core though others are idle, and on a busy machine there may
+//! be no other. So it offers its core after the first half a microsecond, then after twice as long
+//! each time. If somebody takes the offer for long, the core is shared with a program that
+//! computes, and the window is over at once. If somebody takes it for a moment, that may well be
+//! the one: from then on the worker offers the core after every look, until nobody wants it any
+//! more.
 //!
 //! # Cost
 //!
@@ -36,7 +39,8 @@ pub(crate) const ENDLESS: u64 = u64::MAX;
 
 /// One time of looking.
 pub(crate) struct Patience<'w> {
-    /// Whether the last offer was taken for a moment; remembered from one time of looking to the next.
+    /// Whether the last offer was taken for a moment; remembered from one time of looking to the
+    /// next.
     shared: &'w Cell<bool>,
     window_ns: u64,
     began: u64,
@@ -62,8 +66,8 @@ impl<'w> Patience<'w> {
         }
     }
 
-    /// Counts a round. False, now and then, when the window is over or has lasted for `silence_ns`, after which it is time to look at silent
-    /// owners, however long the window.
+    /// Counts a round. False, now and then, when the window is over or has lasted for `silence_ns`,
+    /// after which it is time to look at silent owners, however long the window.
     pub(crate) fn is_left(&mut self, silence_ns: u64) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);

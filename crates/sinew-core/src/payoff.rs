@@ -1,8 +1,10 @@
 //! Whether it pays to wake a worker for a push.
 //!
-//! A wake-up costs the waker 5 to 10 µs, and the woken one needs as long until it looks for work. A burst of tasks that is over by then gains nothing, and its
-//! owner has paid. So a worker that sleeps again says for how long it has worked since it slept last, and after some in a row for whom it was not worth it,
-//! owners put off to wake those who will soon look for themselves (`sleep`, S4). The first one for whom it was ends that.
+//! A wake-up costs the waker 5 to 10 µs, and the woken one needs as long until it looks for work. A
+//! burst of tasks that is over by then gains nothing, and its owner has paid. So a worker that
+//! sleeps again says for how long it has worked since it slept last, and after some in a row for
+//! whom it was not worth it, owners put off to wake those who will soon look for themselves
+//! (`sleep`, S4). The first one for whom it was ends that.
 //!
 //! # Cost
 //!
@@ -29,7 +31,8 @@ impl Payoff {
 
     /// A worker sleeps that has worked for `gain` ticks since it slept last.
     pub(crate) fn learn(&self, gain: u64) {
-        // Relaxed, here and below: a hint; that two sleepers at a time may count for one does no harm.
+        // Relaxed, here and below: a hint; that two sleepers at a time may count for one does no
+        // harm.
         let row = self.0.load(Ordering::Relaxed);
         let next = if gain >= ENOUGH { 0 } else { (row + 1).min(IN_A_ROW) };
         if next != row {

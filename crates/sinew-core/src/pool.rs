@@ -1,7 +1,8 @@
 //! Pools: the handle to a set of workers, and the ways in.
 //!
-//! A pool of `n` has `n` seats for good. Seat 0 is the guest's, the others have a thread each: a caller from outside takes the guest seat
-//! ([`Pool::run`]), or hands its work to the threads and waits ([`Pool::install`], and `run` when the seat is taken). Pools without a guest seat have a
+//! A pool of `n` has `n` seats for good. Seat 0 is the guest's, the others have a thread each: a
+//! caller from outside takes the guest seat ([`Pool::run`]), or hands its work to the threads and
+//! waits ([`Pool::install`], and `run` when the seat is taken). Pools without a guest seat have a
 //! thread at every seat, or the thread that built them at seat 0.
 
 use std::fmt;
@@ -59,11 +60,13 @@ impl Pool {
 
     /// Calls `f` with a worker of this pool, which is the current pool for all that happens inside.
     ///
-    /// The calling thread stays the same where it can: if it is a worker of this pool already, or else if the guest seat is free. If another
-    /// thread from outside holds that seat, `f` is handed to the pool's threads as by [`install`](Self::install).
+    /// The calling thread stays the same where it can: if it is a worker of this pool already, or
+    /// else if the guest seat is free. If another thread from outside holds that seat, `f` is
+    /// handed to the pool's threads as by [`install`](Self::install).
     ///
-    /// A worker of another pool that stays on its thread serves only this pool while it waits in it. Where tasks of two pools call back into
-    /// each other, use `install`, whose caller goes on serving its own.
+    /// A worker of another pool that stays on its thread serves only this pool while it waits in
+    /// it. Where tasks of two pools call back into each other, use `install`, whose caller goes on
+    /// serving its own.
     ///
     /// # Panics
     ///
@@ -86,7 +89,8 @@ impl Pool {
         }
     }
 
-    /// Runs `f` on one of the pool's threads and waits for it; at once, if the calling thread is one.
+    /// Runs `f` on one of the pool's threads and waits for it; at once, if the calling thread is
+    /// one.
     ///
     /// A worker of another pool that calls this runs tasks of its own pool while it waits, except
     /// under [`Wait::Descendants`](crate::Wait::Descendants): so pools may call each other in
@@ -100,10 +104,10 @@ impl Pool {
     ///
     /// A call that comes while all workers have work is served between two pieces of it: chunks of
     /// loops, leaves of sorts and of divide and conquer, items of streams, units of worklists. On
-    /// one thread at most four are served one inside the other. The loop below it goes on when it has ended.
-    /// So it must not wait for a lock that the caller of that loop holds, nor for a message that is
-    /// sent after the loop, or by another call, which may lie below it. Programs that need this
-    /// build their pool with [`Wait::Descendants`](crate::Wait::Descendants) or
+    /// one thread at most four are served one inside the other. The loop below it goes on when it
+    /// has ended. So it must not wait for a lock that the caller of that loop holds, nor for a
+    /// message that is sent after the loop, or by another call, which may lie below it. Programs
+    /// that need this build their pool with [`Wait::Descendants`](crate::Wait::Descendants) or
     /// [`Wait::Block`](crate::Wait::Block), under which no call interrupts anything.
     ///
     /// # Panics
@@ -126,8 +130,8 @@ impl Pool {
 
     /// [`run`](Self::run) unless `control` is cancelled before `f` has begun: a call that waits for
     /// a worker is withdrawn at once, and its caller returns. So it is when the pool
-    /// [cancels](crate::PoolControl::cancel) what it runs. A call that has begun runs to its end; it can
-    /// look at the same control.
+    /// [cancels](crate::PoolControl::cancel) what it runs. A call that has begun runs to its end;
+    /// it can look at the same control.
     ///
     /// # Errors
     ///
@@ -207,7 +211,8 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the process aborts.
+    /// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the
+    /// process aborts.
     pub fn spawn<F>(&self, f: F)
     where
         F: for<'w> FnOnce(&'w Worker) + Send + 'static,
@@ -221,8 +226,8 @@ impl Pool {
         }
     }
 
-    /// [`spawn`](Self::spawn) in order: of the tasks that one worker spawns so, the oldest is run first. Tasks from outside the pool begin in order in
-    /// any case.
+    /// [`spawn`](Self::spawn) in order: of the tasks that one worker spawns so, the oldest is run
+    /// first. Tasks from outside the pool begin in order in any case.
     ///
     /// # Panics
     ///
@@ -242,8 +247,9 @@ impl Pool {
         self.inner.seats.len()
     }
 
-    /// Lets at most `workers` of the workers work; the others stand down when they are done with their task, and come back when the number rises.
-    /// From any thread, at any time. Answers the number that is in force: one thread at least goes on, and there are no more than seats.
+    /// Lets at most `workers` of the workers work; the others stand down when they are done with
+    /// their task, and come back when the number rises. From any thread, at any time. Answers the
+    /// number that is in force: one thread at least goes on, and there are no more than seats.
     ///
     /// # Panics
     ///
@@ -282,12 +288,14 @@ impl Pool {
         self.inner.is_of_another_process()
     }
 
-    /// Ends the pool without waiting: its threads run what was spawned, and leave when there is nothing more to do.
+    /// Ends the pool without waiting: its threads run what was spawned, and leave when there is
+    /// nothing more to do.
     pub fn close(self) {
         drop(self.end());
     }
 
-    /// Ends the pool and waits until every thread has left it, also those that the user provided. Must not be called by one of its workers.
+    /// Ends the pool and waits until every thread has left it, also those that the user provided.
+    /// Must not be called by one of its workers.
     ///
     /// # Panics
     ///
@@ -297,7 +305,10 @@ impl Pool {
     ///
     /// Until all that was spawned has run.
     pub fn shutdown(self) {
-        assert!(tls::current_in(&self.inner).is_none(), "a worker cannot wait for the end of its own pool");
+        assert!(
+            tls::current_in(&self.inner).is_none(),
+            "a worker cannot wait for the end of its own pool"
+        );
         let inner = Arc::clone(&self.inner);
         drop(self);
         if !inner.is_of_another_process() {
@@ -320,7 +331,8 @@ impl Pool {
         self.inner.awake()
     }
 
-    /// The counters of all seats, summed. While tasks run, the sum is of slightly different moments.
+    /// The counters of all seats, summed. While tasks run, the sum is of slightly different
+    /// moments.
     pub fn counters(&self) -> Counters {
         self.inner.counters()
     }

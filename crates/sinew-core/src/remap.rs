@@ -1,21 +1,26 @@
 //! Which processors a pool's workers are pinned to: a mapping that can change at any time.
 //!
-//! A thread pins itself, before its next task or at its next safe point: only the thread knows the mask that it had before, which it gets back when a mapping
-//! leaves the placing to the system again. Guests are never pinned.
+//! A thread pins itself, before its next task or at its next safe point: only the thread knows the
+//! mask that it had before, which it gets back when a mapping leaves the placing to the system
+//! again. Guests are never pinned.
 //!
 //! # Orderings
 //!
-//! M10: the pins are stored under their lock, the version is raised, MOVE is set at every seat (Release) ↔ the owner takes its reasons (Acquire), or finds a task
-//! that was queued later, and reads the version. Otherwise `Relaxed`: who sees an old version moves a little later.
+//! M10: the pins are stored under their lock, the version is raised, MOVE is set at every seat
+//! (Release) ↔ the owner takes its reasons (Acquire), or finds a task that was queued later, and
+//! reads the version. Otherwise `Relaxed`: who sees an old version moves a little later.
 //!
 //! # Cost
 //!
-//! A load of a line that nobody writes, for each task that a worker finds. A move is one or two system calls.
+//! A load of a line that nobody writes, for each task that a worker finds. A move is one or two
+//! system calls.
 //!
 //! # Not handled
 //!
-//! Distances between seats, packages and locality domains stay those of the mapping that the pool was built with: victims are chosen by them. A worker that
-//! computes without a safe point moves when it is done. A worker's own memory stays where the first mapping has put it (`worker_memory`).
+//! Distances between seats, packages and locality domains stay those of the mapping that the pool
+//! was built with: victims are chosen by them. A worker that computes without a safe point moves
+//! when it is done. A worker's own memory stays where the first mapping has put it
+//! (`worker_memory`).
 
 use std::sync::Arc;
 
@@ -66,7 +71,8 @@ fn room(mapping: &Mapping, allowed: &CpuSet) -> CpuSet {
 }
 
 impl Berths {
-    /// The first mapping, of seats on the allowed CPUs; nobody is pinned unless `pins`, because the machine is a real one.
+    /// The first mapping, of seats on the allowed CPUs; nobody is pinned unless `pins`, because the
+    /// machine is a real one.
     pub(crate) fn new(mapping: Mapping, seating: &Seating, allowed: &CpuSet, pins: bool) -> Self {
         let mut now = Posted::new(mapping, seating, allowed);
         if !pins {
@@ -146,12 +152,14 @@ impl Worker {
         }
     }
 
-    /// Whether the calling thread is the seat's for good, on a pool whose threads can be pinned at all.
+    /// Whether the calling thread is the seat's for good, on a pool whose threads can be pinned at
+    /// all.
     pub(crate) fn can_be_pinned(&self) -> bool {
         self.pool().pins && self.pool().threaded_seats().contains(&self.index())
     }
 
-    /// The CPU that the calling thread, which is this worker's, is pinned to, by the pool's mapping or a control's; `None` if it may run on several. For whoever writes skeletons.
+    /// The CPU that the calling thread, which is this worker's, is pinned to, by the pool's mapping
+    /// or a control's; `None` if it may run on several. For whoever writes skeletons.
     pub fn pinned_cpu(&self) -> Option<usize> {
         self.own.berth.borrow().at.as_ref().filter(|cpus| cpus.len() == 1).and_then(CpuSet::lowest)
     }
@@ -162,7 +170,8 @@ impl Worker {
         self.settle();
     }
 
-    /// Moves the calling thread to where the innermost loop that says something has it, or else the pool.
+    /// Moves the calling thread to where the innermost loop that says something has it, or else the
+    /// pool.
     pub(crate) fn settle(&self) {
         let pools = self.pool().berths.now.lock().pins[self.index()].clone();
         let mut berth = self.own.berth.borrow_mut();
@@ -177,7 +186,8 @@ impl Worker {
 }
 
 impl Inner {
-    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping alone says. Of a mapping that was given seat by seat those processors are left, in its
+    /// Keeps the threads on the cores that other programs leave, or, with `None`, where the mapping
+    /// alone says. Of a mapping that was given seat by seat those processors are left, in its
     /// order: the first seats are those that may work.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn keep_to(&self, cores: Option<&CpuSet>) {
@@ -192,8 +202,9 @@ impl Inner {
                 let left: Vec<usize> = cpus.iter().filter(left).copied().collect();
                 // None is left where the share was made before the others knew of the mapping.
                 let cpus = if left.is_empty() { cpus } else { &left };
-                let pins =
-                    (0..seats).map(|seat| Some(CpuSet::from_iter([cpus[seat % cpus.len()]]))).collect();
+                let pins = (0..seats)
+                    .map(|seat| Some(CpuSet::from_iter([cpus[seat % cpus.len()]])))
+                    .collect();
                 (pins, cpus.iter().copied().collect())
             }
             (Mapping::None, cores) => (vec![cores.cloned(); seats].into(), CpuSet::new()),
@@ -208,7 +219,8 @@ impl Inner {
         self.call_to_move();
     }
 
-    /// The processors that the program has pinned its threads to by their numbers; none if it has not.
+    /// The processors that the program has pinned its threads to by their numbers; none if it has
+    /// not.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn pinned_to(&self) -> Vec<usize> {
         match &self.berths.now.lock().mapping {
@@ -244,12 +256,14 @@ impl Inner {
 }
 
 impl Pool {
-    /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`], before its next task or at the next safe point of a loop. From any
-    /// thread, at any time. Guests, and pools on a described machine, are left where they are.
+    /// Moves the pool's threads: each is pinned by `mapping`, or let go by [`Mapping::None`],
+    /// before its next task or at the next safe point of a loop. From any thread, at any time.
+    /// Guests, and pools on a described machine, are left where they are.
     ///
     /// # Errors
     ///
-    /// [`MappingError`] if the mapping names a processor that this process may not use; everything stays as it was.
+    /// [`MappingError`] if the mapping names a processor that this process may not use; everything
+    /// stays as it was.
     ///
     /// ```
     /// use sinew_core::{Mapping, Pool};

@@ -1,9 +1,10 @@
 //! Looking for work: where, in which order, and for how long.
 //!
-//! An idle worker looks at its own queue, at the pool's injector and at its victims, in rounds. From the second round on it asks: an owner
-//! answers at its next push with half of its private tasks. An owner that is silent for 50 µs computes or blocks; then its tasks are
-//! exposed without its help, one exposer a process, since every exposure interrupts all cores. When the spin window is over and there is
-//! nothing to expose, the worker sleeps as `sleep` says.
+//! An idle worker looks at its own queue, at the pool's injector and at its victims, in rounds.
+//! From the second round on it asks: an owner answers at its next push with half of its private
+//! tasks. An owner that is silent for 50 µs computes or blocks; then its tasks are exposed without
+//! its help, one exposer a process, since every exposure interrupts all cores. When the spin window
+//! is over and there is nothing to expose, the worker sleeps as `sleep` says.
 //!
 //! # Cost
 //!
@@ -26,11 +27,13 @@ use crate::payoff::ENOUGH;
 use crate::queue::Header;
 use crate::worker::{SILENCE_NS, Worker};
 
-/// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one before it runs the one it has, so that
-/// something is public when it comes back; while they are short, the look at the owner's line would be a good part of the steal.
+/// A stolen task that runs for longer is long. While tasks are long, a thief asks for the next one
+/// before it runs the one it has, so that something is public when it comes back; while they are
+/// short, the look at the owner's line would be a good part of the steal.
 const SHORT: u64 = TICKS_A_US;
 
-/// A stolen task that took no longer was not worth the steal, and cost its owner more than it saved.
+/// A stolen task that took no longer was not worth the steal, and cost its owner more than it
+/// saved.
 const SCRAP: u64 = TICKS_A_US / 4;
 
 /// A thief that has stolen so many of them in a row rests before it looks for another.
@@ -112,7 +115,8 @@ impl Worker {
         match job {
             Job::Stolen { claim, victim } => {
                 let task_depth = claim.depth();
-                // As `run_task`: one who yields, or waits and runs anything, may have taken a task from farther out than the one that it interrupts.
+                // As `run_task`: one who yields, or waits and runs anything, may have taken a task
+                // from farther out than the one that it interrupts.
                 self.stack.set_depth(depth.max(task_depth));
                 let began = ticks();
                 if self.own.tasks_are_long.get() {
@@ -179,12 +183,15 @@ impl Worker {
         self.stack.set_depth(depth);
     }
 
-    /// A task counts as no nearer to the root than the one it interrupts, though a token may have brought an older task, or a scope's bound one from
-    /// farther out: whoever waits for the interrupted task refuses what is not deeper, such as its part of a broadcast that the new task waits for.
+    /// A task counts as no nearer to the root than the one it interrupts, though a token may have
+    /// brought an older task, or a scope's bound one from farther out: whoever waits for the
+    /// interrupted task refuses what is not deeper, such as its part of a broadcast that the new
+    /// task waits for.
     #[inline]
     pub(crate) fn run_task(&self, queued: Queued) {
         self.stack.set_depth(self.stack.depth().max(queued.depth));
-        // SAFETY: the worker that takes a task out of a queue runs it, once. Tasks catch their own panics.
+        // SAFETY: the worker that takes a task out of a queue runs it, once. Tasks catch their own
+        // panics.
         let run = || unsafe { Header::run(queued.task, self) };
         if self.is_profiled() { self.run_profiled(run) } else { run() }
     }
@@ -223,7 +230,8 @@ impl Worker {
         let mut searching = sleepers.try_search(self.pool().most_searchers());
         let (mut parked_ns, mut unsure) = (0, false);
         loop {
-            // Before the last look: whoever resigns and is the last searcher has looked since the pool was told to end, and has seen what was queued before.
+            // Before the last look: whoever resigns and is the last searcher has looked since the
+            // pool was told to end, and has seen what was queued before.
             let resigns = self.pool().is_ending();
             if searching {
                 if self.is_surplus() {
@@ -267,8 +275,8 @@ impl Worker {
         }
     }
 
-    /// Parks; answers for how long, or `None` when the pool is over. A worker of a pool that ends `resigns` for the time; one that is `unsure` dozes first, and
-    /// looks once more.
+    /// Parks; answers for how long, or `None` when the pool is over. A worker of a pool that ends
+    /// `resigns` for the time; one that is `unsure` dozes first, and looks once more.
     fn sleep(&self, unsure: bool, resigns: bool) -> Option<u64> {
         let _parked = self.enter_park();
         let began = now_ns();
@@ -295,7 +303,8 @@ impl Worker {
         Some(parked)
     }
 
-    /// A search has been successful: passes the search on, lets the thread run where it could before it slept, and learns from how long it took.
+    /// A search has been successful: passes the search on, lets the thread run where it could
+    /// before it slept, and learns from how long it took.
     fn end_search(&self, began: u64, parked_ns: u64, lost_core: bool) {
         self.own.in_vain_since.set(0);
         let alone = self.pool().sleepers.found_work();
@@ -317,7 +326,8 @@ impl Worker {
         self.own.window.set(window);
     }
 
-    /// Searches for one spin window, or longer while there are private tasks about. Answers also whether the core was lost meanwhile.
+    /// Searches for one spin window, or longer while there are private tasks about. Answers also
+    /// whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
         let mut patience = Patience::new(self.window_ns(), &self.own.shares_core);
@@ -345,7 +355,8 @@ impl Worker {
         }
     }
 
-    /// A silence has passed with nothing that the worker may take, and its window is not over, which may have no end (V1).
+    /// A silence has passed with nothing that the worker may take, and its window is not over,
+    /// which may have no end (V1).
     #[cold]
     pub(crate) fn goes_on_searching(&self, allowed: Allowed) {
         match self.sees_work(allowed) {
@@ -362,7 +373,8 @@ impl Worker {
         self.pool().spin_ns.unwrap_or(u64::from(next_us) * 1_000)
     }
 
-    /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with nothing public are asked to publish.
+    /// One look everywhere: own queue, injector, every victim once. With `ask`, victims with
+    /// nothing public are asked to publish.
     pub(crate) fn look_around(&self, allowed: Allowed, ask: bool) -> Option<Job<'_>> {
         if let Some(job) = self.pop_own_or_delivered(allowed) {
             return Some(job);
@@ -396,10 +408,12 @@ impl Worker {
             // SAFETY: this is the owner.
             return unsafe { self.deque.pop() };
         }
-        // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it was gone would not see it.
+        // SAFETY: this is the owner. A task that must wait is not touched: whoever looked while it
+        // was gone would not see it.
         unsafe {
             let newest = self.deque.newest();
-            if newest.is_some_and(|newest| allowed.above().is_none_or(|above| newest.depth > above)) {
+            if newest.is_some_and(|newest| allowed.above().is_none_or(|above| newest.depth > above))
+            {
                 self.deque.pop()
             } else {
                 None
@@ -412,14 +426,16 @@ impl Worker {
         self.pop_own(allowed).map(Job::Queued).or_else(|| self.pop_delivered(allowed))
     }
 
-    /// A part of a broadcast. A worker that waits runs any: what it waits for may wait for that, also through another pool. Only the policies for
-    /// programs that hold locks ask for deeper ones.
+    /// A part of a broadcast. A worker that waits runs any: what it waits for may wait for that,
+    /// also through another pool. Only the policies for programs that hold locks ask for deeper
+    /// ones.
     pub(crate) fn pop_delivered(&self, allowed: Allowed) -> Option<Job<'_>> {
         let above = if self.pool().wait.is_careful() { allowed.above() } else { None };
         self.inbox.pop(above).map(Job::Delivered)
     }
 
-    /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits for something that is no part of it.
+    /// The oldest join task of this worker's own, as a thief would take it. For a worker that waits
+    /// for something that is no part of it.
     pub(crate) fn take_own_join(&self) -> Option<Job<'_>> {
         if !self.stack.has_tasks() {
             return None;
@@ -442,11 +458,17 @@ impl Worker {
     }
 
     /// Tries to take one task from `victim`: of its stack, else of its queue.
-    pub(crate) fn try_victim(&self, victim: usize, allowed: Allowed, ask: bool) -> Result<Job<'_>, Outcome> {
+    pub(crate) fn try_victim(
+        &self,
+        victim: usize,
+        allowed: Allowed,
+        ask: bool,
+    ) -> Result<Job<'_>, Outcome> {
         self.steal_from(victim, || self.claim(victim, allowed, ask))
     }
 
-    /// One attempt to steal from `victim`. After a success the thief loses the time that the pool was built with.
+    /// One attempt to steal from `victim`. After a success the thief loses the time that the pool
+    /// was built with.
     pub(crate) fn steal_from<T, E>(
         &self,
         victim: usize,
@@ -461,7 +483,8 @@ impl Worker {
         result
     }
 
-    /// The claim, or what else came of an attempt at a stack. Counts claims that had to be given back.
+    /// The claim, or what else came of an attempt at a stack. Counts claims that had to be given
+    /// back.
     pub(crate) fn claimed<'p>(&self, steal: Steal<'p>) -> Result<Claim<'p>, Outcome> {
         match steal {
             Steal::Task(claim) => Ok(claim),
@@ -503,7 +526,9 @@ impl Worker {
         });
         let Some(victim) = victims.next() else { return Silence::Empty };
         // Relaxed, here and below: the flag limits a rate and protects nothing.
-        if patience.silence_ns() < self.own.silence_ns.get() || EXPOSING.swap(true, Ordering::Relaxed) {
+        if patience.silence_ns() < self.own.silence_ns.get()
+            || EXPOSING.swap(true, Ordering::Relaxed)
+        {
             spin_loop();
             return Silence::Lasts;
         }
@@ -531,9 +556,9 @@ impl Worker {
     }
 
     pub(crate) fn may_take_from(&self, seat: &Self, allowed: Allowed) -> bool {
-        allowed
-            .above()
-            .is_none_or(|above| seat.stack.oldest_waiting_depth().is_some_and(|depth| depth > above))
+        allowed.above().is_none_or(|above| {
+            seat.stack.oldest_waiting_depth().is_some_and(|depth| depth > above)
+        })
     }
 }
 

@@ -1,8 +1,10 @@
-//! The workers of a pool in memory: side by side, or, on a machine of several nodes, each in pages of its own, which lie at its home.
+//! The workers of a pool in memory: side by side, or, on a machine of several nodes, each in pages
+//! of its own, which lie at its home.
 //!
 //! # Invariants
 //!
-//! - S1: `count` workers lie in memory that belongs to the seats, `stride` bytes apart, the first one at `first`. They neither move nor end before the seats do.
+//! - S1: `count` workers lie in memory that belongs to the seats, `stride` bytes apart, the first
+//!   one at `first`. They neither move nor end before the seats do.
 //!
 //! # Cost
 //!
@@ -29,14 +31,18 @@ pub(crate) struct Seats {
     pages: Option<Memory>,
 }
 
-// SAFETY: workers are shared inside the crate by invariant W2: other threads use only their synchronised parts.
+// SAFETY: workers are shared inside the crate by invariant W2: other threads use only their
+// synchronised parts.
 unsafe impl Sync for Seats {}
 // SAFETY: a worker is bound to no thread; its owner changes with the guest seat.
 unsafe impl Send for Seats {}
 
 impl Seats {
     /// A worker for each of `homes`, made by `worker`.
-    pub(crate) fn new(homes: &[PreferredNode], worker: impl FnMut(usize, PreferredNode) -> Worker) -> Self {
+    pub(crate) fn new(
+        homes: &[PreferredNode],
+        worker: impl FnMut(usize, PreferredNode) -> Worker,
+    ) -> Self {
         let apart = homes.iter().any(|home| *home != PreferredNode::OnlyNode);
         match apart.then(|| Memory::new(homes.len() * page_stride(), Placement::FirstTouch)) {
             Some(Ok(pages)) => Self::apart(pages, homes, worker),
@@ -44,11 +50,19 @@ impl Seats {
         }
     }
 
-    fn together(homes: &[PreferredNode], mut worker: impl FnMut(usize, PreferredNode) -> Worker) -> Self {
+    fn together(
+        homes: &[PreferredNode],
+        mut worker: impl FnMut(usize, PreferredNode) -> Worker,
+    ) -> Self {
         let workers: Box<[Worker]> =
             homes.iter().enumerate().map(|(seat, home)| worker(seat, *home)).collect();
         let workers = NonNull::from(Box::leak(workers));
-        Self { first: workers.cast(), stride: size_of::<Worker>(), count: workers.len(), pages: None }
+        Self {
+            first: workers.cast(),
+            stride: size_of::<Worker>(),
+            count: workers.len(),
+            pages: None,
+        }
     }
 
     /// In `pages`, which have room for them.
@@ -148,13 +162,15 @@ mod tests {
     use sinew_policy::StackKind;
 
     /// The last is a node that does not exist, which must do no harm.
-    const HOMES: [PreferredNode; 3] = [PreferredNode::Any, PreferredNode::Node(0), PreferredNode::Node(1023)];
+    const HOMES: [PreferredNode; 3] =
+        [PreferredNode::Any, PreferredNode::Node(0), PreferredNode::Node(1023)];
 
     /// What tells whether a worker is still there.
     type Signs = Vec<Arc<Parker>>;
 
     fn worker(seat: usize, home: PreferredNode, signs: &mut Signs) -> Worker {
-        let worker = Worker::new(null(), seat, false, StackKind::Split, home, None, Victims::Random);
+        let worker =
+            Worker::new(null(), seat, false, StackKind::Split, home, None, Victims::Random);
         signs.push(Arc::clone(&worker.parker));
         worker
     }
@@ -163,7 +179,8 @@ mod tests {
         signs.iter().all(|sign| Arc::strong_count(sign) == 1)
     }
 
-    /// Would miss: a worker that lies where another does, is found under another number, or outlives its pool.
+    /// Would miss: a worker that lies where another does, is found under another number, or
+    /// outlives its pool.
     #[test]
     fn workers_are_found_by_their_numbers_and_end_with_the_seats() {
         for homes in [[PreferredNode::OnlyNode; 3], HOMES] {
@@ -171,16 +188,21 @@ mod tests {
             let seats = Seats::new(&homes, |seat, home| worker(seat, home, &mut signs));
             assert!(seats.iter().map(Worker::index).eq(0..3) && seats.len() == 3);
             assert!((0..3).all(|seat| seats[seat].index() == seat) && seats.get(3).is_none());
-            let places: Vec<usize> = seats.iter().map(|seat| std::ptr::from_ref(seat).addr()).collect();
+            let places: Vec<usize> =
+                seats.iter().map(|seat| std::ptr::from_ref(seat).addr()).collect();
             assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= size_of::<Worker>()));
             let page = Memory::page_bytes();
-            assert!(homes != HOMES || places.iter().all(|place| place.is_multiple_of(page)), "{places:?}");
+            assert!(
+                homes != HOMES || places.iter().all(|place| place.is_multiple_of(page)),
+                "{places:?}"
+            );
             drop(seats);
             assert!(signs.len() == 3 && all_gone(&signs));
         }
     }
 
-    /// Would miss: workers that are lost, or ended without ever having been, when there is no memory for the next one's stack.
+    /// Would miss: workers that are lost, or ended without ever having been, when there is no
+    /// memory for the next one's stack.
     #[test]
     fn a_panic_between_two_workers_drops_those_that_are_there() {
         for homes in [[PreferredNode::OnlyNode; 3], HOMES] {

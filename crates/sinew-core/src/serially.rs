@@ -1,16 +1,21 @@
-//! Code that must not be interrupted: joins, scopes and loops of this thread run serially, on this thread.
+//! Code that must not be interrupted: joins, scopes and loops of this thread run serially, on this
+//! thread.
 //!
-//! A worker that waits in a join runs other tasks meanwhile, and hands its second arm to whoever is idle. Neither will do in the middle of
-//! something that belongs to one thread: in a transaction, say, in which an unrelated task would start another.
+//! A worker that waits in a join runs other tasks meanwhile, and hands its second arm to whoever is
+//! idle. Neither will do in the middle of something that belongs to one thread: in a transaction,
+//! say, in which an unrelated task would start another.
 //!
-//! So [`serially`] makes the thread a worker of a pool of its own, with one seat and no other thread. There nobody steals, every wait is over when it
-//! begins, and a join costs what it always costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
+//! So [`serially`] makes the thread a worker of a pool of its own, with one seat and no other
+//! thread. There nobody steals, every wait is over when it begins, and a join costs what it always
+//! costs: its fast path knows nothing of this. Who calls into another pool stays in this one.
 //!
-//! Transactions need no call of it: they put that worker in the place of the current one by themselves ([`seat`]).
+//! Transactions need no call of it: they put that worker in the place of the current one by
+//! themselves ([`seat`]).
 //!
 //! # Not handled
 //!
-//! A [`Worker`](crate::Worker) of the pool around that the closure has brought along does what it always does.
+//! A [`Worker`](crate::Worker) of the pool around that the closure has brought along does what it
+//! always does.
 
 use std::cell::OnceCell;
 use std::ptr::null;
@@ -52,24 +57,27 @@ loom::thread_local! {
     static OWN: Own = Own(OnceCell::new());
 }
 
-/// Calls `f`, and runs all joins, scopes and loops in it serially on this thread, inside a pool or not.
+/// Calls `f`, and runs all joins, scopes and loops in it serially on this thread, inside a pool or
+/// not.
 ///
-/// Second arms of joins follow the first ones, a scope's tasks run where they are spawned, and [`Pool::run`] and [`Pool::install`] call
-/// their closure here. The thread runs no other task meanwhile. What is spawned without a scope goes to the pool around, as ever.
+/// Second arms of joins follow the first ones, a scope's tasks run where they are spawned, and
+/// [`Pool::run`] and [`Pool::install`] call their closure here. The thread runs no other task
+/// meanwhile. What is spawned without a scope goes to the pool around, as ever.
 ///
-/// Tasks that spawn the next one run at their spawns up to 64 deep. A task that is spawned deeper waits
-/// until a scope ends, so that the stack stays bounded.
+/// Tasks that spawn the next one run at their spawns up to 64 deep. A task that is spawned deeper
+/// waits until a scope ends, so that the stack stays bounded.
 ///
 /// It nests. A transaction does the same by itself.
 ///
 /// # Panics
 ///
-/// If `f` panics, with its payload. A broadcast inside panics, since it needs all threads of its pool. The first call on a thread builds the pool of
-/// one; if that fails, this panics.
+/// If `f` panics, with its payload. A broadcast inside panics, since it needs all threads of its
+/// pool. The first call on a thread builds the pool of one; if that fails, this panics.
 ///
 /// # Cost
 ///
-/// Two looks into thread-local storage. The first call on a thread takes microseconds, and a quarter of a MiB of address space.
+/// Two looks into thread-local storage. The first call on a thread takes microseconds, and a
+/// quarter of a MiB of address space.
 ///
 /// ```
 /// let here = std::thread::current().id();
@@ -101,7 +109,8 @@ fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
     tls::within(worker, f)
 }
 
-/// The worker of the thread's own pool, for a transaction that begins; null where the thread is past its destructors.
+/// The worker of the thread's own pool, for a transaction that begins; null where the thread is
+/// past its destructors.
 #[cold]
 pub(crate) fn alone() -> seat::Pointer {
     let worker = OWN.try_with(|own| std::ptr::from_ref(&own.pool().inner.seats[0]).cast());

@@ -1,24 +1,34 @@
 //! A pool among other programs: its row in the table that programs share a machine by.
 //!
-//! A thread of its own, the *governor*, takes the row in the background. Without neighbours it only says, ten times a second while the pool works, how much is done. What the pool is given comes from the member's listener, which sets the
-//! pool's limit and pins: so parked workers are given cores, and workers follow at their next task or safe point. With neighbours the governor looks at the pool every 10 ms, to
-//! say how many workers would find work. A grant may name a schedule: loops that leave theirs open follow it (`preset`). What the program has chosen itself, a schedule or
-//! processors for its threads, its row says: then no schedule is granted, and no cores but those. The row also says by which schedule the last loop ran. A pool that has been idle for a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside wakes it.
+//! A thread of its own, the *governor*, takes the row in the background. Without neighbours it only
+//! says, ten times a second while the pool works, how much is done. What the pool is given comes
+//! from the member's listener, which sets the pool's limit and pins: so parked workers are given
+//! cores, and workers follow at their next task or safe point. With neighbours the governor looks
+//! at the pool every 10 ms, to say how many workers would find work. A grant may name a schedule:
+//! loops that leave theirs open follow it (`preset`). What the program has chosen itself, a
+//! schedule or processors for its threads, its row says: then no schedule is granted, and no cores
+//! but those. The row also says by which schedule the last loop ran. A pool that has been idle for
+//! a while is *dormant*: it asks for nothing, its governor sleeps, and the next call from outside
+//! wakes it.
 //!
 //! # Invariants
 //!
 //! - N1: no worker waits for the table, the governor or the listener.
-//! - N2: without a table, limit, pins and schedules are what they are without this file. Without neighbours so are limit and pins, unless a script asks for threads or
-//!   cores, and schedules, unless one is granted.
+//! - N2: without a table, limit, pins and schedules are what they are without this file. Without
+//!   neighbours so are limit and pins, unless a script asks for threads or cores, and schedules,
+//!   unless one is granted.
 //!
 //! # Orderings
 //!
-//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active or has news for its row ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks whether
-//! the governor is dormant. Losing this race would cost a caller its share for as long as it runs, so it is not left to chance.
+//! N3: the governor says that it is dormant, `fence(SeqCst)`, looks whether the pool is active or
+//! has news for its row ↔ a caller makes the pool active, or chooses, `fence(SeqCst)`, looks
+//! whether the governor is dormant. Losing this race would cost a caller its share for as long as
+//! it runs, so it is not left to chance.
 //!
 //! # Cost
 //!
-//! A load a call from outside, and one a loop; with neighbours also a look at the number of the core. The governor's looks read the counters of all workers; a pool that idles has none.
+//! A load a call from outside, and one a loop; with neighbours also a look at the number of the
+//! core. The governor's looks read the counters of all workers; a pool that idles has none.
 
 use std::path::PathBuf;
 
@@ -44,7 +54,8 @@ impl Default for Wishes {
 pub(crate) const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(
-    *sinew_coord::WEIGHTS.start() == *WEIGHTS.start() && *sinew_coord::WEIGHTS.end() == *WEIGHTS.end()
+    *sinew_coord::WEIGHTS.start() == *WEIGHTS.start()
+        && *sinew_coord::WEIGHTS.end() == *WEIGHTS.end()
 );
 
 #[cfg(not(any(loom, shuttle)))]
@@ -52,7 +63,9 @@ mod imp {
     use std::sync::{Arc, OnceLock, Weak};
     use std::thread::JoinHandle;
 
-    use sinew_coord::{Choice, CoreSet, Error, Member, Offer, Table, default_folder, layout, layout_of};
+    use sinew_coord::{
+        Choice, CoreSet, Error, Member, Offer, Table, default_folder, layout, layout_of,
+    };
     use sinew_policy::share::{DemandMeter, LastLoop, Layout};
     use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
     use sinew_sync::lock::Mutex;
@@ -130,14 +143,16 @@ mod imp {
             }
         }
 
-        /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere. There the others leave it room, so it will mostly stay.
+        /// A guest, who is never pinned, is led to the pool's cores if it comes from elsewhere.
+        /// There the others leave it room, so it will mostly stay.
         fn lead_home(&self) {
             // Relaxed: whoever sees an old core set moves at the next call.
             let words = || self.home.iter().map(|word| word.load(Ordering::Relaxed));
             let Some(cpu) = current_cpu() else { return };
             if words().nth(cpu / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 0) {
-                let cores =
-                    CoreSet::from_words(std::array::from_fn(|w| self.home[w].load(Ordering::Relaxed)));
+                let cores = CoreSet::from_words(std::array::from_fn(|w| {
+                    self.home[w].load(Ordering::Relaxed)
+                }));
                 drop(pin_current_thread(&cores.iter().collect()));
             }
         }
@@ -154,7 +169,9 @@ mod imp {
 
         /// The governor's life.
         fn govern(self: &Arc<Self>, pool: &Weak<Inner>) {
-            let Some((most, told)) = pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.news())) else {
+            let Some((most, told)) =
+                pool.upgrade().map(|pool| (pool.seats.len() as u32, pool.news()))
+            else {
                 return;
             };
             // Without a table everything goes on as if nobody had asked for it.
@@ -198,8 +215,9 @@ mod imp {
             self.sleep_unless_called(pool, books, || member.set_demand(0));
         }
 
-        /// No other program wants cores: the pool demands all, and says what is done, so that a coordinator learns how fast
-        /// it is on them. A smaller demand from when it had neighbours would leave its row with too few.
+        /// No other program wants cores: the pool demands all, and says what is done, so that a
+        /// coordinator learns how fast it is on them. A smaller demand from when it had neighbours
+        /// would leave its row with too few.
         fn look_alone(&self, member: &Member, pool: &Weak<Inner>, most: u32, books: &mut Books) {
             member.set_demand(most);
             let is_active = pool.upgrade().is_some_and(|pool| pool.is_active());
@@ -219,7 +237,8 @@ mod imp {
             new
         }
 
-        /// Parks until somebody calls, or the program decides something, after `before`; not if that has happened.
+        /// Parks until somebody calls, or the program decides something, after `before`; not if
+        /// that has happened.
         fn sleep_unless_called(&self, pool: &Weak<Inner>, books: &Books, before: impl FnOnce()) {
             self.dormant.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst); // N3
@@ -310,7 +329,8 @@ mod imp {
         }
 
         fn is_active(&self) -> bool {
-            self.seats.iter().any(|seat| seat.active.load(Ordering::Relaxed)) || !self.injector.is_empty()
+            self.seats.iter().any(|seat| seat.active.load(Ordering::Relaxed))
+                || !self.injector.is_empty()
         }
 
         /// Something that grows with what the pool has done: calls, tasks and chunks.
@@ -328,7 +348,8 @@ mod imp {
             let Some(sharing) = &self.inner.sharing else { return };
             self.inner.limit.schedule.observe(true);
             let (governed, pool) = (Arc::clone(sharing), Arc::downgrade(&self.inner));
-            let thread = std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
+            let thread =
+                std::thread::Builder::new().name("sinew-share".into()).stack_size(256 << 10);
             // Without the thread the pool runs as if alone.
             *sharing.thread.lock() = thread.spawn(move || governed.govern(&pool)).ok();
         }
@@ -344,14 +365,16 @@ mod imp {
             }
         }
 
-        /// What the pool has been given of the machine, once it is in the table: see [`Builder::coordinate`](crate::Builder::coordinate).
+        /// What the pool has been given of the machine, once it is in the table: see
+        /// [`Builder::coordinate`](crate::Builder::coordinate).
         pub fn share(&self) -> Option<Share> {
             let member = self.inner.sharing.as_ref()?.member.get();
             member.filter(|_| !self.is_of_another_process()).map(Member::share)
         }
 
-        /// Says that the program is done with so many more items of whatever it counts. Coordinators measure by that how fast it is on how many cores; calls, tasks and chunks count by
-        /// themselves.
+        /// Says that the program is done with so many more items of whatever it counts.
+        /// Coordinators measure by that how fast it is on how many cores; calls, tasks and chunks
+        /// count by themselves.
         pub fn report(&self, items: u64) {
             if let Some(sharing) = &self.inner.sharing {
                 // Relaxed: statistics.
@@ -373,7 +396,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a lone pool whose governor goes on looking while it idles, or sleeps through the next call.
+    /// Would miss: a lone pool whose governor goes on looking while it idles, or sleeps through the
+    /// next call.
     #[test]
     fn the_governor_of_a_lone_pool_sleeps_while_it_idles() {
         if !cfg!(target_os = "linux") {
@@ -408,7 +432,10 @@ mod imp {
     pub struct Share;
 
     impl Sharing {
-        pub(crate) fn new(_wishes: super::Wishes, _machine: Option<&sinew_topology::Machine>) -> Self {
+        pub(crate) fn new(
+            _wishes: super::Wishes,
+            _machine: Option<&sinew_topology::Machine>,
+        ) -> Self {
             Self
         }
 

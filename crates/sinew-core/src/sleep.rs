@@ -1,9 +1,11 @@
 //! Workers without work: who searches, who sleeps, who is woken.
 //!
-//! A worker that runs out of work searches for a while and then falls asleep. Nobody may fall asleep for good while there is work
-//! that it could do, and nobody who has work should pay for that: owners push tasks without a fence and without a look at this
-//! page. The last searcher does the paying. Before it sleeps it leaves a note at every seat (the STEAL_REQUEST reason of its poll
-//! word), lets a heavy fence pass, and looks once more. An owner that pushes later finds the note, publishes tasks and wakes somebody.
+//! A worker that runs out of work searches for a while and then falls asleep. Nobody may fall
+//! asleep for good while there is work that it could do, and nobody who has work should pay for
+//! that: owners push tasks without a fence and without a look at this page. The last searcher does
+//! the paying. Before it sleeps it leaves a note at every seat (the STEAL_REQUEST reason of its
+//! poll word), lets a heavy fence pass, and looks once more. An owner that pushes later finds the
+//! note, publishes tasks and wakes somebody.
 //!
 //! # States of a worker
 //!
@@ -16,39 +18,51 @@
 //!
 //! # Invariants
 //!
-//! - S1: the counts are changed only together with a worker's own state, by read-modify-write on one word.
-//! - S2: lists and the count of sleepers change together under the lock, so a waker that has read a count above zero and takes the lock
-//!   finds a sleeper or knows that another waker was there first.
-//! - S3: when the number of searchers falls to zero and somebody sleeps, either work was found and one more is woken, or the last
-//!   searcher does the handshake of the last look.
-//! - S4: a push that found a note wakes somebody, or somebody without work dozes. Who has dozed, was not woken and has seen no work leaves its notes again before it looks for the last time.
+//! - S1: the counts are changed only together with a worker's own state, by read-modify-write on
+//!   one word.
+//! - S2: lists and the count of sleepers change together under the lock, so a waker that has read a
+//!   count above zero and takes the lock finds a sleeper or knows that another waker was there
+//!   first.
+//! - S3: when the number of searchers falls to zero and somebody sleeps, either work was found and
+//!   one more is woken, or the last searcher does the handshake of the last look.
+//! - S4: a push that found a note wakes somebody, or somebody without work dozes. Who has dozed,
+//!   was not woken and has seen no work leaves its notes again before it looks for the last time.
 //!
 //! # Orderings
 //!
-//! M7: a waker makes work visible, `fence(SeqCst)`, reads the counts ↔ a sleeper is counted, *heavy* (it contains a SeqCst fence), looks for
-//! work: either the waker sees the sleeper or the sleeper sees the work. M5 (see `stack`) is the same between a push and the note.
+//! M7: a waker makes work visible, `fence(SeqCst)`, reads the counts ↔ a sleeper is counted,
+//! *heavy* (it contains a SeqCst fence), looks for work: either the waker sees the sleeper or the
+//! sleeper sees the work. M5 (see `stack`) is the same between a push and the note.
 //!
-//! M9: an owner becomes active, and its first push executes M7's `fence(SeqCst)` and reads the counts ↔ a sleeper is counted, `fence(SeqCst)`, reads who is
-//! active: either it sees the owner, and leaves its note, or the owner sees it. So where nobody is active there is nobody to leave a note for.
+//! M9: an owner becomes active, and its first push executes M7's `fence(SeqCst)` and reads the
+//! counts ↔ a sleeper is counted, `fence(SeqCst)`, reads who is active: either it sees the owner,
+//! and leaves its note, or the owner sees it. So where nobody is active there is nobody to leave a
+//! note for.
 //!
-//! M11: an owner pushes, takes the lock, sees that somebody dozes and wakes nobody ↔ the one who dozes takes the lock to say that it does not any more, leaves its
-//! notes, *heavy*, looks: it sees that push, and of a later one either the look sees the push or the owner the note (M5). One who is woken in its doze
-//! searches, and sees the push as any searcher does.
+//! M11: an owner pushes, takes the lock, sees that somebody dozes and wakes nobody ↔ the one who
+//! dozes takes the lock to say that it does not any more, leaves its notes, *heavy*, looks: it sees
+//! that push, and of a later one either the look sees the push or the owner the note (M5). One who
+//! is woken in its doze searches, and sees the push as any searcher does.
 //!
 //! # Putting off
 //!
-//! Waking takes the waker 5 to 10 µs, and a burst of tasks may be over before anybody comes. `payoff` notes whether the woken came in time; where they do not, an
-//! owner wakes nobody who dozes: that one looks for itself in less than a millisecond. Work from outside, and for one worker, is never left lying.
+//! Waking takes the waker 5 to 10 µs, and a burst of tasks may be over before anybody comes.
+//! `payoff` notes whether the woken came in time; where they do not, an owner wakes nobody who
+//! dozes: that one looks for itself in less than a millisecond. Work from outside, and for one
+//! worker, is never left lying.
 //!
 //! # Cost
 //!
-//! Nothing for a worker with work. The last look costs a heavy fence, which takes 5 to 10 µs and interrupts every core of the process. So it is put off: the
-//! last searcher leaves its notes, looks, and dozes for a millisecond, in which it is woken as any sleeper; only if nobody did, it executes the fence, looks
-//! again, and sleeps. Where all the others sleep already, no fence is needed.
+//! Nothing for a worker with work. The last look costs a heavy fence, which takes 5 to 10 µs and
+//! interrupts every core of the process. So it is put off: the last searcher leaves its notes,
+//! looks, and dozes for a millisecond, in which it is woken as any sleeper; only if nobody did, it
+//! executes the fence, looks again, and sleeps. Where all the others sleep already, no fence is
+//! needed.
 //!
 //! # Tests
 //!
-//! `models` below: no task is left while all sleep, with and without putting off; three planted bugs.
+//! `models` below: no task is left while all sleep, with and without putting off; three planted
+//! bugs.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering, fence};
@@ -95,12 +109,15 @@ impl Sleepers {
 
     /// Becomes a searcher unless `most` others search already.
     pub(crate) fn try_search(&self, most: usize) -> bool {
-        let start = |counts| (Counts(counts).searching() < most as u64).then_some(counts + SEARCHER);
-        // AcqRel throughout: the counts order the workers' comings and goings among themselves (S1).
+        let start =
+            |counts| (Counts(counts).searching() < most as u64).then_some(counts + SEARCHER);
+        // AcqRel throughout: the counts order the workers' comings and goings among themselves
+        // (S1).
         self.counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, start).is_ok()
     }
 
-    /// A searcher has found work. Answers whether it should wake one more: nobody else searches, and somebody sleeps.
+    /// A searcher has found work. Answers whether it should wake one more: nobody else searches,
+    /// and somebody sleeps.
     pub(crate) fn found_work(&self) -> bool {
         let old = Counts(self.counts.fetch_sub(SEARCHER, Ordering::AcqRel));
         old.searching() == 1 && old.asleep() > 0
@@ -113,7 +130,8 @@ impl Sleepers {
         Counts(self.counts.fetch_add(SLEEPER - SEARCHER, Ordering::AcqRel)).searching() == 1
     }
 
-    /// A worker that was not let in as a searcher goes to sleep. Answers false if nobody searches any more: then it must itself.
+    /// A worker that was not let in as a searcher goes to sleep. Answers false if nobody searches
+    /// any more: then it must itself.
     pub(crate) fn fall_asleep_unless_needed(&self, seat: usize) -> bool {
         let mut lists = self.lists.lock();
         let sleep = |counts| (Counts(counts).searching() > 0).then_some(counts + SLEEPER);
@@ -131,8 +149,8 @@ impl Sleepers {
         self.counts.fetch_add(SLEEPER, Ordering::AcqRel);
     }
 
-    /// A sleeper gets up, after `park` returned or because it found something in its last look. An idle one counts as searching
-    /// afterwards, whether its waker counted it so or this call does.
+    /// A sleeper gets up, after `park` returned or because it found something in its last look. An
+    /// idle one counts as searching afterwards, whether its waker counted it so or this call does.
     pub(crate) fn get_up(&self, seat: usize) {
         let mut lists = self.lists.lock();
         if remove(&mut lists.idle, seat) {
@@ -147,7 +165,8 @@ impl Sleepers {
         self.lists.lock().dozing += 1;
     }
 
-    /// The moment is over, or the worker was woken. In the first case it leaves its notes again before it looks for work (S4).
+    /// The moment is over, or the worker was woken. In the first case it leaves its notes again
+    /// before it looks for work (S4).
     pub(crate) fn end_doze(&self) {
         self.lists.lock().dozing -= 1;
     }
@@ -181,8 +200,8 @@ impl Sleepers {
         self.rouse()
     }
 
-    /// There is new work. Picks a sleeper for it, unless somebody searches already and will find it; the caller must unpark the seat that
-    /// is answered.
+    /// There is new work. Picks a sleeper for it, unless somebody searches already and will find
+    /// it; the caller must unpark the seat that is answered.
     pub(crate) fn wake_one(&self) -> Option<usize> {
         fence(Ordering::SeqCst); // M7
         let counts = Counts(self.counts.load(Ordering::Acquire));
@@ -192,7 +211,8 @@ impl Sleepers {
         self.rouse()
     }
 
-    /// [`wake_one`](Self::wake_one) for an owner that found a note when it pushed. Nobody is woken while somebody dozes, if the owner `may_put_off`.
+    /// [`wake_one`](Self::wake_one) for an owner that found a note when it pushed. Nobody is woken
+    /// while somebody dozes, if the owner `may_put_off`.
     pub(crate) fn wake_for_push(&self, may_put_off: bool) -> Option<usize> {
         if may_put_off && self.lists.lock().dozing > 0 {
             return None;
@@ -200,7 +220,8 @@ impl Sleepers {
         self.wake_one()
     }
 
-    /// Picks a sleeper whether or not somebody searches; idle ones first, which count as searching from now on. The caller must unpark it.
+    /// Picks a sleeper whether or not somebody searches; idle ones first, which count as searching
+    /// from now on. The caller must unpark it.
     pub(crate) fn rouse(&self) -> Option<usize> {
         let mut lists = self.lists.lock();
         if let Some(seat) = lists.idle.pop() {
@@ -262,15 +283,19 @@ mod models {
 
         /// The owner's push: no fence but the light one, and a look at the note.
         fn push(&self) {
-            // One writer that only adds, and thieves that subtract: a read-modify-write here stands for two words in the stack.
+            // One writer that only adds, and thieves that subtract: a read-modify-write here stands
+            // for two words in the stack.
             self.work.fetch_add(1, Ordering::Release);
             fence::light();
-            if self.request.load(Ordering::Relaxed) != 0 && self.request.swap(0, Ordering::AcqRel) != 0 {
+            if self.request.load(Ordering::Relaxed) != 0
+                && self.request.swap(0, Ordering::AcqRel) != 0
+            {
                 self.wake();
             }
         }
 
-        /// A worker searches until it has found `tasks`, sleeping when it must. Parking for ever is a deadlock, which loom reports.
+        /// A worker searches until it has found `tasks`, sleeping when it must. Parking for ever is
+        /// a deadlock, which loom reports.
         fn work(&self, seat: usize, tasks: u32) {
             let mut searching = self.sleepers.try_search(2);
             for _ in 0..tasks {

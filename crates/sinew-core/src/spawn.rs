@@ -12,7 +12,8 @@ use crate::queue::Header;
 use crate::tls;
 use crate::worker::Worker;
 
-/// A task on the heap, freed by running it. If it is small, it lies in a [block](crate::queue::Blocks) that workers keep.
+/// A task on the heap, freed by running it. If it is small, it lies in a
+/// [block](crate::queue::Blocks) that workers keep.
 #[repr(C)]
 pub(crate) struct HeapTask<F> {
     header: Header,
@@ -25,7 +26,8 @@ where
 {
     const CLASS: Option<Class> = Class::of::<Self>();
 
-    /// Puts `work`, which must not unwind, on the heap; `here` is the worker that this thread is, if it is one.
+    /// Puts `work`, which must not unwind, on the heap; `here` is the worker that this thread is,
+    /// if it is one.
     ///
     /// # Safety
     ///
@@ -39,7 +41,8 @@ where
         let Some(class) = Self::CLASS else {
             return TaskRef::new(NonNull::from(Box::leak(Box::new(task))));
         };
-        let block = here.map_or_else(|| blocks::new(class), |worker| worker.own.blocks.take(class)).cast();
+        let block =
+            here.map_or_else(|| blocks::new(class), |worker| worker.own.blocks.take(class)).cast();
         // SAFETY: the block is of a class that this type fits in, and nobody else's.
         unsafe { block.write(task) };
         TaskRef::new(block)
@@ -55,8 +58,9 @@ where
             let task = unsafe { Box::from_raw(task.as_ptr()) };
             return (task.work)(worker);
         };
-        // Given back before the call: what the task spawns finds the block in the cache.
-        // SAFETY: written by `on_heap`, and read once; the block is of that class, and nobody uses it any more.
+        // Given back before the call: what the task spawns finds the block in the cache. SAFETY:
+        // written by `on_heap`, and read once; the block is of that class, and nobody uses it any
+        // more.
         let Self { work, .. } = unsafe {
             let task = task.read();
             worker.own.blocks.give(class, header.cast());
@@ -70,9 +74,10 @@ where
 const NESTED_SPAWNS: u32 = 64;
 
 impl Worker {
-    /// Calls `f`, which runs tasks in the middle of a spawn and does not unwind. Returns false instead
-    /// where this spawn lies within too many of the kind: a task that spawns the next one, and so on,
-    /// would fill the stack. The caller then queues its task, and the scope runs it in the end.
+    /// Calls `f`, which runs tasks in the middle of a spawn and does not unwind. Returns false
+    /// instead where this spawn lies within too many of the kind: a task that spawns the next one,
+    /// and so on, would fill the stack. The caller then queues its task, and the scope runs it in
+    /// the end.
     pub(crate) fn within_spawn(&self, f: impl FnOnce(&Self)) -> bool {
         let nested = self.own.nested_spawns.get();
         if nested == NESTED_SPAWNS {
@@ -111,7 +116,8 @@ impl Worker {
         self.queue(Queued { task: self.trace(detached(f, Some(self))), depth: self.depth() + 1 });
     }
 
-    /// Spawns a detached task that is begun after all that this worker has spawned so before; see [`spawn_fifo`].
+    /// Spawns a detached task that is begun after all that this worker has spawned so before; see
+    /// [`spawn_fifo`].
     ///
     /// # Panics
     ///
@@ -126,7 +132,8 @@ impl Worker {
         let _spawn = self.enter(Activity::Spawn);
         let depth = self.depth() + 1;
         let task = self.trace(detached(f, Some(self)));
-        // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before it ends.
+        // SAFETY: the worker's own list is there as long as its pool, which runs all tasks before
+        // it ends.
         let token = unsafe { self.fifo.push(Queued { task, depth }) };
         self.queue(Queued { task: token, depth });
     }
@@ -199,7 +206,8 @@ impl Inner {
     }
 }
 
-/// Drops the payload of a panic that gives way to an earlier one. Nobody is left to tell if that panics in turn.
+/// Drops the payload of a panic that gives way to an earlier one. Nobody is left to tell if that
+/// panics in turn.
 #[cold]
 pub(crate) fn discard(payload: Box<dyn std::any::Any + Send>) {
     if catch_unwind(AssertUnwindSafe(|| drop(payload))).is_err() {
@@ -212,7 +220,8 @@ pub(crate) fn discard(payload: Box<dyn std::any::Any + Send>) {
 ///
 /// # Panics
 ///
-/// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the process aborts.
+/// Not here. If `f` panics, the pool's panic handler gets the payload; without a handler the
+/// process aborts.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

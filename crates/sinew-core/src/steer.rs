@@ -1,32 +1,41 @@
 //! Waking a worker on another core than its waker's.
 //!
-//! Some kernels wake a thread on the core of the thread that wakes it, though others are idle; seen on virtual machines. Then the woken
-//! worker takes turns with the one it was to help, for up to a scheduler's slice (4 ms), and a loop that follows a pause runs no faster than
-//! serial code. So a worker that finds itself on its waker's core says so, and from then on wakers in its pool take their own core out of a
-//! sleeper's affinity mask before they wake it. The sleeper puts the mask back before it runs a task: nothing that a task starts inherits it. One that finds
-//! nothing to do keeps it while it dozes, as it may well be woken from the same core again: where work comes in bursts that are over before anybody can help,
-//! that is every time.
+//! Some kernels wake a thread on the core of the thread that wakes it, though others are idle; seen
+//! on virtual machines. Then the woken worker takes turns with the one it was to help, for up to a
+//! scheduler's slice (4 ms), and a loop that follows a pause runs no faster than serial code. So a
+//! worker that finds itself on its waker's core says so, and from then on wakers in its pool take
+//! their own core out of a sleeper's affinity mask before they wake it. The sleeper puts the mask
+//! back before it runs a task: nothing that a task starts inherits it. One that finds nothing to do
+//! keeps it while it dozes, as it may well be woken from the same core again: where work comes in
+//! bursts that are over before anybody can help, that is every time.
 //!
-//! That is no help where the other cores are busy with other programs: a sleeper that is kept off its waker's core then waits for a core that it does not get,
-//! or gets it, takes a part of the work, and has to give the core back in the middle of it, while its waker's falls idle. So a worker that gets up late, or
-//! finds when it sleeps again that it has lost its core meanwhile, says that the machine is *crowded*, and for a while, longer each time, nobody steers. That a
-//! worker comes late which was not kept off says nothing: on a crowded machine it shares its waker's core, as it should. Nor does a thread steer that parks
-//! directly after: its own core is the one that falls free.
+//! That is no help where the other cores are busy with other programs: a sleeper that is kept off
+//! its waker's core then waits for a core that it does not get, or gets it, takes a part of the
+//! work, and has to give the core back in the middle of it, while its waker's falls idle. So a
+//! worker that gets up late, or finds when it sleeps again that it has lost its core meanwhile,
+//! says that the machine is *crowded*, and for a while, longer each time, nobody steers. That a
+//! worker comes late which was not kept off says nothing: on a crowded machine it shares its
+//! waker's core, as it should. Nor does a thread steer that parks directly after: its own core is
+//! the one that falls free.
 //!
 //! # Invariants
 //!
-//! - K1: a worker that runs a task, sleeps for longer than a doze, or has left has the mask that it had before.
+//! - K1: a worker that runs a task, sleeps for longer than a doze, or has left has the mask that it
+//!   had before.
 //!
 //! # Cost
 //!
-//! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: two system calls of the waker and two of the woken, each about
-//! 1 µs; nothing more than a look at the mask that is noted, if the last wake-up was in vain and came from the same core. Two of 0.2 µs tell whether the core
-//! was lost.
+//! Where the kernel behaves: a look at the number of the core a wake-up. Where it does not: two
+//! system calls of the waker and two of the woken, each about 1 µs; nothing more than a look at the
+//! mask that is noted, if the last wake-up was in vain and came from the same core. Two of 0.2 µs
+//! tell whether the core was lost.
 //!
 //! # Not handled
 //!
-//! Pools with mappings, which say themselves where workers run, and pools with more workers than cores: they are left alone. A mask that somebody else
-//! changes is respected, unless that happens between a wake-up's two looks at it, or gives a dozing worker the very mask that its waker has left it.
+//! Pools with mappings, which say themselves where workers run, and pools with more workers than
+//! cores: they are left alone. A mask that somebody else changes is respected, unless that happens
+//! between a wake-up's two looks at it, or gives a dozing worker the very mask that its waker has
+//! left it.
 
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sinew_sync::clock::now_ns;
@@ -67,8 +76,9 @@ impl Stay {
         ThreadUsage::current().is_some_and(|now| self.lost_a_share(now, lasted_ns))
     }
 
-    /// Whether the thread, which has used so much `now`, was kept off its core for a good part of the time. A caller that comes by to take the next call
-    /// is there for microseconds, and one that blocks in a task has given its core up itself.
+    /// Whether the thread, which has used so much `now`, was kept off its core for a good part of
+    /// the time. A caller that comes by to take the next call is there for microseconds, and one
+    /// that blocks in a task has given its core up itself.
     fn lost_a_share(&self, now: ThreadUsage, lasted_ns: u64) -> bool {
         let used_ns = now.processor_ns.saturating_sub(self.before.processor_ns);
         let lost_ns = lasted_ns.saturating_sub(used_ns);
@@ -136,7 +146,8 @@ impl Bed {
         sleeper.asleep = steering.allowed;
     }
 
-    /// The worker has been woken. It calls [`put_back`](Self::put_back) before it does anything but look for work and doze again (K1).
+    /// The worker has been woken. It calls [`put_back`](Self::put_back) before it does anything but
+    /// look for work and doze again (K1).
     pub(crate) fn get_up(&self, steering: &Steering) {
         let mut sleeper = self.0.lock();
         sleeper.asleep = false;
@@ -203,7 +214,8 @@ impl Steering {
         now_ns < self.crowded_until_ns.load(Ordering::Relaxed)
     }
 
-    /// A worker gets up that was woken at `woken_ns` and kept off its waker's core. If it comes late, the others are busy.
+    /// A worker gets up that was woken at `woken_ns` and kept off its waker's core. If it comes
+    /// late, the others are busy.
     fn learn(&self, woken_ns: u64, now_ns: u64) {
         if now_ns.saturating_sub(woken_ns) > LATE_NS {
             self.set_crowded(now_ns);
@@ -250,7 +262,8 @@ mod tests {
 
     use super::*;
 
-    /// A worker in bed on a thread of its own, which does as it is told and answers how many cores it may use then.
+    /// A worker in bed on a thread of its own, which does as it is told and answers how many cores
+    /// it may use then.
     struct Worker<'b> {
         bed: &'b Bed,
         tell: mpsc::Sender<fn(&Bed, &Steering)>,
@@ -258,8 +271,13 @@ mod tests {
     }
 
     impl<'b> Worker<'b> {
-        fn new<'s>(s: &'s std::thread::Scope<'s, 'b>, bed: &'b Bed, steering: &'b Steering) -> Self {
-            let ((tell, orders), (tells, told)) = (mpsc::channel::<fn(&Bed, &Steering)>(), mpsc::channel());
+        fn new<'s>(
+            s: &'s std::thread::Scope<'s, 'b>,
+            bed: &'b Bed,
+            steering: &'b Steering,
+        ) -> Self {
+            let ((tell, orders), (tells, told)) =
+                (mpsc::channel::<fn(&Bed, &Steering)>(), mpsc::channel());
             s.spawn(move || {
                 bed.move_in();
                 for order in orders {
@@ -281,7 +299,8 @@ mod tests {
         }
     }
 
-    /// Calls `test` with a worker that is asleep, its steering, and the number of cores, if there are two.
+    /// Calls `test` with a worker that is asleep, its steering, and the number of cores, if there
+    /// are two.
     fn with_sleeper(test: impl FnOnce(&Worker<'_>, &Steering, usize)) {
         let all = Limits::read().affinity().len();
         if all < 2 {
@@ -297,7 +316,8 @@ mod tests {
         });
     }
 
-    /// Would miss: a mask that is not put back before a task runs, or is changed for a worker that does not sleep.
+    /// Would miss: a mask that is not put back before a task runs, or is changed for a worker that
+    /// does not sleep.
     #[test]
     fn a_sleeper_is_kept_off_its_wakers_core_until_it_has_work() {
         with_sleeper(|worker, steering, all| {
@@ -309,8 +329,9 @@ mod tests {
         });
     }
 
-    /// Would miss: a mask that shrinks with every wake-up in vain, a wake-up from another core that leaves the sleeper on that one, and a mask that outlives a
-    /// long sleep, the thread's last task, or a crowded machine.
+    /// Would miss: a mask that shrinks with every wake-up in vain, a wake-up from another core that
+    /// leaves the sleeper on that one, and a mask that outlives a long sleep, the thread's last
+    /// task, or a crowded machine.
     #[test]
     fn a_sleeper_that_was_woken_in_vain_stays_off_the_core_until_it_sleeps_for_long() {
         with_sleeper(|worker, steering, all| {
@@ -359,7 +380,8 @@ mod tests {
         drop(pinned);
     }
 
-    /// Would miss: a worker that gets up in time, and then loses its core with a part of the work in its hands, time and again.
+    /// Would miss: a worker that gets up in time, and then loses its core with a part of the work
+    /// in its hands, time and again.
     #[test]
     fn one_who_lost_its_core_says_that_the_machine_is_crowded() {
         with_sleeper(|worker, steering, _| {
@@ -386,12 +408,17 @@ mod tests {
         });
     }
 
-    /// Would miss: a caller that takes a worker's core for a moment between two calls and makes a crowd, and a task that sleeps.
+    /// Would miss: a caller that takes a worker's core for a moment between two calls and makes a
+    /// crowd, and a task that sleeps.
     #[test]
     fn one_who_passes_by_does_not_make_a_crowd() {
-        let stay = Stay { since_ns: 0, before: ThreadUsage { processor_ns: 7, involuntary_switches: 7 } };
+        let stay =
+            Stay { since_ns: 0, before: ThreadUsage { processor_ns: 7, involuntary_switches: 7 } };
         let lost = |used_us: u64, switches: u64, lasted_us: u64| {
-            let now = ThreadUsage { processor_ns: 7 + used_us * 1_000, involuntary_switches: 7 + switches };
+            let now = ThreadUsage {
+                processor_ns: 7 + used_us * 1_000,
+                involuntary_switches: 7 + switches,
+            };
             stay.lost_a_share(now, lasted_us * 1_000)
         };
         assert!(!lost(100, 3, 120));
@@ -406,7 +433,8 @@ mod tests {
     fn a_mask_that_somebody_else_has_changed_is_left_alone() {
         with_sleeper(|worker, steering, _| {
             steering.before_wake(worker.bed);
-            let kept_off = worker.bed.0.lock().kept_off.as_ref().map(|kept_off| kept_off.cpu).unwrap();
+            let kept_off =
+                worker.bed.0.lock().kept_off.as_ref().map(|kept_off| kept_off.cpu).unwrap();
             let thread = worker.bed.0.lock().thread.unwrap();
             // Everything but another core than the one it is kept off: that one, in any case.
             let all = Limits::read().affinity().clone();

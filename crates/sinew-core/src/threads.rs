@@ -41,10 +41,11 @@ impl ThreadSettings {
     }
 }
 
-/// What the thread of one seat has to do: [`run`](Self::run), on a thread that [`Builder::build_with`](crate::Builder::build_with) was given
-/// the means to start.
+/// What the thread of one seat has to do: [`run`](Self::run), on a thread that
+/// [`Builder::build_with`](crate::Builder::build_with) was given the means to start.
 ///
-/// Dropping it leaves the seat empty for good. Calls and the end of the pool go on without it; a broadcast, which needs every seat, waits for ever.
+/// Dropping it leaves the seat empty for good. Calls and the end of the pool go on without it; a
+/// broadcast, which needs every seat, waits for ever.
 pub struct SeatThread {
     inner: Arc<Inner>,
     settings: Arc<ThreadSettings>,
@@ -54,12 +55,18 @@ pub struct SeatThread {
 
 impl SeatThread {
     pub(crate) fn new(inner: &Arc<Inner>, index: usize, settings: &Arc<ThreadSettings>) -> Self {
-        let thread = Self { inner: Arc::clone(inner), settings: Arc::clone(settings), index, has_run: false };
+        let thread = Self {
+            inner: Arc::clone(inner),
+            settings: Arc::clone(settings),
+            index,
+            has_run: false,
+        };
         inner.enlist(thread.serves_at_once());
         thread
     }
 
-    /// Whether the pool cannot be over before this thread has come: what a hook starts must find it alive. All else that waits is seen by those who are there.
+    /// Whether the pool cannot be over before this thread has come: what a hook starts must find it
+    /// alive. All else that waits is seen by those who are there.
     fn serves_at_once(&self) -> bool {
         self.settings.on_start.is_some() && !planted(Bug::UncountedHook)
     }
@@ -144,7 +151,8 @@ impl Inner {
 }
 
 impl Pool {
-    /// The end of a pool of one: no other thread is left to run its detached tasks. A thread that unwinds gives them to one that does not.
+    /// The end of a pool of one: no other thread is left to run its detached tasks. A thread that
+    /// unwinds gives them to one that does not.
     pub(crate) fn run_what_is_left(&self) {
         let run = |inner: &Inner| {
             inner.guest.enter();

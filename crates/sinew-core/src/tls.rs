@@ -1,7 +1,8 @@
 //! Which worker the current thread is.
 //!
-//! A thread can be a worker of several pools at once, one inside the other: a worker of one pool may enter another as its guest, and then
-//! its own again. Each entry is a frame on the thread's stack that knows the one around it; the innermost is the current one.
+//! A thread can be a worker of several pools at once, one inside the other: a worker of one pool
+//! may enter another as its guest, and then its own again. Each entry is a frame on the thread's
+//! stack that knows the one around it; the innermost is the current one.
 
 use std::cell::Cell;
 use std::ptr::null;
@@ -20,8 +21,8 @@ struct Frame {
     around: *const Frame,
 }
 
-/// The innermost entry. Its worker lies in the thread's [`seat`], because the free functions look for nothing else, and a transaction puts another in its
-/// place.
+/// The innermost entry. Its worker lies in the thread's [`seat`], because the free functions look
+/// for nothing else, and a transaction puts another in its place.
 struct Here {
     frame: Cell<*const Frame>,
 }
@@ -50,9 +51,10 @@ loom::thread_local! {
 /// The innermost worker that this thread is.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
-    // SAFETY: the pointer is set by `within` for as long as its guard lives, which is inside the life of the pool; callers use the
-    // reference inside one call of theirs, during which no guard of this thread below them can go. Or it is the worker of the thread's own pool, for the
-    // time of a transaction: that pool lives as long as the thread runs transactions (`serially`).
+    // SAFETY: the pointer is set by `within` for as long as its guard lives, which is inside the
+    // life of the pool; callers use the reference inside one call of theirs, during which no guard
+    // of this thread below them can go. Or it is the worker of the thread's own pool, for the time
+    // of a transaction: that pool lives as long as the thread runs transactions (`serially`).
     unsafe { seat::current().cast::<Worker>().as_ref() }
 }
 
@@ -70,7 +72,8 @@ pub(crate) fn current_in<'a>(pool: &Inner) -> Option<&'a Worker> {
 #[cold]
 fn around_in<'a>(pool: &Inner) -> Option<&'a Worker> {
     let mut frame = HERE.with(|here| here.frame.get());
-    // SAFETY: frames and their workers are valid while their guards live, and those around a frame outlive it; see `current`.
+    // SAFETY: frames and their workers are valid while their guards live, and those around a frame
+    // outlive it; see `current`.
     while let Some(here) = unsafe { frame.as_ref() } {
         // SAFETY: as above.
         let worker = unsafe { &*here.worker };
@@ -82,11 +85,14 @@ fn around_in<'a>(pool: &Inner) -> Option<&'a Worker> {
     None
 }
 
-/// The worker that serves calls into `pool`: this thread's in that pool, or its serial one, if it works serially.
+/// The worker that serves calls into `pool`: this thread's in that pool, or its serial one, if it
+/// works serially.
 #[inline]
 pub(crate) fn serving<'a>(pool: &Inner) -> Option<&'a Worker> {
     match current() {
-        Some(worker) if std::ptr::eq(worker.pool(), pool) || worker.pool().is_serial() => Some(worker),
+        Some(worker) if std::ptr::eq(worker.pool(), pool) || worker.pool().is_serial() => {
+            Some(worker)
+        }
         Some(_) => around_in(pool),
         None => alone(),
     }
@@ -135,7 +141,8 @@ pub(crate) fn within<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Makes the calling thread, which is no worker yet, the worker at seat 0 of `pool` for good. The pool is never freed.
+/// Makes the calling thread, which is no worker yet, the worker at seat 0 of `pool` for good. The
+/// pool is never freed.
 pub(crate) fn settle(pool: &Arc<Inner>) {
     let pool: &'static Inner = Box::leak(Box::new(Arc::clone(pool)));
     let worker = &pool.seats[0];

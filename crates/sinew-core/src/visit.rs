@@ -1,7 +1,7 @@
 //! A guest's stay at seat 0, from taking the seat to leaving it, also after a panic.
 //!
-//! A panic of the guest's closure is caught until the guest has left: tasks that the guest runs on its way out do not run in a destructor of
-//! an unwinding thread.
+//! A panic of the guest's closure is caught until the guest has left: tasks that the guest runs on
+//! its way out do not run in a destructor of an unwinding thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -57,8 +57,8 @@ impl Inner {
         self.relieve_guest();
     }
 
-    /// Detached tasks stay behind in the guest's queue: the pool's threads take them from there. A pool without threads has only the
-    /// guest to run them.
+    /// Detached tasks stay behind in the guest's queue: the pool's threads take them from there. A
+    /// pool without threads has only the guest to run them.
     #[cold]
     fn leave_tasks_cold(&self, worker: &Worker) {
         if self.is_of_another_process() {

@@ -1,12 +1,14 @@
 //! Waiting for something that another worker does, without wasting this one.
 //!
-//! A join whose task was stolen first helps the thief: it steals the thief's own tasks, which are parts of the stolen task
-//! (*leapfrogging*, Wagner and Calder 1993), then any task farther from the root than the blocked join (Sukha's depth restriction, which bounds
-//! the stack), and if there is none it parks. Ends of scopes wait alike, without a thief to help.
+//! A join whose task was stolen first helps the thief: it steals the thief's own tasks, which are
+//! parts of the stolen task (*leapfrogging*, Wagner and Calder 1993), then any task farther from
+//! the root than the blocked join (Sukha's depth restriction, which bounds the stack), and if there
+//! is none it parks. Ends of scopes wait alike, without a thief to help.
 //!
 //! # Blocking
 //!
-//! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is asleep, for new work that may suit it.
+//! A parked waiter is woken by whoever finishes what it waits for, and, when no idle worker is
+//! asleep, for new work that may suit it.
 
 use std::sync::Arc;
 
@@ -26,7 +28,8 @@ use crate::queue::ScopeTasks;
 use crate::search::{Allowed, Job, Silence};
 use crate::worker::Worker;
 
-/// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only those that lie deeper.
+/// What a waiting worker may run. Whatever it is, its parts of broadcasts come on top: any, or only
+/// those that lie deeper.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Help<'a> {
     /// Nothing else.
@@ -153,8 +156,13 @@ impl Worker {
         }
     }
 
-    /// The same for a scope whose tasks, which may all lie in this worker's own queue, are deeper than `depth`.
-    pub(crate) fn help_for_scope<'s>(&self, depth: u32, tasks: Option<&'s Arc<ScopeTasks>>) -> Help<'s> {
+    /// The same for a scope whose tasks, which may all lie in this worker's own queue, are deeper
+    /// than `depth`.
+    pub(crate) fn help_for_scope<'s>(
+        &self,
+        depth: u32,
+        tasks: Option<&'s Arc<ScopeTasks>>,
+    ) -> Help<'s> {
         match (self.pool().wait, tasks) {
             (_, Some(tasks)) => Help::Scope(tasks),
             (Wait::Any, None) => Help::Tasks(Allowed::Any),
@@ -195,7 +203,8 @@ impl Worker {
         self.set_waits(waited);
     }
 
-    /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first, and without a look at the clock.
+    /// [`wait`](Self::wait) for tasks of which some lie in this worker's own queues: these first,
+    /// and without a look at the clock.
     pub(crate) fn wait_for_own(&self, awaited: &dyn Awaited, help: Help<'_>) {
         let _get = self.enter(Activity::Get);
         while !awaited.is_done() {
@@ -230,7 +239,8 @@ impl Worker {
         }
     }
 
-    /// Watches `awaited` for a moment and touches nothing else: whoever finishes a short task should not meet this worker at its own lines.
+    /// Watches `awaited` for a moment and touches nothing else: whoever finishes a short task
+    /// should not meet this worker at its own lines.
     fn will_soon_be_done(&self, awaited: &dyn Awaited) -> bool {
         let began = ticks();
         while !awaited.is_done() {
@@ -242,12 +252,14 @@ impl Worker {
         true
     }
 
-    /// How long to spin while a join or a scope is held up: parking would put a wake-up on the way of everything after it.
+    /// How long to spin while a join or a scope is held up: parking would put a wake-up on the way
+    /// of everything after it.
     fn waiting_ns(&self) -> u64 {
         self.pool().spin_ns.unwrap_or(u64::from(self.own.waiting_window.get().patient_us()) * 1_000)
     }
 
-    /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited, whether the core was lost meanwhile.
+    /// Runs one task, or waits for a spin window and then in the parker. Answers, if it waited,
+    /// whether the core was lost meanwhile.
     fn help_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
         let _search = self.enter(Activity::Search);
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
@@ -278,7 +290,8 @@ impl Worker {
         }
     }
 
-    /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's list while it is parked.
+    /// The same for a worker that may run only some tasks, of which it is told. It is in nobody's
+    /// list while it is parked.
     #[cold]
     fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
         let mut patience = Patience::new(self.waiting_ns(), &self.own.shares_core);
@@ -310,7 +323,8 @@ impl Worker {
         }
     }
 
-    /// A task that is certainly a part of the awaited one: its thief's oldest, claimed while the thief is at it (I6 of `stack`).
+    /// A task that is certainly a part of the awaited one: its thief's oldest, claimed while the
+    /// thief is at it (I6 of `stack`).
     fn take_part(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
         let thief = awaited.thief().filter(|&thief| thief != self.index())?;
         let seat = &self.pool().seats[thief];
@@ -326,8 +340,8 @@ impl Worker {
         None
     }
 
-    /// A task of the thief's, or of whoever the thief waits for. By the time of the claim they may be at something else; what is deeper than the own join
-    /// keeps the stack bounded.
+    /// A task of the thief's, or of whoever the thief waits for. By the time of the claim they may
+    /// be at something else; what is deeper than the own join keeps the stack bounded.
     fn take_of_thieves(&self, awaited: &dyn Awaited, ask: bool) -> Option<Job<'_>> {
         let deeper = Allowed::Deeper(self.stack.depth());
         let mut thief = awaited.thief()?;
@@ -428,7 +442,8 @@ mod tests {
         }
     }
 
-    /// Would miss: claims given back by workers that wait for parts of a task, which are not counted.
+    /// Would miss: claims given back by workers that wait for parts of a task, which are not
+    /// counted.
     #[test]
     fn a_worker_that_finds_its_task_done_backs_out_and_counts_it() {
         let builder = Pool::builder().threads(2).stack(StackKind::TwoField).wait(Wait::Descendants);

@@ -1,11 +1,15 @@
-//! Threads that wait for work which they have handed to a pool: workers of another one, which have something to do meanwhile, and threads without a pool.
+//! Threads that wait for work which they have handed to a pool: workers of another one, which have
+//! something to do meanwhile, and threads without a pool.
 //!
-//! A thread without a pool watches for its answer for a moment, where that has paid before, gives its core away, and parks. Before it hands its work over it
-//! knows whether it watches: a thread that does not leaves its core, so the worker that it wakes may well come to run there.
+//! A thread without a pool watches for its answer for a moment, where that has paid before, gives
+//! its core away, and parks. Before it hands its work over it knows whether it watches: a thread
+//! that does not leaves its core, so the worker that it wakes may well come to run there.
 //!
-//! Where a worker is awake for every core, the caller's is one that a worker wants. While that one computes, a caller that is ready to run but lets it go first costs
-//! nothing, and it has its core back when the worker next offers it, within 2 µs. To wake a caller that is parked takes an interrupt of the core that the
-//! worker searches on: on a virtual machine 16 to 20 µs in all, as long as many a loop.
+//! Where a worker is awake for every core, the caller's is one that a worker wants. While that one
+//! computes, a caller that is ready to run but lets it go first costs nothing, and it has its core
+//! back when the worker next offers it, within 2 µs. To wake a caller that is parked takes an
+//! interrupt of the core that the worker searches on: on a virtual machine 16 to 20 µs in all, as
+//! long as many a loop.
 //!
 //! # Cost
 //!
@@ -65,7 +69,8 @@ impl Waiter<'_> {
     }
 }
 
-/// Waits on the thread whose [`Waiter`] parks at `parker` for something that `pool`, which is another one, brings about.
+/// Waits on the thread whose [`Waiter`] parks at `parker` for something that `pool`, which is
+/// another one, brings about.
 pub(crate) fn wait_elsewhere(parker: &Parker, pool: &Inner, awaited: &dyn Awaited) {
     match living_worker() {
         Some(worker) => worker.wait(awaited, worker.help_for_foreign_work()),
@@ -73,8 +78,8 @@ pub(crate) fn wait_elsewhere(parker: &Parker, pool: &Inner, awaited: &dyn Awaite
     }
 }
 
-/// The worker that this thread is. In a forked child it may be one of a pool whose threads are the parent's: such a worker can serve nobody while it waits for
-/// another pool.
+/// The worker that this thread is. In a forked child it may be one of a pool whose threads are the
+/// parent's: such a worker can serve nobody while it waits for another pool.
 pub(crate) fn living_worker<'a>() -> Option<&'a Worker> {
     tls::current().filter(|worker| !worker.pool().is_of_another_process())
 }
@@ -82,7 +87,8 @@ pub(crate) fn living_worker<'a>() -> Option<&'a Worker> {
 fn wait_outside(parker: &Parker, pool: &Inner, awaited: &dyn Awaited, watches: bool) {
     if watches {
         let began = ticks();
-        while !awaited.is_done() && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_A_US {
+        while !awaited.is_done() && ticks().saturating_sub(began) < u64::from(WATCH_US) * TICKS_A_US
+        {
             spin_loop();
         }
         with_learned(|learned| learned.watching.tried(awaited.is_done()));
@@ -95,14 +101,17 @@ fn wait_outside(parker: &Parker, pool: &Inner, awaited: &dyn Awaited, watches: b
     }
 }
 
-/// How often a caller gets its core back in vain, at most: each time, the worker that offered it loses a microsecond or two.
+/// How often a caller gets its core back in vain, at most: each time, the worker that offered it
+/// loses a microsecond or two.
 const MOST_RETURNS: u32 = 16;
 
 /// An answer that has lain there for so long came to a caller that should have been woken.
 const LATE_NS: u64 = 100_000;
 
-/// Gives the core away for as long as somebody takes it each time. Who offers it again and again in vain has small things to do, and is in a hurry: then it is
-/// better to park; and so it is if somebody computes on this core who is not the one that is waited for, and the answer lies there meanwhile.
+/// Gives the core away for as long as somebody takes it each time. Who offers it again and again in
+/// vain has small things to do, and is in a hurry: then it is better to park; and so it is if
+/// somebody computes on this core who is not the one that is waited for, and the answer lies there
+/// meanwhile.
 fn give_core_away(awaited: &dyn Awaited) {
     if cfg!(any(loom, shuttle)) || !with_learned(|learned| learned.giving.is_due()) {
         return;
@@ -114,8 +123,9 @@ fn give_core_away(awaited: &dyn Awaited) {
         let took = now.saturating_sub(last);
         last = now;
         if awaited.is_done() {
-            let late =
-                awaited.done_at_ns().map_or(took >= TAKEN_NS, |done| now.saturating_sub(done) >= LATE_NS);
+            let late = awaited
+                .done_at_ns()
+                .map_or(took >= TAKEN_NS, |done| now.saturating_sub(done) >= LATE_NS);
             return with_learned(|learned| match late {
                 true => learned.giving.cost_dear(),
                 false => learned.giving.tried(true),
@@ -128,7 +138,8 @@ fn give_core_away(awaited: &dyn Awaited) {
     with_learned(|learned| learned.giving.tried(false));
 }
 
-/// Waits without watching, and without giving the core away, at most in a row. In vain, the one costs some microseconds, the other a slice of the scheduler.
+/// Waits without watching, and without giving the core away, at most in a row. In vain, the one
+/// costs some microseconds, the other a slice of the scheduler.
 const WATCHES_SKIPPED: u32 = 15;
 const GIFTS_SKIPPED: u32 = 255;
 
@@ -166,7 +177,8 @@ fn with_learned<R>(f: impl FnOnce(&mut Learned) -> R) -> R {
     f(&mut Learned::nothing())
 }
 
-/// A thread that is no worker parks at one place, whatever it waits for: a token too many makes it look once more.
+/// A thread that is no worker parks at one place, whatever it waits for: a token too many makes it
+/// look once more.
 #[cfg(not(any(loom, shuttle)))]
 fn parker_of_this_thread() -> Arc<Parker> {
     std::thread_local! {

@@ -2,11 +2,11 @@
 //!
 //! # Invariants
 //!
-//! - W1: at any time at most one thread is the owner of a worker: the pool thread started for it, or the guest that holds its seat.
-//!   Only the owner has a `&Worker` handed out by this crate, because a `Worker` is neither `Send` nor `Sync` and arms take it with a
-//!   lifetime of their own.
-//! - W2: other threads reach a worker through its pool only, and use only what is made for them: the thief's side of the stack and
-//!   the deque, the parker, the flags and the counters.
+//! - W1: at any time at most one thread is the owner of a worker: the pool thread started for it,
+//!   or the guest that holds its seat. Only the owner has a `&Worker` handed out by this crate,
+//!   because a `Worker` is neither `Send` nor `Sync` and arms take it with a lifetime of their own.
+//! - W2: other threads reach a worker through its pool only, and use only what is made for them:
+//!   the thief's side of the stack and the deque, the parker, the flags and the counters.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -36,8 +36,9 @@ use crate::steer::Bed;
 
 /// The handle through which a task uses the worker that runs it.
 ///
-/// Passing it along is the fast path of [`Worker::join`]: it saves the look into thread-local storage that [`join`](crate::join)
-/// needs. A handle cannot leave the closure it was given to, nor the thread:
+/// Passing it along is the fast path of [`Worker::join`]: it saves the look into thread-local
+/// storage that [`join`](crate::join) needs. A handle cannot leave the closure it was given to, nor
+/// the thread:
 ///
 /// ```compile_fail
 /// let mut kept = None;
@@ -66,7 +67,8 @@ pub struct Worker {
     pub(crate) active: AtomicBool,
     /// Its owner is without work and looks for some; a hint.
     pub(crate) searching: AtomicBool,
-    /// One more than the thief of the task its owner waits for in a join, under [`Wait::Transitive`](crate::Wait::Transitive); 0: nobody. A hint.
+    /// One more than the thief of the task its owner waits for in a join, under
+    /// [`Wait::Transitive`](crate::Wait::Transitive); 0: nobody. A hint.
     pub(crate) blocked_on: AtomicUsize,
     /// Its owner is blocked in a join or a scope, though it may run something meanwhile; a hint.
     pub(crate) waits: AtomicBool,
@@ -90,7 +92,8 @@ pub(crate) struct Own {
     pub(crate) victims_version: Cell<u32>,
     /// Whether that is one of those for which packages have masters.
     pub(crate) has_masters: Cell<bool>,
-    /// Since when this worker searches in vain with work in sight, in nanoseconds; 0 if it does not.
+    /// Since when this worker searches in vain with work in sight, in nanoseconds; 0 if it does
+    /// not.
     pub(crate) in_vain_since: Cell<u64>,
     /// Where its thread is pinned.
     pub(crate) berth: RefCell<Berth>,
@@ -112,7 +115,8 @@ pub(crate) struct Own {
     pub(crate) waiting_window: Cell<SpinWindow>,
     /// Stolen tasks in a row that were not worth it.
     pub(crate) scraps: Cell<u32>,
-    /// Whether it is to take tasks that have waited for long, as the guest's substitute; see `limit`.
+    /// Whether it is to take tasks that have waited for long, as the guest's substitute; see
+    /// `limit`.
     pub(crate) relieves: Cell<bool>,
     /// For how long it has worked for others since it slept, in ticks.
     pub(crate) gain: Cell<u64>,
@@ -122,13 +126,15 @@ pub(crate) struct Own {
     pub(crate) generous: Cell<u32>,
     /// Whether this worker's core was taken for a moment when it was last offered; see `patience`.
     pub(crate) shares_core: Cell<bool>,
-    /// Silence after which this worker exposes another's tasks; grows while exposures are cancelled.
+    /// Silence after which this worker exposes another's tasks; grows while exposures are
+    /// cancelled.
     pub(crate) silence_ns: Cell<u64>,
     /// Whether the last stolen task was long; see `search`.
     pub(crate) tasks_are_long: Cell<bool>,
 }
 
-/// Pushes that are published unasked when a big job begins: a loop that is split adaptively on two workers has about as many before its leaves.
+/// Pushes that are published unasked when a big job begins: a loop that is split adaptively on two
+/// workers has about as many before its leaves.
 const GENEROUS: u32 = 3;
 
 /// The least silence before an exposure.
@@ -235,11 +241,13 @@ impl Worker {
 
     #[inline]
     pub(crate) fn pool(&self) -> &Inner {
-        // SAFETY: the pool owns its workers, and whoever holds a `&Worker` keeps the pool alive (its thread or its guest does).
+        // SAFETY: the pool owns its workers, and whoever holds a `&Worker` keeps the pool alive
+        // (its thread or its guest does).
         unsafe { &*self.pool }
     }
 
-    /// Owner: from now on the seat is somebody's. The first push will publish, as others may be waiting.
+    /// Owner: from now on the seat is somebody's. The first push will publish, as others may be
+    /// waiting.
     pub(crate) fn activate(&self) {
         // Relaxed: ordered by the fence of the first push, which wakes (M9); for policies a hint.
         self.active.store(true, Ordering::Relaxed);
@@ -313,8 +321,9 @@ impl Worker {
         }
     }
 
-    /// A job begins that may well be a big one: its first pushes are published unasked, for they are its biggest parts, and a worker that comes to need them
-    /// later may find this one deep in a leaf, where it does not look up.
+    /// A job begins that may well be a big one: its first pushes are published unasked, for they
+    /// are its biggest parts, and a worker that comes to need them later may find this one deep in
+    /// a leaf, where it does not look up.
     pub(crate) fn be_generous(&self) {
         if self.pool().seats.len() > 1 {
             self.own.generous.set(GENEROUS);

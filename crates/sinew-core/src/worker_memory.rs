@@ -1,18 +1,24 @@
 //! Where a worker's own memory belongs: on the node that its thread is pinned to.
 //!
-//! Owners and thieves touch a worker's state at every task, and its owner the task stack at every join. A page lies where it is touched first, and a pool's workers are
-//! written by whoever builds it. So on a machine of several nodes each worker has pages of its own, which are placed before they are written (`seats`), and a task stack
-//! that was used before keeps its pages only if they lie on the node of its next owner (`stack/slots`). Where there is one node nothing of this is done.
+//! Owners and thieves touch a worker's state at every task, and its owner the task stack at every
+//! join. A page lies where it is touched first, and a pool's workers are written by whoever builds
+//! it. So on a machine of several nodes each worker has pages of its own, which are placed before
+//! they are written (`seats`), and a task stack that was used before keeps its pages only if they
+//! lie on the node of its next owner (`stack/slots`). Where there is one node nothing of this is
+//! done.
 //!
 //! # Not handled
 //!
-//! Mappings that change: pages stay where the first one put them, since moving them makes the kernel interrupt every processor. Threads that are pinned nowhere, and
-//! guests, have their state where the builder wrote it, on pages which the kernel can move by itself, as nobody else's lie there, and their stack where they touch it
-//! first. What lies in the allocator's memory: parkers, buffers of deques, victim policies, and the two ends of a two-field stack.
+//! Mappings that change: pages stay where the first one put them, since moving them makes the
+//! kernel interrupt every processor. Threads that are pinned nowhere, and guests, have their state
+//! where the builder wrote it, on pages which the kernel can move by itself, as nobody else's lie
+//! there, and their stack where they touch it first. What lies in the allocator's memory: parkers,
+//! buffers of deques, victim policies, and the two ends of a two-field stack.
 //!
 //! # Tests
 //!
-//! `seats` and `stack/slots` test the means; `cargo xtask numa-guest` asks a kernel with several nodes.
+//! `seats` and `stack/slots` test the means; `cargo xtask numa-guest` asks a kernel with several
+//! nodes.
 
 use sinew_deque::PreferredNode;
 use sinew_topology::{Machine, PlacementError, Seating, memory_nodes, where_is};
@@ -36,7 +42,9 @@ pub(crate) fn preferred_nodes(
     }
     let home = |(seat, pu)| {
         let pinned = Option::filter(pu, |_| seat > 0 || first_seat == FirstSeat::Thread);
-        pinned.and_then(|pu| machine.nearest_node(pu, &nodes)).map_or(PreferredNode::Any, PreferredNode::Node)
+        pinned
+            .and_then(|pu| machine.nearest_node(pu, &nodes))
+            .map_or(PreferredNode::Any, PreferredNode::Node)
     };
     seating.pus().iter().copied().enumerate().map(home).collect()
 }
@@ -51,8 +59,8 @@ pub struct OwnPages {
 }
 
 impl Worker {
-    /// Where the memory of this worker lies, asked of the kernel. On a machine of several nodes that of a pinned worker is to lie on its node, or on the nearest that has
-    /// memory.
+    /// Where the memory of this worker lies, asked of the kernel. On a machine of several nodes
+    /// that of a pinned worker is to lie on its node, or on the nearest that has memory.
     ///
     /// ```
     /// sinew_core::run(|w| match w.where_is() {

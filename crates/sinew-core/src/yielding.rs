@@ -1,4 +1,5 @@
-//! Giving way: a task that waits for something of its own lets its worker run other tasks meanwhile.
+//! Giving way: a task that waits for something of its own lets its worker run other tasks
+//! meanwhile.
 
 use sinew_policy::Wait;
 
@@ -7,10 +8,11 @@ use crate::search::Allowed;
 use crate::worker::Worker;
 
 impl Worker {
-    /// Runs one task of this worker's own, if there is one: a spawned one, its part of a broadcast, or the second arm of a join that encloses the caller.
-    /// Answers whether it did.
+    /// Runs one task of this worker's own, if there is one: a spawned one, its part of a broadcast,
+    /// or the second arm of a join that encloses the caller. Answers whether it did.
     ///
-    /// The task runs on the caller's stack, whatever the pool's [`Wait`] policy: the caller asks for it.
+    /// The task runs on the caller's stack, whatever the pool's [`Wait`] policy: the caller asks
+    /// for it.
     pub fn yield_local(&self) -> bool {
         let _search = self.enter(Activity::Search);
         let own = self.pop_own_or_delivered(Allowed::Any).or_else(|| self.take_own_join());

@@ -1,19 +1,23 @@
-//! Memory of queued tasks that are over, kept by the worker that ran them for the tasks that it spawns next.
+//! Memory of queued tasks that are over, kept by the worker that ran them for the tasks that it
+//! spawns next.
 //!
-//! Most tasks on the heap are small and end soon after they were made, often one just before the next is made. The allocator takes as long for such a pair
-//! of calls as the rest of a spawn does.
+//! Most tasks on the heap are small and end soon after they were made, often one just before the
+//! next is made. The allocator takes as long for such a pair of calls as the rest of a spawn does.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
-/// Bytes of a small block and of a large one: with the word that most allocators add, one and two cache lines.
+/// Bytes of a small block and of a large one: with the word that most allocators add, one and two
+/// cache lines.
 const SIZES: [usize; 2] = [56, 120];
 
-/// How blocks are aligned: as allocators do it without being asked. Whole lines take twice as long to allocate.
+/// How blocks are aligned: as allocators do it without being asked. Whole lines take twice as long
+/// to allocate.
 const ALIGN: usize = 2 * size_of::<usize>();
 
-/// Blocks of a size that are kept, at most. More would only help bursts of spawns, whose tasks lie too long to be in the cache.
+/// Blocks of a size that are kept, at most. More would only help bursts of spawns, whose tasks lie
+/// too long to be in the cache.
 const KEPT: u32 = 64;
 
 /// The size of block that a task goes into.
@@ -73,7 +77,8 @@ impl Blocks {
     ///
     /// # Safety
     ///
-    /// The block came from [`new`] or from the [`take`](Self::take) of any worker, for `class`, and nobody uses it any more.
+    /// The block came from [`new`] or from the [`take`](Self::take) of any worker, for `class`, and
+    /// nobody uses it any more.
     #[inline]
     pub unsafe fn give(&self, class: Class, block: NonNull<u8>) {
         let (first, kept) = (&self.first[class.0], &self.kept[class.0]);
@@ -119,7 +124,8 @@ unsafe fn free(class: Class, block: NonNull<u8>) {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a task that is written into a block of another class; it does not fit, which the tests of scopes would notice under a checker of memory.
+    //! What they would miss: a task that is written into a block of another class; it does not fit,
+    //! which the tests of scopes would notice under a checker of memory.
     use super::*;
 
     #[test]

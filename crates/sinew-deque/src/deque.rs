@@ -1,25 +1,30 @@
 //! A worker's own queue of spawned tasks: the owner at one end, thieves at the other.
 //!
-//! Source: D. Chase and Y. Lev, "Dynamic Circular Work-Stealing Deque" (2005), with the orderings of N. M. Lê, A. Pop, A. Cohen and
-//! F. Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak Memory Models" (2013). Differences: an entry carries the
-//! task's depth beside its pointer, so that a thief can decline a task before it claims it.
+//! Source: D. Chase and Y. Lev, "Dynamic Circular Work-Stealing Deque" (2005), with the orderings
+//! of N. M. Lê, A. Pop, A. Cohen and F. Zappa Nardelli, "Correct and Efficient Work-Stealing for
+//! Weak Memory Models" (2013). Differences: an entry carries the task's depth beside its pointer,
+//! so that a thief can decline a task before it claims it.
 //!
 //! # Invariants
 //!
 //! - D1: `top` only grows; the entries `top..bottom` are tasks.
-//! - D2: an entry is claimed by whoever moves `top` over it, or by the owner's pop while at least two are left.
-//! - D3: a replaced buffer lives as long as the deque, so a thief with an old pointer reads an entry that was right when it looked;
-//!   its claim then fails if the entry has been taken.
+//! - D2: an entry is claimed by whoever moves `top` over it, or by the owner's pop while at least
+//!   two are left.
+//! - D3: a replaced buffer lives as long as the deque, so a thief with an old pointer reads an
+//!   entry that was right when it looked; its claim then fails if the entry has been taken.
 //!
 //! # Orderings
 //!
-//! - Q1: every store of `bottom` (Release) ↔ steal loads it (Acquire): the entry and the task behind it.
-//! - Q2: pop lowers `bottom`, `fence(SeqCst)`, loads `top` ↔ steal loads `top`, `fence(SeqCst)`, loads `bottom`: the owner and a thief cannot both
-//!   believe that the last entry is theirs without a compare-and-swap on `top` deciding it.
+//! - Q1: every store of `bottom` (Release) ↔ steal loads it (Acquire): the entry and the task
+//!   behind it.
+//! - Q2: pop lowers `bottom`, `fence(SeqCst)`, loads `top` ↔ steal loads `top`, `fence(SeqCst)`,
+//!   loads `bottom`: the owner and a thief cannot both believe that the last entry is theirs
+//!   without a compare-and-swap on `top` deciding it.
 //!
 //! # Cost
 //!
-//! Push: two stores and a load. Pop: a full fence, unless the deque is seen empty. Steal: a fence and a compare-and-swap.
+//! Push: two stores and a load. Pop: a full fence, unless the deque is seen empty. Steal: a fence
+//! and a compare-and-swap.
 
 use std::ptr::NonNull;
 
@@ -57,7 +62,8 @@ struct Buffer {
 
 impl Buffer {
     fn new(size: usize) -> Self {
-        let empty = || Entry { task: AtomicPtr::new(std::ptr::null_mut()), depth: AtomicU32::new(0) };
+        let empty =
+            || Entry { task: AtomicPtr::new(std::ptr::null_mut()), depth: AtomicU32::new(0) };
         Self { entries: (0..size).map(|_| empty()).collect() }
     }
 
@@ -140,7 +146,8 @@ impl Deque {
     #[inline]
     pub unsafe fn pop(&self) -> Option<Queued> {
         let bottom = self.bottom.load(Ordering::Relaxed);
-        // Relaxed: `top` never passes `bottom`, so a stale value can only look less empty than it is.
+        // Relaxed: `top` never passes `bottom`, so a stale value can only look less empty than it
+        // is.
         if self.top.load(Ordering::Relaxed) == bottom {
             return None;
         }
@@ -191,26 +198,30 @@ impl Deque {
         if self.claim(top) { Taken::Task(queued) } else { Taken::Lost }
     }
 
-    /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's heavy fence.
+    /// Whether there seems to be nothing to take. Exact for tasks pushed before the caller's heavy
+    /// fence.
     #[inline]
     pub fn is_empty(&self) -> bool {
         let top = self.top.load(Ordering::Relaxed);
         self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed() <= 0
     }
 
-    /// Whether the oldest task lies deeper than `above` (`None`: there is any). As exact as `is_empty`.
+    /// Whether the oldest task lies deeper than `above` (`None`: there is any). As exact as
+    /// `is_empty`.
     #[inline]
     pub fn has(&self, above: Option<u32>) -> bool {
         let top = self.top.load(Ordering::Acquire);
         let deep = |above| self.buffer().get(top).is_some_and(|queued| queued.depth > above);
-        self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0 && above.is_none_or(deep)
+        self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0
+            && above.is_none_or(deep)
     }
 
     /// How many tasks there seem to be; a hint.
     #[inline]
     pub fn len(&self) -> usize {
         let top = self.top.load(Ordering::Relaxed);
-        usize::try_from(self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed()).unwrap_or(0)
+        usize::try_from(self.bottom.load(Ordering::Relaxed).wrapping_sub(top).cast_signed())
+            .unwrap_or(0)
     }
 
     /// Depth of the oldest task; a hint.
@@ -224,7 +235,9 @@ impl Deque {
 
     #[inline]
     fn claim(&self, top: usize) -> bool {
-        self.top.compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        self.top
+            .compare_exchange(top, top.wrapping_add(1), Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[cold]

@@ -1,4 +1,5 @@
-//! loom models of the deque: an owner that pushes and pops, thieves that steal, each task taken exactly once.
+//! loom models of the deque: an owner that pushes and pops, thieves that steal, each task taken
+//! exactly once.
 
 use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 use std::ptr::NonNull;
@@ -38,7 +39,10 @@ fn check(script: &'static [Own], thieves: usize, preemptions: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(move || {
-        let world = Arc::new(World { deque: Deque::new(), taken: std::array::from_fn(|_| PlainU32::new(0)) });
+        let world = Arc::new(World {
+            deque: Deque::new(),
+            taken: std::array::from_fn(|_| PlainU32::new(0)),
+        });
         let robbers: Vec<_> = (0..thieves)
             .map(|_| {
                 let world = Arc::clone(&world);
@@ -75,7 +79,11 @@ fn check(script: &'static [Own], thieves: usize, preemptions: usize) {
             world.take(queued);
         }
         for number in 0..pushed as usize {
-            assert_eq!(world.taken[number].load(PlainOrdering::Relaxed), 1, "task {number} was lost");
+            assert_eq!(
+                world.taken[number].load(PlainOrdering::Relaxed),
+                1,
+                "task {number} was lost"
+            );
         }
     });
 }
@@ -93,7 +101,8 @@ fn loom_two_thieves_and_an_owner() {
     check(&[Push, Push, Pop], 2, 2);
 }
 
-/// Would miss: a thief with the old buffer while the owner grows it (the model's first buffer holds two).
+/// Would miss: a thief with the old buffer while the owner grows it (the model's first buffer holds
+/// two).
 #[test]
 fn loom_a_growing_deque_loses_nothing() {
     check(&[Push, Push, Push, Pop], 1, 2);
@@ -106,7 +115,8 @@ fn loom_finds_a_pop_without_its_fence() {
     check(&[Push, Push, Pop, Pop], 1, 3);
 }
 
-/// An owner that queues two tasks in order, and whoever takes a token runs the oldest: thief and owner together run each once, and each finds one.
+/// An owner that queues two tasks in order, and whoever takes a token runs the oldest: thief and
+/// owner together run each once, and each finds one.
 fn check_order() {
     struct Ordered {
         deque: Deque,

@@ -1,29 +1,36 @@
 //! The process that follows a command's share.
 //!
-//! It sleeps in one `poll` until the command ends, one of its processes registers or ends, or the share changes, which a thread beside waits for. Then
-//! it divides the share anew, writes the page, and moves threads. It ends with the command.
+//! It sleeps in one `poll` until the command ends, one of its processes registers or ends, or the
+//! share changes, which a thread beside waits for. Then it divides the share anew, writes the page,
+//! and moves threads. It ends with the command.
 //!
 //! # Order
 //!
-//! Teams shrink before their processors are taken away, and grow after they have been given more: a team that spins with more threads than processors runs
-//! no faster than the system switches between them. To grow, threads are first put on a processor each, and let go after some milliseconds: some kernels
-//! leave threads that wake each other on one processor for a tenth of a second though others are idle.
+//! Teams shrink before their processors are taken away, and grow after they have been given more: a
+//! team that spins with more threads than processors runs no faster than the system switches
+//! between them. To grow, threads are first put on a processor each, and let go after some
+//! milliseconds: some kernels leave threads that wake each other on one processor for a tenth of a
+//! second though others are idle.
 //!
 //! # Turns
 //!
-//! With more programs than processors everybody's share is one thread on all of them. Processes of several threads, where the library does not lower
-//! their teams, are on one of them at a time then (`turns`).
+//! With more programs than processors everybody's share is one thread on all of them. Processes of
+//! several threads, where the library does not lower their teams, are on one of them at a time then
+//! (`turns`).
 //!
 //! # Demand
 //!
-//! With neighbours it also looks, four times a second, how much processor time the command uses, and says how many threads have something to do (`usage`).
+//! With neighbours it also looks, four times a second, how much processor time the command uses,
+//! and says how many threads have something to do (`usage`).
 //!
 //! # Cost
 //!
 //! Nothing while nothing changes and the command has the whole machine; a look at the machine's
 //! processes each second while it has less. With neighbours, some 10 µs a look and process of the
-//! command, and for one that does not use all it has a look at the machine's
-//! processes, a hundredth of a core unless there are a thousand. A change costs a system call per thread of the command, and a look at the machine's processes for descendants; so does a turn, of which so many are left out that it is a fiftieth of the time at most.
+//! command, and for one that does not use all it has a look at the machine's processes, a hundredth
+//! of a core unless there are a thousand. A change costs a system call per thread of the command,
+//! and a look at the machine's processes for descendants; so does a turn, of which so many are left
+//! out that it is a fiftieth of the time at most.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -48,19 +55,22 @@ use crate::usage::{Means, Usage};
 /// How long the thread beside waits before it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Between two looks at what the command uses, with neighbours: as many times as long as a look took, within bounds.
+/// Between two looks at what the command uses, with neighbours: as many times as long as a look
+/// took, within bounds.
 const LOOK_PART: u32 = 100;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a team that grows may take to make its new threads, and how long they then stay on a processor each.
+/// How long a team that grows may take to make its new threads, and how long they then stay on a
+/// processor each.
 const MAKING: Duration = Duration::from_millis(1);
 const SPREAD: Duration = Duration::from_millis(5);
 
 /// A turn is at least so many times as long as moving to its processor took.
 const TURN_PART: u32 = 50;
 
-/// Looks for new processes before giving up on a command that starts them faster than they can be looked at.
+/// Looks for new processes before giving up on a command that starts them faster than they can be
+/// looked at.
 const MOST_LOOKS: usize = 10;
 
 /// A process of the command that has parallel regions.
@@ -219,7 +229,10 @@ fn begin(job: &Job, shares: &Arc<dyn Shares>) -> io::Result<Begun> {
 
 /// Starts a thread that waits for grants, and writes to the pipe when there is one. Returns where
 /// the grants are.
-fn wait_beside(shares: Arc<dyn Shares>, mut waker: PipeWriter) -> io::Result<mpsc::Receiver<Grant>> {
+fn wait_beside(
+    shares: Arc<dyn Shares>,
+    mut waker: PipeWriter,
+) -> io::Result<mpsc::Receiver<Grant>> {
     let (tell, told) = mpsc::channel();
     thread::Builder::new().name("shares".to_owned()).stack_size(64 << 10).spawn(move || {
         loop {
@@ -302,20 +315,23 @@ impl Agent<'_> {
         }
     }
 
-    /// Looks whose turn it is, if it is time to or the programs are others; whether another processor is this command's now.
+    /// Looks whose turn it is, if it is time to or the programs are others; whether another
+    /// processor is this command's now.
     fn is_moved(&mut self, shares: &dyn Shares, are_others: bool) -> bool {
         let now = Instant::now();
         if !are_others && self.turn.ends.is_none_or(|ends| now < ends) {
             return false;
         }
         let (turn, left) = turns::now();
-        let crowd = Some(shares).filter(|_| self.job.follows && !self.job.lowers).and_then(Shares::crowd);
+        let crowd =
+            Some(shares).filter(|_| self.job.follows && !self.job.lowers).and_then(Shares::crowd);
         let processor = crowd.and_then(|crowd| turns::processor(&self.grant.cpus, crowd, turn));
         self.turn.ends = crowd.map(|_| now + left);
         std::mem::replace(&mut self.turn.processor, processor) != processor
     }
 
-    /// Moves everybody to where this turn has them, now and then those who are new as well: until then they are where their parents were.
+    /// Moves everybody to where this turn has them, now and then those who are new as well: until
+    /// then they are where their parents were.
     fn move_to_turn(&mut self) {
         let began = Instant::now();
         if began - self.looked >= LOOK_EVERY {
@@ -327,7 +343,8 @@ impl Agent<'_> {
         self.turn.ends = self.turn.ends.map(|ends| ends.max(least));
     }
 
-    /// Takes the last grant; whether it is another one. It is not where only the number of neighbours has changed.
+    /// Takes the last grant; whether it is another one. It is not where only the number of
+    /// neighbours has changed.
     fn take(&mut self, grants: &mpsc::Receiver<Grant>) -> bool {
         let _ = self.wake.read(&mut [0; 64]);
         let Some(grant) = grants.try_iter().last() else { return false };
@@ -339,7 +356,8 @@ impl Agent<'_> {
         !self.job.follows || shares.neighbours() == 0
     }
 
-    /// Says how much the command has to do, when it is time to look. Alone it has everything, whatever it does.
+    /// Says how much the command has to do, when it is time to look. Alone it has everything,
+    /// whatever it does.
     fn look(&mut self, shares: &dyn Shares, is_alone: bool) {
         if is_alone {
             self.watch = Watch::new(self.job);
@@ -348,7 +366,8 @@ impl Agent<'_> {
         }
     }
 
-    /// Puts the share in force for everybody: at once for those who are known, then for those whom they have started since.
+    /// Puts the share in force for everybody: at once for those who are known, then for those whom
+    /// they have started since.
     fn apply_to_all(&mut self) {
         self.apply();
         for _ in 0..MOST_LOOKS {
@@ -364,7 +383,12 @@ impl Agent<'_> {
     }
 
     /// Waits until something happens, or for so long.
-    fn wait(&self, ending: &OwnedFd, registrations: &PipeReader, patience: Option<Duration>) -> News {
+    fn wait(
+        &self,
+        ending: &OwnedFd,
+        registrations: &PipeReader,
+        patience: Option<Duration>,
+    ) -> News {
         let fixed = [ending.as_fd(), registrations.as_fd(), self.wake.as_fd()];
         let all = fixed.into_iter().chain(self.parties.iter().map(|party| party.ending.as_fd()));
         let mut files: Vec<PollFd<'_>> =
@@ -385,14 +409,17 @@ impl Agent<'_> {
     fn register(&mut self, registrations: &mut PipeReader) {
         let mut slots = [0; 64];
         let count = registrations.read(&mut slots).unwrap_or(0);
-        for slot in slots[..count].iter().map(|slot| usize::from(*slot)).filter(|slot| *slot < SLOTS) {
+        for slot in
+            slots[..count].iter().map(|slot| usize::from(*slot)).filter(|slot| *slot < SLOTS)
+        {
             let pid = self.page.pid(slot);
             let known = self.parties.iter().any(|party| party.pid == pid);
             match open(pid) {
                 Ok(ending) if !known && family::belongs(pid, self.job.pid, self.mark) => {
                     self.parties.push(Party { slot, pid, ending, threads: 0 });
                 }
-                // It has ended since, or is no process of the command's: then anybody may have the slot.
+                // It has ended since, or is no process of the command's: then anybody may have the
+                // slot.
                 _ if !known => self.page.free(slot),
                 _ => {}
             }
@@ -425,12 +452,14 @@ impl Agent<'_> {
         self.move_all(&pieces);
     }
 
-    /// Whether the process is to have more threads, on several processors. One that is new is about to make its team.
+    /// Whether the process is to have more threads, on several processors. One that is new is about
+    /// to make its team.
     fn is_growing(&self, index: usize, piece: &Grant) -> bool {
         piece.threads > self.parties[index].threads.max(1) && piece.cpus.len() > 1
     }
 
-    /// Lets teams grow, a thread on each processor for a while: those that there are, and those that are made at once. Another grant ends the while: others wait for processors.
+    /// Lets teams grow, a thread on each processor for a while: those that there are, and those
+    /// that are made at once. Another grant ends the while: others wait for processors.
     fn grow(&mut self, growing: &[usize], pieces: &[Grant]) {
         if growing.is_empty() {
             return;
@@ -465,7 +494,8 @@ impl Agent<'_> {
         }
     }
 
-    /// Leaves word of all masks that there may be before they are set: whoever has to undo it must know them.
+    /// Leaves word of all masks that there may be before they are set: whoever has to undo it must
+    /// know them.
     fn note(&self, pieces: &[Grant]) {
         let mut noted: Vec<CpuSet> = self.masks.ours().cloned().collect();
         noted.extend(pieces.iter().map(|piece| piece.cpus.clone()));
@@ -476,10 +506,12 @@ impl Agent<'_> {
         self.page.note_masks(&noted, self.masks.bound());
     }
 
-    /// Moves the parties to their pieces, and all other processes to the whole share; or those of several threads to the processor whose turn it is.
+    /// Moves the parties to their pieces, and all other processes to the whole share; or those of
+    /// several threads to the processor whose turn it is.
     fn move_all(&mut self, pieces: &[Grant]) {
         let registered: HashSet<u32> = self.parties.iter().map(|party| party.pid).collect();
-        let parties = self.parties.iter().zip(pieces).map(|(party, piece)| (party.pid, &piece.cpus));
+        let parties =
+            self.parties.iter().zip(pieces).map(|(party, piece)| (party.pid, &piece.cpus));
         let others = self.family.iter().filter(|pid| !registered.contains(pid));
         let turn = self.turn.processor.map(only);
         for (pid, cpus) in parties.chain(others.map(|pid| (*pid, &self.grant.cpus))) {
@@ -490,7 +522,8 @@ impl Agent<'_> {
         self.note_threads();
     }
 
-    /// The command has ended. What it leaves behind is nobody's business any more, and has the whole machine.
+    /// The command has ended. What it leaves behind is nobody's business any more, and has the
+    /// whole machine.
     fn release(&mut self) {
         self.page.lift_all();
         if !self.job.follows || self.masks.ours().count() == 1 {

@@ -1,18 +1,23 @@
 //! One command's share among those of its processes that have parallel regions. Pure.
 //!
-//! A command is one program to the others, however many processes it starts: `make` is not worth more than what it is run beside. Within it, processes
-//! that have said that they are parallel get equal pieces, one after the other in the order of CPU numbers. All others stay on the whole share: they are
-//! few, or short, or wait.
+//! A command is one program to the others, however many processes it starts: `make` is not worth
+//! more than what it is run beside. Within it, processes that have said that they are parallel get
+//! equal pieces, one after the other in the order of CPU numbers. All others stay on the whole
+//! share: they are few, or short, or wait.
 
 use sinew_topology::CpuSet;
 
 use crate::shares::Grant;
 
-/// The pieces of `grant` for `count` processes: each at least one thread; all on the whole set where there are more processes than threads.
+/// The pieces of `grant` for `count` processes: each at least one thread; all on the whole set
+/// where there are more processes than threads.
 pub(crate) fn divide(grant: &Grant, count: usize) -> Vec<Grant> {
     let cpus: Vec<usize> = grant.cpus.iter().collect();
     if count <= 1 || grant.threads < count || cpus.len() < count {
-        return vec![Grant { threads: (grant.threads / count.max(1)).max(1), ..grant.clone() }; count];
+        return vec![
+            Grant { threads: (grant.threads / count.max(1)).max(1), ..grant.clone() };
+            count
+        ];
     }
     let piece = |index: usize| {
         let bound = |index: usize| index * cpus.len() / count;
@@ -56,7 +61,10 @@ mod tests {
                 let pieces = divide(&grant(&format!("0-{}", cpus - 1), cpus), count);
                 let all: CpuSet =
                     pieces.iter().flat_map(|piece| piece.cpus.iter().collect::<Vec<_>>()).collect();
-                assert_eq!((all.len(), pieces.iter().map(|piece| piece.cpus.len()).sum()), (cpus, cpus));
+                assert_eq!(
+                    (all.len(), pieces.iter().map(|piece| piece.cpus.len()).sum()),
+                    (cpus, cpus)
+                );
                 assert!(pieces.iter().all(|piece| (1..=piece.cpus.len()).contains(&piece.threads)));
             }
         }

@@ -36,7 +36,8 @@ impl Failure {
         }
     }
 
-    /// What shells exit with in this case: 127 if there is no such command, 126 if it cannot be run.
+    /// What shells exit with in this case: 127 if there is no such command, 126 if it cannot be
+    /// run.
     pub fn status(&self) -> u8 {
         self.status
     }

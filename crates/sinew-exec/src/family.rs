@@ -5,12 +5,15 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
-/// `root` and all processes that descend from it now, `root` first. Those whose parent has ended are not found.
+/// `root` and all processes that descend from it now, `root` first. Those whose parent has ended
+/// are not found.
 ///
 /// # Cost
 ///
-/// Reads a small file for every process of the machine, about 10 µs each. The lists of children that the kernel keeps for each thread would be less to read, but who waits for a process that ends
-/// had to wait up to 0.8 s longer on Linux 6.18 where they had been read: it computes in `waitpid` until what is kept of the threads' folders is gone.
+/// Reads a small file for every process of the machine, about 10 µs each. The lists of children
+/// that the kernel keeps for each thread would be less to read, but who waits for a process that
+/// ends had to wait up to 0.8 s longer on Linux 6.18 where they had been read: it computes in
+/// `waitpid` until what is kept of the threads' folders is gone.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in all() {
@@ -27,7 +30,8 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
-/// Processes whose environment says `mark`: descendants that nothing else leads to any more. Those of other users are not found.
+/// Processes whose environment says `mark`: descendants that nothing else leads to any more. Those
+/// of other users are not found.
 pub(crate) fn marked(mark: &[u8]) -> Vec<u32> {
     let mut room = room();
     all().filter(|pid| has_mark(*pid, mark, &mut room)).collect()
@@ -46,7 +50,8 @@ fn room() -> Vec<u8> {
 
 fn has_mark(pid: u32, mark: &[u8], room: &mut Vec<u8>) -> bool {
     room.clear();
-    let read = fs::File::open(format!("/proc/{pid}/environ")).and_then(|mut file| file.read_to_end(room));
+    let read =
+        fs::File::open(format!("/proc/{pid}/environ")).and_then(|mut file| file.read_to_end(room));
     read.is_ok() && room.split(|&byte| byte == 0).any(|variable| variable == mark)
 }
 
@@ -55,7 +60,8 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Seconds of processor time that these processes have used, and those of their children that have ended and were waited for. In steps of a hundredth.
+/// Seconds of processor time that these processes have used, and those of their children that have
+/// ended and were waited for. In steps of a hundredth.
 ///
 /// # Cost
 ///
@@ -131,7 +137,8 @@ mod tests {
         assert_eq!(processor_time(&[]), 0.0);
     }
 
-    /// A shell that ends when its input does, and has a child that runs; both with this mark, which nobody else has.
+    /// A shell that ends when its input does, and has a child that runs; both with this mark, which
+    /// nobody else has.
     fn shell_with_a_cat(mark: &str) -> Child {
         let mut shell = Command::new("sh")
             .args(["-c", "cat; :"])

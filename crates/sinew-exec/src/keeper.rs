@@ -1,9 +1,11 @@
 //! The process that is there when the agent is not.
 //!
-//! It forks the agent and waits for it. If the agent dies of anything but the end of the command, the command's threads get back the mask that they began
-//! with, and teams their size. It also is whose open files the library, the page and the pipe are: as long as a process of the command may start
-//! another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the last of them has ended: it looks once a
-//! second, and ends after two looks in vain, a quarter of a second apart.
+//! It forks the agent and waits for it. If the agent dies of anything but the end of the command,
+//! the command's threads get back the mask that they began with, and teams their size. It also is
+//! whose open files the library, the page and the pipe are: as long as a process of the command may
+//! start another program, the path in its `LD_PRELOAD` must lead somewhere. So it stays until the
+//! last of them has ended: it looks once a second, and ends after two looks in vain, a quarter of a
+//! second apart.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -56,7 +58,8 @@ impl Files {
     }
 }
 
-/// What the agent tells the process that becomes the command: the keeper's number, and a warning, if any.
+/// What the agent tells the process that becomes the command: the keeper's number, and a warning,
+/// if any.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) keeper: u32,
@@ -117,7 +120,8 @@ fn detach() {
     }
 }
 
-/// Keeps no file system from being unmounted. Not before the agent has joined: folders may be given relative to this one.
+/// Keeps no file system from being unmounted. Not before the agent has joined: folders may be given
+/// relative to this one.
 fn leave_folder() {
     let _ = rustix::process::chdir("/");
 }
@@ -161,8 +165,8 @@ fn ended_well(agent: i32) -> bool {
     }
 }
 
-/// Stays while a process of the command may need the library. One that is about to become another program has no environment for a moment, so it takes two looks
-/// to be sure that there is none.
+/// Stays while a process of the command may need the library. One that is about to become another
+/// program has no environment for a moment, so it takes two looks to be sure that there is none.
 fn linger(command: Option<Who>, mark: &[u8]) {
     let needed = || command.is_some_and(|who| who.is_there()) || !family::marked(mark).is_empty();
     let mut in_vain = 0;
@@ -227,7 +231,9 @@ pub(crate) fn start(
             // It has ended long since.
             let _ = ended_well(between);
             match Report::parse(&text?) {
-                Some(Report { keeper: 0, warning }) => Err(io::Error::other(warning.unwrap_or_default())),
+                Some(Report { keeper: 0, warning }) => {
+                    Err(io::Error::other(warning.unwrap_or_default()))
+                }
                 Some(report) => Ok((report, files)),
                 None => Err(io::Error::other("the agent ended at once")),
             }

@@ -20,8 +20,9 @@ use crate::program::{self, Program};
 use crate::shares::{Command, Job, Shares};
 use crate::start::Start;
 
-/// Becomes the command; answers only if that fails. `join` is called in another process, the agent, and gives the command a place among the programs that
-/// share the machine; what it fails with is a warning, and the command runs without.
+/// Becomes the command; answers only if that fails. `join` is called in another process, the agent,
+/// and gives the command a place among the programs that share the machine; what it fails with is a
+/// warning, and the command runs without.
 ///
 /// The calling process must have one thread only.
 ///
@@ -32,7 +33,10 @@ use crate::start::Start;
 /// # Cost
 ///
 /// Three forks and what `join` costs: three milliseconds in all where it was measured.
-pub fn exec(command: &Command, join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>) -> Failure {
+pub fn exec(
+    command: &Command,
+    join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>, String>,
+) -> Failure {
     let program = match program::find(&command.program, std::env::var_os("PATH").as_deref()) {
         Ok(program) => program,
         Err(failure) => return failure,
@@ -40,7 +44,10 @@ pub fn exec(command: &Command, join: impl FnOnce(&Job) -> Result<Arc<dyn Shares>
     let mut child = process::Command::new(&program.path);
     child.arg0(&command.program).args(&command.arguments);
     if std::env::var_os(layout::VARIABLE).is_some() {
-        tell(command.verbose, &["within another sinew exec, which this one is a part of".to_owned()]);
+        tell(
+            command.verbose,
+            &["within another sinew exec, which this one is a part of".to_owned()],
+        );
     } else {
         prepare(command, &program, &mut child, join);
     }
@@ -180,8 +187,12 @@ fn explain(command: &Command, plan: &Plan) {
     let set = plan.set.iter().map(|(name, value)| format!("set: {name}={value:?}"));
     let left = plan.left.iter().map(|line| format!("left alone: {line}"));
     let mut does = vec![
-        if plan.narrow { "cores: the command's share, as it changes" } else { "cores: as they are" }
-            .to_owned(),
+        if plan.narrow {
+            "cores: the command's share, as it changes"
+        } else {
+            "cores: as they are"
+        }
+        .to_owned(),
     ];
     if plan.lower {
         does.push(

@@ -1,9 +1,10 @@
 #![allow(unsafe_code)]
 //! Programs nobody rewrote, within a share of the machine.
 //!
-//! [`exec`] turns the calling process into the command: same process number, same parent, same terminal, same streams, same signals, same exit status,
-//! because it *is* that process. There is nobody in between who would have to pass anything on. What has to go on beside the command is done by two
-//! small processes that were forked before and belong to no one's job:
+//! [`exec`] turns the calling process into the command: same process number, same parent, same
+//! terminal, same streams, same signals, same exit status, because it *is* that process. There is
+//! nobody in between who would have to pass anything on. What has to go on beside the command is
+//! done by two small processes that were forked before and belong to no one's job:
 //!
 //! ```text
 //! shell ── sinew exec ── execve ──> the command           sees its threads moved, nothing else
@@ -11,15 +12,19 @@
 //!                    └─ agent                             has a row in the table; moves threads; writes shares on the page
 //! ```
 //!
-//! A parent that waits and forwards would have been the usual way. It would have to forward signals that may come from anywhere, stop and go on with its
-//! child, and hand the terminal to and fro; and killing it would leave the command behind with another exit status for the caller. Here nothing of that
-//! can go wrong, and killing the agent, by any signal, widens the command and changes nothing else.
+//! A parent that waits and forwards would have been the usual way. It would have to forward signals
+//! that may come from anywhere, stop and go on with its child, and hand the terminal to and fro;
+//! and killing it would leave the command behind with another exit status for the caller. Here
+//! nothing of that can go wrong, and killing the agent, by any signal, widens the command and
+//! changes nothing else.
 //!
 //! # Safe, and malleable
 //!
-//! *Safe* (the default): threads are moved, teams are never touched. *Malleable*: the preloaded library lowers the teams of OpenMP's parallel regions to
-//! the share, where nothing speaks against it; `sinew-preload` says what does. The library is loaded in both modes, so that the number of processors
-//! that a program asks for stays what it was at the start, and that threads of GNU's runtime that share a processor spin for each other a tenth as long.
+//! *Safe* (the default): threads are moved, teams are never touched. *Malleable*: the preloaded
+//! library lowers the teams of OpenMP's parallel regions to the share, where nothing speaks against
+//! it; `sinew-preload` says what does. The library is loaded in both modes, so that the number of
+//! processors that a program asks for stays what it was at the start, and that threads of GNU's
+//! runtime that share a processor spin for each other a tenth as long.
 //!
 //! # The rooms
 //!
@@ -52,14 +57,15 @@
 //! # Not handled
 //!
 //! Processes that the command starts in another mount namespace, or as another user: their masks
-//! stay as they were inherited. So does the mask of a descendant that
-//! has left environment and family (`setsid env -i`, and its parent has ended) less than a second
-//! after its start, before the agent looks: it cannot be told from a program that its user has
-//! bound. Programs
-//! that read their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that moment. Descendants that bind themselves with
-//! `taskset` keep their binding, but start as many threads as the machine has processors. Descendants for another kind of machine (32 bits) are told by
-//! the dynamic linker that the library is not for them, on their standard error. A command's speed is
-//! not known, so policies by speed give it an equal part. One that works again after it has slept for long may have a single thread for a quarter of a second.
+//! stay as they were inherited. So does the mask of a descendant that has left environment and
+//! family (`setsid env -i`, and its parent has ended) less than a second after its start, before
+//! the agent looks: it cannot be told from a program that its user has bound. Programs that read
+//! their mask while they run (`nproc`, Rust's `available_parallelism`) see the share of that
+//! moment. Descendants that bind themselves with `taskset` keep their binding, but start as many
+//! threads as the machine has processors. Descendants for another kind of machine (32 bits) are
+//! told by the dynamic linker that the library is not for them, on their standard error. A
+//! command's speed is not known, so policies by speed give it an equal part. One that works again
+//! after it has slept for long may have a single thread for a quarter of a second.
 
 mod shares;
 

@@ -73,7 +73,8 @@ impl Page {
 
     /// How many threads the process in a slot may have; 0: any number.
     ///
-    /// Writing to a page in memory cannot fail for lack of room, since the page is there; so failures are not told.
+    /// Writing to a page in memory cannot fail for lack of room, since the page is there; so
+    /// failures are not told.
     pub(crate) fn set_threads(&self, slot: usize, threads: usize) {
         let _ = self.write(layout::threads_at(slot), u32::try_from(threads).unwrap_or(0));
     }
@@ -152,7 +153,8 @@ impl Page {
     }
 }
 
-/// Whether this process may write a file of so many bytes. The kernel ends a process that tries and may not (SIGXFSZ); the limit counts for files in memory, too.
+/// Whether this process may write a file of so many bytes. The kernel ends a process that tries and
+/// may not (SIGXFSZ); the limit counts for files in memory, too.
 ///
 /// # Errors
 ///
@@ -207,7 +209,8 @@ mod tests {
         assert_eq!(page.noted_masks(), (masks.clone(), vec![7, 8]));
         page.note_masks(&masks[..1], std::iter::empty());
         assert_eq!(page.noted_masks(), (masks[..1].to_vec(), vec![]));
-        let threads = [(7, 1), (4_194_304, u64::MAX)].map(|(number, began)| Thread { number, began });
+        let threads =
+            [(7, 1), (4_194_304, u64::MAX)].map(|(number, began)| Thread { number, began });
         page.note_threads(&threads);
         assert_eq!(page.noted_threads(), threads);
         page.note_threads(&[threads[0]; 20_000]);

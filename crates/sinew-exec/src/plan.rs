@@ -28,9 +28,10 @@ use crate::program::Kind;
 
 /// GNU's runtime: turns of a waiting loop before a thread sleeps.
 ///
-/// A thread that waits for less time than it takes to wake another one sleeps in every region, and is woken late, so that the next one sleeps as well: on two
-/// cores of a virtual machine 300 cost loops of 17 to 70 µs a fifth, 400 to 2,000 nothing. Where two threads have one core every turn is lost; the library sees
-/// to that while it lasts.
+/// A thread that waits for less time than it takes to wake another one sleeps in every region, and
+/// is woken late, so that the next one sleeps as well: on two cores of a virtual machine 300 cost
+/// loops of 17 to 70 µs a fifth, 400 to 2,000 nothing. Where two threads have one core every turn
+/// is lost; the library sees to that while it lasts.
 const GNU_SPINS: &str = "1000";
 /// LLVM's runtime: milliseconds before a thread sleeps.
 const LLVM_SPIN_MS: &str = "1";
@@ -113,20 +114,25 @@ impl Plan {
     fn refuse_bounds(&mut self, facts: &Facts<'_>) {
         let (threads, min) = (facts.threads, Some(facts.min).filter(|&min| min > 1));
         if self.narrow {
-            let refusal =
-                |min: usize| format!("--min {min} counts as {threads}: the command may use no more cores");
+            let refusal = |min: usize| {
+                format!("--min {min} counts as {threads}: the command may use no more cores")
+            };
             self.refused.extend(min.filter(|&min| min > threads).map(refusal));
             return;
         }
-        let refusal =
-            |option: &str, cores: usize| format!("{option} {cores} has no effect: affinity is left alone");
+        let refusal = |option: &str, cores: usize| {
+            format!("{option} {cores} has no effect: affinity is left alone")
+        };
         self.refused.extend(min.map(|min| refusal("--min", min)));
         self.refused.extend(facts.max.map(|max| refusal("--max", max)));
     }
 
     fn affinity(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
         let why = if facts.narrowed {
-            Some("the mask is narrower than the machine (taskset, numactl or a batch system)".to_owned())
+            Some(
+                "the mask is narrower than the machine (taskset, numactl or a batch system)"
+                    .to_owned(),
+            )
         } else if facts.memory_bound {
             Some("memory is bound to nodes (numactl)".to_owned())
         } else if is_one_of(facts.name, &BINDERS) {
@@ -143,7 +149,8 @@ impl Plan {
         self.left.extend(why.map(|why| format!("affinity: {why}")));
     }
 
-    /// Thread counts as the runtimes would choose them by themselves on as much of the machine as the command may have.
+    /// Thread counts as the runtimes would choose them by themselves on as much of the machine as
+    /// the command may have.
     fn counts(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
         let most = |count: usize| count.min(facts.max.unwrap_or(usize::MAX)).to_string();
         // Both libraries follow OpenMP's count if they have none of their own.
@@ -166,7 +173,8 @@ impl Plan {
     /// Lists the counts set so far. The library reads the list to tell them from a script's counts.
     /// The program's own pools read it to know that their count is no wish, and follow the mask.
     fn mark(&mut self) {
-        let counts: Vec<String> = self.set.iter().map(|(name, count)| format!("{name}={count}")).collect();
+        let counts: Vec<String> =
+            self.set.iter().map(|(name, count)| format!("{name}={count}")).collect();
         if !counts.is_empty() {
             self.set.push((user::OURS, counts.join(" ")));
         }
@@ -174,13 +182,19 @@ impl Plan {
 
     fn spins(&mut self, value: &Lookup<'_>) {
         self.set_unless("GOMP_SPINCOUNT", GNU_SPINS.to_owned(), &["OMP_WAIT_POLICY"], value);
-        self.set_unless("KMP_BLOCKTIME", LLVM_SPIN_MS.to_owned(), &["OMP_WAIT_POLICY", "KMP_LIBRARY"], value);
+        self.set_unless(
+            "KMP_BLOCKTIME",
+            LLVM_SPIN_MS.to_owned(),
+            &["OMP_WAIT_POLICY", "KMP_LIBRARY"],
+            value,
+        );
     }
 
     /// Sets `name` unless the user has set it or one of `others`.
     fn set_unless(&mut self, name: &'static str, new: String, others: &[&str], value: &Lookup<'_>) {
-        let theirs =
-            |name: &&str| value(name).is_some_and(|text| !text.is_empty() && !is_ours(name, &text, value));
+        let theirs = |name: &&str| {
+            value(name).is_some_and(|text| !text.is_empty() && !is_ours(name, &text, value))
+        };
         match std::iter::once(&name).chain(others).find(|name| theirs(name)) {
             Some(&found) if found == name => self.left.push(format!("{name}: it is set")),
             Some(other) => self.left.push(format!("{name}: {other} is set")),
@@ -188,10 +202,13 @@ impl Plan {
         }
     }
 
-    /// Whether the library is loaded, and what it may do. It is of use without `--malleable`, too: it keeps the number of processors as it was.
+    /// Whether the library is loaded, and what it may do. It is of use without `--malleable`, too:
+    /// it keeps the number of processors as it was.
     fn library(&mut self, facts: &Facts<'_>, value: &Lookup<'_>) {
         let refusal = match facts.library {
-            Err(why) => Some(format!("this command was built without the library to preload: {why}")),
+            Err(why) => {
+                Some(format!("this command was built without the library to preload: {why}"))
+            }
             Ok(()) => facts.kind.refusal().map(str::to_owned),
         };
         self.preload = refusal.is_none() && (self.narrow || facts.malleable);
@@ -214,7 +231,8 @@ fn placed_by_launcher(facts: &Facts<'_>, value: &Lookup<'_>) -> Option<String> {
     if is_one_of(facts.name, &LAUNCHERS) {
         return Some(format!("{} places what it runs", facts.name.display()));
     }
-    insisting(Topic::Rank, value).map(|name| format!("an MPI launcher placed this process ({name} is set)"))
+    insisting(Topic::Rank, value)
+        .map(|name| format!("an MPI launcher placed this process ({name} is set)"))
 }
 
 fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
@@ -224,10 +242,14 @@ fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
 /// The first variable about `topic` by which the user insists on something.
 fn insisting(topic: Topic, value: &Lookup<'_>) -> Option<&'static str> {
     let insists = |name: &str| {
-        value(name)
-            .is_some_and(|text| !is_ours(name, &text, value) && user::insists(name, topic, text.as_bytes()))
+        value(name).is_some_and(|text| {
+            !is_ours(name, &text, value) && user::insists(name, topic, text.as_bytes())
+        })
     };
-    user::VARIABLES.iter().find(|(name, about)| *about == topic && insists(name)).map(|(name, _)| *name)
+    user::VARIABLES
+        .iter()
+        .find(|(name, about)| *about == topic && insists(name))
+        .map(|(name, _)| *name)
 }
 
 /// Whether an outer `sinew exec` set the variable `name` to `text`.
@@ -257,8 +279,9 @@ mod tests {
     }
 
     fn plan(facts: &Facts<'_>, environment: &[(&str, &str)]) -> Plan {
-        let value =
-            |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        let value = |name: &str| {
+            environment.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+        };
         Plan::new(facts, &value)
     }
 
@@ -284,14 +307,17 @@ mod tests {
         }
     }
 
-    /// Would miss: a command that makes more threads than it can ever have cores, and a limit that is silently passed over.
+    /// Would miss: a command that makes more threads than it can ever have cores, and a limit that
+    /// is silently passed over.
     #[test]
     fn a_command_with_a_maximum_makes_no_more_threads_than_that() {
         let facts = Facts { max: Some(5), ..facts() };
         let limited = plan(&facts, &[]);
         assert_eq!(value_of(&limited, "OMP_NUM_THREADS"), Some("5"));
         assert_eq!(value_of(&limited, "MKL_NUM_THREADS"), Some("4"));
-        for bound in [plan(&facts, &[("OMP_PROC_BIND", "close")]), plan(&facts, &[("PMIX_RANK", "2")])] {
+        for bound in
+            [plan(&facts, &[("OMP_PROC_BIND", "close")]), plan(&facts, &[("PMIX_RANK", "2")])]
+        {
             assert_eq!(bound.refused, ["--max 5 has no effect: affinity is left alone"]);
         }
     }
@@ -300,8 +326,9 @@ mod tests {
     /// about one that it can give.
     #[test]
     fn a_minimum_that_the_command_cannot_have_is_refused_by_name() {
-        let asked =
-            |min: usize, environment: &[(&str, &str)]| plan(&Facts { min, ..facts() }, environment).refused;
+        let asked = |min: usize, environment: &[(&str, &str)]| {
+            plan(&Facts { min, ..facts() }, environment).refused
+        };
         assert_eq!(asked(9, &[]), ["--min 9 counts as 6: the command may use no more cores"]);
         assert!(asked(6, &[]).is_empty() && asked(1, &[("OMP_PROC_BIND", "close")]).is_empty());
         for bound in [("OMP_PROC_BIND", "close"), ("PMIX_RANK", "2")] {
@@ -323,13 +350,17 @@ mod tests {
     /// Would miss: bindings that leave no trace.
     #[test]
     fn what_binds_threads_keeps_its_affinity_and_its_teams() {
-        let bound = [("OMP_PROC_BIND", "close"), ("GOMP_CPU_AFFINITY", "0-3"), ("KMP_AFFINITY", "compact")];
+        let bound =
+            [("OMP_PROC_BIND", "close"), ("GOMP_CPU_AFFINITY", "0-3"), ("KMP_AFFINITY", "compact")];
         let narrowed = Facts { narrowed: true, ..facts() };
         let memory = Facts { memory_bound: true, ..facts() };
         let binder = Facts { name: OsStr::new("numactl"), ..facts() };
         let plans = bound.iter().map(|setting| plan(&facts(), &[*setting]));
         for plan in plans.chain([&narrowed, &memory, &binder].map(|facts| plan(facts, &[]))) {
-            assert!(!plan.narrow && !plan.lower && value_of(&plan, "OMP_NUM_THREADS").is_none(), "{plan:?}");
+            assert!(
+                !plan.narrow && !plan.lower && value_of(&plan, "OMP_NUM_THREADS").is_none(),
+                "{plan:?}"
+            );
             assert!(plan.left[0].starts_with("affinity: "), "{plan:?}");
         }
     }
@@ -348,7 +379,10 @@ mod tests {
     #[test]
     fn a_users_way_of_waiting_is_kept() {
         let plan = plan(&facts(), &[("OMP_WAIT_POLICY", "active")]);
-        assert!(value_of(&plan, "GOMP_SPINCOUNT").is_none() && value_of(&plan, "KMP_BLOCKTIME").is_none());
+        assert!(
+            value_of(&plan, "GOMP_SPINCOUNT").is_none()
+                && value_of(&plan, "KMP_BLOCKTIME").is_none()
+        );
         let plan = self::plan(&facts(), &[("GOMP_SPINCOUNT", "5")]);
         assert!(!plan.sets("GOMP_SPINCOUNT") && plan.sets("KMP_BLOCKTIME"));
     }
@@ -358,7 +392,10 @@ mod tests {
     fn where_the_library_cannot_be_loaded_malleable_says_so_and_safe_does_not() {
         for kind in [Kind::Static, Kind::Privileged, Kind::Foreign, Kind::Unknown] {
             let asked = plan(&Facts { kind, ..facts() }, &[]);
-            assert!(asked.refused.len() == 1 && !asked.preload && !asked.lower && asked.narrow, "{asked:?}");
+            assert!(
+                asked.refused.len() == 1 && !asked.preload && !asked.lower && asked.narrow,
+                "{asked:?}"
+            );
             let safe = plan(&Facts { kind, malleable: false, ..facts() }, &[]);
             assert!(safe.refused.is_empty() && !safe.preload && safe.narrow, "{safe:?}");
         }
@@ -384,7 +421,10 @@ mod tests {
         let plan = plan(&facts(), &[("GOMAXPROCS", "3")]);
         let marks = value_of(&plan, user::OURS).expect("a list");
         let counts: Vec<_> = plan.set.iter().filter(|(name, _)| *name != user::OURS).collect();
-        assert!(counts.iter().all(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit())), "{plan:?}");
+        assert!(
+            counts.iter().all(|(_, count)| count.bytes().all(|byte| byte.is_ascii_digit())),
+            "{plan:?}"
+        );
         let counted = counts.iter().filter(|(name, _)| name.contains("THREADS"));
         assert!(counted.clone().count() == 6 && !marks.contains("GOMAXPROCS"), "{marks}");
         for (name, count) in counted {

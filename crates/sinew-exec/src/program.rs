@@ -1,10 +1,12 @@
 //! The file behind a command's name, and whether a library can be loaded into it.
 //!
-//! Found as a shell would find it. Scripts are followed to their interpreter, since that is what the kernel runs.
+//! Found as a shell would find it. Scripts are followed to their interpreter, since that is what
+//! the kernel runs.
 //!
 //! # Not handled
 //!
-//! Capabilities of files, which make the dynamic linker ignore a preloaded library silently: nothing is lost by trying.
+//! Capabilities of files, which make the dynamic linker ignore a preloaded library silently:
+//! nothing is lost by trying.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -70,7 +72,8 @@ pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Program, Failur
         return runnable(given).map_err(|error| Failure::of(given, &error));
     }
     let mut denied = None;
-    for folder in std::env::split_paths(path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"))) {
+    for folder in std::env::split_paths(path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin")))
+    {
         match runnable(&folder.join(given)) {
             Ok(program) => return Ok(program),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -197,7 +200,8 @@ fn names_openmp(path: &Path) -> bool {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST_SEARCHED).read_to_end(&mut bytes));
     // What cannot be read may be anything: the answer that leaves more alone.
-    read.is_err() || names.iter().any(|name| bytes.windows(name.len()).any(|window| window == *name))
+    read.is_err()
+        || names.iter().any(|name| bytes.windows(name.len()).any(|window| window == *name))
 }
 
 #[cfg(test)]

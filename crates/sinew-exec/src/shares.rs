@@ -68,7 +68,8 @@ impl Default for Terms {
     }
 }
 
-/// More programs than processors, each with one thread on all of them, and which of them this one is.
+/// More programs than processors, each with one thread on all of them, and which of them this one
+/// is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crowd {
     /// Its number, from 0, in an order that is the same for all.
@@ -79,7 +80,8 @@ pub struct Crowd {
 
 /// A place among the programs that share the machine.
 pub trait Shares: Send + Sync {
-    /// Waits until the grant is another one than last time, for `patience` at most; the first call answers at once. `None`: nothing new.
+    /// Waits until the grant is another one than last time, for `patience` at most; the first call
+    /// answers at once. `None`: nothing new.
     fn next(&self, patience: Duration) -> Option<Grant>;
 
     /// How many others there are to leave cores to.

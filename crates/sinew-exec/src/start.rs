@@ -68,7 +68,8 @@ fn one_line(path: &str) -> Option<String> {
 
 /// Without a cpuset the whole machine is what the mask could be.
 fn is_narrowed(limits: &Limits, online: &CpuSet) -> bool {
-    let possible = limits.cpuset().map_or_else(|| online.clone(), |cpuset| cpuset.intersection(online));
+    let possible =
+        limits.cpuset().map_or_else(|| online.clone(), |cpuset| cpuset.intersection(online));
     limits.affinity().intersection(&possible) != possible
 }
 

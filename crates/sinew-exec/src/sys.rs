@@ -15,15 +15,18 @@ pub(crate) enum Side {
 ///
 /// # Errors
 ///
-/// The process has more than one thread, since what the others hold would be held for ever in the copy; or the system has no room for another process.
+/// The process has more than one thread, since what the others hold would be held for ever in the
+/// copy; or the system has no room for another process.
 pub(crate) fn fork() -> io::Result<Side> {
-    let tasks = std::fs::read_dir("/proc/self/task")
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot read /proc/self/task: {error}")))?;
+    let tasks = std::fs::read_dir("/proc/self/task").map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot read /proc/self/task: {error}"))
+    })?;
     if tasks.count() != 1 {
         return Err(io::Error::other("a process with several threads cannot be copied"));
     }
-    // SAFETY: this thread is the only one, and no other can start one, so no lock of the C library or the allocator is held by anybody that the child
-    // lacks: the child may do whatever this process might have done.
+    // SAFETY: this thread is the only one, and no other can start one, so no lock of the C library
+    // or the allocator is held by anybody that the child lacks: the child may do whatever this
+    // process might have done.
     match unsafe { libc::fork() } {
         -1 => {
             let error = io::Error::last_os_error();
@@ -62,7 +65,8 @@ pub(crate) fn binds_memory() -> bool {
     let places = (&raw mut policy, &raw mut nodes);
     // SAFETY: the kernel writes the policy and at most `bits` bits of nodes to these places, during
     // the call.
-    let answer = unsafe { libc::syscall(libc::SYS_get_mempolicy, places.0, places.1, bits, none, none) };
+    let answer =
+        unsafe { libc::syscall(libc::SYS_get_mempolicy, places.0, places.1, bits, none, none) };
     // A kernel without nodes does not know the call; one before Linux 5.14 calls LOCAL a preference
     // for no node.
     let is_local = policy == LOCAL || policy == PREFERRED && nodes == [0; 64];

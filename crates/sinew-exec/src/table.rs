@@ -45,7 +45,9 @@ fn join(job: &Job) -> Result<Row, Error> {
 
 fn cores(cpus: &CpuSet) -> CoreSet {
     let mut cores = CoreSet::EMPTY;
-    cpus.iter().filter(|&cpu| cpu < sinew_policy::share::MAX_CORES).for_each(|cpu| cores.insert(cpu));
+    cpus.iter()
+        .filter(|&cpu| cpu < sinew_policy::share::MAX_CORES)
+        .for_each(|cpu| cores.insert(cpu));
     cores
 }
 

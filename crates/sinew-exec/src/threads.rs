@@ -27,7 +27,8 @@ use sinew_topology::CpuSet;
 
 use crate::family;
 
-/// Looks at a process's threads before giving up on one that makes threads faster than they can be looked at.
+/// Looks at a process's threads before giving up on one that makes threads faster than they can be
+/// looked at.
 const MOST_LOOKS: usize = 100;
 
 /// Spans of one mask that are told apart; older ones are taken for a single one.
@@ -142,7 +143,8 @@ impl Masks {
 
     /// Everybody has been moved: masks that no thread has any more have been in force.
     pub(crate) fn settle(&mut self) {
-        let (now, used) = (now(), self.last.values().map(|known| &known.mask).collect::<HashSet<_>>());
+        let (now, used) =
+            (now(), self.last.values().map(|known| &known.mask).collect::<HashSet<_>>());
         let unused = self.ours.iter_mut().filter(|mask| !used.contains(&mask.cpus));
         unused.for_each(|mask| mask.end(now));
     }
@@ -152,21 +154,26 @@ impl Masks {
         self.looked = time;
     }
 
-    /// Moves all threads of `pid` to `cpus`, also those that appear meanwhile. A process that has ended is no error.
+    /// Moves all threads of `pid` to `cpus`, also those that appear meanwhile. A process that has
+    /// ended is no error.
     pub(crate) fn set(&mut self, pid: u32, cpus: &CpuSet) {
-        // Nobody can have inherited the mask before it was set: a thread that has it already was bound to it.
+        // Nobody can have inherited the mask before it was set: a thread that has it already was
+        // bound to it.
         threads_of(pid).into_iter().for_each(|thread| self.note(thread));
         self.begin(cpus);
-        // A thread that was made by one that had not been moved yet is found by the next look; a look that moves nobody is the last.
+        // A thread that was made by one that had not been moved yet is found by the next look; a
+        // look that moves nobody is the last.
         for _ in 0..MOST_LOOKS {
-            let moved = threads_of(pid).into_iter().filter(|thread| self.set_thread(*thread, cpus)).count();
+            let moved =
+                threads_of(pid).into_iter().filter(|thread| self.set_thread(*thread, cpus)).count();
             if moved == 0 {
                 break;
             }
         }
     }
 
-    /// Puts the threads of `pid` on the processors of `cpus` in turn, one on each as far as there are enough.
+    /// Puts the threads of `pid` on the processors of `cpus` in turn, one on each as far as there
+    /// are enough.
     pub(crate) fn spread(&mut self, pid: u32, cpus: &CpuSet) {
         let places: Vec<CpuSet> = cpus.iter().map(only).collect();
         threads_of(pid).into_iter().for_each(|thread| self.note(thread));
@@ -183,7 +190,8 @@ impl Masks {
         new.into_iter().flat_map(threads_of).for_each(|thread| self.note(thread));
     }
 
-    /// Takes note of a thread: of what it has inherited if it is new, and that it is bound if its mask is not one that was set here.
+    /// Takes note of a thread: of what it has inherited if it is new, and that it is bound if its
+    /// mask is not one that was set here.
     fn note(&mut self, number: u32) {
         let Some(now) = mask_of(number) else { return };
         let known = self.last.get(&number);
@@ -230,8 +238,13 @@ impl Masks {
     pub(crate) fn narrowed(&self) -> Vec<Thread> {
         let is_narrowed = |known: &&Known| known.mask != self.ours[0].cpus;
         let is_ours = |known: &&Known| !self.bound.contains(&known.thread.number);
-        let mut all: Vec<Thread> =
-            self.last.values().filter(is_narrowed).filter(is_ours).map(|known| known.thread).collect();
+        let mut all: Vec<Thread> = self
+            .last
+            .values()
+            .filter(is_narrowed)
+            .filter(is_ours)
+            .map(|known| known.thread)
+            .collect();
         all.sort_unstable();
         all
     }
@@ -299,7 +312,8 @@ mod tests {
         rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Runs `check` with a thread that waits, and the CPUs it may use; skips where there is only one.
+    /// Runs `check` with a thread that waits, and the CPUs it may use; skips where there is only
+    /// one.
     fn with_thread(check: impl FnOnce(u32, &CpuSet)) {
         let all = mask_of(own_thread()).expect("an own mask");
         if all.len() < 2 {
@@ -343,13 +357,17 @@ mod tests {
         });
     }
 
-    /// Catches: a thread that is taken for ours because its mask happens to be, or comes to be, one that is granted.
+    /// Catches: a thread that is taken for ours because its mask happens to be, or comes to be, one
+    /// that is granted.
     #[test]
     fn a_thread_that_was_bound_once_is_left_alone_for_good() {
         with_thread(|thread, all| {
             let cpus: Vec<CpuSet> = all.iter().map(only).collect();
             let mut masks = Masks::new(all, [], []);
-            assert!(set_mask(thread, &cpus[1]), "somebody else binds it before it is first looked at");
+            assert!(
+                set_mask(thread, &cpus[1]),
+                "somebody else binds it before it is first looked at"
+            );
             // Of all threads of this process it is the one that the grant is right for.
             masks.note(thread);
             masks.begin(&cpus[1]);
@@ -403,7 +421,10 @@ mod tests {
             let mut masks = Masks::new(all, [], []);
             assert!(masks.set_thread(thread, &one));
             let narrowed = masks.narrowed();
-            assert_eq!(narrowed.iter().map(|narrowed| narrowed.number).collect::<Vec<_>>(), [thread]);
+            assert_eq!(
+                narrowed.iter().map(|narrowed| narrowed.number).collect::<Vec<_>>(),
+                [thread]
+            );
             masks.give_back(&narrowed);
             assert_eq!(mask_of(thread).as_ref(), Some(all));
             assert_eq!(masks.narrowed(), []);

@@ -1,10 +1,14 @@
-//! How many threads of a command would find something to do, from the processor time that it uses. Pure.
+//! How many threads of a command would find something to do, from the processor time that it uses.
+//! Pure.
 //!
-//! A command that nobody rewrote says nothing of what it has to do. But what it has is known, and how much of that it uses. All of it: it may have work for more. Next to
-//! nothing, as a shell that waits or `sleep`: the others can have its cores. In between, what it uses and one more, so that it is seen when it needs more. Threads that spin for one
-//! another count as at work: nobody can tell.
+//! A command that nobody rewrote says nothing of what it has to do. But what it has is known, and
+//! how much of that it uses. All of it: it may have work for more. Next to nothing, as a shell that
+//! waits or `sleep`: the others can have its cores. In between, what it uses and one more, so that
+//! it is seen when it needs more. Threads that spin for one another count as at work: nobody can
+//! tell.
 //!
-//! More is demanded at once, less only after a while, so that short pauses move no cores: of several looks the one counts that found most.
+//! More is demanded at once, less only after a while, so that short pauses move no cores: of
+//! several looks the one counts that found most.
 
 /// Looks that count: at four a second, two seconds.
 const LOOKS: usize = 8;
@@ -67,7 +71,8 @@ mod tests {
         (0..LOOKS).map(|_| usage.look(cores, means)).last().unwrap()
     }
 
-    /// Would miss: a sleeper that keeps cores, one that loses them at its first pause, and one that does not get them back at once.
+    /// Would miss: a sleeper that keeps cores, one that loses them at its first pause, and one that
+    /// does not get them back at once.
     #[test]
     fn demand_falls_after_a_while_and_rises_at_once() {
         let mut usage = Usage::new(8);
@@ -80,7 +85,8 @@ mod tests {
         assert!(!usage.is_in_doubt(8));
     }
 
-    /// Would miss: a serial command that keeps a parallel one's share, and cores that go to and fro since it has now one more, now one less than it uses.
+    /// Would miss: a serial command that keeps a parallel one's share, and cores that go to and fro
+    /// since it has now one more, now one less than it uses.
     #[test]
     fn who_uses_a_part_of_its_share_demands_one_more_than_that() {
         let mut usage = Usage::new(8);
@@ -90,7 +96,8 @@ mod tests {
         assert_eq!(settled(&mut usage, 3.6, means(4)), 8);
     }
 
-    /// Would miss: many busy programs on few cores, each of which gets so little that it would be taken for idle.
+    /// Would miss: many busy programs on few cores, each of which gets so little that it would be
+    /// taken for idle.
     #[test]
     fn a_crowd_is_not_asleep() {
         let crowded = Means { granted: 1, most: 2, part: 0.2 };

@@ -1,9 +1,11 @@
-//! Every question that a program can ask its OpenMP runtime, asked outside and inside of regions, by every way to the function, in a narrow share and without
-//! this project. The answers must be the same, apart from the size of a team that was lowered.
+//! Every question that a program can ask its OpenMP runtime, asked outside and inside of regions,
+//! by every way to the function, in a narrow share and without this project. The answers must be
+//! the same, apart from the size of a team that was lowered.
 //!
 //! The places that differ most in every run; all of them with `SINEW_DEEP=1`.
 //!
-//! Blind to: questions about the mask itself (`omp_capture_affinity`), which tell the mask that is in force.
+//! Blind to: questions about the mask itself (`omp_capture_affinity`), which tell the mask that is
+//! in force.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -52,7 +54,8 @@ const QUESTIONS: [&str; 28] = [
 ];
 
 /// What takes a level, or a place.
-const OF_A_LEVEL: [&str; 3] = ["omp_get_team_size", "omp_get_ancestor_thread_num", "omp_get_place_num_procs"];
+const OF_A_LEVEL: [&str; 3] =
+    ["omp_get_team_size", "omp_get_ancestor_thread_num", "omp_get_place_num_procs"];
 
 /// What is not asked, and why.
 const LEFT_OUT: [(&str, &str); 13] = [
@@ -62,7 +65,10 @@ const LEFT_OUT: [(&str, &str); 13] = [
     ("omp_get_affinity_format", "says what the program or its environment has set"),
     ("omp_get_default_allocator", "says what the program or its environment has set"),
     ("omp_get_place_proc_ids", "asked by the program itself, for it fills an array"),
-    ("omp_get_partition_place_nums", "numbers of places, as many as `omp_get_partition_num_places` says"),
+    (
+        "omp_get_partition_place_nums",
+        "numbers of places, as many as `omp_get_partition_num_places` says",
+    ),
     ("omp_get_mapped_ptr", "about devices"),
     ("omp_get_interop_int", "about devices"),
     ("omp_get_interop_ptr", "about devices"),
@@ -77,7 +83,8 @@ fn write_questions(folder: &Path) {
     for name in QUESTIONS {
         writeln!(asked, "Q({name})\nF({name}_)").unwrap();
     }
-    for (name, level) in OF_A_LEVEL.iter().flat_map(|name| [-1, 0, 1, 2].map(|level| (name, level))) {
+    for (name, level) in OF_A_LEVEL.iter().flat_map(|name| [-1, 0, 1, 2].map(|level| (name, level)))
+    {
         writeln!(asked, "L({name}, {level})").unwrap();
     }
     fs::write(folder.join("asked.h"), &asked).unwrap();
@@ -89,20 +96,28 @@ fn write_questions(folder: &Path) {
 /// Runs a program in a share of one CPU.
 fn narrow(mode: &[&str], program: &Path, arguments: &[&OsStr], cpu: usize) -> Output {
     let script = Script::new();
-    let all: Vec<&OsStr> = std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
-    let child =
-        script.command(&words(mode), &all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let all: Vec<&OsStr> =
+        std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
+    let child = script
+        .command(&words(mode), &all)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let _grants = script.writer_from(&format!("{cpu} 1"));
     child.wait_with_output().unwrap()
 }
 
-/// The answers in the order of asking: the size of the team, which may differ, and all that may not.
+/// The answers in the order of asking: the size of the team, which may differ, and all that may
+/// not.
 fn answers(output: &str) -> (Option<&str>, Vec<&str>) {
     let (mut team, mut rest) = (None, Vec::new());
     for line in output.lines() {
         if line.starts_with("omp_get_num_threads(0) team ") {
             team = line.rsplit(' ').next();
-        } else if !line.starts_with("omp_get_num_threads") && !line.starts_with("omp_get_team_size(1)") {
+        } else if !line.starts_with("omp_get_num_threads")
+            && !line.starts_with("omp_get_team_size(1)")
+        {
             rest.push(line);
         }
     }
@@ -110,7 +125,13 @@ fn answers(output: &str) -> (Option<&str>, Vec<&str>) {
 }
 
 /// Asks at `places` of the program, and compares with a run without.
-fn compare(compiler: &str, program: &Path, places: &[(&str, Option<&str>)], more: &[&OsStr], cpu: usize) {
+fn compare(
+    compiler: &str,
+    program: &Path,
+    places: &[(&str, Option<&str>)],
+    more: &[&OsStr],
+    cpu: usize,
+) {
     for (place, lowered) in places {
         let arguments: Vec<&OsStr> =
             std::iter::once(OsStr::new(*place)).chain(more.iter().copied()).collect();
@@ -179,12 +200,14 @@ fn a_program_that_looks_its_runtime_up_gets_the_same_answers() {
 #[test]
 fn no_question_that_a_compiler_declares_is_missing_here() {
     for compiler in compilers() {
-        let command =
-            format!("echo '#include <omp.h>' | {compiler} -fopenmp -E -P - | tr -c 'a-z_' '\\n' | sort -u");
+        let command = format!(
+            "echo '#include <omp.h>' | {compiler} -fopenmp -E -P - | tr -c 'a-z_' '\\n' | sort -u"
+        );
         let output = Command::new("sh").args(["-c", &command]).output().unwrap();
         let declared = text(&output, compiler);
-        let is_question =
-            |name: &&str| ["omp_get_", "omp_in_", "omp_is_"].iter().any(|start| name.starts_with(start));
+        let is_question = |name: &&str| {
+            ["omp_get_", "omp_in_", "omp_is_"].iter().any(|start| name.starts_with(start))
+        };
         let mut questions =
             declared.lines().filter(is_question).filter(|name| !name.ends_with("_t")).peekable();
         assert!(questions.peek().is_some(), "{compiler}");

@@ -30,8 +30,11 @@ impl Left {
         let between = "setsid env -i sleep 1000 <&- >&- 2>&- & echo $$ $!; exec cat <&3";
         let shell = format!("exec 3<&0; sh -c '{between}' & cat; wait");
         let mut command = script.command(&[], &words(&["sh", "-c", &shell]));
-        let mut command =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script's program");
+        let mut command = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the script's program");
         let grants = script.writer_from(&format!("{first} 1"));
         let mut line = String::new();
         BufReader::new(command.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -117,7 +120,8 @@ fn a_process_that_has_left_gets_its_processors_back_though_the_agent_dies() {
 /// none.
 fn namespaces() -> Option<&'static [&'static str]> {
     let allowed = |options: &&&[&str]| {
-        let status = Command::new("unshare").args(**options).arg("true").stderr(Stdio::null()).status();
+        let status =
+            Command::new("unshare").args(**options).arg("true").stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
     let found = [&["-pf"][..], &["-Urpf"][..]].iter().find(allowed).copied();
@@ -151,15 +155,17 @@ fn a_process_in_a_namespace_of_its_own_is_moved_as_itself() {
     };
     let path = program.display();
     // It is given that number, which on the outside nobody has, whatever is believed.
-    let inner = format!("i=2; while [ $i -lt {number} ]; do i=$((i+1)); /bin/true; done; {path} & wait");
+    let inner =
+        format!("i=2; while [ $i -lt {number} ]; do i=$((i+1)); /bin/true; done; {path} & wait");
     let options = options.join(" ");
     let shell = format!("{path} & unshare {options} --kill-child sh -c '{inner}' & wait");
     let script = Script::new();
     let mut command = script.command(&[OsStr::new("--malleable")], &words(&["sh", "-c", &shell]));
     let mut command = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let grants = script.writer_from(&format!("{first},{second} 2"));
-    let is_ours =
-        |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|file| file == program);
+    let is_ours = |pid: &u32| {
+        std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|file| file == program)
+    };
     let ours = || {
         let all = std::fs::read_dir("/proc").unwrap().flatten();
         let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

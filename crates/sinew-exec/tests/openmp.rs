@@ -1,7 +1,8 @@
-//! The wrong-result hunt: OpenMP programs of every kind that there is, by both compilers, whose answers must be the same with and without, while their shares
-//! change every few milliseconds.
+//! The wrong-result hunt: OpenMP programs of every kind that there is, by both compilers, whose
+//! answers must be the same with and without, while their shares change every few milliseconds.
 //!
-//! What they would miss: programs that go wrong once in a thousand runs, and kinds that nobody has thought of.
+//! What they would miss: programs that go wrong once in a thousand runs, and kinds that nobody has
+//! thought of.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -33,7 +34,8 @@ int main(void) {
 }
 ";
 
-/// Counts processors as GNU's runtime does, and prints how many: twice, from a library of its name and from the program.
+/// Counts processors as GNU's runtime does, and prints how many: twice, from a library of its name
+/// and from the program.
 const COUNTING: &str = "#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -92,8 +94,8 @@ fn answers_are_the_same_with_and_without_in_both_modes() {
     let Some(cpus) = two_cpus() else { return };
     for compiler in compilers() {
         let folder = tempfile::tempdir().unwrap();
-        let follower =
-            build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]).expect("the programs can be built");
+        let follower = build(compiler, folder.path(), HUNT, "hunt", &["-pthread"])
+            .expect("the programs can be built");
         let private = build(compiler, folder.path(), HUNT, "private", &["-pthread", "-DPRIVATE"])
             .expect("with data per thread");
         let cases = CASES
@@ -119,8 +121,8 @@ fn teams_are_lowered_in_malleable_mode_and_never_in_safe_mode() {
     let Some([first, _]) = two_cpus() else { return };
     for compiler in compilers() {
         let folder = tempfile::tempdir().unwrap();
-        let program =
-            build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]).expect("the programs can be built");
+        let program = build(compiler, folder.path(), HUNT, "hunt", &["-pthread"])
+            .expect("the programs can be built");
         let alone = plain(&program, &words(&["follow", "teams?"]));
         let largest = alone.lines().nth(1).expect("teams").to_owned();
         for (mode, expected) in [(MODES[0], largest.as_str()), (MODES[1], "1 1")] {
@@ -142,12 +144,14 @@ fn a_count_that_a_script_sets_on_the_way_is_kept_and_ours_is_a_plain_number() {
     let Some([first, _]) = two_cpus() else { return };
     let compiler = compilers().into_iter().next();
     let folder = tempfile::tempdir().unwrap();
-    let program = compiler.and_then(|compiler| build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]));
+    let program =
+        compiler.and_then(|compiler| build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]));
     let Some(program) = program else {
         println!("skipped: nothing here builds OpenMP programs");
         return;
     };
-    let is_strict = "case $OMP_NUM_THREADS$SINEW_THREADS in ''|*[!0-9]*) echo refused; exit;; esac; ";
+    let is_strict =
+        "case $OMP_NUM_THREADS$SINEW_THREADS in ''|*[!0-9]*) echo refused; exit;; esac; ";
     let run = "\"$0\" follow 'teams?'";
     for (set, expected) in [("", "1 1"), ("OMP_NUM_THREADS=3 ", "3 3")] {
         let script = Script::new();
@@ -168,8 +172,8 @@ fn a_careless_library_is_caught() {
     let folder = tempfile::tempdir().unwrap();
     let Some(careless) = careless_library(folder.path()) else { return };
     for compiler in compilers() {
-        let program =
-            build(compiler, folder.path(), HUNT, "hunt", &["-pthread"]).expect("the programs can be built");
+        let program = build(compiler, folder.path(), HUNT, "hunt", &["-pthread"])
+            .expect("the programs can be built");
         let script = Script::new();
         let options = [OsStr::new("--malleable"), OsStr::new("--library"), careless.as_os_str()];
         let mut command = script.command(&options, &[program.as_os_str(), OsStr::new("maximum")]);
@@ -190,7 +194,8 @@ fn a_careless_library_is_caught() {
 fn careless_library(folder: &Path) -> Option<PathBuf> {
     let library = folder.join("careless.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sinew-preload/src/lib.rs");
-    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc")));
+    let mut command =
+        Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc")));
     command.args([
         "--edition",
         "2024",
@@ -242,7 +247,8 @@ fn two_runtimes_in_one_process_that_are_loaded_late_are_told_apart() {
     let both = folder.path().join("both.c");
     std::fs::write(&both, BOTH).unwrap();
     let program = folder.path().join("both");
-    let built = Command::new("gcc").arg("-o").arg(&program).arg(&both).arg("-ldl").status().unwrap();
+    let built =
+        Command::new("gcc").arg("-o").arg(&program).arg(&both).arg("-ldl").status().unwrap();
     assert!(built.success());
     // Each twice, so that the second call finds what the first has remembered.
     let twice: Vec<&OsStr> = arguments.iter().chain(&arguments).map(OsString::as_os_str).collect();
@@ -270,8 +276,11 @@ fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own(
     let all = all.split(' ').next().unwrap();
     for mode in MODES {
         let script = Script::new();
-        let child =
-            script.command(&words(mode), &[program.as_os_str()]).stdout(Stdio::piped()).spawn().unwrap();
+        let child = script
+            .command(&words(mode), &[program.as_os_str()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let _grants = script.writer_from(&format!("{first} 1"));
         let output = child.wait_with_output().unwrap();
         assert_eq!(text(&output, "counting"), format!("{all} 1\n"), "{mode:?}");
@@ -289,12 +298,17 @@ fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     for (policy, idle) in [(None, 2), (Some("active"), 0)] {
         let script = Script::new();
         let mut command = script.command(&[], &[program.as_os_str()]);
-        command.env_remove("OMP_WAIT_POLICY").envs(policy.map(|policy| ("OMP_WAIT_POLICY", policy)));
+        command
+            .env_remove("OMP_WAIT_POLICY")
+            .envs(policy.map(|policy| ("OMP_WAIT_POLICY", policy)));
         let mut child = command.spawn().unwrap();
         let mut grants = script.writer_from(&format!("{first} 1"));
-        let has = |threads: usize| until("the threads", || common::masks_of(child.id()).len() == threads);
+        let has =
+            |threads: usize| until("the threads", || common::masks_of(child.id()).len() == threads);
         has(team + idle);
-        for (grant, threads) in [(format!("{all} {team}"), team), (format!("{second} 1"), team + idle)] {
+        for (grant, threads) in
+            [(format!("{all} {team}"), team), (format!("{second} 1"), team + idle)]
+        {
             writeln!(grants, "{grant}").unwrap();
             has(threads);
         }
@@ -303,7 +317,8 @@ fn a_team_in_a_smaller_share_is_beside_two_idle_threads_until_it_has_room() {
     }
 }
 
-/// Would miss: a team that stays on one processor while others have theirs to themselves, one that stays on all, and processes of one thread that are moved about for nothing.
+/// Would miss: a team that stays on one processor while others have theirs to themselves, one that
+/// stays on all, and processes of one thread that are moved about for nothing.
 #[test]
 fn a_team_takes_turns_where_there_are_more_programs_than_processors() {
     let Some([first, second]) = two_cpus() else { return };
@@ -335,13 +350,19 @@ fn a_program_that_can_do_without_a_runtime_still_can() {
     let source = folder.path().join("weak.c");
     std::fs::write(&source, WEAK).unwrap();
     let program = folder.path().join("weak");
-    if !Command::new("gcc").arg("-o").arg(&program).arg(&source).status().is_ok_and(|status| status.success())
+    if !Command::new("gcc")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .status()
+        .is_ok_and(|status| status.success())
     {
         println!("skipped: gcc cannot build programs here");
         return;
     }
     for mode in MODES {
-        let output = Command::new(common::EXEC).args(mode).arg("/dev/null").arg(&program).output().unwrap();
+        let output =
+            Command::new(common::EXEC).args(mode).arg("/dev/null").arg(&program).output().unwrap();
         assert_eq!(text(&output, "weak"), plain(&program, &[]), "{mode:?}");
     }
 }
@@ -354,7 +375,9 @@ fn a_static_program_runs_and_malleable_says_that_it_has_no_effect() {
         println!("skipped: gcc cannot build OpenMP programs here");
         return;
     }
-    let Some(program) = build("gcc", folder.path(), HUNT, "hunt", &["-pthread", "-static", "-Wl,-w"]) else {
+    let Some(program) =
+        build("gcc", folder.path(), HUNT, "hunt", &["-pthread", "-static", "-Wl,-w"])
+    else {
         println!("skipped: gcc cannot link statically here");
         return;
     };
@@ -369,7 +392,10 @@ fn a_static_program_runs_and_malleable_says_that_it_has_no_effect() {
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(error.contains(says) && error.lines().count() == usize::from(!says.is_empty()), "{error}");
+        assert!(
+            error.contains(says) && error.lines().count() == usize::from(!says.is_empty()),
+            "{error}"
+        );
     }
 }
 

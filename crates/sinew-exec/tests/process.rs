@@ -1,6 +1,8 @@
-//! The command is a process as it would be without: status, signals, streams; and its threads go where they are granted to.
+//! The command is a process as it would be without: status, signals, streams; and its threads go
+//! where they are granted to.
 //!
-//! What they would miss: terminals and job control, which nothing here could disturb, since there is no process in between.
+//! What they would miss: terminals and job control, which nothing here could disturb, since there
+//! is no process in between.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +12,9 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
-use common::{Script, family_of, helpers_of, kill, mask_of, masks_of, runs, two_cpus, until, words};
+use common::{
+    Script, family_of, helpers_of, kill, mask_of, masks_of, runs, two_cpus, until, words,
+};
 
 /// A file of grants that says nothing: the command keeps what it has.
 fn quietly(command: &[&str]) -> Command {
@@ -22,7 +26,8 @@ fn quietly(command: &[&str]) -> Command {
 /// Starts a command that waits for its input to end, under a script; the pipe of grants with it.
 fn waiting(script: &Script, shell: &str) -> (Child, fs::File) {
     let mut command = script.command(&[], &words(&["sh", "-c", shell]));
-    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script's program");
+    let child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script's program");
     let grants = script.writer();
     (child, grants)
 }
@@ -82,7 +87,8 @@ fn streams_pass_through_and_end_with_the_command() {
 fn the_command_inherits_no_files_and_no_ignored_signals() {
     let list = |command: &mut Command| {
         // The shell becomes the second program: while it starts one it blocks signals.
-        let shell = command.args(["-c", "ls /proc/$$/fd; exec grep -E 'SigIgn|SigBlk' /proc/self/status"]);
+        let shell =
+            command.args(["-c", "ls /proc/$$/fd; exec grep -E 'SigIgn|SigBlk' /proc/self/status"]);
         String::from_utf8(shell.stdin(Stdio::null()).output().unwrap().stdout).unwrap()
     };
     assert_eq!(list(&mut quietly(&["sh"])), list(&mut Command::new("sh")));
@@ -110,11 +116,13 @@ fn what_cannot_be_run_is_one_line_and_the_shells_status() {
 /// Would miss: a table that is there and wrong.
 #[test]
 fn without_a_table_the_command_runs_with_a_warning() {
-    let output = Command::new(common::EXEC).args(["/no/such/grants", "echo", "ran"]).output().unwrap();
+    let output =
+        Command::new(common::EXEC).args(["/no/such/grants", "echo", "ran"]).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.stdout, b"ran\n");
     assert!(
-        error.lines().count() == 1 && error.starts_with("sinew: warning: cannot read /no/such/grants"),
+        error.lines().count() == 1
+            && error.starts_with("sinew: warning: cannot read /no/such/grants"),
         "{error}"
     );
 }
@@ -194,7 +202,8 @@ fn a_daemon_that_outlives_the_command_still_finds_the_library() {
     let script = Script::new();
     // The daemon starts another program when it is told to, long after the command has ended.
     let shell = "(cat > /dev/null; ls / > /dev/null) 2>&1 &";
-    let mut command = script.command(&[], &words(&["sh", "-c", &format!("exec 3<&0; {{ {shell} }} <&3")]));
+    let mut command =
+        script.command(&[], &words(&["sh", "-c", &format!("exec 3<&0; {{ {shell} }} <&3")]));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let grants = script.writer();
     let input = child.stdin.take();
@@ -210,7 +219,8 @@ fn a_daemon_that_outlives_the_command_still_finds_the_library() {
 #[test]
 fn an_exec_within_an_exec_is_a_part_of_it() {
     let script = Script::new();
-    let mut command = script.command(&[], &words(&[common::EXEC, "--verbose", "/no/such/grants", "true"]));
+    let mut command =
+        script.command(&[], &words(&[common::EXEC, "--verbose", "/no/such/grants", "true"]));
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     let grants = script.writer();
     let output = child.wait_with_output().unwrap();

@@ -1,6 +1,8 @@
-//! Data per thread that another object keeps: a team that is lowered leaves out the parts of the threads that are missing.
+//! Data per thread that another object keeps: a team that is lowered leaves out the parts of the
+//! threads that are missing.
 //!
-//! In every run the kinds that differ most, with few rounds; all of them, with many, with `SINEW_DEEP=1`.
+//! In every run the kinds that differ most, with few rounds; all of them, with many, with
+//! `SINEW_DEEP=1`.
 //!
 //! Blind to: objects that are loaded while the region that calls into them is at work.
 #![cfg(target_os = "linux")]
@@ -57,9 +59,11 @@ fn data_per_thread_of_an_object_that_is_loaded_later_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         let looked_up = keeper(compiler, folder.path(), "libkeeper.so", &[]);
         let enrols = keeper(compiler, folder.path(), "libenrols.so", &["-DENROLS"]);
-        let program = build(compiler, folder.path(), COUNTS, "loads", &["-pthread", "-rdynamic", rounds()]);
+        let program =
+            build(compiler, folder.path(), COUNTS, "loads", &["-pthread", "-rdynamic", rounds()]);
         let program = program.expect("a program");
-        let ways = [("loads", &looked_up), ("stays", &enrols), ("ends", &enrols), ("enrols", &enrols)];
+        let ways =
+            [("loads", &looked_up), ("stays", &enrols), ("ends", &enrols), ("enrols", &enrols)];
         for (how, library) in ways.into_iter().take(if is_deep() { 4 } else { 2 }) {
             nothing_is_missing(compiler, &program, &[OsStr::new(how), library.as_os_str()], cpus);
         }

@@ -1,4 +1,5 @@
-//! The command runs, with one line of warning that names the cause, whatever the system refuses to give.
+//! The command runs, with one line of warning that names the cause, whatever the system refuses to
+//! give.
 //!
 //! Blind to: limits that are reached only after the command has started.
 #![cfg(target_os = "linux")]
@@ -61,7 +62,8 @@ fn a_small_limit_on_file_sizes_is_named_and_kills_nothing() {
     }
 }
 
-/// Catches: a warning that there is no such program, or that something ended, where descriptors are too few.
+/// Catches: a warning that there is no such program, or that something ended, where descriptors are
+/// too few.
 #[test]
 fn too_few_descriptors_are_named() {
     for limit in 4..24 {
@@ -231,7 +233,14 @@ fn a_missing_proc_is_named() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("unshare");
-    command.args(["-m", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"", "sh", common::EXEC]);
+    command.args([
+        "-m",
+        "sh",
+        "-c",
+        "mount -t tmpfs none /proc && exec \"$@\"",
+        "sh",
+        common::EXEC,
+    ]);
     command.args(["table", "/bin/echo", "ran"]).env("SINEW_TABLE_DIR", folder.path().join("table"));
     let said = warning_of("no /proc", &end(&mut command));
     assert!(said.contains("/proc"), "{said}");

@@ -1,25 +1,30 @@
-//! Which part of a loop is dealt to whom, so that the next run finds its data where the run before left them.
+//! Which part of a loop is dealt to whom, so that the next run finds its data where the run before
+//! left them.
 //!
-//! A loop that is entered again and again over the same data is fastest when every worker gets the part it had. An equal
-//! share for each does that, but leaves uneven loops unbalanced; stealing balances them, but whoever is late by chance
-//! loses data to another cache. So both are done: everybody begins with the part dealt to it, thieves take what its owner does not
-//! come to, and what they took teaches the next run's deal.
+//! A loop that is entered again and again over the same data is fastest when every worker gets the
+//! part it had. An equal share for each does that, but leaves uneven loops unbalanced; stealing
+//! balances them, but whoever is late by chance loses data to another cache. So both are done:
+//! everybody begins with the part dealt to it, thieves take what its owner does not come to, and
+//! what they took teaches the next run's deal.
 //!
-//! Source: affinity scheduling (Markatos and LeBlanc, "Using Processor Affinity in Loop Scheduling on Shared-Memory Multiprocessors"), and the
-//! affinity partitioner of Robison, Voss and Kukanov ("Optimization via Reflection on Work Stealing in TBB").
-//! Differences: ranges of any length instead of an array of fixed pieces. What was stolen in the first run stays with the
-//! thief; later a part moves only if the same worker stole it in two runs one after the other, so that a worker that was
-//! kept from its core once does not lose its data for good.
+//! Source: affinity scheduling (Markatos and LeBlanc, "Using Processor Affinity in Loop Scheduling
+//! on Shared-Memory Multiprocessors"), and the affinity partitioner of Robison, Voss and Kukanov
+//! ("Optimization via Reflection on Work Stealing in TBB"). Differences: ranges of any length
+//! instead of an array of fixed pieces. What was stolen in the first run stays with the thief;
+//! later a part moves only if the same worker stole it in two runs one after the other, so that a
+//! worker that was kept from its core once does not lose its data for good.
 //!
 //! # Invariants
 //!
-//! - I1: parts are adjacent, in order, never empty, and cover `0..n`; neighbours have different owners.
-//! - I2: a deal is a permutation of `0..n`: segments and shares are adjacent and cover all positions.
+//! - I1: parts are adjacent, in order, never empty, and cover `0..n`; neighbours have different
+//!   owners.
+//! - I2: a deal is a permutation of `0..n`: segments and shares are adjacent and cover all
+//!   positions.
 //!
 //! # Cost
 //!
-//! A look-up is a binary search among the segments of the deal, at most [`PARTS_A_SEAT`] a seat, and nothing if every seat owns one
-//! part and they are in order.
+//! A look-up is a binary search among the segments of the deal, at most [`PARTS_A_SEAT`] a seat,
+//! and nothing if every seat owns one part and they are in order.
 //!
 //! # Tests
 //!
@@ -27,10 +32,12 @@
 
 use std::ops::Range;
 
-/// More parts than so many a seat are merged: pieces so small gain nothing by staying where they are.
+/// More parts than so many a seat are merged: pieces so small gain nothing by staying where they
+/// are.
 pub const PARTS_A_SEAT: usize = 8;
 
-/// What a thief takes teaches nothing if it is less than this part of an even share: scraps are stolen at the end of every run.
+/// What a thief takes teaches nothing if it is less than this part of an even share: scraps are
+/// stolen at the end of every run.
 const SCRAPS: usize = 32;
 
 /// The shortest stolen range that is worth remembering in a loop of `n` iterations for `seats`.
@@ -80,7 +87,8 @@ impl Owners {
         self.n == n && self.seats == seats.max(1)
     }
 
-    /// Learns from a run what was stolen in it, in the order in which it was stolen. Answers whether an owner has changed.
+    /// Learns from a run what was stolen in it, in the order in which it was stolen. Answers
+    /// whether an owner has changed.
     pub fn learn(&mut self, stolen: Vec<Stolen>) -> bool {
         let parts = self.parts.clone();
         match self.before.take() {
@@ -111,7 +119,8 @@ impl Owners {
         let first = self.parts.partition_point(|part| part.start < range.start);
         let last = self.parts.partition_point(|part| part.start <= range.end);
         let ending = after.map(|owner| Part { start: range.end, owner });
-        self.parts.splice(first..last, std::iter::once(Part { start: range.start, owner }).chain(ending));
+        self.parts
+            .splice(first..last, std::iter::once(Part { start: range.start, owner }).chain(ending));
         self.parts.dedup_by_key(|part| part.owner);
     }
 
@@ -125,7 +134,8 @@ impl Owners {
         while self.parts.len() > limit {
             let length = |number: usize| self.range(number).len();
             let shortest = (0..self.parts.len()).min_by_key(|&number| length(number)).unwrap_or(0);
-            // Its neighbour before it takes it over; the first part has none and is taken over by the one after it.
+            // Its neighbour before it takes it over; the first part has none and is taken over by
+            // the one after it.
             let start = self.parts[shortest].start;
             self.parts.remove(shortest);
             if shortest == 0 {
@@ -153,7 +163,9 @@ impl Owners {
                 let end = position + range.len();
                 match segments.last_mut() {
                     // What goes on where the segment before ends needs no segment of its own.
-                    Some(last) if last.index(last.positions.end) == range.start => last.positions.end = end,
+                    Some(last) if last.index(last.positions.end) == range.start => {
+                        last.positions.end = end
+                    }
                     _ => segments.push(Segment { positions: position..end, start: range.start }),
                 }
                 position = end;
@@ -181,7 +193,8 @@ impl Segment {
     }
 }
 
-/// The iterations of a loop in another order: every seat's parts one behind the other, seat by seat.
+/// The iterations of a loop in another order: every seat's parts one behind the other, seat by
+/// seat.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Deal {
     segments: Vec<Segment>,
@@ -190,8 +203,8 @@ pub struct Deal {
 }
 
 impl Deal {
-    /// The iterations in their own order, with a share for each seat that begins where the one before ends. `begins` starts with 0,
-    /// ascends and ends with the number of iterations.
+    /// The iterations in their own order, with a share for each seat that begins where the one
+    /// before ends. `begins` starts with 0, ascends and ends with the number of iterations.
     pub fn in_order(begins: Vec<usize>) -> Self {
         Self { segments: Vec::new(), begins }
     }
@@ -228,7 +241,8 @@ mod tests {
     const SEATS: usize = 4;
 
     fn any_stolen(n: usize) -> impl Strategy<Value = Vec<Stolen>> {
-        let one = (0..=n, 0..=n, 0..SEATS).prop_map(|(a, b, by)| Stolen { range: a.min(b)..a.max(b), by });
+        let one = (0..=n, 0..=n, 0..SEATS)
+            .prop_map(|(a, b, by)| Stolen { range: a.min(b)..a.max(b), by });
         proptest::collection::vec(one, 0..12)
     }
 
@@ -248,7 +262,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a part lost or widened by an assignment at its edge, and the wrong order of two assignments (I1).
+        /// Would miss: a part lost or widened by an assignment at its edge, and the wrong order of
+        /// two assignments (I1).
         #[test]
         fn the_first_run_makes_the_last_thief_the_owner(stolen in any_stolen(60)) {
             let mut owners = Owners::equal(60, SEATS);
@@ -264,7 +279,8 @@ mod tests {
             prop_assert_eq!(each_owner(&owners), model);
         }
 
-        /// Would miss: a worker that was late once and loses its part, and one that is always late and keeps it.
+        /// Would miss: a worker that was late once and loses its part, and one that is always late
+        /// and keeps it.
         #[test]
         fn later_a_part_moves_if_it_is_stolen_twice(first in any_stolen(60), second in any_stolen(60)) {
             let mut owners = Owners::equal(60, SEATS);
@@ -284,7 +300,8 @@ mod tests {
             prop_assert_eq!(each_owner(&owners), model);
         }
 
-        /// Would miss: a position that is dealt twice or to the wrong seat, and segments that do not follow each other (I2).
+        /// Would miss: a position that is dealt twice or to the wrong seat, and segments that do
+        /// not follow each other (I2).
         #[test]
         fn a_deal_is_a_permutation_sorted_by_owner(stolen in any_stolen(60), n in 0..61_usize) {
             let mut owners = Owners::equal(n, SEATS);
@@ -342,7 +359,10 @@ mod tests {
     fn equal_shares_are_in_order() {
         let owners = Owners::equal(10, 4);
         assert!(
-            owners.deal().is_in_order() && owners.fits(10, 4) && !owners.fits(10, 3) && !owners.fits(9, 4)
+            owners.deal().is_in_order()
+                && owners.fits(10, 4)
+                && !owners.fits(10, 3)
+                && !owners.fits(9, 4)
         );
         assert_eq!(
             (0..5).map(|seat| owners.deal().share(seat)).collect::<Vec<_>>(),
@@ -351,9 +371,13 @@ mod tests {
         assert_eq!(Owners::equal(2, 4).parts().collect::<Vec<_>>(), [(0..1, 0), (1..2, 1)]);
     }
 
-    /// Would miss: scraps that are remembered, or large parts that are not, and a loop too short for either.
+    /// Would miss: scraps that are remembered, or large parts that are not, and a loop too short
+    /// for either.
     #[test]
     fn a_thirty_second_of_a_share_is_worth_keeping() {
-        assert_eq!([worth_keeping(6_400, 2), worth_keeping(10, 2), worth_keeping(10, 0)], [100, 1, 1]);
+        assert_eq!(
+            [worth_keeping(6_400, 2), worth_keeping(10, 2), worth_keeping(10, 0)],
+            [100, 1, 1]
+        );
     }
 }

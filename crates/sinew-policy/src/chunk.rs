@@ -1,25 +1,29 @@
 //! How the iterations of a loop are cut into chunks: the arithmetic behind every schedule.
 //!
-//! A loop over `n` iterations hands them out as chunks. Small chunks balance well and cost an atomic operation each,
-//! large ones are cheap and may leave one worker busy while the others wait. The rules here answer how large the next
-//! chunk is, from numbers alone; who may take it is the business of the chunk sources in `sinew-core`.
+//! A loop over `n` iterations hands them out as chunks. Small chunks balance well and cost an
+//! atomic operation each, large ones are cheap and may leave one worker busy while the others wait.
+//! The rules here answer how large the next chunk is, from numbers alone; who may take it is the
+//! business of the chunk sources in `sinew-core`.
 //!
-//! Schedules with arithmetic of their own have it in [`affinity`](crate::affinity), [`weighted`](crate::weighted) and
-//! [`split`](crate::split).
+//! Schedules with arithmetic of their own have it in [`affinity`](crate::affinity),
+//! [`weighted`](crate::weighted) and [`split`](crate::split).
 //!
-//! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`tapered`], factoring (Hummel, Schonberg and Flynn)
-//! for [`factoring`], lazy binary splitting (Tzannes and others) for [`Halving`].
-//! Differences: factoring's batches are fixed by the length alone, so a chunk follows from the remainder without
-//! knowing who took what before; halving takes fractions, so it needs no grain from the user.
+//! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`tapered`], factoring (Hummel,
+//! Schonberg and Flynn) for [`factoring`], lazy binary splitting (Tzannes and others) for
+//! [`Halving`]. Differences: factoring's batches are fixed by the length alone, so a chunk follows
+//! from the remainder without knowing who took what before; halving takes fractions, so it needs no
+//! grain from the user.
 //!
 //! # Invariants
 //!
-//! - I1: the shares (and the slices of a share) are adjacent, in order, and differ by at most one in length.
+//! - I1: the shares (and the slices of a share) are adjacent, in order, and differ by at most one
+//!   in length.
 //! - I2: a chunk is never empty and never longer than what remains, unless nothing remains.
 //!
 //! # Tests
 //!
-//! Property tests for I1 and I2, for the limits each rule promises, and for text that is parsed as it is printed.
+//! Property tests for I1 and I2, for the limits each rule promises, and for text that is parsed as
+//! it is printed.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,13 +31,13 @@ use std::str::FromStr;
 
 /// How a loop hands out its iterations.
 ///
-/// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`, `affinity`, `weighted`, `simple:64`, `adaptive:1`, `auto`; the number
-/// may be left out and is 1 then.
+/// As text: `static`, `dynamic:64`, `tapered:16`, `factoring:16`, `stealing`, `affinity`,
+/// `weighted`, `simple:64`, `adaptive:1`, `auto`; the number may be left out and is 1 then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// One share a worker, equal and fixed by the worker's seat, so that the next loop over the same data finds it in
-    /// the same caches. A share nobody came for is taken by the others.
+    /// One share a worker, equal and fixed by the worker's seat, so that the next loop over the
+    /// same data finds it in the same caches. A share nobody came for is taken by the others.
     Static,
     /// `chunk` iterations at a time, whoever asks first.
     Dynamic {
@@ -53,25 +57,30 @@ pub enum Schedule {
     /// A range a worker; who runs dry takes the back half of another's. Suits most loops.
     #[default]
     Stealing,
-    /// The parts that each worker ran when the loop ran last, as a memory that the caller holds tells; who runs dry steals. For loops that run
-    /// again and again over the same data and are not quite even. Without a memory, or with one that knows nothing of a loop of this length,
+    /// The parts that each worker ran when the loop ran last, as a memory that the caller holds
+    /// tells; who runs dry steals. For loops that run again and again over the same data and are
+    /// not quite even. Without a memory, or with one that knows nothing of a loop of this length,
     /// everybody begins with an equal share.
     Affinity,
-    /// Shares as long as each worker is fast, as a memory that the caller holds tells; who runs dry steals. For cores of different speed.
-    /// Without a memory, or with an empty one, everybody begins with an equal share; a loop that is switched to it in mid-run goes by what each has done so far.
+    /// Shares as long as each worker is fast, as a memory that the caller holds tells; who runs dry
+    /// steals. For cores of different speed. Without a memory, or with an empty one, everybody
+    /// begins with an equal share; a loop that is switched to it in mid-run goes by what each has
+    /// done so far.
     Weighted,
-    /// Halves of halves, down to between half a grain and a grain, offered to thieves like the arms of a `join`.
+    /// Halves of halves, down to between half a grain and a grain, offered to thieves like the arms
+    /// of a `join`.
     Simple {
         /// Iterations of the largest piece, at least 1.
         grain: usize,
     },
-    /// Halves of halves, down to a few pieces a worker; what is stolen is cut further, since somebody had nothing to do.
+    /// Halves of halves, down to a few pieces a worker; what is stolen is cut further, since
+    /// somebody had nothing to do.
     Adaptive {
         /// No piece of so many iterations is cut, at least 1.
         grain: usize,
     },
-    /// Whichever was found best for this loop, known by where it is called: the first runs of a millisecond or more try some, see [`auto`](crate::auto).
-    /// For loops that run again and again.
+    /// Whichever was found best for this loop, known by where it is called: the first runs of a
+    /// millisecond or more try some, see [`auto`](crate::auto). For loops that run again and again.
     Auto,
 }
 
@@ -92,7 +101,8 @@ impl Schedule {
         }
     }
 
-    /// A number for it, other than 0, and the one in it: what stands for it where words are exchanged.
+    /// A number for it, other than 0, and the one in it: what stands for it where words are
+    /// exchanged.
     pub fn code(self) -> (u8, usize) {
         match self {
             Self::Static => (1, 0),
@@ -196,8 +206,8 @@ impl FromStr for Schedule {
             (Some(_), Some(_)) => return Err(ScheduleError::TakesNoNumber(text.to_owned())),
             (None, _) => {}
         }
-        let schedule =
-            Self::with_number(name, 1).ok_or_else(|| ScheduleError::UnknownName(text.to_owned()))?;
+        let schedule = Self::with_number(name, 1)
+            .ok_or_else(|| ScheduleError::UnknownName(text.to_owned()))?;
         match number.map(|digits| digits.trim().parse()) {
             None => Ok(schedule),
             Some(Ok(number)) => Self::with_number(name, number).unwrap_or(schedule).check(),
@@ -278,7 +288,8 @@ pub fn share(n: usize, parts: usize, part: usize) -> Range<usize> {
     Shares::new(n, parts).get(part)
 }
 
-/// At most so many slices a share is taken in: few enough to cost nothing, enough to let go of a share soon.
+/// At most so many slices a share is taken in: few enough to cost nothing, enough to let go of a
+/// share soon.
 pub const SLICES: usize = 8;
 
 /// How many slices a share of `length` iterations is taken in.
@@ -290,7 +301,8 @@ pub fn slices(length: usize) -> usize {
 /// The fraction of guided self-scheduling: a chunk is 1/(`TAPER` · workers) of what remains.
 pub const TAPER: usize = 2;
 
-/// The next chunk when `remaining` iterations are left for `workers`: `1/(divisor · workers)` of them, at least `min`.
+/// The next chunk when `remaining` iterations are left for `workers`: `1/(divisor · workers)` of
+/// them, at least `min`.
 #[inline]
 pub fn tapered(remaining: usize, workers: usize, divisor: usize, min: usize) -> usize {
     let part = divisor.saturating_mul(workers).max(1);
@@ -299,7 +311,8 @@ pub fn tapered(remaining: usize, workers: usize, divisor: usize, min: usize) -> 
 
 /// The next chunk of a loop of `n` iterations of which `remaining` are left, for `workers`.
 ///
-/// Batch `b` takes what remains from `n >> b` down to `n >> (b + 1)`, in `workers` equal chunks of at least `min`.
+/// Batch `b` takes what remains from `n >> b` down to `n >> (b + 1)`, in `workers` equal chunks of
+/// at least `min`.
 #[inline]
 pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usize {
     if remaining == 0 {
@@ -308,11 +321,13 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
     let batch = (n / remaining).max(1).ilog2();
     let next_batch = n >> (batch + 1).min(usize::BITS - 1);
     let chunk = ((n >> batch) - next_batch).div_ceil(workers.max(1));
-    // A batch ends with a shorter chunk rather than running over into the next, whose chunks are half as long.
+    // A batch ends with a shorter chunk rather than running over into the next, whose chunks are
+    // half as long.
     chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
 }
 
-/// Sizes of lazy halving: what an owner takes from the front of its range, what a thief takes from the back.
+/// Sizes of lazy halving: what an owner takes from the front of its range, what a thief takes from
+/// the back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Halving {
     min: usize,
@@ -322,10 +337,12 @@ pub struct Halving {
 }
 
 impl Halving {
-    /// The owner takes an eighth of its range, so thieves find most of it. What it has taken cannot be stolen, so larger pieces balance worse
-    /// where heavy iterations lie together; smaller ones cost more claims.
+    /// The owner takes an eighth of its range, so thieves find most of it. What it has taken cannot
+    /// be stolen, so larger pieces balance worse where heavy iterations lie together; smaller ones
+    /// cost more claims.
     const FRACTION: usize = 8;
-    /// No piece is smaller than 1/64 of a worker's even share: cheap bodies would pay for balance that nobody sees.
+    /// No piece is smaller than 1/64 of a worker's even share: cheap bodies would pay for balance
+    /// that nobody sees.
     const FINEST: usize = 64;
     /// What a steal costs both sides, roughly: a few cache lines that go from core to core.
     const STEAL_NS: u64 = 500;
@@ -352,18 +369,21 @@ impl Halving {
         if rest > 0 && rest < self.grain / 2 { remaining.div_ceil(2) } else { piece }
     }
 
-    /// How long a thief lets the owner of `remaining` iterations go on before it steals from them, in nanoseconds.
+    /// How long a thief lets the owner of `remaining` iterations go on before it steals from them,
+    /// in nanoseconds.
     ///
-    /// Near the end of a loop of cheap bodies, workers that steal ever smaller halves from each other pay more for moving
-    /// cache lines than for the iterations. So a thief that has seen what iterations cost (`done` of them took `elapsed_ns`) and
-    /// expects the rest to be over sooner than a steal pays off waits for just that time. If there is still something then,
-    /// those iterations cost more than the ones it knows, and it should steal after all.
+    /// Near the end of a loop of cheap bodies, workers that steal ever smaller halves from each
+    /// other pay more for moving cache lines than for the iterations. So a thief that has seen what
+    /// iterations cost (`done` of them took `elapsed_ns`) and expects the rest to be over sooner
+    /// than a steal pays off waits for just that time. If there is still something then, those
+    /// iterations cost more than the ones it knows, and it should steal after all.
     pub fn patience_ns(remaining: usize, done: usize, elapsed_ns: u64) -> u64 {
         let expected_ns = u128::from(elapsed_ns) * remaining as u128 / done.max(1) as u128;
         if done == 0 || expected_ns >= u128::from(Self::STEAL_NS) { 0 } else { expected_ns as u64 }
     }
 
-    /// What a thief takes of `remaining` iterations: the larger half, so that a single one can be taken.
+    /// What a thief takes of `remaining` iterations: the larger half, so that a single one can be
+    /// taken.
     #[inline]
     pub fn stolen(&self, remaining: usize) -> usize {
         if remaining <= self.grain { remaining } else { remaining.div_ceil(2) }
@@ -405,7 +425,8 @@ mod tests {
             prop_assert_eq!(share(n, parts, parts - 1).end, n);
         }
 
-        /// Would miss: an empty chunk (an endless loop), one beyond the end, one below the minimum, one that grows.
+        /// Would miss: an empty chunk (an endless loop), one beyond the end, one below the minimum,
+        /// one that grows.
         #[test]
         fn tapered_chunks_shrink_and_end(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
             let (mut remaining, mut last) = (n, usize::MAX);
@@ -418,7 +439,8 @@ mod tests {
             }
         }
 
-        /// Would miss: batches that are not half of the rest, unequal chunks in a batch, and endless loops.
+        /// Would miss: batches that are not half of the rest, unequal chunks in a batch, and
+        /// endless loops.
         #[test]
         fn factoring_halves_the_rest_in_batches_of_equal_chunks(n in 1..100_000_usize, workers in 1..70_usize) {
             let mut remaining = n;
@@ -435,7 +457,8 @@ mod tests {
             prop_assert_eq!(remaining, 0);
         }
 
-        /// Would miss: a chunk below the minimum before the end, and a minimum that breaks the ending.
+        /// Would miss: a chunk below the minimum before the end, and a minimum that breaks the
+        /// ending.
         #[test]
         fn factoring_respects_its_minimum(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
             let mut remaining = n;
@@ -446,7 +469,8 @@ mod tests {
             }
         }
 
-        /// Would miss: an empty piece, too many claims for one range, and a piece that thieves would miss badly.
+        /// Would miss: an empty piece, too many claims for one range, and a piece that thieves
+        /// would miss badly.
         #[test]
         fn halving_takes_small_pieces_but_not_many(n in 1..1_000_000_usize, workers in 1..70_usize) {
             let sizes = Halving::new(n, workers);
@@ -462,7 +486,8 @@ mod tests {
             prop_assert!(sizes.stolen(share) >= share - sizes.stolen(share));
         }
 
-        /// Would miss: a piece above the grain or below half of it, from whatever ranges owners and thieves make of the loop.
+        /// Would miss: a piece above the grain or below half of it, from whatever ranges owners and
+        /// thieves make of the loop.
         #[test]
         fn pieces_with_a_grain_are_half_a_grain_to_a_grain(n in 1..10_000_usize, grain in 1..200_usize, thefts in any::<u64>()) {
             let sizes = Halving::with_grain(grain);
@@ -480,7 +505,8 @@ mod tests {
             }
         }
 
-        /// Catches: a size that wraps at lengths, numbers of workers and grains that only few loops have: an empty piece, one beyond the rest.
+        /// Catches: a size that wraps at lengths, numbers of workers and grains that only few loops
+        /// have: an empty piece, one beyond the rest.
         #[test]
         fn pieces_of_huge_loops_are_never_empty_nor_too_long(
             n in huge(), remaining in huge(), workers in prop_oneof![0..70_usize, huge()], min in prop_oneof![0..70_usize, huge()],
@@ -501,7 +527,8 @@ mod tests {
             prop_assert_eq!(shares.get(parts - 1).end, n);
         }
 
-        /// Would miss: a schedule that a program prints and does not understand, or takes for another one in words that programs exchange.
+        /// Would miss: a schedule that a program prints and does not understand, or takes for
+        /// another one in words that programs exchange.
         #[test]
         fn schedules_are_read_as_they_are_written(number in 1..usize::MAX, which in 0..10_usize) {
             let schedule = [
@@ -523,7 +550,8 @@ mod tests {
         }
     }
 
-    /// Would miss: thieves that fight over scraps, and thieves that never come back to expensive ones.
+    /// Would miss: thieves that fight over scraps, and thieves that never come back to expensive
+    /// ones.
     #[test]
     fn patience_is_for_ranges_that_are_over_before_a_steal_pays() {
         assert_eq!(Halving::patience_ns(10, 1_000, 1_000), 10);

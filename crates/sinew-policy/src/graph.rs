@@ -1,9 +1,11 @@
 //! Recorded task graphs: what a run has spawned, and how much it worked between.
 //!
-//! A recording is a list of *calls* into a pool. Each is a sequence of tokens: work, and parts that may run side by side, which are such sequences again. So it holds what a
-//! program is, whoever ran which part of it when.
+//! A recording is a list of *calls* into a pool. Each is a sequence of tokens: work, and parts that
+//! may run side by side, which are such sequences again. So it holds what a program is, whoever ran
+//! which part of it when.
 //!
-//! As text, a line a call: the time since the call before, a colon, and the tokens. Times are in picoseconds; the last line tells a whole recording from one that was cut off.
+//! As text, a line a call: the time since the call before, a colon, and the tokens. Times are in
+//! picoseconds; the last line tells a whole recording from one that was cut off.
 //!
 //! ```text
 //! sinew graph 1
@@ -12,7 +14,8 @@
 //! end 2
 //! ```
 //!
-//! `(a|b|c)` are tasks: all but the first were spawned, the first was called. `{a|b|c}` are pieces of a loop, none before the other.
+//! `(a|b|c)` are tasks: all but the first were spawned, the first was called. `{a|b|c}` are pieces
+//! of a loop, none before the other.
 //!
 //! # Invariants
 //!
@@ -83,9 +86,9 @@ impl fmt::Display for GraphError {
                     "not a recorded task graph: its first line must be `{HEAD}` (see sinew run --record)"
                 )
             }
-            Self::CutOff => {
-                f.write_str("the recorded task graph is cut off: its last line is missing; record it again")
-            }
+            Self::CutOff => f.write_str(
+                "the recorded task graph is cut off: its last line is missing; record it again",
+            ),
             Self::Line { line, column } => {
                 write!(
                     f,
@@ -132,10 +135,12 @@ impl Call {
         all
     }
 
-    /// The call with, of each stretch of work, the shorter one of both; `None` if they differ in anything else.
+    /// The call with, of each stretch of work, the shorter one of both; `None` if they differ in
+    /// anything else.
     fn least(&self, other: &Self) -> Option<Self> {
         let (ours, theirs) = (self.stretches(), other.stretches());
-        let is_same = ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(a, b)| a.1 == b.1);
+        let is_same =
+            ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(a, b)| a.1 == b.1);
         let both = ours.iter().zip(&theirs).flat_map(|(&(a, token), &(b, _))| {
             let work = Some(a.min(b)).filter(|&work| work > 0).map(Token::Work);
             work.into_iter().chain(token)
@@ -155,7 +160,8 @@ impl Graph {
         &self.calls
     }
 
-    /// Of two recordings of one program: each stretch of work as in the one where it was shorter, since what disturbs a run makes it longer. `None` if they are not of the same tasks.
+    /// Of two recordings of one program: each stretch of work as in the one where it was shorter,
+    /// since what disturbs a run makes it longer. `None` if they are not of the same tasks.
     ///
     /// ```
     /// use sinew_policy::graph::Graph;
@@ -167,7 +173,8 @@ impl Graph {
     /// ```
     pub fn least(&self, other: &Self) -> Option<Self> {
         let is_same = self.calls.len() == other.calls.len();
-        let calls: Option<Vec<Call>> = self.calls.iter().zip(&other.calls).map(|(a, b)| a.least(b)).collect();
+        let calls: Option<Vec<Call>> =
+            self.calls.iter().zip(&other.calls).map(|(a, b)| a.least(b)).collect();
         calls.filter(|_| is_same).map(Self::new)
     }
 

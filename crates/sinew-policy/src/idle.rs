@@ -1,16 +1,19 @@
 //! How long an idle worker spins before it parks.
 //!
-//! Spinning catches work within a fraction of a microsecond; parking costs the waker and the woken some [`PARK_US`] between them. Not knowing when work
-//! will come, a worker that spins for as long as parking costs never spends more than twice what it must (the ski-rental rule: Karlin, Manasse,
-//! McGeoch and Owicki, "Competitive randomized algorithms for nonuniform problems", 1994). But idle times repeat themselves: a program that computes
-//! serially for 100 µs between two loops makes every idle time 100 µs long, and then spinning is a waste each time. So the worker keeps a fading
-//! histogram of its idle times, and takes the window that would have cost least over them.
+//! Spinning catches work within a fraction of a microsecond; parking costs the waker and the woken
+//! some [`PARK_US`] between them. Not knowing when work will come, a worker that spins for as long
+//! as parking costs never spends more than twice what it must (the ski-rental rule: Karlin,
+//! Manasse, McGeoch and Owicki, "Competitive randomized algorithms for nonuniform problems", 1994).
+//! But idle times repeat themselves: a program that computes serially for 100 µs between two loops
+//! makes every idle time 100 µs long, and then spinning is a waste each time. So the worker keeps a
+//! fading histogram of its idle times, and takes the window that would have cost least over them.
 //!
-//! A worker that parks at once does not learn how long it would have had to spin: being woken takes longer than many an idle time, and two workers that
-//! wake each other in turn would go on doing so for ever. So such idle times teach nothing, and one in [`EXPLORE`] is spun through to learn.
+//! A worker that parks at once does not learn how long it would have had to spin: being woken takes
+//! longer than many an idle time, and two workers that wake each other in turn would go on doing so
+//! for ever. So such idle times teach nothing, and one in [`EXPLORE`] is spun through to learn.
 //!
-//! On a core that other programs want as well, everybody loses by spinning: the window is 0 there. The worker notices by a gap between two looks at its
-//! clock that no search explains.
+//! On a core that other programs want as well, everybody loses by spinning: the window is 0 there.
+//! The worker notices by a gap between two looks at its clock that no search explains.
 //!
 //! # States
 //!
@@ -22,14 +25,18 @@
 //! # Invariants
 //!
 //! - I1: the window is 0 while shared, and one of [`WINDOWS_US`] otherwise.
-//! - I2: each gap soon after a recovery doubles the penalty, up to [`PENALTY_MAX_US`], so a core that stays shared is tried ever more rarely.
-//! - I3: over idle times that are all alike, the window comes to cost no more than the best of [`WINDOWS_US`], exploring aside.
+//! - I2: each gap soon after a recovery doubles the penalty, up to [`PENALTY_MAX_US`], so a core
+//!   that stays shared is tried ever more rarely.
+//! - I3: over idle times that are all alike, the window comes to cost no more than the best of
+//!   [`WINDOWS_US`], exploring aside.
 
-/// What parking and being woken costs, waker and woken together, in microseconds of processor time and delay.
+/// What parking and being woken costs, waker and woken together, in microseconds of processor time
+/// and delay.
 pub const PARK_US: u32 = 40;
 /// The windows to choose from.
 pub const WINDOWS_US: [u32; 6] = [0, 3, 6, 12, 25, 40];
-/// One idle time in so many is spun through where the best window is 0; a prime, so that no pattern of the program keeps step with it.
+/// One idle time in so many is spun through where the best window is 0; a prime, so that no pattern
+/// of the program keeps step with it.
 pub const EXPLORE: u32 = 13;
 /// The window of a new worker, as an index.
 const START: usize = 5;
@@ -63,7 +70,8 @@ impl Idle {
 /// The adaptive window; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpinWindow {
-    /// The weight of the idle times that each window, but not the one before it, would have caught; last, of those that none would.
+    /// The weight of the idle times that each window, but not the one before it, would have caught;
+    /// last, of those that none would.
     classes: [u32; WINDOWS_US.len() + 1],
     best: usize,
     /// Idle times since the last exploration, where the best window is 0.
@@ -92,7 +100,8 @@ impl SpinWindow {
         }
     }
 
-    /// How long to spin in the idle time that begins, in microseconds; 0 means to park after one look around.
+    /// How long to spin in the idle time that begins, in microseconds; 0 means to park after one
+    /// look around.
     #[inline]
     pub fn next_us(&mut self) -> u32 {
         if self.shared_us > 0 {
@@ -108,7 +117,8 @@ impl SpinWindow {
         WINDOWS_US[self.best]
     }
 
-    /// How long to spin where parking would hold up more than the worker itself: as long as parking costs, whatever was learned, unless the core is shared.
+    /// How long to spin where parking would hold up more than the worker itself: as long as parking
+    /// costs, whatever was learned, unless the core is shared.
     #[inline]
     pub fn patient_us(&self) -> u32 {
         if self.shared_us > 0 { 0 } else { PARK_US }
@@ -122,7 +132,8 @@ impl SpinWindow {
             self.shared_us = self.shared_us.saturating_sub(idle.length_us());
         } else {
             if idle.parked_us.is_none() {
-                // The spin paid off. It also shows that the core is free, so the next gap is judged more mildly.
+                // The spin paid off. It also shows that the core is free, so the next gap is judged
+                // more mildly.
                 self.penalty_us = (self.penalty_us - self.penalty_us / 8).max(PENALTY_US);
             }
             if idle.parked_us.is_none() || idle.searched_us >= WINDOWS_US[1] {
@@ -149,7 +160,8 @@ impl SpinWindow {
         self.best = window.unwrap_or(START);
     }
 
-    /// What the window would have cost over the idle times remembered, each taken as long as the window that catches it.
+    /// What the window would have cost over the idle times remembered, each taken as long as the
+    /// window that catches it.
     fn cost(&self, window: usize) -> u64 {
         let price = |class: usize| {
             if class <= window { WINDOWS_US[class] } else { WINDOWS_US[window] + PARK_US }
@@ -162,10 +174,13 @@ impl SpinWindow {
     }
 }
 
-/// Whether a thread that waits for others should try something before it parks that pays only sometimes.
+/// Whether a thread that waits for others should try something before it parks that pays only
+/// sometimes.
 ///
-/// Watching pays where the answer mostly comes within [`WATCH_US`], and takes the core from the one that is waited for where there is no other. Giving the core
-/// away pays where it is soon given back. So every time it was in vain the next waits go without: one, three, seven, up to a bound; the first success ends that.
+/// Watching pays where the answer mostly comes within [`WATCH_US`], and takes the core from the one
+/// that is waited for where there is no other. Giving the core away pays where it is soon given
+/// back. So every time it was in vain the next waits go without: one, three, seven, up to a bound;
+/// the first success ends that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     most_skipped: u32,
@@ -176,7 +191,8 @@ pub struct Trial {
 /// How long to watch, in microseconds.
 pub const WATCH_US: u32 = 12;
 impl Trial {
-    /// A thread that has not waited yet, and will never let more than `most_skipped` waits go by without a try.
+    /// A thread that has not waited yet, and will never let more than `most_skipped` waits go by
+    /// without a try.
     pub const fn new(most_skipped: u32) -> Self {
         Self { most_skipped, skip: 0, in_vain: 0 }
     }
@@ -230,7 +246,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a window that is none of the choices (I1), and one that spins right after a gap.
+        /// Would miss: a window that is none of the choices (I1), and one that spins right after a
+        /// gap.
         #[test]
         fn the_window_is_one_of_the_choices(history in proptest::collection::vec(any_idle(), 0..200)) {
             let mut window = SpinWindow::new();
@@ -254,8 +271,9 @@ mod tests {
             prop_assert!(window.next_us() > 0);
         }
 
-        /// Would miss: a window that spins through every serial stretch, or parks where work is just about to come, for ever because parking makes idle times
-        /// longer (I3). A length is known to its class only.
+        /// Would miss: a window that spins through every serial stretch, or parks where work is
+        /// just about to come, for ever because parking makes idle times longer (I3). A length is
+        /// known to its class only.
         #[test]
         fn over_equal_idle_times_the_window_costs_what_the_best_one_would(
             history in proptest::collection::vec(any_idle(), 0..50), length_us in 0..1_000_u32,
@@ -272,13 +290,15 @@ mod tests {
         }
     }
 
-    /// Would miss: a rule that costs more than twice the best in hindsight before there is any history.
+    /// Would miss: a rule that costs more than twice the best in hindsight before there is any
+    /// history.
     #[test]
     fn a_new_worker_spins_for_about_as_long_as_parking_costs() {
         assert!(SpinWindow::new().next_us().abs_diff(PARK_US) <= PARK_US / 4);
     }
 
-    /// Would miss: a program of two habits, most idle times short and some long, that is taken for one of them.
+    /// Would miss: a program of two habits, most idle times short and some long, that is taken for
+    /// one of them.
     #[test]
     fn mostly_short_idle_times_are_spun_through_although_some_are_long() {
         let mut window = SpinWindow::new();
@@ -312,7 +332,8 @@ mod tests {
         assert_eq!(tries(&mut trial, 100, true), 100);
     }
 
-    /// Would miss: a penalty that stays short on a core that stays shared (I2), or stays long on one that is free.
+    /// Would miss: a penalty that stays short on a core that stays shared (I2), or stays long on
+    /// one that is free.
     #[test]
     fn penalties_double_with_every_gap_and_fade_with_success() {
         let penalty = |window: &mut SpinWindow| {

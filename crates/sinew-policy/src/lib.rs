@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
-//! The decisions of the runtime, without the runtime: whom to steal from, how large a chunk is, how long to spin.
+//! The decisions of the runtime, without the runtime: whom to steal from, how large a chunk is, how
+//! long to spin.
 //!
-//! Nothing in this crate looks at a clock, starts a thread, reads a file or draws a random number of its own: what a
-//! decision depends on is handed in. So the same code decides in the runtime and in a simulation, a test can replay
-//! any case, and a decision is wrong in one place only.
+//! Nothing in this crate looks at a clock, starts a thread, reads a file or draws a random number
+//! of its own: what a decision depends on is handed in. So the same code decides in the runtime and
+//! in a simulation, a test can replay any case, and a decision is wrong in one place only.
 //!
 //! | module | decides |
 //! |---|---|

@@ -12,7 +12,11 @@ pub struct UnknownName {
 
 impl UnknownName {
     /// `text` names no `what`; `known` are the names that there are.
-    pub fn new(what: &'static str, text: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
+    pub fn new(
+        what: &'static str,
+        text: &str,
+        known: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
         Self { what, text: text.to_owned(), known: known.into_iter().collect() }
     }
 }
@@ -44,7 +48,9 @@ macro_rules! named {
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let named = Self::ALL.into_iter().find(|choice| choice.name() == text);
-                named.ok_or_else(|| $crate::named::UnknownName::new($what, text, Self::ALL.map(Self::name)))
+                named.ok_or_else(|| {
+                    $crate::named::UnknownName::new($what, text, Self::ALL.map(Self::name))
+                })
             }
         }
     };

@@ -1,12 +1,14 @@
 //! How many iterations to run before looking up again.
 //!
-//! A loop that can be changed while it runs looks at its settings between two slices of work. How long an iteration takes is known only from
-//! those that ran, so the slices begin with one iteration and grow while they take less than half of the time that they may.
+//! A loop that can be changed while it runs looks at its settings between two slices of work. How
+//! long an iteration takes is known only from those that ran, so the slices begin with one
+//! iteration and grow while they take less than half of the time that they may.
 //!
 //! # Invariants
 //!
 //! - P1: a slice is never empty.
-//! - P2: where all iterations cost the same, no slice takes longer than it may, unless it is one iteration long.
+//! - P2: where all iterations cost the same, no slice takes longer than it may, unless it is one
+//!   iteration long.
 //!
 //! # Cost
 //!
@@ -49,7 +51,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: slices of no iterations, ones that stay far too short, and ones that take too long (P1, P2).
+        /// Would miss: slices of no iterations, ones that stay far too short, and ones that take
+        /// too long (P1, P2).
         #[test]
         fn slices_come_to_take_between_half_and_all_of_the_time(item in 1..2_000_u64, most in 1..100_000_u64) {
             let mut pace = Pace::default();
@@ -62,7 +65,8 @@ mod tests {
             prop_assert!(pace.slice() as u64 * item * 2 > most, "{} of {}", pace.slice(), item);
         }
 
-        /// Would miss: a slice that stays long where iterations have become expensive, and the end of a chunk mistaken for a cheap slice.
+        /// Would miss: a slice that stays long where iterations have become expensive, and the end
+        /// of a chunk mistaken for a cheap slice.
         #[test]
         fn a_slice_follows_the_cost(before in 1..20_u64, after in 1_000..50_000_u64) {
             let mut pace = Pace::default();

@@ -1,16 +1,19 @@
 //! Work and span: how long a computation takes on one worker, and on any number of them.
 //!
-//! The *span* of a computation is the length of its longest chain of parts that wait for each other. Moving a part to another worker costs something, the
-//! *burden*: the span at a burden charges it wherever a part is moved, but never more than running the part in place would have taken, since the runtime
-//! is free to do that. Source: the idea of burdened spans is that of Y. He, C. E. Leiserson and W. M. Leiserson, "The Cilkview Scalability Analyzer" (2010);
-//! the bounds are those that K.-F. Faxén and J. Ardelius hold their measurements against in "Manycore Work Stealing" (2011).
-//! Difference: Cilkview charges every spawn, whether or not moving it pays.
+//! The *span* of a computation is the length of its longest chain of parts that wait for each
+//! other. Moving a part to another worker costs something, the *burden*: the span at a burden
+//! charges it wherever a part is moved, but never more than running the part in place would have
+//! taken, since the runtime is free to do that. Source: the idea of burdened spans is that of Y.
+//! He, C. E. Leiserson and W. M. Leiserson, "The Cilkview Scalability Analyzer" (2010); the bounds
+//! are those that K.-F. Faxén and J. Ardelius hold their measurements against in "Manycore Work
+//! Stealing" (2011). Difference: Cilkview charges every spawn, whether or not moving it pays.
 //!
 //! All lengths are in the unit of the caller, burdens included.
 //!
 //! # Invariants
 //!
-//! - I1: at burden 0 the span of a join is that of its longer arm; at any burden it lies between that and the sum of both.
+//! - I1: at burden 0 the span of a join is that of its longer arm; at any burden it lies between
+//!   that and the sum of both.
 //! - I2: a span grows with its parts and with the burden.
 
 /// The span of two arms that may run side by side, of which the second is the one that is moved.
@@ -24,7 +27,8 @@ pub fn join(first: u64, second: u64, burden: u64) -> u64 {
     first.max(second.saturating_add(burden)).min(first.saturating_add(second))
 }
 
-/// The span of `pieces` parts, of which the longest takes `longest` and all together `total`, joined as a balanced binary tree.
+/// The span of `pieces` parts, of which the longest takes `longest` and all together `total`,
+/// joined as a balanced binary tree.
 ///
 /// ```
 /// assert_eq!(sinew_policy::span::tree(10, 80, 8, 5), 25);
@@ -37,8 +41,8 @@ pub fn tree(longest: u64, total: u64, pieces: u64, burden: u64) -> u64 {
 
 /// What the time on `p` workers is held against: `max(T∞, T1/p) ≤ Tp ≤ T∞ + T1/p`.
 ///
-/// The lower bound holds for every schedule. The upper one holds for greedy schedules that cost nothing: a real one may exceed it by its costs, and
-/// leapfrogging, which is not greedy, by more.
+/// The lower bound holds for every schedule. The upper one holds for greedy schedules that cost
+/// nothing: a real one may exceed it by its costs, and leapfrogging, which is not greedy, by more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// No schedule is faster.
@@ -59,7 +63,8 @@ impl Bounds {
         Self { lower: span.max(share), upper: span + share }
     }
 
-    /// By how much a measured time misses the bounds: above 0 if it lies above the upper one, below 0 if it lies below the lower one, as a share of that bound.
+    /// By how much a measured time misses the bounds: above 0 if it lies above the upper one, below
+    /// 0 if it lies below the lower one, as a share of that bound.
     pub fn excess(self, time: f64) -> f64 {
         let bound = time.clamp(self.lower, self.upper);
         if bound > 0.0 { time / bound - 1.0 } else { 0.0 }
@@ -72,7 +77,8 @@ impl Bounds {
     }
 }
 
-/// `a` per `b`: parallelism of work per span, granularity of work per tasks, steal interval of work per steals. `None` where there is no `b`.
+/// `a` per `b`: parallelism of work per span, granularity of work per tasks, steal interval of work
+/// per steals. `None` where there is no `b`.
 pub fn ratio(a: u64, b: u64) -> Option<f64> {
     (b > 0).then(|| a as f64 / b as f64)
 }
@@ -91,7 +97,8 @@ mod tests {
 
     fn trees() -> impl Strategy<Value = Tree> {
         (0..1_000_u64).prop_map(Tree::Leaf).prop_recursive(6, 64, 2, |inner| {
-            (0..1_000_u64, (inner.clone(), inner)).prop_map(|(w, arms)| Tree::Join(w, Box::new(arms)))
+            (0..1_000_u64, (inner.clone(), inner))
+                .prop_map(|(w, arms)| Tree::Join(w, Box::new(arms)))
         })
     }
 
@@ -106,7 +113,9 @@ mod tests {
         fn span(&self, burden: u64) -> u64 {
             match self {
                 Self::Leaf(work) => *work,
-                Self::Join(before, arms) => before + join(arms.0.span(burden), arms.1.span(burden), burden),
+                Self::Join(before, arms) => {
+                    before + join(arms.0.span(burden), arms.1.span(burden), burden)
+                }
             }
         }
 
@@ -120,7 +129,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a span that is no longest way, is longer than the work, or falls as the burden rises.
+        /// Would miss: a span that is no longest way, is longer than the work, or falls as the
+        /// burden rises.
         #[test]
         fn the_span_of_a_tree_is_its_longest_way_and_never_more_than_its_work(tree in trees(), burden in 0..5_000_u64) {
             prop_assert_eq!(tree.span(0), tree.longest());
@@ -128,7 +138,8 @@ mod tests {
             prop_assert!(tree.span(burden) <= tree.work());
         }
 
-        /// Would miss: pieces that are charged more than running them one after another takes, or a burden that is not charged.
+        /// Would miss: pieces that are charged more than running them one after another takes, or a
+        /// burden that is not charged.
         #[test]
         fn a_tree_of_pieces_lies_between_its_longest_and_all_of_them(pieces in proptest::collection::vec(1..1_000_u64, 1..40), burden in 0..100_u64) {
             let (longest, total) = (*pieces.iter().max().unwrap(), pieces.iter().sum::<u64>());

@@ -1,12 +1,13 @@
 //! Ranges of one or more dimensions that are cut in halves, and when to stop.
 //!
-//! A block is cut across its longest side, measured in grains, so that pieces become as square as the grain is: neighbours
-//! in a piece are neighbours in the data, whatever the dimension. Two rules say how deep: *simple* cuts while a side is longer than its
-//! grain; *adaptive* cuts into a few pieces a worker, and cuts on what was stolen, since a thief had nothing to do.
+//! A block is cut across its longest side, measured in grains, so that pieces become as square as
+//! the grain is: neighbours in a piece are neighbours in the data, whatever the dimension. Two
+//! rules say how deep: *simple* cuts while a side is longer than its grain; *adaptive* cuts into a
+//! few pieces a worker, and cuts on what was stolen, since a thief had nothing to do.
 //!
-//! Source: the simple and the automatic partitioner and the two-dimensional ranges of Intel's Threading Building Blocks, as Robison, Voss
-//! and Kukanov describe them ("Optimization via Reflection on Work Stealing in TBB").
-//! Differences: any number of dimensions.
+//! Source: the simple and the automatic partitioner and the two-dimensional ranges of Intel's
+//! Threading Building Blocks, as Robison, Voss and Kukanov describe them ("Optimization via
+//! Reflection on Work Stealing in TBB"). Differences: any number of dimensions.
 //!
 //! # Invariants
 //!
@@ -15,7 +16,8 @@
 //!
 //! # Tests
 //!
-//! Property tests for B1 and B2, for the sizes that either rule promises, and for the shape of pieces.
+//! Property tests for B1 and B2, for the sizes that either rule promises, and for the shape of
+//! pieces.
 
 use std::ops::Range;
 
@@ -31,8 +33,12 @@ pub fn volume<const N: usize>(block: &Block<N>) -> Option<usize> {
     block.iter().try_fold(1_usize, |volume, side| volume.checked_mul(side.len()))
 }
 
-/// The two halves of `block` across its longest side in grains; `None` if no side is longer than its grain (0 counts as 1).
-pub fn halves<const N: usize>(block: &Block<N>, grain: &[usize; N]) -> Option<(Block<N>, Block<N>)> {
+/// The two halves of `block` across its longest side in grains; `None` if no side is longer than
+/// its grain (0 counts as 1).
+pub fn halves<const N: usize>(
+    block: &Block<N>,
+    grain: &[usize; N],
+) -> Option<(Block<N>, Block<N>)> {
     let grain = |side: usize| grain[side].max(1);
     let longest = (0..N).filter(|&side| block[side].len() > grain(side)).reduce(|a, b| {
         // Compares fractions without dividing; of equals the first.
@@ -74,7 +80,9 @@ impl Splitter {
     pub fn halved(self) -> Option<Self> {
         match self {
             Self::Simple => Some(self),
-            Self::Adaptive { pieces } => (pieces > 1).then_some(Self::Adaptive { pieces: pieces / 2 }),
+            Self::Adaptive { pieces } => {
+                (pieces > 1).then_some(Self::Adaptive { pieces: pieces / 2 })
+            }
         }
     }
 
@@ -88,7 +96,8 @@ impl Splitter {
     }
 }
 
-/// Blocks of one size (those at the far ends may be smaller), numbered so that the last dimension is the fastest.
+/// Blocks of one size (those at the far ends may be smaller), numbered so that the last dimension
+/// is the fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid<const N: usize> {
     space: Block<N>,
@@ -97,7 +106,8 @@ pub struct Grid<const N: usize> {
 }
 
 impl<const N: usize> Grid<N> {
-    /// Blocks with sides of `grain` (0 counts as 1) that cover `space`; `None` if there are more than can be counted.
+    /// Blocks with sides of `grain` (0 counts as 1) that cover `space`; `None` if there are more
+    /// than can be counted.
     pub fn new(space: Block<N>, grain: [usize; N]) -> Option<Self> {
         let grain = grain.map(|side| side.max(1));
         let counts = std::array::from_fn(|side| space[side].len().div_ceil(grain[side]));
@@ -162,7 +172,10 @@ mod tests {
             for i in block[0].clone() {
                 for j in block[1].clone() {
                     assert!(seen.insert((i, j)), "({i}, {j}) comes twice");
-                    assert!(space[0].contains(&i) && space[1].contains(&j), "({i}, {j}) is outside");
+                    assert!(
+                        space[0].contains(&i) && space[1].contains(&j),
+                        "({i}, {j}) is outside"
+                    );
                 }
             }
         }
@@ -170,7 +183,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a piece above the grain, one below half of it, a gap, and pieces out of order.
+        /// Would miss: a piece above the grain, one below half of it, a gap, and pieces out of
+        /// order.
         #[test]
         fn simple_pieces_are_half_a_grain_to_a_grain(n in 1..5_000_usize, grain in 1..100_usize) {
             let pieces = pieces([0..n], &[grain], Splitter::Simple, &mut || false);
@@ -193,7 +207,8 @@ mod tests {
             prop_assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);
         }
 
-        /// Would miss: a gap or an overlap, whoever steals what, and an adaptive cut that never ends.
+        /// Would miss: a gap or an overlap, whoever steals what, and an adaptive cut that never
+        /// ends.
         #[test]
         fn blocks_are_cut_exactly(
             rows in 0..40_usize, columns in 0..40_usize, grain in [0..9_usize, 0..9], thefts in any::<u64>(), simple in any::<bool>(),
@@ -252,17 +267,24 @@ mod tests {
     fn a_stolen_piece_is_cut_into_four() {
         let last = Splitter::Adaptive { pieces: 1 };
         assert_eq!(pieces([0..100], &[1], last, &mut || false).len(), 1);
-        assert_eq!(pieces([0..100], &[1], last.stolen(), &mut || false).len(), Splitter::PIECES_STOLEN);
+        assert_eq!(
+            pieces([0..100], &[1], last.stolen(), &mut || false).len(),
+            Splitter::PIECES_STOLEN
+        );
         assert_eq!(Splitter::Adaptive { pieces: 9 }.stolen(), Splitter::Adaptive { pieces: 9 });
         assert_eq!(Splitter::Simple.stolen(), Splitter::Simple);
     }
 
-    /// Would miss: an overflow where a space is too large to be counted, or counted as large although it is empty.
+    /// Would miss: an overflow where a space is too large to be counted, or counted as large
+    /// although it is empty.
     #[test]
     fn spaces_beyond_counting_are_known() {
         let long = 0..usize::MAX;
         assert_eq!(Grid::new([long.clone(), long.clone()], [1, 1]), None);
-        assert_eq!(Grid::new([long.clone(), long.clone()], [usize::MAX, 1]).unwrap().len(), usize::MAX);
+        assert_eq!(
+            Grid::new([long.clone(), long.clone()], [usize::MAX, 1]).unwrap().len(),
+            usize::MAX
+        );
         assert_eq!(Grid::new([long.clone(), long.clone(), 3..3], [1, 1, 1]).unwrap().len(), 0);
         assert_eq!(volume(&[long, 0..2]), None);
     }

@@ -1,6 +1,7 @@
 //! The wait policies: what a worker runs while it waits for tasks that others run.
 
-/// What a worker does while it waits in a join, or at the end of a scope, for tasks that other workers run.
+/// What a worker does while it waits in a join, or at the end of a scope, for tasks that other
+/// workers run.
 ///
 /// The waiting worker runs a task on its own stack. If the waiting task holds a lock that this task
 /// needs, neither ever goes on. Programs that hold locks across joins, scopes or loops need
@@ -9,26 +10,28 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Wait {
-    /// Help the thief of the joined task, then run deeper tasks and parts of broadcasts only, then park.
+    /// Help the thief of the joined task, then run deeper tasks and parts of broadcasts only, then
+    /// park.
     #[default]
     Leapfrog,
     /// Help the thief, then run any task, then park. The stack can grow with the number of tasks.
     Any,
-    /// Run only tasks that are parts of the awaited one, and deeper parts of broadcasts, then park. A
-    /// call into another pool waits without running anything, so pools that call back into each
+    /// Run only tasks that are parts of the awaited one, and deeper parts of broadcasts, then park.
+    /// A call into another pool waits without running anything, so pools that call back into each
     /// other need another policy.
     Descendants,
-    /// Help the thief, and where it waits in turn, the thief of the task that it waits for, and so on;
-    /// then park. For experiments.
+    /// Help the thief, and where it waits in turn, the thief of the task that it waits for, and so
+    /// on; then park. For experiments.
     Transitive,
-    /// Run only the own scope's tasks and deeper parts of broadcasts, and park. A worker that waits for
-    /// another pool runs anything.
+    /// Run only the own scope's tasks and deeper parts of broadcasts, and park. A worker that waits
+    /// for another pool runs anything.
     Block,
 }
 
 impl Wait {
     /// Every policy.
-    pub const ALL: [Self; 5] = [Self::Leapfrog, Self::Any, Self::Descendants, Self::Transitive, Self::Block];
+    pub const ALL: [Self; 5] =
+        [Self::Leapfrog, Self::Any, Self::Descendants, Self::Transitive, Self::Block];
 
     /// Whether programs may hold locks while they wait in joins and scopes.
     pub const fn is_careful(self) -> bool {

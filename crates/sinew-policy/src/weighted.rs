@@ -1,13 +1,14 @@
 //! Shares as long as workers are fast, for cores that are not equal.
 //!
-//! Cores differ: by their kind, by their clock, by what else runs on them. A worker's speed is measured in iterations a
-//! second whenever it has taken part in a loop, and the next run's shares are proportional to the speeds. What is wrong with
-//! them is put right by stealing. A loop that is switched to such shares in mid-run begins with what its workers have done in it so far.
+//! Cores differ: by their kind, by their clock, by what else runs on them. A worker's speed is
+//! measured in iterations a second whenever it has taken part in a loop, and the next run's shares
+//! are proportional to the speeds. What is wrong with them is put right by stealing. A loop that is
+//! switched to such shares in mid-run begins with what its workers have done in it so far.
 //!
-//! Source: weighted factoring (Flynn Hummel, Schmidt, Uma and Wein, "Load-Sharing in Heterogeneous Systems via Weighted Factoring") for the
-//! idea of weights.
-//! Differences: one share a worker instead of batches, since thieves correct it; the weights are learned, and shares stay
-//! where they are while that is nearly right, so that data stay in their caches.
+//! Source: weighted factoring (Flynn Hummel, Schmidt, Uma and Wein, "Load-Sharing in Heterogeneous
+//! Systems via Weighted Factoring") for the idea of weights. Differences: one share a worker
+//! instead of batches, since thieves correct it; the weights are learned, and shares stay where
+//! they are while that is nearly right, so that data stay in their caches.
 //!
 //! # Invariants
 //!
@@ -15,7 +16,8 @@
 //!
 //! # Tests
 //!
-//! Property tests for W1, for proportions within one iteration, for shares that stay, and for shares in mid-run.
+//! Property tests for W1, for proportions within one iteration, for shares that stay, and for
+//! shares in mid-run.
 
 /// Iterations in 2⁴⁰ ns, about 18 minutes: whole numbers that also tell slow loops apart.
 type Speed = u64;
@@ -23,7 +25,8 @@ type Speed = u64;
 /// The unit of [`Speed`] as a shift.
 const PERIOD: u32 = 40;
 
-/// Fast enough for any loop, and few enough bits for exact arithmetic with any number of iterations.
+/// Fast enough for any loop, and few enough bits for exact arithmetic with any number of
+/// iterations.
 const FASTEST: Speed = 1 << 48;
 
 /// A new measurement counts for a quarter.
@@ -49,10 +52,12 @@ impl Speeds {
         Self { speeds: vec![0; seats.max(1)], begins: Vec::new() }
     }
 
-    /// What one loop has shown so far: for each seat the iterations done and the nanoseconds that its worker has been there, or no time where nobody has.
+    /// What one loop has shown so far: for each seat the iterations done and the nanoseconds that
+    /// its worker has been there, or no time where nobody has.
     ///
-    /// A worker that has been there for less than an eighth of the time of the one that came first is not known yet. One that has done nothing in a longer
-    /// time is at its first iteration, and counts as done with it.
+    /// A worker that has been there for less than an eighth of the time of the one that came first
+    /// is not known yet. One that has done nothing in a longer time is at its first iteration, and
+    /// counts as done with it.
     ///
     /// ```
     /// use sinew_policy::weighted::Speeds;
@@ -76,13 +81,15 @@ impl Speeds {
         self.speeds.len()
     }
 
-    /// The worker at `seat` took `elapsed_ns` for `items` of a loop of `n` iterations. Seats there are none of are passed over.
+    /// The worker at `seat` took `elapsed_ns` for `items` of a loop of `n` iterations. Seats there
+    /// are none of are passed over.
     pub fn learn(&mut self, seat: usize, items: usize, elapsed_ns: u64, n: usize) {
         let enough = items > 0 && items >= n / self.seats() / SAMPLE;
         let Some(speed) = self.speeds.get_mut(seat).filter(|_| enough) else { return };
         let measured = ((items as u128) << PERIOD) / u128::from(elapsed_ns.max(1));
         let measured = measured.clamp(1, u128::from(FASTEST)) as Speed;
-        *speed = if *speed == 0 { measured } else { (*speed * (INERTIA - 1) + measured) / INERTIA }.max(1);
+        *speed = if *speed == 0 { measured } else { (*speed * (INERTIA - 1) + measured) / INERTIA }
+            .max(1);
     }
 
     /// Where the share of each worker in a loop of `n` iterations begins, and `n` at the end.
@@ -96,12 +103,14 @@ impl Speeds {
 
     fn is_near(&self, begins: &[usize]) -> bool {
         let tolerance = begins.last().unwrap_or(&0) / self.seats() / TOLERANCE;
-        let lengths = |begins: &[usize]| begins.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+        let lengths =
+            |begins: &[usize]| begins.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
         let (old, new) = (lengths(&self.begins), lengths(begins));
         old.iter().zip(&new).all(|(old, new)| old.abs_diff(*new) <= tolerance)
     }
 
-    /// W1: prefixes of the speeds, so that rounding neither loses an iteration nor gives one out twice.
+    /// W1: prefixes of the speeds, so that rounding neither loses an iteration nor gives one out
+    /// twice.
     fn proportional(&self, n: usize) -> Vec<usize> {
         let speeds = self.filled();
         let total: u128 = speeds.iter().map(|&speed| u128::from(speed)).sum();
@@ -109,13 +118,16 @@ impl Speeds {
             *sum += u128::from(speed);
             Some(*sum)
         });
-        std::iter::once(0).chain(prefixes.map(|prefix| (n as u128 * prefix / total) as usize)).collect()
+        std::iter::once(0)
+            .chain(prefixes.map(|prefix| (n as u128 * prefix / total) as usize))
+            .collect()
     }
 
     /// The speeds, with the mean of the known ones where nothing is known.
     fn filled(&self) -> Vec<Speed> {
         let known: Vec<Speed> = self.speeds.iter().copied().filter(|&speed| speed > 0).collect();
-        let mean = known.iter().sum::<Speed>().checked_div(known.len() as Speed).unwrap_or(1).max(1);
+        let mean =
+            known.iter().sum::<Speed>().checked_div(known.len() as Speed).unwrap_or(1).max(1);
         self.speeds.iter().map(|&speed| if speed == 0 { mean } else { speed }).collect()
     }
 }
@@ -126,7 +138,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an iteration lost to rounding, and a share that is off by more than one iteration (W1).
+        /// Would miss: an iteration lost to rounding, and a share that is off by more than one
+        /// iteration (W1).
         #[test]
         fn shares_are_proportional_to_speeds(n in any::<usize>(), rates in proptest::collection::vec(1..1_000_u32, 1..9)) {
             let mut speeds = Speeds::new(rates.len());
@@ -143,7 +156,8 @@ mod tests {
             }
         }
 
-        /// Would miss: a share by iterations where workers came at different times, a newcomer that is believed, and a worker never seen that gets nothing.
+        /// Would miss: a share by iterations where workers came at different times, a newcomer that
+        /// is believed, and a worker never seen that gets nothing.
         #[test]
         fn shares_in_mid_run_are_proportional_to_what_was_done_in_the_time(
             n in 0..1_000_000_000_usize, workers in proptest::collection::vec((1..1_000_u64, 8..64_u64, 0..4_u8), 1..9),
@@ -190,7 +204,8 @@ mod tests {
         }
     }
 
-    /// Would miss: shares that are off while nothing is known, and a worker never seen that is left out.
+    /// Would miss: shares that are off while nothing is known, and a worker never seen that is left
+    /// out.
     #[test]
     fn unknown_workers_are_like_the_others() {
         let mut speeds = Speeds::new(3);
@@ -200,7 +215,8 @@ mod tests {
         assert_eq!(speeds.begins(900), [0, 450, 750, 900]);
     }
 
-    /// Would miss: data that wander for a measurement's noise, shares that stay wrong, and a sample of scraps that is believed.
+    /// Would miss: data that wander for a measurement's noise, shares that stay wrong, and a sample
+    /// of scraps that is believed.
     #[test]
     fn shares_move_only_when_they_are_wrong() {
         let mut speeds = Speeds::new(2);

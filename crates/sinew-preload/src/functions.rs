@@ -1,4 +1,5 @@
-//! The functions that are stood in for, and those that are only called: a number each. Those of a runtime come first.
+//! The functions that are stood in for, and those that are only called: a number each. Those of a
+//! runtime come first.
 
 use core::ffi::CStr;
 

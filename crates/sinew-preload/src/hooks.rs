@@ -1,4 +1,5 @@
-//! What happens on the way from a program to its runtime. The machine code of [`stubs`](crate::stubs) calls [`enter`], and then the function that it returns.
+//! What happens on the way from a program to its runtime. The machine code of
+//! [`stubs`](crate::stubs) calls [`enter`], and then the function that it returns.
 
 use core::ffi::{CStr, c_char, c_void};
 
@@ -20,7 +21,8 @@ struct Call {
 }
 
 impl Call {
-    /// The runtime that is meant; `None` if there is none, as for a program that can do without one and has only seen that the name is there.
+    /// The runtime that is meant; `None` if there is none, as for a program that can do without one
+    /// and has only seen that the name is there.
     fn runtime(&self) -> Option<&'static Runtime> {
         match self.bound {
             Some(number) => runtime::numbered(number),
@@ -29,8 +31,13 @@ impl Call {
     }
 }
 
-/// A call has come in by the entry of this `word` that returns to `place`. Returns the function to go on with, which gets the arguments that are left behind.
-pub(crate) extern "C" fn enter(word: usize, place: usize, arguments: &mut Arguments) -> *const c_void {
+/// A call has come in by the entry of this `word` that returns to `place`. Returns the function to
+/// go on with, which gets the arguments that are left behind.
+pub(crate) extern "C" fn enter(
+    word: usize,
+    place: usize,
+    arguments: &mut Arguments,
+) -> *const c_void {
     thread_data::arrived();
     let (function, bound) = stubs::meaning(word);
     let call = Call { function, place, bound };
@@ -58,12 +65,14 @@ fn result(arguments: &mut Arguments, value: u32) -> *const c_void {
     stubs::result as *const c_void
 }
 
-/// Whether `function` begins a region and gets the number of threads as its third argument, as GNU's do.
+/// Whether `function` begins a region and gets the number of threads as its third argument, as
+/// GNU's do.
 fn is_region(function: Function) -> bool {
     (Function::PARALLEL.0..=Function::LOOP_MAYBE_RUNTIME.0).contains(&function.0)
 }
 
-/// A parallel region of GNU's compiler begins. The clause's number of threads, 0 without one, is the third argument.
+/// A parallel region of GNU's compiler begins. The clause's number of threads, 0 without one, is
+/// the third argument.
 fn region(call: Call, arguments: &mut Arguments) -> *const c_void {
     // A program cannot have come here without a runtime: it would not have been started.
     let runtime = call.runtime().unwrap_or_else(|| system::stop());
@@ -73,7 +82,8 @@ fn region(call: Call, arguments: &mut Arguments) -> *const c_void {
     known(runtime, call.function)
 }
 
-/// A parallel region of LLVM's compiler begins at the source that the first argument names. A clause was pushed before.
+/// A parallel region of LLVM's compiler begins at the source that the first argument names. A
+/// clause was pushed before.
 fn fork(call: Call, arguments: &Arguments) -> *const c_void {
     let runtime = call.runtime().unwrap_or_else(|| system::stop());
     // How many the clause says does not matter: it stays.
@@ -110,7 +120,8 @@ fn is_lowered_to_one(runtime: &Runtime) -> bool {
 fn outermost(runtime: &Runtime, said: u32) -> u32 {
     let share = share::threads();
     if cfg!(sinew_planted) {
-        // The careless library: it takes a program for one that follows, whatever it does. For a test that must see it fail.
+        // The careless library: it takes a program for one that follows, whatever it does. For a
+        // test that must see it fail.
         return if said == UNSAID && share != 0 { share } else { said };
     }
     let is_in_doubt = thread_data::may_exist();
@@ -134,7 +145,8 @@ fn known(runtime: &Runtime, function: Function) -> *const c_void {
     if found.is_null() { system::stop() } else { found }
 }
 
-/// The program calls something that says of it what [`rules`] wants to know. `first` is the call's first argument.
+/// The program calls something that says of it what [`rules`] wants to know. `first` is the call's
+/// first argument.
 fn note(call: Call, first: usize) -> *const c_void {
     // Before there is anything to lower, nothing can be relied on either.
     let Some(runtime) = call.runtime() else { return without_runtime as *const c_void };
@@ -147,14 +159,17 @@ fn note(call: Call, first: usize) -> *const c_void {
     known(runtime, call.function)
 }
 
-/// What a program gets that calls a name of which it has only seen that it is there (a *weak* one, as OpenBLAS has): one thread, one processor.
+/// What a program gets that calls a name of which it has only seen that it is there (a *weak* one,
+/// as OpenBLAS has): one thread, one processor.
 extern "C" fn without_runtime() -> i32 {
     1
 }
 
 fn object(function: Function, first: usize) {
     let objection = match function {
-        Function::MAX_THREADS | Function::MAX_THREADS_F | Function::THREAD_LIMIT => Objection::AskedMaximum,
+        Function::MAX_THREADS | Function::MAX_THREADS_F | Function::THREAD_LIMIT => {
+            Objection::AskedMaximum
+        }
         Function::SET_NUM_THREADS | Function::SET_NUM_THREADS_F | Function::SET_NUM_THREADS_8 => {
             Objection::OwnNumber
         }
@@ -163,13 +178,16 @@ fn object(function: Function, first: usize) {
         Function::PUSH_PROC_BIND => Objection::Binds,
         // Fortran passes a pointer to what it says: then whatever it says counts as the stricter.
         Function::SET_DYNAMIC if first as u32 != 0 => return,
-        Function::SET_DYNAMIC | Function::SET_DYNAMIC_F | Function::SET_DYNAMIC_8 => Objection::FixedTeams,
+        Function::SET_DYNAMIC | Function::SET_DYNAMIC_F | Function::SET_DYNAMIC_8 => {
+            Objection::FixedTeams
+        }
         _ => return,
     };
     notes::object(objection);
 }
 
-/// How many processors there are: as many as when the command started, although the mask that the runtime counts may be narrower now.
+/// How many processors there are: as many as when the command started, although the mask that the
+/// runtime counts may be narrower now.
 fn num_procs(call: Call) -> u32 {
     let Some(runtime) = call.runtime() else { return 1 };
     // Within a region it says nothing of other regions.
@@ -179,7 +197,8 @@ fn num_procs(call: Call) -> u32 {
     runtime.number(call.function, 1).max(share::start_cpus())
 }
 
-/// How many processors a place has. Where users leave binding alone, LLVM's runtime has one place: the mask as it was when the runtime started.
+/// How many processors a place has. Where users leave binding alone, LLVM's runtime has one place:
+/// the mask as it was when the runtime started.
 fn place_processors(call: Call, place: usize) -> u32 {
     let Some(runtime) = call.runtime() else { return 0 };
     let counted = runtime.number_of(call.function, place, 0);
@@ -187,18 +206,26 @@ fn place_processors(call: Call, place: usize) -> u32 {
     if is_mask { counted.max(share::start_cpus()) } else { counted }
 }
 
-/// Which processors those are: the second argument is an array with room for as many as [`place_processors`] has said.
+/// Which processors those are: the second argument is an array with room for as many as
+/// [`place_processors`] has said.
 fn place_ids(call: Call, arguments: &mut Arguments) -> *const c_void {
     let Some(runtime) = call.runtime() else { return without_runtime as *const c_void };
-    let count =
-        if call.function == Function::PLACE_IDS { Function::PLACE_PROCS } else { Function::PLACE_PROCS_F };
+    let count = if call.function == Function::PLACE_IDS {
+        Function::PLACE_PROCS
+    } else {
+        Function::PLACE_PROCS_F
+    };
     let counted = runtime.number_of(count, arguments.0[0], 0);
-    if counted == 0 || runtime.number(Function::NUM_PLACES, 0) != 1 || share::start_cpus() <= counted {
+    if counted == 0
+        || runtime.number(Function::NUM_PLACES, 0) != 1
+        || share::start_cpus() <= counted
+    {
         return known(runtime, call.function);
     }
     let ids = arguments.0[1] as *mut i32;
     for (index, cpu) in share::start_mask().take(share::start_cpus() as usize).enumerate() {
-        // SAFETY: the caller passes an array for as many numbers as it was told that the place has, which are as many as the command had processors.
+        // SAFETY: the caller passes an array for as many numbers as it was told that the place has,
+        // which are as many as the command had processors.
         unsafe { ids.add(index).write(cpu) };
     }
     result(arguments, 0)
@@ -206,17 +233,22 @@ fn place_ids(call: Call, arguments: &mut Arguments) -> *const c_void {
 
 /// Whether the caller is in a region of several threads, or would be had it not been lowered.
 fn in_parallel(call: Call) -> u32 {
-    let is_in = |runtime: &Runtime| runtime.number(call.function, 0) != 0 || is_lowered_to_one(runtime);
+    let is_in =
+        |runtime: &Runtime| runtime.number(call.function, 0) != 0 || is_lowered_to_one(runtime);
     call.runtime().map_or(0, |runtime| u32::from(is_in(runtime)))
 }
 
-/// How many regions around the caller have several threads, or would have had they not been lowered.
+/// How many regions around the caller have several threads, or would have had they not been
+/// lowered.
 fn active_level(call: Call) -> u32 {
-    let level = |runtime: &Runtime| runtime.number(call.function, 0) + u32::from(is_lowered_to_one(runtime));
+    let level = |runtime: &Runtime| {
+        runtime.number(call.function, 0) + u32::from(is_lowered_to_one(runtime))
+    };
     call.runtime().map_or(0, level)
 }
 
-/// Whether a region within could have several threads. GNU's runtime counts the active regions around; LLVM's does not.
+/// Whether a region within could have several threads. GNU's runtime counts the active regions
+/// around; LLVM's does not.
 fn nested(call: Call) -> u32 {
     let Some(runtime) = call.runtime() else { return 0 };
     let said = runtime.number(call.function, 0);
@@ -233,7 +265,8 @@ fn dlsym(call: Call, arguments: &mut Arguments) -> *const c_void {
     if name == 0 {
         return system::loaders_dlsym();
     }
-    // SAFETY: the caller passes a name that ends with a zero, as `dlsym` asks of it, and null was excluded. It is read before this call ends.
+    // SAFETY: the caller passes a name that ends with a zero, as `dlsym` asks of it, and null was
+    // excluded. It is read before this call ends.
     let name = unsafe { CStr::from_ptr(name as *const c_char) };
     match lookup::find(call.place, handle as *mut c_void, name) {
         Some(found) => {
@@ -256,18 +289,27 @@ fn load(function: Function) -> *const c_void {
     if next.is_null() { system::stop() } else { next }
 }
 
-/// A thread's mask. A runtime that counts the processors as it starts, and sees a mask that is narrow at that moment, would take the machine for smaller than it is for
-/// good: GNU's then waits too shortly for threads on processors that it has been given since, so that they sleep and wake in each region.
-pub(crate) extern "C" fn affinity(thread: usize, bytes: usize, mask: *mut u32, place: usize) -> i32 {
+/// A thread's mask. A runtime that counts the processors as it starts, and sees a mask that is
+/// narrow at that moment, would take the machine for smaller than it is for good: GNU's then waits
+/// too shortly for threads on processors that it has been given since, so that they sleep and wake
+/// in each region.
+pub(crate) extern "C" fn affinity(
+    thread: usize,
+    bytes: usize,
+    mask: *mut u32,
+    place: usize,
+) -> i32 {
     let answer = runtime::affinity(thread, bytes, mask);
     if answer == 0 && runtime::counts_at_start(place) {
-        // SAFETY: the C library has just filled that many bytes of the caller's, in whole machine words.
+        // SAFETY: the C library has just filled that many bytes of the caller's, in whole machine
+        // words.
         share::widen(unsafe { core::slice::from_raw_parts_mut(mask, bytes / 4) });
     }
     answer
 }
 
-/// What the C library's `sysconf` answers. The number of processors is no fewer than when the command started.
+/// What the C library's `sysconf` answers. The number of processors is no fewer than when the
+/// command started.
 pub(crate) extern "C" fn sysconf(name: i32, _: usize, _: usize, place: usize) -> i64 {
     match name {
         system::PROCESSORS | system::PROCESSORS_AT_WORK => processors(name, place),
@@ -285,7 +327,8 @@ pub(crate) extern "C" fn get_nprocs_conf(_: usize, _: usize, _: usize, place: us
     processors(system::PROCESSORS, place)
 }
 
-/// Whoever asks for the number of processors may divide its work by it, unless it is a runtime, which asks for itself.
+/// Whoever asks for the number of processors may divide its work by it, unless it is a runtime,
+/// which asks for itself.
 fn processors(name: i32, place: usize) -> i64 {
     if !runtime::is_runtime(place) {
         notes::object(Objection::AskedMaximum);
@@ -304,7 +347,8 @@ fn explain_once(objections: u32) {
     if SAID.load(Relaxed) || !share::is_verbose() || SAID.swap(true, Relaxed) {
         return;
     }
-    let raised = rules::Objection::ALL.into_iter().find(|objection| objections & *objection as u32 != 0);
+    let raised =
+        rules::Objection::ALL.into_iter().find(|objection| objections & *objection as u32 != 0);
     // Not malleable is what `sinew exec` has said itself.
     if let Some(objection) = raised.filter(|objection| *objection != Objection::NotAllowed) {
         system::complain(b"sinew: teams are left alone: ");

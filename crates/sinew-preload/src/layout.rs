@@ -12,8 +12,9 @@
 //! | 68 + 8 i | slot i: threads that the process may have; 0: any number |
 //! | 3072 | the mask that the command began with, a bit a processor, as the kernel has them |
 //!
-//! A process takes a slot at its first parallel region, by a compare-and-swap of its number, and tells `sinew exec` by writing the slot's number
-//! to a pipe. From then on it only reads. `sinew exec` alone writes the numbers of threads, and frees the slot when the process has ended.
+//! A process takes a slot at its first parallel region, by a compare-and-swap of its number, and
+//! tells `sinew exec` by writing the slot's number to a pipe. From then on it only reads. `sinew
+//! exec` alone writes the numbers of threads, and frees the slot when the process has ended.
 //!
 //! The environment variable [`VARIABLE`] says where the page is.
 
@@ -45,7 +46,8 @@ pub const VERBOSE: u32 = 2;
 /// Flag: the user has not said how threads are to wait.
 pub const SHORT_WAITS: u32 = 4;
 
-/// `KEEPER PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with a blank between.
+/// `KEEPER PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with a
+/// blank between.
 pub const VARIABLE: &str = "SINEW_EXEC";
 
 /// The byte of slot `slot`'s process number.
@@ -79,7 +81,8 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u32> {
     })
 }
 
-const _: () = assert!(threads_at(SLOTS - 1) + 4 <= START_MASK, "the last slot lies before the mask");
+const _: () =
+    assert!(threads_at(SLOTS - 1) + 4 <= START_MASK, "the last slot lies before the mask");
 
 #[cfg(test)]
 mod tests {

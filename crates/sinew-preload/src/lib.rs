@@ -2,13 +2,16 @@
 #![allow(unsafe_code)]
 //! The library that `sinew exec` loads into programs nobody rewrote.
 //!
-//! It stands between a program and its OpenMP runtime, GNU's or LLVM's, and does three things. It keeps what the program is told about the
-//! machine as it was when the program started, although its affinity mask is narrowed meanwhile. It lets threads that share processors spin more shortly for each
-//! other. And where the user allows it (`--malleable`), it lowers the teams of parallel regions to the program's share of the machine.
+//! It stands between a program and its OpenMP runtime, GNU's or LLVM's, and does three things. It
+//! keeps what the program is told about the machine as it was when the program started, although
+//! its affinity mask is narrowed meanwhile. It lets threads that share processors spin more shortly
+//! for each other. And where the user allows it (`--malleable`), it lowers the teams of parallel
+//! regions to the program's share of the machine.
 //!
-//! The same source is built twice: by cargo as an ordinary library, for its tests and for what `sinew-exec` needs to know of it; and by
-//! `sinew-exec`'s build script as a shared library of some 35 KB without any dependency, not even a named C library, so that it can be loaded
-//! into every process. Only the latter exports the runtimes' names (`--cfg sinew_preloaded`).
+//! The same source is built twice: by cargo as an ordinary library, for its tests and for what
+//! `sinew-exec` needs to know of it; and by `sinew-exec`'s build script as a shared library of some
+//! 35 KB without any dependency, not even a named C library, so that it can be loaded into every
+//! process. Only the latter exports the runtimes' names (`--cfg sinew_preloaded`).
 //!
 //! # The rooms
 //!
@@ -38,9 +41,10 @@
 //!
 //! # Not handled
 //!
-//! Runtimes linked statically into a program: their names are bound when it is linked, so the program is left alone. Programs that learn the
-//! size of one region's team and count on it in another without asking for the maximum, or count the processors in their mask or in `/proc`: `--malleable` is the user's word that this one
-//! does not.
+//! Runtimes linked statically into a program: their names are bound when it is linked, so the
+//! program is left alone. Programs that learn the size of one region's team and count on it in
+//! another without asking for the maximum, or count the processors in their mask or in `/proc`:
+//! `--malleable` is the user's word that this one does not.
 
 pub mod layout;
 pub mod rules;

@@ -1,7 +1,10 @@
-//! What a program gets that looks a name up while it runs, as `ctypes` and compilers that work in a running program do.
+//! What a program gets that looks a name up while it runs, as `ctypes` and compilers that work in a
+//! running program do.
 //!
-//! A name that the dynamic linker binds leads to this library by itself; one that is looked up in an object that has it leads past it. So this library stands
-//! before `dlsym`, too. The program gets an entry of this library, which is bound to the runtime where the name was found: the place of the call does not tell it.
+//! A name that the dynamic linker binds leads to this library by itself; one that is looked up in
+//! an object that has it leads past it. So this library stands before `dlsym`, too. The program
+//! gets an entry of this library, which is bound to the runtime where the name was found: the place
+//! of the call does not tell it.
 //!
 //! # Not handled
 //!
@@ -13,13 +16,16 @@ use crate::functions::Function;
 use crate::system::{self, Handle};
 use crate::{runtime, stubs};
 
-/// The address of `name` in what `handle` stands for, for a caller that returns to `place`; `None` if the C library's `dlsym` is to find it.
+/// The address of `name` in what `handle` stands for, for a caller that returns to `place`; `None`
+/// if the C library's `dlsym` is to find it.
 ///
-/// Null where the program would not have found the name without this library. Then the C library has noted an error for `dlerror`, as it would have.
+/// Null where the program would not have found the name without this library. Then the C library
+/// has noted an error for `dlerror`, as it would have.
 pub(crate) fn find(place: usize, handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let function = Function::stood_in_for(name)?;
     if !system::is_object(handle) {
-        // The order of search begins with this library, or with an object behind it that the C library knows.
+        // The order of search begins with this library, or with an object behind it that the C
+        // library knows.
         let is_missing = function.is_runtimes() && !runtime::exists(function, place);
         return is_missing.then(|| missing(name));
     }
@@ -38,7 +44,8 @@ pub(crate) fn find(place: usize, handle: *mut c_void, name: &CStr) -> Option<*mu
     Some(runtime::defines(found).map_or(found, |number| stubs::bound(number, function)))
 }
 
-/// Null, with an error noted: a name that the caller could not find is not behind this library either.
+/// Null, with an error noted: a name that the caller could not find is not behind this library
+/// either.
 fn missing(name: &CStr) -> *mut c_void {
     system::next_definition(name)
 }

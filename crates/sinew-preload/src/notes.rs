@@ -19,7 +19,8 @@ pub(crate) const CLAUSE: usize = 1;
 /// The thread has begun to load an object and has not called this library since.
 pub(crate) const LOADING: usize = 2;
 
-/// The thread's region at level 0 of the runtime of this number was lowered to one thread. Holds until its next one at that level, so nothing need see the region's end.
+/// The thread's region at level 0 of the runtime of this number was lowered to one thread. Holds
+/// until its next one at that level, so nothing need see the region's end.
 pub(crate) const fn outer_is_one(runtime: usize) -> usize {
     1 << (8 + runtime)
 }
@@ -64,7 +65,8 @@ fn key() -> Option<u32> {
 #[cold]
 fn make_key_cold() -> Option<u32> {
     let key = system::thread_key(thread_data::thread_ended)?;
-    // A thread that loses the race leaves an unused key behind, once. Relaxed: a key is only a number.
+    // A thread that loses the race leaves an unused key behind, once. Relaxed: a key is only a
+    // number.
     let first = KEY.compare_exchange(0, key + 1, Relaxed, Relaxed);
     Some(first.map_or_else(|other| other - 1, |_| key))
 }

@@ -1,16 +1,21 @@
 //! When a team may be lowered, and to what. Pure: the facts come in, a number goes out.
 //!
-//! A program is right under any team size if it asks for the size inside of each region and nowhere else, or lets work-sharing constructs divide the
-//! work. Lowering is for those; everything that shows a program to be of another kind forbids it for good:
+//! A program is right under any team size if it asks for the size inside of each region and nowhere
+//! else, or lets work-sharing constructs divide the work. Lowering is for those; everything that
+//! shows a program to be of another kind forbids it for good:
 //!
-//! - it asked for the maximum of threads or the number of processors, its runtime or the C library, and may have divided its work by that. (Of 1000 elements divided by a
-//!   maximum of two, one thread would compute 500, and the program would exit with 0.)
-//! - it said how many threads it wants, by a call, a clause or the environment, or that teams are not to vary;
-//! - it keeps data per thread from one region to the next, which OpenMP promises only to teams that stay as large as they were;
+//! - it asked for the maximum of threads or the number of processors, its runtime or the C library,
+//!   and may have divided its work by that. (Of 1000 elements divided by a maximum of two, one
+//!   thread would compute 500, and the program would exit with 0.)
+//! - it said how many threads it wants, by a call, a clause or the environment, or that teams are
+//!   not to vary;
+//! - it keeps data per thread from one region to the next, which OpenMP promises only to teams that
+//!   stay as large as they were;
 //! - it uses teams, or binds its threads.
 //!
-//! Only regions at level 0 are lowered. One that was lowered to a single thread is not *active* any more in OpenMP's sense, so a region nested in it
-//! would get the team that the outer one did not: [`nested`] keeps it as it would have been.
+//! Only regions at level 0 are lowered. One that was lowered to a single thread is not *active* any
+//! more in OpenMP's sense, so a region nested in it would get the team that the outer one did not:
+//! [`nested`] keeps it as it would have been.
 
 /// The number of threads that means: no clause says how many.
 pub const UNSAID: u32 = 0;
@@ -67,10 +72,12 @@ impl Objection {
     }
 }
 
-/// The threads to ask for in a region at level 0, and whether that is fewer than the program would have had.
+/// The threads to ask for in a region at level 0, and whether that is fewer than the program would
+/// have had.
 ///
-/// `said` is its clause, `maximum` what it would get without one, `share` what it may have (0: any number), `objections` the bits of
-/// [`Objection`]. Answers `said` itself wherever the team is to stay as it is.
+/// `said` is its clause, `maximum` what it would get without one, `share` what it may have (0: any
+/// number), `objections` the bits of [`Objection`]. Answers `said` itself wherever the team is to
+/// stay as it is.
 pub const fn outermost(said: u32, maximum: u32, share: u32, objections: u32) -> u32 {
     let lower = said == UNSAID && objections == 0 && share != 0 && share < maximum;
     if lower { share } else { said }
@@ -78,18 +85,21 @@ pub const fn outermost(said: u32, maximum: u32, share: u32, objections: u32) -> 
 
 /// The threads to ask for in a region nested in another.
 ///
-/// `outer_is_one`: the region around was lowered to one thread. `active`: how many regions around have more than one, as the runtime counts; `most`: how many
-/// may. Without lowering there would have been one active region more.
+/// `outer_is_one`: the region around was lowered to one thread. `active`: how many regions around
+/// have more than one, as the runtime counts; `most`: how many may. Without lowering there would
+/// have been one active region more.
 pub const fn nested(said: u32, outer_is_one: bool, active: u32, most: u32) -> u32 {
     if outer_is_one && active + 1 >= most { 1 } else { said }
 }
 
-/// Whether a region's `team` has to run on fewer processors than it has threads, and is as large as the machine was at the start (`all`).
+/// Whether a region's `team` has to run on fewer processors than it has threads, and is as large as
+/// the machine was at the start (`all`).
 pub const fn crowds(team: u32, share: u32, all: u32) -> bool {
     share != 0 && share < team && team >= all
 }
 
-/// Libraries whose data per thread is their own, and not kept from one region to the next for the program: those of the languages and the runtimes.
+/// Libraries whose data per thread is their own, and not kept from one region to the next for the
+/// program: those of the languages and the runtimes.
 const OWN_DATA: [&[u8]; 13] = [
     b"libc",
     b"libpthread",
@@ -108,11 +118,13 @@ const OWN_DATA: [&[u8]; 13] = [
 
 /// Whether the data per thread in the library `file` is of no concern to a program's regions.
 ///
-/// Packages bring along copies with a number in hexadecimal between name and ending: `libgomp-a34b3233.so.1`.
+/// Packages bring along copies with a number in hexadecimal between name and ending:
+/// `libgomp-a34b3233.so.1`.
 pub fn keeps_no_users_data(file: &[u8]) -> bool {
     let is = |stem: &&[u8]| {
         let Some(rest) = file.strip_prefix(*stem) else { return false };
-        let number = rest.iter().take_while(|byte| **byte == b'-' || byte.is_ascii_hexdigit()).count();
+        let number =
+            rest.iter().take_while(|byte| **byte == b'-' || byte.is_ascii_hexdigit()).count();
         (number == 0 || rest[0] == b'-') && rest[number..].starts_with(b".so")
     };
     OWN_DATA.iter().any(is)
@@ -120,7 +132,8 @@ pub fn keeps_no_users_data(file: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: facts that are gathered wrongly; the programs in `sinew-exec/tests` are for that.
+    //! What they would miss: facts that are gathered wrongly; the programs in `sinew-exec/tests`
+    //! are for that.
     use super::*;
 
     /// Would miss: a maximum that the runtime itself reports wrongly.
@@ -151,7 +164,8 @@ mod tests {
         }
     }
 
-    /// Would miss: teams that are larger than the machine by the user's wish, which crowd at any time.
+    /// Would miss: teams that are larger than the machine by the user's wish, which crowd at any
+    /// time.
     #[test]
     fn a_team_as_large_as_the_machine_crowds_in_a_smaller_share() {
         assert!(crowds(4, 3, 4) && crowds(5, 1, 4));
@@ -163,8 +177,13 @@ mod tests {
     /// Blind to: a program that names a library of its own as one of these.
     #[test]
     fn libraries_of_languages_and_runtimes_are_told_from_a_programs() {
-        for file in ["libc.so.6", "libgomp.so.1", "libgomp-a34b3233.so.1.0.0", "libomp.so", "libstdc++.so.6"]
-        {
+        for file in [
+            "libc.so.6",
+            "libgomp.so.1",
+            "libgomp-a34b3233.so.1.0.0",
+            "libomp.so",
+            "libstdc++.so.6",
+        ] {
             assert!(keeps_no_users_data(file.as_bytes()), "{file}");
         }
         for file in [

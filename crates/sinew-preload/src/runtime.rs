@@ -1,8 +1,10 @@
 //! Which runtime a caller means.
 //!
-//! A process may have several: GNU's for what gcc compiled, LLVM's for what clang compiled, and copies that Python packages bring along and load
-//! for themselves. The dynamic linker would have bound the caller's name to the first definition among the objects that everybody sees, else among
-//! what the caller's own object needs. The same order is followed here, once per place of call; then the answer is remembered.
+//! A process may have several: GNU's for what gcc compiled, LLVM's for what clang compiled, and
+//! copies that Python packages bring along and load for themselves. The dynamic linker would have
+//! bound the caller's name to the first definition among the objects that everybody sees, else
+//! among what the caller's own object needs. The same order is followed here, once per place of
+//! call; then the answer is remembered.
 //!
 //! # Invariants
 //!
@@ -29,7 +31,8 @@ use crate::waiting::Idlers;
 
 /// Runtimes in one process that can be told apart; there are two makers.
 pub(crate) const MOST: usize = 8;
-/// Places of call that are remembered. Beyond that each call searches anew, which is slow and right.
+/// Places of call that are remembered. Beyond that each call searches anew, which is slow and
+/// right.
 const PLACES: usize = 1024;
 /// Entries that are tried for one place.
 const TRIES: usize = 8;
@@ -46,7 +49,8 @@ pub(crate) struct Runtime {
 
 static RUNTIMES: [Runtime; MOST] = [const { Runtime::none() }; MOST];
 
-/// A remembered place: the address that is returned to, with [`CLOSINGS`] in the upper bits; 0: free, 1: being written.
+/// A remembered place: the address that is returned to, with [`CLOSINGS`] in the upper bits; 0:
+/// free, 1: being written.
 static KEYS: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 /// Its runtime's number.
 static VALUES: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
@@ -77,13 +81,15 @@ impl Runtime {
         found
     }
 
-    /// Calls a function that takes nothing and answers a number; `otherwise` if the runtime has none.
+    /// Calls a function that takes nothing and answers a number; `otherwise` if the runtime has
+    /// none.
     pub(crate) fn number(&self, function: Function, otherwise: u32) -> u32 {
         let found = self.find(function);
         if found.is_null() {
             return otherwise;
         }
-        // SAFETY: by I1 the runtime is loaded, and it defines this name, which the OpenMP specification gives this signature. A null pointer was excluded.
+        // SAFETY: by I1 the runtime is loaded, and it defines this name, which the OpenMP
+        // specification gives this signature. A null pointer was excluded.
         let call = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn() -> i32>(found) };
         u32::try_from(call()).unwrap_or(otherwise)
     }
@@ -94,8 +100,10 @@ impl Runtime {
         if found.is_null() {
             return otherwise;
         }
-        // SAFETY: as in `number`; a function that takes a smaller number looks at a part of the register.
-        let call = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(usize) -> i32>(found) };
+        // SAFETY: as in `number`; a function that takes a smaller number looks at a part of the
+        // register.
+        let call =
+            unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(usize) -> i32>(found) };
         u32::try_from(call(argument)).unwrap_or(otherwise)
     }
 
@@ -112,18 +120,21 @@ impl Runtime {
             return;
         }
         // SAFETY: as in `number`; this is the signature that compilers call it with.
-        let call =
-            unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(Job, *mut c_void, u32, u32)>(found) };
+        let call = unsafe {
+            core::mem::transmute::<*mut c_void, extern "C" fn(Job, *mut c_void, u32, u32)>(found)
+        };
         call(job, null_mut(), threads, 0);
     }
 
     /// Tells LLVM's runtime the size of the next team, as the compiler does for a clause.
     pub(crate) fn push_num_threads(&self, place: *mut c_void, threads: u32) {
-        let (global, push) = (self.find(Function::GLOBAL_THREAD), self.find(Function::PUSH_NUM_THREADS));
+        let (global, push) =
+            (self.find(Function::GLOBAL_THREAD), self.find(Function::PUSH_NUM_THREADS));
         if global.is_null() || push.is_null() {
             return;
         }
-        // SAFETY: as in `number`; these are the signatures that compilers call them with, and `place` is what the compiler passed.
+        // SAFETY: as in `number`; these are the signatures that compilers call them with, and
+        // `place` is what the compiler passed.
         let (global, push) = unsafe {
             (
                 core::mem::transmute::<*mut c_void, extern "C" fn(*mut c_void) -> i32>(global),
@@ -141,7 +152,8 @@ impl Runtime {
     /// The runtime that starts at `base`, noted down if it is new. `None` if there are too many.
     fn at(base: usize, handle: Handle) -> Option<usize> {
         RUNTIMES.iter().position(|runtime| {
-            // Acquire and Release: a thread that sees the base sees the handle. All that race for a place have the same handle for the same base.
+            // Acquire and Release: a thread that sees the base sees the handle. All that race for a
+            // place have the same handle for the same base.
             if runtime.base.load(Acquire) != 0 {
                 return runtime.base_once_written() == base;
             }
@@ -167,8 +179,8 @@ impl Runtime {
     }
 }
 
-/// The runtime that a caller means that returns to `place` and calls `function`; `None` if there is none, as for a program that can do without one and
-/// has only asked whether the name is there.
+/// The runtime that a caller means that returns to `place` and calls `function`; `None` if there is
+/// none, as for a program that can do without one and has only asked whether the name is there.
 pub(crate) fn meant(function: Function, place: usize) -> Option<&'static Runtime> {
     let key = place as u64 | CLOSINGS.load(Relaxed) << 48;
     let start = (place >> 2).wrapping_mul(0x9E37_79B9) % PLACES;
@@ -184,10 +196,15 @@ pub(crate) fn meant(function: Function, place: usize) -> Option<&'static Runtime
 }
 
 #[cold]
-fn remember_cold(function: Function, place: usize, entry: usize, key: u64) -> Option<&'static Runtime> {
+fn remember_cold(
+    function: Function,
+    place: usize,
+    entry: usize,
+    key: u64,
+) -> Option<&'static Runtime> {
     let found = search(function, place);
-    // I2; a place that two threads find new at the same time may be remembered twice. That there is no runtime is remembered as well: the dynamic linker
-    // would have bound the name once, too.
+    // I2; a place that two threads find new at the same time may be remembered twice. That there is
+    // no runtime is remembered as well: the dynamic linker would have bound the name once, too.
     if KEYS[entry].compare_exchange(0, 1, Relaxed, Relaxed).is_ok() {
         VALUES[entry].store(found, Relaxed);
         KEYS[entry].store(key, Release);
@@ -213,7 +230,8 @@ fn definition(function: Function, place: usize) -> *mut c_void {
     }
     let Some((_, object)) = system::object_around(place as *const c_void) else { return found };
     let found = system::definition_in(object, function.name());
-    // A handle of the program itself stands for everything that all objects see, this library included.
+    // A handle of the program itself stands for everything that all objects see, this library
+    // included.
     if is_own(found) { null_mut() } else { found }
 }
 
@@ -223,7 +241,8 @@ pub(crate) fn is_own(address: *const c_void) -> bool {
     base.is_some() && base == system::base_around(is_own as *const c_void)
 }
 
-/// The number of the runtime that defines the function at `address`; `None` if that cannot be kept loaded, as the program itself.
+/// The number of the runtime that defines the function at `address`; `None` if that cannot be kept
+/// loaded, as the program itself.
 pub(crate) fn defines(address: *const c_void) -> Option<usize> {
     let (base, handle) = system::object_around(address)?;
     Some(Runtime::at(base, handle).unwrap_or_else(|| system::stop()))
@@ -234,13 +253,17 @@ pub(crate) fn numbered(number: usize) -> Option<&'static Runtime> {
     RUNTIMES.get(number)
 }
 
-/// Whether a call that returns to `place` is a runtime's that counts processors by its thread's mask as it starts. LLVM's asks the kernel by number, and waits by
-/// the clock. It may have no name that others see yet, so it is known by its file's, which copies that packages bring along begin with as well.
+/// Whether a call that returns to `place` is a runtime's that counts processors by its thread's
+/// mask as it starts. LLVM's asks the kernel by number, and waits by the clock. It may have no name
+/// that others see yet, so it is known by its file's, which copies that packages bring along begin
+/// with as well.
 pub(crate) fn counts_at_start(place: usize) -> bool {
-    system::file_name_around(place as *const c_void).is_some_and(|name| name.starts_with(b"libgomp"))
+    system::file_name_around(place as *const c_void)
+        .is_some_and(|name| name.starts_with(b"libgomp"))
 }
 
-/// Whether a call that returns to `place` is a runtime's own. Known by the file's name, as in [`counts_at_start`].
+/// Whether a call that returns to `place` is a runtime's own. Known by the file's name, as in
+/// [`counts_at_start`].
 pub(crate) fn is_runtime(place: usize) -> bool {
     const NAMES: [&[u8]; 3] = [b"libgomp", b"libomp", b"libiomp"];
     system::file_name_around(place as *const c_void)
@@ -258,9 +281,11 @@ pub(crate) fn affinity(thread: usize, bytes: usize, mask: *mut u32) -> i32 {
     if known.is_null() {
         return system::NOT_THERE;
     }
-    // SAFETY: the C library's function of this name has this signature: a thread is a word, and what the caller passed is passed on.
-    let call =
-        unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(usize, usize, *mut u32) -> i32>(known) };
+    // SAFETY: the C library's function of this name has this signature: a thread is a word, and
+    // what the caller passed is passed on.
+    let call = unsafe {
+        core::mem::transmute::<*mut c_void, extern "C" fn(usize, usize, *mut u32) -> i32>(known)
+    };
     call(thread, bytes, mask)
 }
 

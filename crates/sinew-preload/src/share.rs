@@ -1,4 +1,5 @@
-//! The page of [`layout`](crate::layout), mapped at the first parallel region, and this process's slot in it.
+//! The page of [`layout`](crate::layout), mapped at the first parallel region, and this process's
+//! slot in it.
 //!
 //! # Invariants
 //!
@@ -32,7 +33,8 @@ static OWN: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 /// Byte of the word that says how far this process has come.
 const STATE: usize = 0;
-/// Byte of the word that says where this process's number of threads is on the shared page; 0: it has no slot.
+/// Byte of the word that says where this process's number of threads is on the shared page; 0: it
+/// has no slot.
 const MINE: usize = 4;
 
 const NEW: u32 = 0;
@@ -71,7 +73,8 @@ fn joined() -> Option<*mut u8> {
     join_cold()
 }
 
-/// Adds the processors that the command could use when it started to a mask of the kernel's form. Neither joins nor takes a slot.
+/// Adds the processors that the command could use when it started to a mask of the kernel's form.
+/// Neither joins nor takes a slot.
 pub(crate) fn widen(mask: &mut [u32]) {
     if map_page().is_some() {
         for (number, part) in mask.iter_mut().take(layout::MASK_WORDS).enumerate() {
@@ -80,7 +83,8 @@ pub(crate) fn widen(mask: &mut [u32]) {
     }
 }
 
-/// The processors that the command could use when it started, in ascending order; none if they are not known.
+/// The processors that the command could use when it started, in ascending order; none if they are
+/// not known.
 pub(crate) fn start_mask() -> impl Iterator<Item = i32> {
     let has = |cpu: &usize| word(layout::START_MASK + cpu / 32 * 4) & 1 << (cpu % 32) != 0;
     (0..32 * layout::MASK_WORDS).filter(has).filter_map(|cpu| i32::try_from(cpu).ok())
@@ -108,7 +112,8 @@ fn at_byte(at: usize) -> Option<&'static AtomicU32> {
 
 /// A word on one of the two pages.
 fn on(page: *mut u8, at: usize) -> &'static AtomicU32 {
-    // SAFETY: by S1 the page is mapped for good and accessed as atomics only; it starts at a multiple of 4096, and all places are multiples of 4 within it.
+    // SAFETY: by S1 the page is mapped for good and accessed as atomics only; it starts at a
+    // multiple of 4096, and all places are multiples of 4 within it.
     unsafe { &*page.add(at).cast::<AtomicU32>() }
 }
 
@@ -138,7 +143,9 @@ fn own_page() -> Option<*mut u8> {
         return None;
     };
     // Who loses the race leaves a page behind, once.
-    Some(OWN.compare_exchange(null_mut(), new, Release, Acquire).map_or_else(|other| other, |_| new))
+    Some(
+        OWN.compare_exchange(null_mut(), new, Release, Acquire).map_or_else(|other| other, |_| new),
+    )
 }
 
 /// Looks through the environment once more: a script may have set what `sinew exec` has not seen.
@@ -174,7 +181,8 @@ fn join(own: *mut u8) -> Option<()> {
     Some(())
 }
 
-/// Maps the page, unless it is mapped; answers the numbers that led there. `None` if there is no page of ours.
+/// Maps the page, unless it is mapped; answers the numbers that led there. `None` if there is no
+/// page of ours.
 fn map_page() -> Option<[u32; 3]> {
     let numbers @ [keeper, page, _] = layout::parse(system::environment(c"SINEW_EXEC")?)?;
     let mut room = [0; 48];
@@ -189,7 +197,8 @@ fn map_page() -> Option<[u32; 3]> {
     Some(numbers)
 }
 
-/// Takes a free slot, whose number of threads is that of processes without one until `sinew exec` has looked. `None` if all are taken.
+/// Takes a free slot, whose number of threads is that of processes without one until `sinew exec`
+/// has looked. `None` if all are taken.
 fn take_slot(own: *mut u8) -> Option<usize> {
     let me = system::process()?;
     let free = |slot: &usize| {
@@ -246,6 +255,9 @@ mod tests {
     fn a_file_of_another_process_has_a_path() {
         let mut room = [b'x'; 48];
         assert_eq!(file_of(12_345, 0, &mut room).unwrap(), c"/proc/12345/fd/0");
-        assert_eq!(file_of(u32::MAX, u32::MAX, &mut room).unwrap(), c"/proc/4294967295/fd/4294967295");
+        assert_eq!(
+            file_of(u32::MAX, u32::MAX, &mut room).unwrap(),
+            c"/proc/4294967295/fd/4294967295"
+        );
     }
 }

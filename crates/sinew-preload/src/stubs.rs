@@ -1,13 +1,17 @@
-//! The way in: each entry is a few instructions that lead to [`enter`], which puts aside the arguments, calls a hook, puts them back and jumps to the function
-//! that the hook returns.
+//! The way in: each entry is a few instructions that lead to [`enter`], which puts aside the
+//! arguments, calls a hook, puts them back and jumps to the function that the hook returns.
 //!
-//! Machine code, for three reasons. The hooks need the address that the call returns to, since it tells whose call it is. LLVM's entry takes any
-//! number of arguments, which no other language than C can pass on. And a jump leaves no frame behind: the function returns to its caller,
-//! and a debugger or an unwinder sees the stack as it was without this library; `dlopen` looks for files as its caller has asked for.
+//! Machine code, for three reasons. The hooks need the address that the call returns to, since it
+//! tells whose call it is. LLVM's entry takes any number of arguments, which no other language than
+//! C can pass on. And a jump leaves no frame behind: the function returns to its caller, and a
+//! debugger or an unwinder sees the stack as it was without this library; `dlopen` looks for files
+//! as its caller has asked for.
 //!
-//! The arguments of all these functions are numbers and pointers; what does not fit into registers stays on the stack, untouched.
+//! The arguments of all these functions are numbers and pointers; what does not fit into registers
+//! stays on the stack, untouched.
 //!
-//! Each name has one entry that the dynamic linker finds. For programs that look names up there are as many again for each runtime, in [`table`].
+//! Each name has one entry that the dynamic linker finds. For programs that look names up there are
+//! as many again for each runtime, in [`table`].
 
 use core::arch::naked_asm;
 use core::ffi::c_void;
@@ -24,7 +28,8 @@ pub(crate) struct Arguments(pub(crate) [usize; 6]);
 /// Bytes of an entry of the table.
 const ENTRY: usize = 16;
 
-/// Calls `hooks::enter` with the entry's word (`r11`), the return address and the arguments, and goes on with the function that it returns.
+/// Calls `hooks::enter` with the entry's word (`r11`), the return address and the arguments, and
+/// goes on with the function that it returns.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn enter() {
@@ -106,7 +111,8 @@ macro_rules! way {
     };
 }
 
-/// The entries that are bound to a runtime: all functions for the first one, all for the second one, and so on. The word of each is an address within it.
+/// The entries that are bound to a runtime: all functions for the first one, all for the second
+/// one, and so on. The word of each is an address within it.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn table() {
@@ -168,7 +174,8 @@ pub(crate) fn exported_by(function: Function) -> *mut c_void {
     }) as *mut c_void
 }
 
-/// Goes to `$hook`, which answers the caller, with the call's first three arguments, as far as it has them, and the return address.
+/// Goes to `$hook`, which answers the caller, with the call's first three arguments, as far as it
+/// has them, and the return address.
 #[cfg(target_arch = "x86_64")]
 macro_rules! stand_in {
     ($hook:path) => {
@@ -186,7 +193,8 @@ macro_rules! stand_in {
 /// Exports names, each with its way in.
 macro_rules! export {
     ($($name:ident => $way:expr;)*) => {$(
-        // SAFETY of the name: it is the runtime's, and standing before it is the purpose; the ordinary build does not export it.
+        // SAFETY of the name: it is the runtime's, and standing before it is the purpose; the
+        // ordinary build does not export it.
         #[cfg_attr(sinew_preloaded, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub(crate) extern "C" fn $name() {

@@ -131,7 +131,8 @@ unsafe extern "C" {
     fn abort() -> !;
 }
 
-/// Ends the process: what the program needs is not there, as it would not have been without this library.
+/// Ends the process: what the program needs is not there, as it would not have been without this
+/// library.
 pub(crate) fn stop() -> ! {
     // SAFETY: it takes nothing and does not return.
     unsafe { abort() }
@@ -141,13 +142,15 @@ pub(crate) fn stop() -> ! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handle(pub(crate) *mut c_void);
 
-/// The C library's `dlsym`. This library stands before that name, so it is looked up by its oldest version, which every C library still has.
+/// The C library's `dlsym`. This library stands before that name, so it is looked up by its oldest
+/// version, which every C library still has.
 pub(crate) fn loaders_dlsym() -> *mut c_void {
     static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     // Relaxed: the code behind the address was there before.
     let mut known = KNOWN.load(Relaxed);
     if known.is_null() {
-        // SAFETY: name and version end with a zero; RTLD_NEXT is meant for callers in loaded objects, which this library is.
+        // SAFETY: name and version end with a zero; RTLD_NEXT is meant for callers in loaded
+        // objects, which this library is.
         known = unsafe { dlvsym(RTLD_NEXT, c"dlsym".as_ptr(), OLDEST_VERSION.as_ptr()) };
         KNOWN.store(known, Relaxed);
     }
@@ -156,12 +159,14 @@ pub(crate) fn loaders_dlsym() -> *mut c_void {
 
 fn dlsym(handle: *mut c_void, name: &CStr) -> *mut c_void {
     type Dlsym = extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
-    // SAFETY: the C library's function of this name has this signature, and it was found. The name ends with a zero.
+    // SAFETY: the C library's function of this name has this signature, and it was found. The name
+    // ends with a zero.
     let call = unsafe { core::mem::transmute::<*mut c_void, Dlsym>(loaders_dlsym()) };
     call(handle, name.as_ptr())
 }
 
-/// The next definition of `name` behind this library, among the objects that every other object sees.
+/// The next definition of `name` behind this library, among the objects that every other object
+/// sees.
 pub(crate) fn next_definition(name: &CStr) -> *mut c_void {
     dlsym(RTLD_NEXT, name)
 }
@@ -171,7 +176,8 @@ pub(crate) fn definition_in(object: Handle, name: &CStr) -> *mut c_void {
     dlsym(object.0, name)
 }
 
-/// Whether `handle` stands for an object. Two others mean an order of search, which depends on the caller.
+/// Whether `handle` stands for an object. Two others mean an order of search, which depends on the
+/// caller.
 pub(crate) fn is_object(handle: *mut c_void) -> bool {
     handle != RTLD_DEFAULT && handle != RTLD_NEXT
 }
@@ -190,9 +196,11 @@ fn loaded(file: *const c_char) -> *mut c_void {
 
 /// The start of the object in which `address` lies, and a handle that keeps it loaded.
 pub(crate) fn object_around(address: *const c_void) -> Option<(usize, Handle)> {
-    let mut info = DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
-    // SAFETY: `dladdr` looks the address up and does not follow it, and fills a structure of the layout that it documents. The file's name
-    // belongs to the loaded object, which cannot go away while a call from it or a pointer into it is in use.
+    let mut info =
+        DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
+    // SAFETY: `dladdr` looks the address up and does not follow it, and fills a structure of the
+    // layout that it documents. The file's name belongs to the loaded object, which cannot go away
+    // while a call from it or a pointer into it is in use.
     unsafe {
         if dladdr(address, &raw mut info) == 0 || info.file.is_null() {
             return None;
@@ -204,16 +212,20 @@ pub(crate) fn object_around(address: *const c_void) -> Option<(usize, Handle)> {
 
 /// The start of the object in which `address` lies.
 pub(crate) fn base_around(address: *const c_void) -> Option<usize> {
-    let mut info = DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
+    let mut info =
+        DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
     // SAFETY: as in `object_around`.
     let known = unsafe { dladdr(address, &raw mut info) };
     (known != 0).then_some(info.base as usize)
 }
 
-/// The name of the file, without its folder, in which `address` lies. Keeps nothing loaded: it is for addresses that are about to be returned to.
+/// The name of the file, without its folder, in which `address` lies. Keeps nothing loaded: it is
+/// for addresses that are about to be returned to.
 pub(crate) fn file_name_around(address: *const c_void) -> Option<&'static [u8]> {
-    let mut info = DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
-    // SAFETY: as in `object_around`. The name is used before the call that `address` belongs to has ended.
+    let mut info =
+        DlInfo { file: null_mut(), base: null_mut(), symbol: null_mut(), address: null_mut() };
+    // SAFETY: as in `object_around`. The name is used before the call that `address` belongs to has
+    // ended.
     let path = unsafe {
         if dladdr(address, &raw mut info) == 0 || info.file.is_null() {
             return None;
@@ -232,22 +244,25 @@ struct Question {
 /// Whether a loaded object has data per thread, those left out whose file has a name of that kind.
 pub(crate) fn has_thread_data(is_left_out: fn(&[u8]) -> bool) -> bool {
     let mut question = Question { is_left_out, found: false };
-    // SAFETY: `ask` gets back the pointer to `question`, which outlives the call and which nothing else uses meanwhile.
+    // SAFETY: `ask` gets back the pointer to `question`, which outlives the call and which nothing
+    // else uses meanwhile.
     unsafe { dl_iterate_phdr(ask, (&raw mut question).cast()) };
     question.found
 }
 
 /// Ends the iteration at the first object that is found.
 extern "C" fn ask(object: *const Object, _: usize, question: *mut c_void) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`, with `count` segments behind the pointer and a name that
-    // ends with a zero or is null, and the data that `has_thread_data` gave it.
+    // SAFETY: `dl_iterate_phdr` passes an object whose first fields are those of `Object`, with
+    // `count` segments behind the pointer and a name that ends with a zero or is null, and the data
+    // that `has_thread_data` gave it.
     let (segments, path, question) = unsafe {
         let object = &*object;
         let segments = core::slice::from_raw_parts(object.segments, usize::from(object.count));
         let path = if object.name.is_null() { c"" } else { CStr::from_ptr(object.name) };
         (segments, path.to_bytes(), &mut *question.cast::<Question>())
     };
-    let has_data = segments.iter().any(|segment| segment.kind == PT_TLS && segment.memory_bytes > 0);
+    let has_data =
+        segments.iter().any(|segment| segment.kind == PT_TLS && segment.memory_bytes > 0);
     let file = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     question.found = has_data && !(question.is_left_out)(file);
     c_int::from(question.found)
@@ -255,8 +270,9 @@ extern "C" fn ask(object: *const Object, _: usize, question: *mut c_void) -> c_i
 
 /// The value of an environment variable.
 pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name ends with a zero. The value ends with one and stays where it is unless the program changes this very variable, which programs
-    // must not do while other threads read the environment; all callers are done with it before they return.
+    // SAFETY: the name ends with a zero. The value ends with one and stays where it is unless the
+    // program changes this very variable, which programs must not do while other threads read the
+    // environment; all callers are done with it before they return.
     unsafe {
         let value = getenv(name.as_ptr());
         (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
@@ -282,7 +298,8 @@ pub(crate) fn process() -> Option<u32> {
 
 /// Maps the first `bytes` of a file for reading and writing, for good. `None` if that cannot be.
 pub(crate) fn map(path: &CStr, bytes: usize) -> Option<*mut u8> {
-    // SAFETY: the path ends with a zero; a mapping at an address of the kernel's choice touches nothing that exists; it stays when the file is closed.
+    // SAFETY: the path ends with a zero; a mapping at an address of the kernel's choice touches
+    // nothing that exists; it stays when the file is closed.
     unsafe {
         let file = open(path.as_ptr(), O_RDWR | O_CLOEXEC);
         if file < 0 {
@@ -312,19 +329,25 @@ pub(crate) fn complain(text: &[u8]) {
     unsafe { write(2, text.as_ptr().cast(), text.len()) };
 }
 
-/// A page of zeroes that is one of zeroes again in every process that this one forks. `None` if that cannot be.
+/// A page of zeroes that is one of zeroes again in every process that this one forks. `None` if
+/// that cannot be.
 pub(crate) fn page_wiped_by_fork() -> Option<*mut u8> {
-    // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists, and the advice is about it alone.
+    // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists, and the
+    // advice is about it alone.
     unsafe {
-        let start = mmap(null_mut(), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        (start as usize != usize::MAX && madvise(start, PAGE, MADV_WIPEONFORK) == 0).then_some(start.cast())
+        let start =
+            mmap(null_mut(), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        (start as usize != usize::MAX && madvise(start, PAGE, MADV_WIPEONFORK) == 0)
+            .then_some(start.cast())
     }
 }
 
-/// A new kind of value that each thread has one of, null at first. `ended` gets that of a thread that ends, unless it is null. `None` if the process has too many kinds.
+/// A new kind of value that each thread has one of, null at first. `ended` gets that of a thread
+/// that ends, unless it is null. `None` if the process has too many kinds.
 pub(crate) fn thread_key(ended: extern "C" fn(*mut c_void)) -> Option<u32> {
     let mut key = 0;
-    // SAFETY: the number is written to a place of ours; `ended` stays loaded, since no preloaded library is ever unloaded.
+    // SAFETY: the number is written to a place of ours; `ended` stays loaded, since no preloaded
+    // library is ever unloaded.
     (unsafe { pthread_key_create(&raw mut key, ended) } == 0).then_some(key)
 }
 
@@ -343,7 +366,8 @@ pub(crate) fn set_thread_value(key: u32, value: usize) {
 /// Starts a thread that nobody waits for and that takes no signals; whether it could be had.
 pub(crate) fn start_quiet_thread(body: Body, argument: *mut c_void) -> bool {
     let (all, mut before, mut thread) = ([u64::MAX; 16], [0; 16], 0);
-    // SAFETY: the sets have the C library's size, and live until the calls end; the thread inherits the mask, and its number is good until it is detached.
+    // SAFETY: the sets have the C library's size, and live until the calls end; the thread inherits
+    // the mask, and its number is good until it is detached.
     unsafe {
         pthread_sigmask(SIG_SETMASK, &raw const all, &raw mut before);
         let refused = pthread_create(&raw mut thread, null_mut(), body, argument) != 0;

@@ -1,9 +1,11 @@
 //! Data per thread: whether a loaded object keeps any.
 //!
-//! OpenMP promises that `threadprivate` data stays from one region to the next only while teams stay as large as they were. A region that was lowered leaves
-//! out threads that hold a part of the data, so a program with such data is never lowered. The data may lie in any object: a region calls a function of a
-//! library that counts something per thread, and no object with a region names the data. So the segments of all loaded objects count. Left out are the
-//! libraries of [`rules::keeps_no_users_data`], whose data is their own.
+//! OpenMP promises that `threadprivate` data stays from one region to the next only while teams
+//! stay as large as they were. A region that was lowered leaves out threads that hold a part of the
+//! data, so a program with such data is never lowered. The data may lie in any object: a region
+//! calls a function of a library that counts something per thread, and no object with a region
+//! names the data. So the segments of all loaded objects count. Left out are the libraries of
+//! [`rules::keeps_no_users_data`], whose data is their own.
 //!
 //! # States
 //!
@@ -27,8 +29,9 @@
 //!
 //! # Not handled
 //!
-//! A team that is at work while another thread loads an object, and calls into that object before the region ends. Data that a program keeps per thread by other
-//! means, such as keys or an array with an entry per thread.
+//! A team that is at work while another thread loads an object, and calls into that object before
+//! the region ends. Data that a program keeps per thread by other means, such as keys or an array
+//! with an entry per thread.
 //!
 //! # Tests
 //!
@@ -54,7 +57,8 @@ use crate::system;
 static IN_DOUBT: AtomicU32 = AtomicU32::new(0);
 static LOOKED_AT_START: AtomicBool = AtomicBool::new(false);
 
-/// A loaded object may keep data per thread: an objection says so for good, `true` that it is not known yet.
+/// A loaded object may keep data per thread: an objection says so for good, `true` that it is not
+/// known yet.
 pub(crate) fn may_exist() -> bool {
     if !LOOKED_AT_START.load(Acquire) {
         look();

@@ -1,6 +1,7 @@
 //! Settings by which users say that they want no meddling. Pure: names and values come in.
 //!
-//! `sinew exec` asks for the command, and this library once more inside of each process, since a script may set them on the way.
+//! `sinew exec` asks for the command, and this library once more inside of each process, since a
+//! script may set them on the way.
 
 /// The variable that lists the thread counts which `sinew exec` has set: `NAME=VALUE`, with a blank
 /// between two. A count that a script sets on the way is not in the list.
@@ -43,7 +44,8 @@ pub const VARIABLES: [(&str, Topic); 19] = [
     ("JSM_NAMESPACE_RANK", Topic::Rank),
 ];
 
-/// Whether `value` of the variable `name`, which is about `topic`, is a wish that must be respected.
+/// Whether `value` of the variable `name`, which is about `topic`, is a wish that must be
+/// respected.
 pub fn insists(name: &str, topic: Topic, value: &[u8]) -> bool {
     let value = trimmed(value);
     match (name, topic) {
@@ -82,7 +84,8 @@ mod tests {
     use super::*;
 
     fn respected(name: &str, value: &str) -> bool {
-        let (_, topic) = VARIABLES.iter().find(|(known, _)| *known == name).expect("a known variable");
+        let (_, topic) =
+            VARIABLES.iter().find(|(known, _)| *known == name).expect("a known variable");
         insists(name, *topic, value.as_bytes())
     }
 

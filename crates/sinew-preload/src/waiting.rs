@@ -1,13 +1,17 @@
 //! How long GNU's runtime spins, as far as it can be changed in a program that runs.
 //!
-//! Threads that have a processor each should spin for one another: whoever sleeps between short regions is woken late, in each of them. Threads that share one
-//! should not: whoever spins keeps the other from what is waited for. The runtime reads the number of turns once, when it starts. But while there are more of its
-//! threads than processors it spins a fraction of that, and it counts its threads anew whenever a team is made or ends. So while a program's share is narrower
-//! than its teams, a thread of this library's own holds a second team of two, which does nothing but be counted. Two programs of short loops with a core each
-//! take 1.15 times the ideal with it, 1.5 without.
+//! Threads that have a processor each should spin for one another: whoever sleeps between short
+//! regions is woken late, in each of them. Threads that share one should not: whoever spins keeps
+//! the other from what is waited for. The runtime reads the number of turns once, when it starts.
+//! But while there are more of its threads than processors it spins a fraction of that, and it
+//! counts its threads anew whenever a team is made or ends. So while a program's share is narrower
+//! than its teams, a thread of this library's own holds a second team of two, which does nothing
+//! but be counted. Two programs of short loops with a core each take 1.15 times the ideal with it,
+//! 1.5 without.
 //!
-//! Teams stay as they are, and nothing that a program can ask its runtime for changes. Users who say how to wait are left alone, and programs whose teams are
-//! smaller than the machine: for those it would take more threads.
+//! Teams stay as they are, and nothing that a program can ask its runtime for changes. Users who
+//! say how to wait are left alone, and programs whose teams are smaller than the machine: for those
+//! it would take more threads.
 //!
 //! # Invariants
 //!
@@ -17,7 +21,8 @@
 //!
 //! # Not handled
 //!
-//! A forked child has the count of its parent, and no thread to end; nor has it the parent's teams, and GNU's runtime cannot make new ones there.
+//! A forked child has the count of its parent, and no thread to end; nor has it the parent's teams,
+//! and GNU's runtime cannot make new ones there.
 
 #[cfg(sinew_preloaded)]
 use core::sync::atomic::{
@@ -72,7 +77,8 @@ impl Idlers {
     }
 }
 
-/// A region begins whose team is to have so many threads, or as many as the runtime likes (0): lets them wait as suits the share.
+/// A region begins whose team is to have so many threads, or as many as the runtime likes (0): lets
+/// them wait as suits the share.
 pub(crate) fn adjust(runtime: &'static Runtime, threads: u32) {
     let (share, all) = (share::threads(), share::start_cpus());
     if share == 0 || share >= all {
@@ -85,7 +91,8 @@ pub(crate) fn adjust(runtime: &'static Runtime, threads: u32) {
     if runtime.idlers.state.load(Relaxed) != ABSENT || !share::may_shorten_waits() {
         return;
     }
-    let team = if threads == rules::UNSAID { runtime.number(Function::MAX_THREADS, 1) } else { threads };
+    let team =
+        if threads == rules::UNSAID { runtime.number(Function::MAX_THREADS, 1) } else { threads };
     if rules::crowds(team, share, all) {
         runtime.idlers.begin(runtime);
     }

@@ -1,7 +1,8 @@
 //! Which of a sheet's columns are drawn, over what, and as how many series.
 //!
-//! The first column is what it is all about: where it holds numbers, they are the axis; words there are categories, unless another column has the numbers that
-//! they belong to. Words in other columns tell series apart. Every other column of numbers is a measure, and gets a plot.
+//! The first column is what it is all about: where it holds numbers, they are the axis; words there
+//! are categories, unless another column has the numbers that they belong to. Words in other
+//! columns tell series apart. Every other column of numbers is a measure, and gets a plot.
 //!
 //! | first column | other words | plot of a measure |
 //! |---|---|---|
@@ -41,10 +42,13 @@ struct Shape<'s> {
 
 impl<'s> Shape<'s> {
     fn of(sheet: &'s Sheet) -> Option<Self> {
-        let numeric: Vec<bool> = (0..sheet.titles.len()).map(|column| is_numeric(sheet, column)).collect();
+        let numeric: Vec<bool> =
+            (0..sheet.titles.len()).map(|column| is_numeric(sheet, column)).collect();
         let (at_numbers, words) = (numeric.first()?, words(&numeric));
         let measures = (1..numeric.len()).filter(|&column| numeric[column]).collect();
-        let label = |columns: &[usize]| sheet.rows.iter().map(|row| joined(row, columns)).collect::<Vec<_>>();
+        let label = |columns: &[usize]| {
+            sheet.rows.iter().map(|row| joined(row, columns)).collect::<Vec<_>>()
+        };
         let (x, names) = if *at_numbers {
             (label(&[0]), label(&words))
         } else {
@@ -103,7 +107,8 @@ fn words(numeric: &[bool]) -> Vec<usize> {
 
 /// Whether there is a number in the column, and nothing but numbers and gaps.
 fn is_numeric(sheet: &Sheet, column: usize) -> bool {
-    let mut cells = sheet.rows.iter().map(|row| row[column].as_str()).filter(|cell| !is_gap(cell)).peekable();
+    let mut cells =
+        sheet.rows.iter().map(|row| row[column].as_str()).filter(|cell| !is_gap(cell)).peekable();
     cells.peek().is_some() && cells.all(|cell| number(cell).is_some())
 }
 
@@ -164,7 +169,8 @@ mod tests {
     /// Would miss: a line through states that have nothing to do with each other.
     #[test]
     fn words_that_change_along_the_axis_are_dots() {
-        let rows: &[&[&str]] = &[&["0", "threads", "2"], &["1", "threads", "1"], &["2", "helpers", "1"]];
+        let rows: &[&[&str]] =
+            &[&["0", "threads", "2"], &["1", "threads", "1"], &["2", "helpers", "1"]];
         let plots = plots(&sheet(&["epoch", "state", "threads"], rows));
         assert_eq!(plots[0].form, Form::Dots);
         assert_eq!(plots[0].series[1], Series::new("helpers", vec![None, None, Some(1.0)]));
@@ -187,7 +193,8 @@ mod tests {
     fn what_cannot_be_read_is_not_drawn() {
         assert!(plots(&sheet(&["a", "b"], &[])).is_empty());
         assert!(plots(&sheet(&["a", "b"], &[&["1", "2"]])).is_empty());
-        let rows: Vec<Vec<String>> = (0..1000).map(|row| vec![row.to_string(), "1".into()]).collect();
+        let rows: Vec<Vec<String>> =
+            (0..1000).map(|row| vec![row.to_string(), "1".into()]).collect();
         assert!(plots(&Sheet { titles: vec!["a".into(), "b".into()], rows }).is_empty());
     }
 }

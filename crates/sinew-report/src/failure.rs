@@ -30,10 +30,13 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unread { path, source } => write!(f, "cannot read `{}`: {source}", path.display()),
+            Self::Unread { path, source } => {
+                write!(f, "cannot read `{}`: {source}", path.display())
+            }
             Self::Broken(files) => write!(f, "no result can be read: {}", files.join("; ")),
             Self::Nothing(paths) => {
-                let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+                let names: Vec<String> =
+                    paths.iter().map(|path| format!("`{}`", path.display())).collect();
                 write!(
                     f,
                     "no results in {}: give folders of `sinew reproduce`, or files that end in .csv, .json, .md or .txt",

@@ -1,7 +1,8 @@
 //! Which files there are, and what each of them is.
 //!
-//! A folder that an experiment has written is one section. Any other folder is looked through, in the order of names; a file becomes a section by its ending. Links to
-//! folders are not followed, so a search ends.
+//! A folder that an experiment has written is one section. Any other folder is looked through, in
+//! the order of names; a file becomes a section by its ending. Links to folders are not followed,
+//! so a search ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,11 +21,13 @@ pub struct Gathered {
     pub left_out: Vec<String>,
 }
 
-/// Gathers what lies at `paths`: folders of results, folders with such folders or files in them, and single files.
+/// Gathers what lies at `paths`: folders of results, folders with such folders or files in them,
+/// and single files.
 ///
 /// # Errors
 ///
-/// If a path that is named here cannot be read, or there is no result at all, or none that is whole. A broken file among others is left out, and said to be.
+/// If a path that is named here cannot be read, or there is no result at all, or none that is
+/// whole. A broken file among others is left out, and said to be.
 pub fn gather(paths: &[PathBuf]) -> Result<Gathered, Failure> {
     let mut gathered = Gathered::default();
     for path in paths {
@@ -111,7 +114,8 @@ mod tests {
         gathered.sections.iter().map(name).collect()
     }
 
-    /// Would miss: a kind of result that is not found, a file that is none, an order that changes from day to day.
+    /// Would miss: a kind of result that is not found, a file that is none, an order that changes
+    /// from day to day.
     #[test]
     fn every_kind_of_result_is_found_in_the_order_of_names() {
         let folder = tempfile::tempdir().unwrap();
@@ -153,12 +157,16 @@ mod tests {
         }
     }
 
-    /// Would miss: an empty page where the user has mistyped a name, or named a folder without results.
+    /// Would miss: an empty page where the user has mistyped a name, or named a folder without
+    /// results.
     #[test]
     fn a_missing_path_and_an_empty_folder_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let message = gather(&[folder.path().to_owned()]).unwrap_err().to_string();
-        assert!(message.contains(folder.path().to_str().unwrap()) && message.contains(".csv"), "{message}");
+        assert!(
+            message.contains(folder.path().to_str().unwrap()) && message.contains(".csv"),
+            "{message}"
+        );
         let message = gather(&[folder.path().join("gone")]).unwrap_err().to_string();
         assert!(message.contains("gone") && !message.contains('\n'), "{message}");
     }

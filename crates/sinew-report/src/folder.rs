@@ -12,7 +12,8 @@ pub(crate) fn read(folder: &Path) -> Option<Result<Section, String>> {
     let meta = fs::read_to_string(folder.join("meta.json")).ok()?;
     let meta: Value = serde_json::from_str(&meta).ok()?;
     let name = meta.get("experiment")?.as_str()?;
-    let text = fs::read_to_string(folder.join("README.md")).map_err(|error| format!("README.md: {error}"));
+    let text =
+        fs::read_to_string(folder.join("README.md")).map_err(|error| format!("README.md: {error}"));
     Some(text.map(|text| Section::new(name, markdown::show(without_title(&text), folder))))
 }
 
@@ -28,20 +29,28 @@ fn without_title(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Would miss: plots that are left behind in their files, and a heading that stands there twice.
+    /// Would miss: plots that are left behind in their files, and a heading that stands there
+    /// twice.
     #[test]
     fn an_experiments_folder_is_one_section_with_its_plots() {
         let folder = tempfile::tempdir().unwrap();
         assert!(read(folder.path()).is_none());
-        fs::write(folder.path().join("meta.json"), r#"{"experiment": "x-table1", "files": []}"#).unwrap();
-        assert!(read(folder.path()).unwrap().unwrap_err().contains("README.md"));
-        fs::write(folder.path().join("README.md"), "# x-table1: fast\n\nHow **fast**.\n\n![speed](s.svg)\n")
+        fs::write(folder.path().join("meta.json"), r#"{"experiment": "x-table1", "files": []}"#)
             .unwrap();
+        assert!(read(folder.path()).unwrap().unwrap_err().contains("README.md"));
+        fs::write(
+            folder.path().join("README.md"),
+            "# x-table1: fast\n\nHow **fast**.\n\n![speed](s.svg)\n",
+        )
+        .unwrap();
         fs::write(folder.path().join("s.svg"), "<svg><rect/></svg>").unwrap();
         let section = read(folder.path()).unwrap().unwrap();
         assert_eq!(section.title, "x-table1");
         let body = section.body.into_string();
-        assert!(body.contains("<strong>fast</strong>") && body.contains("<svg><rect/></svg>"), "{body}");
+        assert!(
+            body.contains("<strong>fast</strong>") && body.contains("<svg><rect/></svg>"),
+            "{body}"
+        );
         assert!(!body.contains("<h1"), "{body}");
     }
 }

@@ -1,7 +1,8 @@
 //! Reports in Markdown, with the pictures they name put in their places.
 //!
-//! A picture must lie in the same folder and must be of our own making: plain shapes. Anything else is named instead of shown, so that a page never runs or loads what a stranger
-//! has written into a file. HTML inside the Markdown is shown as text for the same reason.
+//! A picture must lie in the same folder and must be of our own making: plain shapes. Anything else
+//! is named instead of shown, so that a page never runs or loads what a stranger has written into a
+//! file. HTML inside the Markdown is shown as text for the same reason.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,8 @@ use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html::push_html};
 
 /// What a picture of ours never holds: programs, things from elsewhere, and other documents.
-const FOREIGN: [&str; 6] = ["<script", "javascript:", "<foreignobject", "<image", "<use", "http-equiv"];
+const FOREIGN: [&str; 6] =
+    ["<script", "javascript:", "<foreignobject", "<image", "<use", "http-equiv"];
 
 /// Shows the text; pictures are looked for in `folder`.
 pub(crate) fn show(text: &str, folder: &Path) -> Markup {
@@ -20,7 +22,9 @@ pub(crate) fn show(text: &str, folder: &Path) -> Markup {
         match event {
             Event::Start(Tag::Image { dest_url, .. }) => {
                 let caption = caption(&mut events);
-                shown.push(Event::Html(CowStr::from(picture(folder, &dest_url, &caption).into_string())));
+                shown.push(Event::Html(CowStr::from(
+                    picture(folder, &dest_url, &caption).into_string(),
+                )));
             }
             Event::Html(raw) | Event::InlineHtml(raw) => shown.push(Event::Text(raw)),
             Event::Start(Tag::Link { .. }) | Event::End(TagEnd::Link) => {}
@@ -85,14 +89,20 @@ mod tests {
         assert!(page.contains("<td>x &lt; y</td>") && page.contains("<table>"), "{page}");
     }
 
-    /// Would miss: a result file that runs a program in the reader's browser, or reads another folder's files.
+    /// Would miss: a result file that runs a program in the reader's browser, or reads another
+    /// folder's files.
     #[test]
     fn what_a_stranger_wrote_is_neither_run_nor_loaded() {
-        for text in
-            ["<script>alert(1)</script>", "a <img src=x onerror=alert(1)> b", "[x](javascript:alert(1))"]
-        {
+        for text in [
+            "<script>alert(1)</script>",
+            "a <img src=x onerror=alert(1)> b",
+            "[x](javascript:alert(1))",
+        ] {
             let page = shown(text, "");
-            assert!(!page.contains("<script") && !page.contains("<img") && !page.contains("<a"), "{page}");
+            assert!(
+                !page.contains("<script") && !page.contains("<img") && !page.contains("<a"),
+                "{page}"
+            );
         }
         for svg in [
             "<svg><script>1</script></svg>",

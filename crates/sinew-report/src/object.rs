@@ -1,4 +1,5 @@
-//! JSON: what `sinew run --json` and its like print, lines of objects, timelines, and what `bench --json` writes: objects with lists of objects inside, which become tables of their own.
+//! JSON: what `sinew run --json` and its like print, lines of objects, timelines, and what `bench
+//! --json` writes: objects with lists of objects inside, which become tables of their own.
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Deserializer, Map, Value};
@@ -15,7 +16,8 @@ const MEDIAN: &str = "median";
 /// Where there is nothing.
 const GAP: &str = "-";
 
-/// Shows one object as a list of names and values, with a table for each list of objects in it, and several as a table; with plots.
+/// Shows one object as a list of names and values, with a table for each list of objects in it, and
+/// several as a table; with plots.
 ///
 /// # Errors
 ///
@@ -40,7 +42,8 @@ pub(crate) fn show(text: &str) -> Result<Markup, String> {
 fn whole(object: &Map<String, Value>) -> Result<Markup, String> {
     let lists = object.iter().filter_map(|(name, value)| Some((name, objects(value)?)));
     let found = lists.flat_map(|(name, rows)| lists_in(name, vec![rows.to_vec()], DEEPEST));
-    let tables: Result<Vec<_>, String> = found.map(|(name, groups)| Ok((name, grouped(&groups)?))).collect();
+    let tables: Result<Vec<_>, String> =
+        found.map(|(name, groups)| Ok((name, grouped(&groups)?))).collect();
     let tables = tables?;
     Ok(html! {
         @if let Some(plot) = of_run(object) { figure { (PreEscaped(svg(&plot))) } }
@@ -55,7 +58,8 @@ fn objects(value: &Value) -> Option<&[Value]> {
     (!many.is_empty() && many.iter().all(Value::is_object)).then_some(many)
 }
 
-/// This list, or, where its objects have lists of objects themselves, each of those, a group of rows for each owner, with what that says of itself in each row.
+/// This list, or, where its objects have lists of objects themselves, each of those, a group of
+/// rows for each owner, with what that says of itself in each row.
 fn lists_in(name: &str, groups: Vec<Vec<Value>>, depth: usize) -> Vec<(String, Vec<Vec<Value>>)> {
     let rows = || groups.iter().flatten().filter_map(Value::as_object);
     let mut inner: Vec<&String> = Vec::new();
@@ -68,17 +72,20 @@ fn lists_in(name: &str, groups: Vec<Vec<Value>>, depth: usize) -> Vec<(String, V
         return vec![(name.to_owned(), groups)];
     }
     let of = |inside: &String| {
-        let owned = rows().filter_map(|owner| Some(joined(owner, inside, objects(owner.get(inside)?)?)));
+        let owned =
+            rows().filter_map(|owner| Some(joined(owner, inside, objects(owner.get(inside)?)?)));
         lists_in(&format!("{name}.{inside}"), owned.collect(), depth - 1)
     };
     inner.into_iter().flat_map(of).collect()
 }
 
-/// These rows, with all in front that their owner says of itself; what has a name of its owner's is told apart from it.
+/// These rows, with all in front that their owner says of itself; what has a name of its owner's is
+/// told apart from it.
 fn joined(owner: &Map<String, Value>, list: &str, rows: &[Value]) -> Vec<Value> {
     let own = || owner.iter().filter(|(_, value)| objects(value).is_none());
     let row = |row: &Value| {
-        let mut all: Map<String, Value> = own().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut all: Map<String, Value> =
+            own().map(|(name, value)| (name.clone(), value.clone())).collect();
         for (name, value) in row.as_object().into_iter().flatten() {
             let is_taken = own().any(|(taken, _)| taken == name);
             let name = if is_taken { format!("{list}.{name}") } else { name.clone() };
@@ -103,7 +110,8 @@ fn grouped(groups: &[Vec<Value>]) -> Result<Markup, String> {
     })
 }
 
-/// What of a sheet is drawn: medians, where there are any, over the words that tell rows apart; and the words that all rows have in common, as a caption.
+/// What of a sheet is drawn: medians, where there are any, over the words that tell rows apart; and
+/// the words that all rows have in common, as a caption.
 fn to_draw(sheet: &Sheet) -> (Sheet, String) {
     let has_medians = sheet.titles.iter().any(|title| title.ends_with(MEDIAN));
     let cells = |column: usize| sheet.rows.iter().map(move |row| row[column].as_str());
@@ -126,12 +134,17 @@ fn to_draw(sheet: &Sheet) -> (Sheet, String) {
             _ => {}
         }
     }
-    let label = |row: &[String]| words.iter().map(|&at| row[at].as_str()).collect::<Vec<_>>().join(", ");
-    let titles = std::iter::once("row".to_owned()).chain(measures.iter().map(|&at| sheet.titles[at].clone()));
+    let label =
+        |row: &[String]| words.iter().map(|&at| row[at].as_str()).collect::<Vec<_>>().join(", ");
+    let titles = std::iter::once("row".to_owned())
+        .chain(measures.iter().map(|&at| sheet.titles[at].clone()));
     let row = |row: &Vec<String>| {
         std::iter::once(label(row)).chain(measures.iter().map(|&at| row[at].clone())).collect()
     };
-    (Sheet { titles: titles.collect(), rows: sheet.rows.iter().map(row).collect() }, caption.join(", "))
+    (
+        Sheet { titles: titles.collect(), rows: sheet.rows.iter().map(row).collect() },
+        caption.join(", "),
+    )
 }
 
 /// A run of an application on its own and in parallel.
@@ -150,7 +163,9 @@ fn of_run(object: &Map<String, Value>) -> Option<Plot> {
 /// Timelines are for other programs to show.
 fn timeline(object: &Map<String, Value>) -> Option<Markup> {
     let events = object.get("traceEvents")?.as_array()?;
-    Some(html! { p { "A timeline of " (events.len()) " events: open the file at ui.perfetto.dev." } })
+    Some(
+        html! { p { "A timeline of " (events.len()) " events: open the file at ui.perfetto.dev." } },
+    )
 }
 
 fn list(object: &Map<String, Value>) -> Markup {
@@ -170,9 +185,12 @@ fn table(objects: &[Value]) -> Result<Sheet, String> {
         }
     }
     let cell = |row: &[(String, String)], title: &String| {
-        row.iter().find(|(name, _)| name == title).map_or_else(String::new, |(_, value)| value.clone())
+        row.iter()
+            .find(|(name, _)| name == title)
+            .map_or_else(String::new, |(_, value)| value.clone())
     };
-    let rows = rows.iter().map(|row| titles.iter().map(|title| cell(row, title)).collect()).collect();
+    let rows =
+        rows.iter().map(|row| titles.iter().map(|title| cell(row, title)).collect()).collect();
     Ok(Sheet { titles, rows })
 }
 
@@ -183,7 +201,9 @@ fn flat(object: &Map<String, Value>) -> Vec<(String, String)> {
         match value {
             Value::Object(inner) => {
                 pairs.extend(
-                    flat(inner).into_iter().map(|(inside, value)| (format!("{name}.{inside}"), value)),
+                    flat(inner)
+                        .into_iter()
+                        .map(|(inside, value)| (format!("{name}.{inside}"), value)),
                 );
             }
             Value::Null => pairs.push((name.clone(), GAP.to_owned())),
@@ -213,15 +233,20 @@ mod tests {
         }
     }
 
-    /// Would miss: a benchmark's comparisons in one cell, without a plot; rows of two comparisons thrown together, or a list that is lost.
+    /// Would miss: a benchmark's comparisons in one cell, without a plot; rows of two comparisons
+    /// thrown together, or a list that is lost.
     #[test]
     fn lists_of_objects_are_tables_with_bars() {
         let row = |name: &str, ns: f64| {
-            format!(r#"{{"name": "{name}", "threads": 2, "ns": [1, 2], "speed_up": {{"median": {ns}}}}}"#)
+            format!(
+                r#"{{"name": "{name}", "threads": 2, "ns": [1, 2], "speed_up": {{"median": {ns}}}}}"#
+            )
         };
         let case = |case: &str| {
             let rows = [row("ours", 2.5), row("theirs", 1.5)].join(",");
-            format!(r#"{{"problem": "fib", "case": "{case}", "rows": [{rows}], "bars": [{{"met": true}}]}}"#)
+            format!(
+                r#"{{"problem": "fib", "case": "{case}", "rows": [{rows}], "bars": [{{"met": true}}]}}"#
+            )
         };
         let text = format!(
             r#"{{"rounds": 7, "machine": {{"cpus": 2}}, "skipped": [], "comparisons": [{},{}], "measurements": [{{"n": 1, "s": 2}}]}}"#,
@@ -249,14 +274,17 @@ mod tests {
     /// Would miss: a run that is shown as numbers alone.
     #[test]
     fn one_run_is_two_bars() {
-        let page = page(r#"{"application": "fib", "serial_median_s": 0.5, "parallel_median_s": 0.25}"#);
+        let page =
+            page(r#"{"application": "fib", "serial_median_s": 0.5, "parallel_median_s": 0.25}"#);
         assert!(page.contains("<svg") && page.contains("parallel"), "{page}");
     }
 
     /// Would miss: lines of objects, which runs that are appended to one file leave.
     #[test]
     fn several_objects_are_a_table_with_plots() {
-        for text in ["{\"n\":1,\"s\":2.5}\n{\"n\":2,\"s\":3}", "[{\"n\":1,\"s\":2.5},{\"n\":2,\"s\":3}]"] {
+        for text in
+            ["{\"n\":1,\"s\":2.5}\n{\"n\":2,\"s\":3}", "[{\"n\":1,\"s\":2.5},{\"n\":2,\"s\":3}]"]
+        {
             let page = page(text);
             assert!(page.contains("<svg") && page.contains("2.5</td>"), "{page}");
         }

@@ -51,9 +51,13 @@ mod tests {
         let sections = [Section::new("a & b", html! { p { "text" } }), Section::new("c", html! {})];
         let page = page("<Tonight>", &sections);
         assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
-        for part in
-            ["&lt;Tonight&gt;", "href=\"#s1\"", "id=\"s1\"", "a &amp; b", "prefers-color-scheme: dark"]
-        {
+        for part in [
+            "&lt;Tonight&gt;",
+            "href=\"#s1\"",
+            "id=\"s1\"",
+            "a &amp; b",
+            "prefers-color-scheme: dark",
+        ] {
             assert!(page.contains(part), "{page}");
         }
         for foreign in ["http", "<script", "<link", "url(", "@import", "src="] {

@@ -30,7 +30,9 @@ impl Sheet {
         let titles = reader.headers().map_err(|error| error.to_string())?;
         let titles: Vec<String> = titles.iter().map(str::to_owned).collect();
         let row = |record: Result<csv::StringRecord, csv::Error>| {
-            record.map(|record| record.iter().map(str::to_owned).collect()).map_err(|error| error.to_string())
+            record
+                .map(|record| record.iter().map(str::to_owned).collect())
+                .map_err(|error| error.to_string())
         };
         let rows: Result<Vec<Vec<String>>, String> = reader.records().map(row).collect();
         match titles.is_empty() {

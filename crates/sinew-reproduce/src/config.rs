@@ -80,22 +80,26 @@ struct Entry {
 ///
 /// # Errors
 ///
-/// One line that names the file and the place in it: a file that cannot be read, something that is no such entry, an experiment that there is not, or
-/// two runs that would write to the same folder.
+/// One line that names the file and the place in it: a file that cannot be read, something that is
+/// no such entry, an experiment that there is not, or two runs that would write to the same folder.
 pub fn read(path: &Path, processors: usize) -> Result<Vec<Queued>, Failure> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::impossible(format!("cannot read `{}`: {error}", path.display())))?;
-    parse(&text, processors).map_err(|why| Failure::impossible(format!("`{}`, {why}", path.display())))
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::impossible(format!("cannot read `{}`: {error}", path.display()))
+    })?;
+    parse(&text, processors)
+        .map_err(|why| Failure::impossible(format!("`{}`, {why}", path.display())))
 }
 
 fn parse(text: &str, processors: usize) -> Result<Vec<Queued>, String> {
-    let File { defaults, experiment } = toml::from_str(text).map_err(|error| in_one_line(text, &error))?;
+    let File { defaults, experiment } =
+        toml::from_str(text).map_err(|error| in_one_line(text, &error))?;
     if experiment.is_empty() {
         return Err("there is no experiment in it: write `[[experiment]]` and a `name`".to_owned());
     }
     let queued = experiment.into_iter().enumerate();
-    let queued: Vec<_> =
-        queued.map(|(at, entry)| entry.queue(at + 1, &defaults, processors)).collect::<Result<_, _>>()?;
+    let queued: Vec<_> = queued
+        .map(|(at, entry)| entry.queue(at + 1, &defaults, processors))
+        .collect::<Result<_, _>>()?;
     match first_double(&queued) {
         Some((first, second)) => Err(format!(
             "experiments {} and {} would both write to `{}`: give one of them another `out`",
@@ -115,7 +119,12 @@ fn in_one_line(text: &str, error: &toml::de::Error) -> String {
 
 impl Entry {
     /// The run that it stands for, as the `number`th of its file.
-    fn queue(self, number: usize, defaults: &Conditions, processors: usize) -> Result<Queued, String> {
+    fn queue(
+        self,
+        number: usize,
+        defaults: &Conditions,
+        processors: usize,
+    ) -> Result<Queued, String> {
         let Self { name, size, threads, repeat, seed, out } = self;
         let experiment = find(&name).ok_or_else(|| {
             format!(
@@ -131,7 +140,8 @@ impl Entry {
             .flatten()
             .map(|count| count.get())
             .collect();
-        let repeat = repeat.or(defaults.repeat).map_or(experiment.usual_repeat(scale), NonZeroUsize::get);
+        let repeat =
+            repeat.or(defaults.repeat).map_or(experiment.usual_repeat(scale), NonZeroUsize::get);
         let seed = seed.or(defaults.seed).unwrap_or(usual.seed);
         let out = out.or_else(|| defaults.out.clone()).unwrap_or_else(|| OUT.into());
         Ok(Queued { experiment, setting: Setting { repeat, seed, ..usual.workers(&threads) }, out })
@@ -188,17 +198,29 @@ mod tests {
     fn what_is_wrong_is_named_in_one_line() {
         for (text, words) in [
             ("", "there is no experiment"),
-            ("[[experiment]]\nname = 'plastic-metric'", "experiment 1: there is no `plastic-metric`"),
+            (
+                "[[experiment]]\nname = 'plastic-metric'",
+                "experiment 1: there is no `plastic-metric`",
+            ),
             ("[[experiment]]\n\nnam = 'plastic-metrics'", "line 3: unknown field `nam`"),
             (
                 "[[experiment]]\nname = 'plastic-metrics'\nthreads = [2, 0]",
                 "line 3: invalid value: integer `0`",
             ),
-            ("[[experiment]]\nname = 'plastic-metrics'\nrepeat = 0", "line 3: invalid value: integer `0`"),
-            ("[[experiment]]\nname = 'plastic-metrics'\nsize = 'tiny'", "line 3: unknown variant `tiny`"),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nrepeat = 0",
+                "line 3: invalid value: integer `0`",
+            ),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nsize = 'tiny'",
+                "line 3: unknown variant `tiny`",
+            ),
             ("[defaults]\nseed = -1", "line 2: "),
             ("[[experiment", "line 1: "),
-            ("[[experiment]]\nname='wool-table1'\n[[experiment]]\nname='wool-table1'", "experiments 1 and 2"),
+            (
+                "[[experiment]]\nname='wool-table1'\n[[experiment]]\nname='wool-table1'",
+                "experiments 1 and 2",
+            ),
         ] {
             let why = parse(text, 2).err().unwrap_or_else(|| panic!("{text} was taken"));
             assert!(why.contains(words) && !why.contains('\n'), "{text}: {why}");

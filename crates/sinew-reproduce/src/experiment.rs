@@ -1,8 +1,10 @@
-//! What an experiment is: a name, a source, blocks of cases to measure, and a report about what came out.
+//! What an experiment is: a name, a source, blocks of cases to measure, and a report about what
+//! came out.
 //!
-//! An experiment is split so that nothing has to be measured to test what it says. [`Experiment::blocks`] lists what is run;
-//! the [runner](crate::runner) runs it; [`Experiment::report`] is a pure function of the [`Results`], called again and again while
-//! they grow, so that a run that is broken off leaves a report of what it had.
+//! An experiment is split so that nothing has to be measured to test what it says.
+//! [`Experiment::blocks`] lists what is run; the [runner](crate::runner) runs it;
+//! [`Experiment::report`] is a pure function of the [`Results`], called again and again while they
+//! grow, so that a run that is broken off leaves a report of what it had.
 
 use std::fmt;
 
@@ -16,7 +18,8 @@ pub trait Experiment: Sync {
     /// Its name and its source.
     fn about(&self) -> &About;
 
-    /// How often everything is measured, unless the user says so: as in the publication, where it is said there.
+    /// How often everything is measured, unless the user says so: as in the publication, where it
+    /// is said there.
     fn usual_repeat(&self, scale: Scale) -> usize {
         Setting::new(scale, 1).repeat
     }
@@ -33,7 +36,8 @@ pub trait Experiment: Sync {
     /// If nothing can be run with this setting: one line that names the value and the way out.
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure>;
 
-    /// Tables, plots and words about what has been measured so far; gaps are left where nothing has been yet.
+    /// Tables, plots and words about what has been measured so far; gaps are left where nothing has
+    /// been yet.
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part>;
 }
 
@@ -105,7 +109,8 @@ impl fmt::Debug for Block {
     }
 }
 
-/// Names and values that tell the cases of an experiment apart; the same names, in the same order, for all of them.
+/// Names and values that tell the cases of an experiment apart; the same names, in the same order,
+/// for all of them.
 pub type Labels = Vec<(&'static str, String)>;
 
 /// What one run has measured: names, which end in their unit, and values.

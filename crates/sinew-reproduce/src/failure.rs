@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Something asked for is impossible: a size, a number of workers, a folder that holds something else.
+    /// Something asked for is impossible: a size, a number of workers, a folder that holds
+    /// something else.
     Impossible(String),
     /// An answer was wrong: its figures are worth nothing.
     Wrong(String),
@@ -37,7 +38,11 @@ impl fmt::Display for Failure {
         match self {
             Self::Impossible(why) | Self::Wrong(why) => f.write_str(why),
             Self::Output { path, source } => {
-                write!(f, "cannot write `{}`: {source}; give another folder with --out", path.display())
+                write!(
+                    f,
+                    "cannot write `{}`: {source}; give another folder with --out",
+                    path.display()
+                )
             }
         }
     }

@@ -6,7 +6,8 @@
 //! # Invariants
 //!
 //! - W1: what a regular file held stays there until the whole new text is on the same file system.
-//! - W2: what is no regular file (a terminal, a pipe, `/dev/null`) is written to and never replaced.
+//! - W2: what is no regular file (a terminal, a pipe, `/dev/null`) is written to and never
+//!   replaced.
 //! - W3: a symbolic link stays, and the file that it names is replaced. A replaced file keeps its
 //!   permissions; one that must not be written is not replaced.
 //!
@@ -142,7 +143,8 @@ mod tests {
         let path = folder.path().join("results.csv");
         replace(&path, "earlier").unwrap();
         let file = ResultFile::create(&path).unwrap();
-        std::os::unix::fs::symlink("/dev/full", folder.path().join(".results.csv.partial")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join(".results.csv.partial"))
+            .unwrap();
         let error = file.write("new").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_to_string(&path).unwrap(), "earlier");

@@ -11,7 +11,8 @@
 //! # Invariants
 //!
 //! - F1: a file is whole at any time: it is written beside its place, and then moved there.
-//! - F2: a folder that holds something else is never written to: it must be empty, missing, or an earlier run's.
+//! - F2: a folder that holds something else is never written to: it must be empty, missing, or an
+//!   earlier run's.
 //! - F3: what an earlier run left there is removed before the first file is written.
 
 use std::fs;
@@ -90,7 +91,9 @@ impl Folder {
             )));
         };
         // Names only: the list may have been edited.
-        for name in earlier.files.iter().filter(|name| Path::new(name).file_name() == Some(name.as_ref())) {
+        for name in
+            earlier.files.iter().filter(|name| Path::new(name).file_name() == Some(name.as_ref()))
+        {
             match fs::remove_file(self.path.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
                 _ => {}
@@ -109,7 +112,10 @@ impl Folder {
         for part in page.parts {
             files.extend(self.part(part)?);
         }
-        self.write(SAMPLES, &samples(page.results).map_err(|error| Failure::output(&self.path, error))?)?;
+        self.write(
+            SAMPLES,
+            &samples(page.results).map_err(|error| Failure::output(&self.path, error))?,
+        )?;
         self.write(REPORT, page.markdown().as_bytes())?;
         let meta = serde_json::to_vec_pretty(&meta(page, files));
         self.write(META, &meta.map_err(|error| Failure::output(&self.path, error.into()))?)
@@ -155,13 +161,16 @@ fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
 fn samples(results: &Results) -> io::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let labels = results.samples().first().map(|sample| sample.labels.iter().map(|label| label.0));
-    let titles = ["round"].into_iter().chain(labels.into_iter().flatten()).chain(["metric", "value"]);
+    let titles =
+        ["round"].into_iter().chain(labels.into_iter().flatten()).chain(["metric", "value"]);
     writer.write_record(titles)?;
     for sample in results.samples() {
         for (metric, value) in &sample.metrics {
             let (round, value) = (sample.round.to_string(), value.to_string());
             let labels = sample.labels.iter().map(|label| label.1.as_str());
-            writer.write_record([round.as_str()].into_iter().chain(labels).chain([*metric, &value]))?;
+            writer.write_record(
+                [round.as_str()].into_iter().chain(labels).chain([*metric, &value]),
+            )?;
         }
     }
     writer.into_inner().map_err(|error| error.into_error())
@@ -214,14 +223,18 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         let folder = Folder::take(out.path(), "x").unwrap();
         save(&folder, &parts(), Progress::Finished).unwrap();
-        assert_eq!(names(&folder), ["README.md", "meta.json", "picture.svg", "samples.csv", "speeds.csv"]);
+        assert_eq!(
+            names(&folder),
+            ["README.md", "meta.json", "picture.svg", "samples.csv", "speeds.csv"]
+        );
         let samples = fs::read_to_string(folder.path().join("samples.csv")).unwrap();
         assert_eq!(
             samples,
             "round,app,workers,metric,value\n0,\"fib, small\",2,wall_s,0.5\n0,\"fib, small\",2,steals,3\n"
         );
         let meta: serde_json::Value =
-            serde_json::from_str(&fs::read_to_string(folder.path().join("meta.json")).unwrap()).unwrap();
+            serde_json::from_str(&fs::read_to_string(folder.path().join("meta.json")).unwrap())
+                .unwrap();
         assert_eq!((meta["finished"].as_bool(), meta["samples"].as_u64()), (Some(true), Some(1)));
         assert_eq!(meta["origin"]["commit"], "0123");
     }
@@ -254,7 +267,11 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         fs::create_dir(out.path().join("x")).unwrap();
         fs::write(out.path().join("precious"), "mine").unwrap();
-        fs::write(out.path().join("x/meta.json"), r#"{"files": ["../precious", "..", "gone.csv"]}"#).unwrap();
+        fs::write(
+            out.path().join("x/meta.json"),
+            r#"{"files": ["../precious", "..", "gone.csv"]}"#,
+        )
+        .unwrap();
         Folder::take(out.path(), "x").unwrap();
         assert!(out.path().join("precious").exists());
     }

@@ -1,10 +1,12 @@
 #![forbid(unsafe_code)]
-//! The published experiments that Sinew repeats, and the reports about them: what `sinew reproduce` runs.
+//! The published experiments that Sinew repeats, and the reports about them: what `sinew reproduce`
+//! runs.
 //!
-//! An experiment is a table or a figure of a publication. It lists what is to be run ([`Experiment::blocks`]) and says what came out
-//! ([`Experiment::report`]); everything else is the same for all of them: the [`runner`] takes all cases in turn, [`reproduce`] keeps a
-//! folder of results up to date, and a [`report`] has tables, plots and words, with the publication's value beside ours where there is one,
-//! and what this machine cannot show.
+//! An experiment is a table or a figure of a publication. It lists what is to be run
+//! ([`Experiment::blocks`]) and says what came out ([`Experiment::report`]); everything else is the
+//! same for all of them: the [`runner`] takes all cases in turn, [`reproduce`] keeps a folder of
+//! results up to date, and a [`report`] has tables, plots and words, with the publication's value
+//! beside ours where there is one, and what this machine cannot show.
 //!
 //! ```
 //! use sinew_reproduce::{Origin, Scale, Setting, find, reproduce};

@@ -32,12 +32,14 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Looks around; what cannot be found out is called unknown. `command` is how the program was called.
+    /// Looks around; what cannot be found out is called unknown. `command` is how the program was
+    /// called.
     pub fn here(command: String) -> Self {
         let machine = Machine::host();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
-            processor: processor().unwrap_or_else(|| format!("unknown ({})", std::env::consts::ARCH)),
+            processor: processor()
+                .unwrap_or_else(|| format!("unknown ({})", std::env::consts::ARCH)),
             processors: Limits::read().effective_threads(),
             packages: machine.count(Level::Package).max(1),
             nodes: machine.nodes().len().max(1),
@@ -62,7 +64,10 @@ impl Origin {
             format!(
                 "{processor}; processors to use: {processors}, packages: {packages}, NUMA nodes: {nodes}; {system}"
             ),
-            format!("commit {}, {}, optimisation {}", self.commit, self.compiler, self.optimisation),
+            format!(
+                "commit {}, {}, optimisation {}",
+                self.commit, self.compiler, self.optimisation
+            ),
             format!("`{}`", self.command),
         ]
     }

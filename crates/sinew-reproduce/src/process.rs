@@ -1,6 +1,7 @@
 //! A process that is spoken to by lines: programs that are measured beside others run in one each.
 //!
-//! It waits on its standard input and answers on its standard output, a line each. Standard error is the caller's.
+//! It waits on its standard input and answers on its standard output, a line each. Standard error
+//! is the caller's.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -110,12 +111,18 @@ mod tests {
     #[test]
     fn lines_are_answered_by_lines_until_the_process_ends() {
         let mut twice = shell("while read line; do echo \"$line $line\"; done");
-        assert_eq!((twice.ask(1), twice.ask("two")), (Ok("1 1".to_owned()), Ok("two two".to_owned())));
+        assert_eq!(
+            (twice.ask(1), twice.ask("two")),
+            (Ok("1 1".to_owned()), Ok("two two".to_owned()))
+        );
         assert_eq!(twice.end(), Ok(()));
         let mut silent = shell("exit 3");
         assert!(silent.line().unwrap_err().starts_with("the shell has ended without"));
         assert!(silent.end().unwrap_err().contains('3'));
         let refused = Spoken::start("nothing", &mut Command::new("/no/such/program")).unwrap_err();
-        assert!(refused.starts_with("cannot start nothing") && !refused.contains('\n'), "{refused}");
+        assert!(
+            refused.starts_with("cannot start nothing") && !refused.contains('\n'),
+            "{refused}"
+        );
     }
 }

@@ -1,9 +1,12 @@
 //! What has been measured so far, and the questions that reports ask about it.
 //!
-//! A report asks for a metric of *a case*, named by some of its labels: `results.median(&[("workload", "fib 43"), ("workers", "2")], "wall_s")`.
-//! Where several cases fit, their values are taken together; where none does, the answer is `None`, which becomes a gap in the report.
+//! A report asks for a metric of *a case*, named by some of its labels:
+//! `results.median(&[("workload", "fib 43"), ("workers", "2")], "wall_s")`. Where several cases
+//! fit, their values are taken together; where none does, the answer is `None`, which becomes a gap
+//! in the report.
 //!
-//! Ratios are taken within rounds: what the machine does meanwhile to the one is done to the other as well.
+//! Ratios are taken within rounds: what the machine does meanwhile to the one is done to the other
+//! as well.
 
 use crate::experiment::{Labels, Metrics};
 use crate::statistics;
@@ -34,7 +37,9 @@ pub struct Sample {
 
 impl Sample {
     fn is(&self, which: &Which<'_>) -> bool {
-        which.iter().all(|wanted| self.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted))
+        which.iter().all(|wanted| {
+            self.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted)
+        })
     }
 
     fn metric(&self, metric: &str) -> Option<f64> {
@@ -64,7 +69,8 @@ impl Results {
         statistics::median(&self.values(which, metric))
     }
 
-    /// The largest value of a metric over the rounds of a case: for what interference by other programs can only make smaller.
+    /// The largest value of a metric over the rounds of a case: for what interference by other
+    /// programs can only make smaller.
     pub fn largest(&self, which: &Which<'_>, metric: &str) -> Option<f64> {
         self.values(which, metric).into_iter().max_by(f64::total_cmp)
     }
@@ -74,7 +80,8 @@ impl Results {
         statistics::spread(&self.values(which, metric))
     }
 
-    /// The median, over the rounds that both have, of a metric of one case divided by that of another.
+    /// The median, over the rounds that both have, of a metric of one case divided by that of
+    /// another.
     pub fn ratio(&self, of: &Which<'_>, to: &Which<'_>, metric: &str) -> Option<f64> {
         statistics::median(&self.ratios(of, to, metric))
     }
@@ -89,19 +96,26 @@ impl Results {
         (0..rounds).filter_map(ratio).collect()
     }
 
-    /// Metrics that a case has several times, row by row, in its first round; nothing where it has not been run.
+    /// Metrics that a case has several times, row by row, in its first round; nothing where it has
+    /// not been run.
     pub fn rows<const N: usize>(&self, labels: &Labels, columns: [&str; N]) -> Vec<[f64; N]> {
         let is_first = |sample: &&Sample| sample.round == 0 && sample.labels == *labels;
         let Some(sample) = self.samples.iter().find(is_first) else { return Vec::new() };
         let column = |name: &str| -> Vec<f64> {
-            sample.metrics.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value).collect()
+            sample
+                .metrics
+                .iter()
+                .filter(|(other, _)| *other == name)
+                .map(|(_, value)| *value)
+                .collect()
         };
         let columns = columns.map(column);
         (0..columns[0].len()).map(|at| std::array::from_fn(|of| columns[of][at])).collect()
     }
 
     fn in_round(&self, which: &Which<'_>, metric: &str, round: usize) -> Option<f64> {
-        let mut samples = self.samples.iter().filter(|sample| sample.round == round && sample.is(which));
+        let mut samples =
+            self.samples.iter().filter(|sample| sample.round == round && sample.is(which));
         samples.find_map(|sample| sample.metric(metric))
     }
 }
@@ -143,7 +157,8 @@ mod tests {
         assert_eq!(results.largest(&[("policy", "none")], "wall_s"), None);
     }
 
-    /// Would miss: a ratio of medians, which a machine that slows down between two rounds would spoil.
+    /// Would miss: a ratio of medians, which a machine that slows down between two rounds would
+    /// spoil.
     #[test]
     fn ratios_are_taken_within_rounds() {
         let slower_and_slower =

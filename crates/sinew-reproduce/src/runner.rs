@@ -1,7 +1,7 @@
 //! Runs an experiment: block after block, and within a block all cases in turn, round after round.
 //!
-//! The order within a round is shuffled, so that no case always follows the same other one. A case whose answer is wrong, or that
-//! cannot be run, is noted and not run again; the others go on.
+//! The order within a round is shuffled, so that no case always follows the same other one. A case
+//! whose answer is wrong, or that cannot be run, is noted and not run again; the others go on.
 
 use fastrand::Rng;
 
@@ -44,8 +44,8 @@ pub trait Watcher {
 ///
 /// # Errors
 ///
-/// If nothing can be run with this setting, or with what the watcher says. What a single case or block fails with is noted in the
-/// results instead.
+/// If nothing can be run with this setting, or with what the watcher says. What a single case or
+/// block fails with is noted in the results instead.
 pub fn run(
     experiment: &dyn Experiment,
     setting: &Setting,
@@ -119,7 +119,12 @@ impl Run<'_> {
         self.watcher.grew(&self.results)
     }
 
-    fn announce(&mut self, (block, name): (usize, &str), (round, rounds): (usize, usize), labels: &Labels) {
+    fn announce(
+        &mut self,
+        (block, name): (usize, &str),
+        (round, rounds): (usize, usize),
+        labels: &Labels,
+    ) {
         let blocks = self.blocks;
         self.watcher.begins(&Step { block, blocks, name, round, rounds, labels });
     }
@@ -158,7 +163,11 @@ mod tests {
                 let mut runs = 0;
                 let once = move || {
                     runs += 1;
-                    if runs > 1 { Err(Failure::Wrong("6 times 9".into())) } else { Ok(vec![("wall_s", 1.0)]) }
+                    if runs > 1 {
+                        Err(Failure::Wrong("6 times 9".into()))
+                    } else {
+                        Ok(vec![("wall_s", 1.0)])
+                    }
                 };
                 let good = Case::new(labels("good"), || Ok(vec![("wall_s", 2.0)]));
                 Ok(vec![good, Case::new(labels("once"), once)])
@@ -198,7 +207,8 @@ mod tests {
         Setting { repeat, ..Setting::new(Scale::Quick, 2) }
     }
 
-    /// Would miss: a failure that ends the others' runs, or a case that goes on after a wrong answer.
+    /// Would miss: a failure that ends the others' runs, or a case that goes on after a wrong
+    /// answer.
     #[test]
     fn what_fails_is_noted_and_the_rest_goes_on() {
         let mut log = Log::default();

@@ -12,7 +12,8 @@ use crate::results::Results;
 use crate::runner::{self, Step, Watcher};
 use crate::setting::Setting;
 
-/// Results are written at most this often while a run goes on: writing should not be what is measured.
+/// Results are written at most this often while a run goes on: writing should not be what is
+/// measured.
 const BETWEEN_SAVES: Duration = Duration::from_secs(1);
 
 /// What came of an experiment.
@@ -26,13 +27,15 @@ pub struct Outcome {
     pub results: Results,
 }
 
-/// Runs an experiment, and keeps its report in a folder of its own below `out` up to date meanwhile. `now` is told what begins.
+/// Runs an experiment, and keeps its report in a folder of its own below `out` up to date
+/// meanwhile. `now` is told what begins.
 ///
 /// A process that is ended in the middle leaves what it had a second before, marked as unfinished.
 ///
 /// # Errors
 ///
-/// If the folder cannot be written, before anything is run; if nothing can be run with this setting; or if there is no more room.
+/// If the folder cannot be written, before anything is run; if nothing can be run with this
+/// setting; or if there is no more room.
 pub fn reproduce(
     experiment: &dyn Experiment,
     setting: &Setting,

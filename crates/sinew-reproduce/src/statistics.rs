@@ -5,8 +5,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Half the distance between the lower and the upper quartile: half of all values lie that close to the middle.
-/// `None` of less than two values.
+/// Half the distance between the lower and the upper quartile: half of all values lie that close to
+/// the middle. `None` of less than two values.
 pub fn spread(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -14,7 +14,8 @@ pub fn spread(values: &[f64]) -> Option<f64> {
     Some((quantile(values, 0.75)? - quantile(values, 0.25)?) / 2.0)
 }
 
-/// The standard deviation of the runs that these are a sample of, as a part of their mean. `None` of less than two values.
+/// The standard deviation of the runs that these are a sample of, as a part of their mean. `None`
+/// of less than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -53,7 +54,8 @@ mod tests {
         assert_eq!(median(&[]), None);
     }
 
-    /// Would miss: a deviation of the sample instead of what it is taken from, or one that is not a part of the mean.
+    /// Would miss: a deviation of the sample instead of what it is taken from, or one that is not a
+    /// part of the mean.
     #[test]
     fn a_deviation_is_a_part_of_the_mean() {
         assert_eq!(deviation(&[2.0, 4.0]), Some(2_f64.sqrt() / 3.0));

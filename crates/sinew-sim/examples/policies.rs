@@ -1,7 +1,8 @@
-//! The tables of `docs/simulation.md`: `cargo run --release -p sinew-sim --example policies -- sizes [LEAST [MOST [SECONDS [POLICY …]]]]`, and
-//! `… -- machines`.
+//! The tables of `docs/simulation.md`: `cargo run --release -p sinew-sim --example policies --
+//! sizes [LEAST [MOST [SECONDS [POLICY …]]]]`, and `… -- machines`.
 //!
-//! The first says on standard error what it has found and how long that took, as it takes a while. After so many seconds no other run begins, and what is missing then is `-`.
+//! The first says on standard error what it has found and how long that took, as it takes a while.
+//! After so many seconds no other run begins, and what is missing then is `-`.
 
 use std::time::Instant;
 
@@ -76,8 +77,10 @@ fn policies(names: &[String]) -> Result<Vec<Victims>, Failure> {
 /// Efficiency by number of workers, under every policy: 16 leaves of 10 us a worker.
 fn sizes(policies: &[Victims], least: usize, most: usize, seconds: f64) -> Result<(), Failure> {
     let begin = Instant::now();
-    let sizes: Vec<usize> = SIZES.into_iter().filter(|workers| (least..=most).contains(workers)).collect();
-    let mut rows: Vec<Vec<String>> = policies.iter().map(|victims| vec![format!("`{victims}`")]).collect();
+    let sizes: Vec<usize> =
+        SIZES.into_iter().filter(|workers| (least..=most).contains(workers)).collect();
+    let mut rows: Vec<Vec<String>> =
+        policies.iter().map(|victims| vec![format!("`{victims}`")]).collect();
     for &workers in &sizes {
         for (row, &victims) in rows.iter_mut().zip(policies) {
             let since = begin.elapsed().as_secs_f64();
@@ -113,10 +116,15 @@ fn efficiency(workers: usize, victims: Victims) -> Result<String, Failure> {
         is_whole &= report.is_whole;
     }
     let mean = sum / seeds as f64;
-    Ok(if is_whole { format!("{mean:.2}") } else { format!("< {:.2}", (mean * 100.0).ceil() / 100.0) })
+    Ok(if is_whole {
+        format!("{mean:.2}")
+    } else {
+        format!("< {:.2}", (mean * 100.0).ceil() / 100.0)
+    })
 }
 
-/// Time on the thesis' machines against random victims: regions of 256 leaves of 5 us with 5 us of serial work between.
+/// Time on the thesis' machines against random victims: regions of 256 leaves of 5 us with 5 us of
+/// serial work between.
 fn machines() -> Result<(), Failure> {
     let names = ["dunnington", "termi", "sandman"];
     heading("policy", names.iter().flat_map(|name| [(*name).to_owned(), format!("{name}, free")]));

@@ -1,4 +1,5 @@
-//! How long a cluster takes to simulate: `cargo run --release -p sinew-sim --example programs -- [MACHINES] [PROGRAMS] [MACHINE]`.
+//! How long a cluster takes to simulate: `cargo run --release -p sinew-sim --example programs --
+//! [MACHINES] [PROGRAMS] [MACHINE]`.
 
 use std::time::Instant;
 
@@ -9,12 +10,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, usual: usize| arguments.get(at).map_or(Ok(usual), |text| text.parse());
     let (machines, programs) = (number(0, 1_000)?, number(1, 10_000)?);
-    let machine = sinew_sim::machine(arguments.get(2).map_or("package:2 l3:2 core:8", String::as_str))?;
+    let machine =
+        sinew_sim::machine(arguments.get(2).map_or("package:2 l3:2 core:8", String::as_str))?;
     let mix = Mix::random(programs, machines * machine.pus().len(), 1);
     for policy in Policy::ALL {
         let begin = Instant::now();
         let report =
-            Cluster { policy, script: Mix::script(), ..Cluster::new(machine.clone(), machines) }.run(&mix)?;
+            Cluster { policy, script: Mix::script(), ..Cluster::new(machine.clone(), machines) }
+                .run(&mix)?;
         println!(
             "{policy}: {} events in {:.2} s; makespan {:.1} s, response {:.2} s, fairness {:.3}, {} cores moved",
             report.events,

@@ -1,4 +1,5 @@
-//! How many events a second the simulator handles: `cargo run --release -p sinew-sim --example rate -- [WORKERS] [DEPTH] [POLICY]`.
+//! How many events a second the simulator handles: `cargo run --release -p sinew-sim --example rate
+//! -- [WORKERS] [DEPTH] [POLICY]`.
 
 use std::time::Instant;
 
@@ -9,7 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, usual: usize| arguments.get(at).map_or(Ok(usual), |text| text.parse());
     let (workers, depth) = (number(0, 1024)?, number(1, 18)? as u32);
-    let victims = arguments.get(2).map_or(Ok(sinew_policy::victim::Victims::Random), |text| text.parse())?;
+    let victims =
+        arguments.get(2).map_or(Ok(sinew_policy::victim::Victims::Random), |text| text.parse())?;
     let costs = Costs { factors: Vec::new(), refill: Vec::new(), ..Costs::usual() };
     for idle in [Idle::Spin, Idle::Park { rounds: 4 }] {
         let tree = Tree::new(depth, Duration::Exponential(1_000_000), 1);

@@ -1,9 +1,11 @@
 //! What scheduling costs.
 //!
-//! Each operation has a distribution; what crosses the machine is multiplied by a factor for the distance it goes, and a stolen task pays for the data that its
-//! thief's caches do not have. Everything can be zero, so that a rule can be looked at without its costs.
+//! Each operation has a distribution; what crosses the machine is multiplied by a factor for the
+//! distance it goes, and a stolen task pays for the data that its thief's caches do not have.
+//! Everything can be zero, so that a rule can be looked at without its costs.
 //!
-//! Not modelled: waiting for a line that several thieves claim at once; they are served in the order in which they arrive.
+//! Not modelled: waiting for a line that several thieves claim at once; they are served in the
+//! order in which they arrive.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,16 +28,21 @@ pub struct Costs {
     pub sample: Duration,
     /// To show thieves a part of one's tasks, where stacks have a private part.
     pub publish: Duration,
-    /// For a thief to take the private part of one who does not publish: a fence on every core that runs the program.
+    /// For a thief to take the private part of one who does not publish: a fence on every core that
+    /// runs the program.
     pub exposure: Duration,
     /// From the call to a parked worker to the beginning of its search.
     pub wake: Duration,
-    /// By what attempt, steal and sample are multiplied at distance 1, 2 and so on; the last one holds beyond. None: by one.
+    /// By what attempt, steal and sample are multiplied at distance 1, 2 and so on; the last one
+    /// holds beyond. None: by one.
     pub factors: Vec<f64>,
-    /// What a stolen task takes longer at distance 1, 2 and so on, until its data are there; the last one holds beyond.
+    /// What a stolen task takes longer at distance 1, 2 and so on, until its data are there; the
+    /// last one holds beyond.
     pub refill: Vec<Duration>,
-    /// By what work is multiplied while 2, 3 and so on workers of a package work, as they share its memory and caches. Beyond the list it grows on as from the last but one to the last, which
-    /// is what a memory does that gives all it has. None: by one. A matter of the program as well as of the machine.
+    /// By what work is multiplied while 2, 3 and so on workers of a package work, as they share its
+    /// memory and caches. Beyond the list it grows on as from the last but one to the last, which
+    /// is what a memory does that gives all it has. None: by one. A matter of the program as well
+    /// as of the machine.
     pub contention: Vec<f64>,
 }
 
@@ -55,7 +62,8 @@ impl Costs {
         contention: Vec::new(),
     };
 
-    /// What `sinew sim --calibrate` and the benchmarks find on two cores of a present-day server (AMD Zen 5, virtual) that share a last-level cache.
+    /// What `sinew sim --calibrate` and the benchmarks find on two cores of a present-day server
+    /// (AMD Zen 5, virtual) that share a last-level cache.
     ///
     /// | cost | from |
     /// |---|---|
@@ -75,12 +83,18 @@ impl Costs {
             exposure: Duration::ns(7_000),
             wake: Duration::ns(60_000),
             factors: vec![1.0, 2.0, 3.0, 5.0],
-            refill: vec![Duration::ns(0), Duration::ns(200), Duration::ns(1_000), Duration::ns(3_000)],
+            refill: vec![
+                Duration::ns(0),
+                Duration::ns(200),
+                Duration::ns(1_000),
+                Duration::ns(3_000),
+            ],
             contention: Vec::new(),
         }
     }
 
-    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample`, `publish`, `exposure` or `wake`. Answers whether there is one.
+    /// Sets one cost by its name: `spawn`, `join`, `attempt`, `steal`, `sample`, `publish`,
+    /// `exposure` or `wake`. Answers whether there is one.
     pub fn set(&mut self, name: &str, cost: Duration) -> bool {
         let place = match name {
             "spawn" => &mut self.spawn,
@@ -99,12 +113,22 @@ impl Costs {
 
     /// Whether nothing ever takes any time.
     pub fn are_zero(&self) -> bool {
-        self.contention.is_empty() && self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
+        self.contention.is_empty()
+            && self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
     }
 
     /// All that have a name, in the order of [`NAMES`](Self::NAMES).
     pub fn single(&self) -> [Duration; Self::NAMES.len()] {
-        [self.spawn, self.join, self.attempt, self.steal, self.sample, self.publish, self.exposure, self.wake]
+        [
+            self.spawn,
+            self.join,
+            self.attempt,
+            self.steal,
+            self.sample,
+            self.publish,
+            self.exposure,
+            self.wake,
+        ]
     }
 
     /// The names that [`set`](Self::set) knows.
@@ -114,7 +138,8 @@ impl Costs {
     /// The lists that [`set_list`](Self::set_list) knows.
     pub const LISTS: [&'static str; 3] = ["factors", "refill", "contention"];
 
-    /// Sets one of [`LISTS`](Self::LISTS), of which each word is an entry; without words there is none.
+    /// Sets one of [`LISTS`](Self::LISTS), of which each word is an entry; without words there is
+    /// none.
     ///
     /// # Errors
     ///
@@ -135,7 +160,12 @@ impl Costs {
             "factors" => self.factors = numbers(name, words, "0", is_factor)?,
             "refill" => self.refill = words.iter().map(duration).collect::<Result<_, _>>()?,
             "contention" => self.contention = numbers(name, words, "1", is_contention)?,
-            _ => return Err(format!("`{name}` is no list: write one of {}", Self::LISTS.join(", "))),
+            _ => {
+                return Err(format!(
+                    "`{name}` is no list: write one of {}",
+                    Self::LISTS.join(", ")
+                ));
+            }
         }
         Ok(())
     }
@@ -218,7 +248,8 @@ impl fmt::Display for Costs {
 impl FromStr for Costs {
     type Err = CostsError;
 
-    /// Reads what is written by [`Display`](fmt::Display); what is left out is as in [`usual`](Self::usual), `#` begins a comment.
+    /// Reads what is written by [`Display`](fmt::Display); what is left out is as in
+    /// [`usual`](Self::usual), `#` begins a comment.
     ///
     /// # Errors
     ///
@@ -230,7 +261,8 @@ impl FromStr for Costs {
         }
         let mut costs = Self::usual();
         for (at, line) in lines {
-            let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+            let words: Vec<&str> =
+                line.split('#').next().unwrap_or("").split_whitespace().collect();
             costs.read(&words).map_err(|what| CostsError::Line { line: at + 1, what })?;
         }
         Ok(costs)
@@ -245,7 +277,10 @@ impl Costs {
             [name, cost] => {
                 let cost = cost.parse().map_err(|error: DurationError| error.to_string())?;
                 if !self.set(name, cost) {
-                    return Err(format!("`{name}` costs nothing: write one of {}", Self::NAMES.join(", ")));
+                    return Err(format!(
+                        "`{name}` costs nothing: write one of {}",
+                        Self::NAMES.join(", ")
+                    ));
                 }
             }
             _ => return Err(format!("`{}` is not a name and a cost", words.join(" "))),
@@ -344,7 +379,8 @@ mod tests {
             ("refill 1 -4", "`-4`"),
             ("steal", "`steal`"),
         ] {
-            let error = format!("sinew costs 1\n{line}").parse::<Costs>().expect_err(line).to_string();
+            let error =
+                format!("sinew costs 1\n{line}").parse::<Costs>().expect_err(line).to_string();
             assert!(error.starts_with("line 2 of the costs: ") && error.contains(says), "{error}");
         }
         assert_eq!("steal 3".parse::<Costs>(), Err(CostsError::NoCosts));

@@ -1,8 +1,9 @@
 //! Locality domains in virtual time: a queue of tasks for each, first in, first out.
 //!
-//! Worker 0 spawns all tasks, each into the domain where its data lie; a worker serves its own domain's queue first, then, where the scope is not strict, the others'. A task that is run far from its data
-//! takes longer.
-//! Source of the queues: M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues" (2009).
+//! Worker 0 spawns all tasks, each into the domain where its data lie; a worker serves its own
+//! domain's queue first, then, where the scope is not strict, the others'. A task that is run far
+//! from its data takes longer. Source of the queues: M. Wittmann and G. Hager, "A Proof of Concept
+//! for Optimizing Task Parallelism by Locality Queues" (2009).
 //!
 //! # Invariants
 //!
@@ -98,7 +99,8 @@ pub struct Domains {
     pub tasks: usize,
     /// How long each takes near its data.
     pub task: Duration,
-    /// How many times as long at distance 1, 2 and so on from its domain; the last one holds beyond. At least 1 each.
+    /// How many times as long at distance 1, 2 and so on from its domain; the last one holds
+    /// beyond. At least 1 each.
     pub far: Vec<f64>,
     /// To spawn one.
     pub spawn: Duration,
@@ -183,7 +185,10 @@ impl Domains {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn run_while(&self, goes_on: impl FnMut(&Progress) -> bool) -> Result<DomainsReport, RunError> {
+    pub fn run_while(
+        &self,
+        goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<DomainsReport, RunError> {
         self.check().map_err(RunError::Setup)?;
         let places = Places::new(Some(&self.machine), self.workers)
             .map_err(|error| RunError::Setup(SetupError::from(error)))?;
@@ -263,7 +268,10 @@ impl<'c> Course<'c> {
         }
     }
 
-    fn run(mut self, mut goes_on: impl FnMut(&Progress) -> bool) -> Result<DomainsReport, Violation> {
+    fn run(
+        mut self,
+        mut goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<DomainsReport, Violation> {
         while self.ended < self.setup.tasks {
             let Some(worker) = self.queue.next() else {
                 return Err(Violation::Stranded { tasks: (self.setup.tasks - self.ended) as u64 });
@@ -328,8 +336,9 @@ impl<'c> Course<'c> {
     /// Calls somebody who may run a task of this domain, one of its own if there is one.
     fn call(&mut self, home: usize) {
         let of_domain = self.idle.iter().rposition(|&worker| self.places.package(worker) == home);
-        let anybody =
-            || if self.setup.order == Order::Strict { None } else { self.idle.len().checked_sub(1) };
+        let anybody = || {
+            if self.setup.order == Order::Strict { None } else { self.idle.len().checked_sub(1) }
+        };
         if let Some(at) = of_domain.or_else(anybody) {
             let worker = self.idle.remove(at);
             self.queue.set(worker, self.queue.now());
@@ -342,7 +351,9 @@ impl<'c> Course<'c> {
         let mut order: Vec<usize> = match self.setup.order {
             Order::Single => vec![0],
             Order::Strict => vec![own],
-            Order::Ring | Order::Distance => (0..domains).map(|step| (own + step) % domains).collect(),
+            Order::Ring | Order::Distance => {
+                (0..domains).map(|step| (own + step) % domains).collect()
+            }
         };
         if self.setup.order == Order::Distance {
             let distances = self.distances(me);
@@ -356,7 +367,8 @@ impl<'c> Course<'c> {
         task
     }
 
-    /// There is room for a task again: the spawner may have run out of those that it may run itself.
+    /// There is room for a task again: the spawner may have run out of those that it may run
+    /// itself.
     fn call_spawner(&mut self) {
         let waits = self.spawned < self.setup.tasks;
         if let Some(at) = self.idle.iter().position(|&worker| worker == 0).filter(|_| waits) {
@@ -452,7 +464,8 @@ mod tests {
         setup.run().expect("a run")
     }
 
-    /// Would miss: tasks that are run elsewhere although their own workers are free, or wait although others may help.
+    /// Would miss: tasks that are run elsewhere although their own workers are free, or wait
+    /// although others may help.
     #[test]
     fn evenly_spread_tasks_stay_at_home_and_others_help_only_where_they_may() {
         let even = Domains { homes: Homes::Turns, ..free("package:4 core:2", 80) };
@@ -471,9 +484,13 @@ mod tests {
     #[test]
     fn one_queue_runs_most_tasks_far_from_their_data() {
         let blocks = free("package:4 core:2", 800);
-        let (single, ring) = (run(&Domains { order: Order::Single, ..blocks.clone() }), run(&blocks));
+        let (single, ring) =
+            (run(&Domains { order: Order::Single, ..blocks.clone() }), run(&blocks));
         // Two workers at home run four tasks while the six others run six.
-        assert_eq!((single.far, single.time, ring.far, ring.time), (480, 1_600_000 * NS, 0, 1_000_000 * NS));
+        assert_eq!(
+            (single.far, single.time, ring.far, ring.time),
+            (480, 1_600_000 * NS, 0, 1_000_000 * NS)
+        );
     }
 
     /// Would miss: a bound that is not kept, or kept by doing nothing.
@@ -484,7 +501,8 @@ mod tests {
         assert_eq!((report.pending, report.time), (3, 200_000 * NS));
     }
 
-    /// Would miss: a run that goes on although it was told to stop, one that is taken for whole, a share that is not what is done.
+    /// Would miss: a run that goes on although it was told to stop, one that is taken for whole, a
+    /// share that is not what is done.
     #[test]
     fn a_stopped_run_reports_what_it_has_done() {
         let setup = free("package:2 core:2", 100_000);
@@ -496,7 +514,10 @@ mod tests {
         let stopped = stopped.expect("no violation");
         assert_eq!((stopped.events, stopped.is_whole), (3 * LOOK_UP, false));
         assert!(stopped.time < run(&setup).time && run(&setup).is_whole, "{stopped:?}");
-        assert!(shares.iter().all(|&(tasks, share)| share == Some(tasks as f64 / 100_000.0)), "{shares:?}");
+        assert!(
+            shares.iter().all(|&(tasks, share)| share == Some(tasks as f64 / 100_000.0)),
+            "{shares:?}"
+        );
     }
 
     /// Would miss: a fingerprint that does not tell runs apart.
@@ -505,7 +526,8 @@ mod tests {
         let setup = Domains { homes: Homes::First, ..free("package:2 core:2", 99) };
         let seeds = [0, 1].map(|seed| Domains { seed, ..setup.clone() });
         let strict = Domains { order: Order::Strict, ..setup };
-        let traces = seeds.iter().chain([&strict]).map(|setup| run(setup).trace).collect::<Vec<_>>();
+        let traces =
+            seeds.iter().chain([&strict]).map(|setup| run(setup).trace).collect::<Vec<_>>();
         assert!(traces[0] != traces[1] && traces[0] != traces[2], "{traces:x?}");
     }
 
@@ -514,9 +536,11 @@ mod tests {
     fn two_hundred_random_scopes_keep_every_rule_and_repeat() {
         for seed in 0..200 {
             let chance = &mut fastrand::Rng::with_seed(seed);
-            let machine = ["core:3", "package:3 l3:2 core:2", "package:2 node:2 core:2"][chance.usize(..3)];
+            let machine =
+                ["core:3", "package:3 l3:2 core:2", "package:2 node:2 core:2"][chance.usize(..3)];
             let setup = Domains {
-                order: [Order::Ring, Order::Distance, Order::Strict, Order::Single][chance.usize(..4)],
+                order: [Order::Ring, Order::Distance, Order::Strict, Order::Single]
+                    [chance.usize(..4)],
                 homes: [Homes::Blocks, Homes::Turns, Homes::First][chance.usize(..3)],
                 task: Duration::Exponential(chance.u64(1..9_000) * NS),
                 far: vec![1.5, 3.0],

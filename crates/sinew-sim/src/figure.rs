@@ -1,14 +1,17 @@
 //! What sampling does to time and steals, in the model of the paper that asked first.
 //!
-//! N workers run a balanced binary tree of depth log₂ N + 2, so that each runs four leaves on average. A worker with tasks of its own runs them; one without
-//! tries to steal, and all durations are exponential: an attempt takes as long as a leaf on average, a sample half as long. A thief draws some workers
-//! independently of each other, looks at each, and goes to the one whose oldest task is nearest the root, whether or not it saw an empty one. Nobody waits, nobody
-//! parks, there is no topology, and inner tasks take no time.
-//! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 4 and Figure 4.
+//! N workers run a balanced binary tree of depth log₂ N + 2, so that each runs four leaves on
+//! average. A worker with tasks of its own runs them; one without tries to steal, and all durations
+//! are exponential: an attempt takes as long as a leaf on average, a sample half as long. A thief
+//! draws some workers independently of each other, looks at each, and goes to the one whose oldest
+//! task is nearest the root, whether or not it saw an empty one. Nobody waits, nobody parks, there
+//! is no topology, and inner tasks take no time. Source: K.-F. Faxén and J. Ardelius, "Manycore
+//! Work Stealing" (2011), section 4 and Figure 4.
 //!
 //! # What is found
 //!
-//! The paper states a slow-down below 128 workers, almost a third fewer steals at 1,024, and 2 as the best sample size.
+//! The paper states a slow-down below 128 workers, almost a third fewer steals at 1,024, and 2 as
+//! the best sample size.
 #![doc = include_str!("figure.md")]
 
 use sinew_policy::victim::{Outcome, VictimPolicy, View};
@@ -20,10 +23,12 @@ use crate::report::{Counts, Violation};
 use crate::setup::{Idle, Setup, SetupError, Stack, Wait};
 use crate::workload::Tree;
 
-/// The paper's rule: of so many workers, drawn independently of each other, the one whose oldest task is nearest the root; the first one drawn where none has
-/// any. With 0 or 1 it is a random one, which with 1 has been looked at in vain.
+/// The paper's rule: of so many workers, drawn independently of each other, the one whose oldest
+/// task is nearest the root; the first one drawn where none has any. With 0 or 1 it is a random
+/// one, which with 1 has been looked at in vain.
 ///
-/// [`sinew_policy::victim::Sample`] is what ships: it walks a private permutation, so that nobody is looked at twice, and can stop at an empty one.
+/// [`sinew_policy::victim::Sample`] is what ships: it walks a private permutation, so that nobody
+/// is looked at twice, and can stop at an empty one.
 #[derive(Debug, Clone, Copy)]
 pub struct Independent {
     /// How many are looked at.
@@ -153,8 +158,9 @@ impl std::fmt::Display for FigureError {
 impl std::error::Error for FigureError {}
 
 impl Figure {
-    /// The table: for each number of workers no sampling, then each sample size. `goes_on` is asked now and then, and told how much is done, from 0 to 1; once it says no, the points that
-    /// are complete are answered.
+    /// The table: for each number of workers no sampling, then each sample size. `goes_on` is asked
+    /// now and then, and told how much is done, from 0 to 1; once it says no, the points that are
+    /// complete are answered.
     ///
     /// # Errors
     ///
@@ -170,7 +176,9 @@ impl Figure {
             let Some(base) = self.means(workers, 0, &mut work)? else { break };
             points.push(point(workers, 0, base, base));
             for &samples in &self.samples {
-                let Some(means) = self.means(workers, samples, &mut work)? else { return Ok(points) };
+                let Some(means) = self.means(workers, samples, &mut work)? else {
+                    return Ok(points);
+                };
                 points.push(point(workers, samples, means, base));
             }
         }
@@ -200,7 +208,8 @@ impl Figure {
             let policy = || Box::new(Independent { samples }) as Box<dyn VictimPolicy>;
             let simulation = Simulation::with_policies(self.setup(workers, seed), &tree, policy)
                 .map_err(FigureError::Setup)?;
-            let report = simulation.run_while(|_| work.goes_on()).map_err(FigureError::Violation)?;
+            let report =
+                simulation.run_while(|_| work.goes_on()).map_err(FigureError::Violation)?;
             work.done += workers as f64;
             if !report.is_whole || !work.goes_on() {
                 return Ok(None);
@@ -221,7 +230,14 @@ impl Figure {
 
     fn setup(&self, workers: usize, seed: u64) -> Setup {
         let costs = Costs { attempt: self.steal, sample: self.sample, ..Costs::ZERO };
-        Setup { stack: Stack::Open, wait: Wait::Leave, idle: Idle::Spin, costs, seed, ..Setup::new(workers) }
+        Setup {
+            stack: Stack::Open,
+            wait: Wait::Leave,
+            idle: Idle::Spin,
+            costs,
+            seed,
+            ..Setup::new(workers)
+        }
     }
 }
 
@@ -239,7 +255,8 @@ mod tests {
     /// Would miss: sampling that costs nothing or finds nothing better.
     #[test]
     fn sampling_costs_time_in_small_pools_and_saves_steals_in_large_ones() {
-        let figure = Figure { workers: vec![8, 512], samples: vec![1, 2], runs: 4, ..Figure::paper(0) };
+        let figure =
+            Figure { workers: vec![8, 512], samples: vec![1, 2], runs: 4, ..Figure::paper(0) };
         let points = figure.compute(|_| true).expect("a figure");
         assert_eq!(
             points.iter().map(|point| (point.workers, point.samples)).collect::<Vec<_>>(),

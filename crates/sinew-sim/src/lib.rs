@@ -1,8 +1,10 @@
 #![forbid(unsafe_code)]
 //! Sinew's policies in virtual time: what happens beyond the machine at hand.
 //!
-//! Workers of a simulated machine run a simulated program, with the very code of [`sinew_policy`] deciding whom they steal from and how loops are cut: what is simulated is
-//! what ships. A run is a sequence of discrete events that follows from its [`Setup`] and its program: the same seed gives the same trace on any machine.
+//! Workers of a simulated machine run a simulated program, with the very code of [`sinew_policy`]
+//! deciding whom they steal from and how loops are cut: what is simulated is what ships. A run is a
+//! sequence of discrete events that follows from its [`Setup`] and its program: the same seed gives
+//! the same trace on any machine.
 //!
 //! ```
 //! use sinew_sim::{Duration, Setup, Simulation, workload::Tree};
@@ -30,13 +32,16 @@
 //!
 //! # Cost
 //!
-//! On one core of a present-day server, in processor time: 9 million events a second with 1,024 workers (`cargo run --release -p sinew-sim --example rate -- 1024 20`);
-//! 65,536 workers on a tree of 2²⁰ leaves: 61 million events in 32 s, in 111 MB. Rules that look at all others (`most-loaded`, `sorted`) are told who offers most, at the price of having
-//! looked; up to 2,048 workers they look.
+//! On one core of a present-day server, in processor time: 9 million events a second with 1,024
+//! workers (`cargo run --release -p sinew-sim --example rate -- 1024 20`); 65,536 workers on a tree
+//! of 2²⁰ leaves: 61 million events in 32 s, in 111 MB. Rules that look at all others
+//! (`most-loaded`, `sorted`) are told who offers most, at the price of having looked; up to 2,048
+//! workers they look.
 //!
 //! # Not handled
 //!
-//! Cache lines that several thieves claim at once are not waited for. Programs do not move from machine to machine.
+//! Cache lines that several thieves claim at once are not waited for. Programs do not move from
+//! machine to machine.
 
 mod costs;
 pub mod domains;

@@ -2,7 +2,8 @@
 
 use sinew_topology::{DescriptionError, Machine};
 
-/// Names, descriptions, and whose they are: the three machines of A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014).
+/// Names, descriptions, and whose they are: the three machines of A.-A. Chasapis, "Optimization
+/// Techniques for Task-based Parallel Programming Models" (2014).
 const NAMED: [(&str, &str); 3] = [
     // Four packages of six cores; an L2 for two, an L3 for six; one memory for all.
     ("dunnington", "package:4 l3:1 l2:3 core:2"),
@@ -12,21 +13,27 @@ const NAMED: [(&str, &str); 3] = [
     ("sandman", "package:4 node:1 l3:1 l2:8 core:1 pu:2"),
 ];
 
-/// The machine of this name (`dunnington`, `termi` or `sandman`), or the one that the text describes, such as `package:2 node:2 l3:1 core:8 pu:2`.
+/// The machine of this name (`dunnington`, `termi` or `sandman`), or the one that the text
+/// describes, such as `package:2 node:2 l3:1 core:8 pu:2`.
 ///
 /// # Errors
 ///
 /// Those of [`Machine`]'s descriptions.
 pub fn machine(text: &str) -> Result<Machine, DescriptionError> {
     let name = text.trim().to_ascii_lowercase();
-    NAMED.iter().find(|(known, _)| *known == name).map_or(text, |(_, description)| description).parse()
+    NAMED
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map_or(text, |(_, description)| description)
+        .parse()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Would miss: a machine of another size, or with other things shared, than the one that has the name.
+    /// Would miss: a machine of another size, or with other things shared, than the one that has
+    /// the name.
     #[test]
     fn the_three_machines_are_as_large_as_they_were() {
         for (name, pus, levels) in [("dunnington", 24, 3), ("Termi", 24, 3), ("sandman", 64, 3)] {

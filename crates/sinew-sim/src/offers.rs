@@ -1,15 +1,18 @@
 //! Who offers how many tasks, for rules that look at everybody.
 //!
-//! In a large pool each look around would be a step for each worker. Here workers are listed by what they offer, and those who offer most are found from the top; the thief pays as if it had looked
-//! at everybody, as it does in reality.
+//! In a large pool each look around would be a step for each worker. Here workers are listed by
+//! what they offer, and those who offer most are found from the top; the thief pays as if it had
+//! looked at everybody, as it does in reality.
 //!
 //! # Invariants
 //!
-//! - O1: a worker with tasks to steal is in the list for their number, once, and nobody else is in any.
+//! - O1: a worker with tasks to steal is in the list for their number, once, and nobody else is in
+//!   any.
 //!
 //! # Cost
 //!
-//! A change: two moves in lists. A look: of the workers with equally many tasks either all, or as many places of the thief's order as it takes to meet enough of them, whichever is less.
+//! A change: two moves in lists. A look: of the workers with equally many tasks either all, or as
+//! many places of the thief's order as it takes to meet enough of them, whichever is less.
 
 use std::cell::Cell;
 
@@ -22,7 +25,8 @@ pub(crate) struct Offers {
     by_load: Vec<Vec<u32>>,
     /// What each offers, and where in its list it is.
     of: Vec<(u32, u32)>,
-    /// For each, the sum of the factors for its distances from all others; not a number until it is asked for.
+    /// For each, the sum of the factors for its distances from all others; not a number until it is
+    /// asked for.
     factors: Vec<Cell<f64>>,
 }
 
@@ -76,7 +80,12 @@ impl Offers {
     }
 
     /// The `most` heaviest of those whose tasks the thief may run; equals in its order.
-    pub(crate) fn heaviest(&self, order: &Stride, most: usize, may_run: impl Fn(usize) -> bool) -> Heaviest {
+    pub(crate) fn heaviest(
+        &self,
+        order: &Stride,
+        most: usize,
+        may_run: impl Fn(usize) -> bool,
+    ) -> Heaviest {
         // One more tells whether there are more.
         let wanted = most.saturating_add(1);
         let mut workers = Vec::new();
@@ -103,7 +112,8 @@ impl Offers {
         let equals = &self.by_load[load - 1];
         let before = workers.len();
         let is_equal = |worker: usize| self.of[worker].0 as usize == load && may_run(worker);
-        // To meet so many, so many places are gone through on average; unlucky thieves give up where the list is quicker.
+        // To meet so many, so many places are gone through on average; unlucky thieves give up
+        // where the list is quicker.
         let expected = (wanted - before).saturating_mul(order.others()) / equals.len().max(1);
         if expected < equals.len() {
             let met = (0..equals.len().min(order.others())).map(|place| order.at(place));
@@ -135,7 +145,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
-        /// Would miss: a worker that is lost or kept when its load changes, an order that is not by load and then the thief's, one too many or too few (O1).
+        /// Would miss: a worker that is lost or kept when its load changes, an order that is not by
+        /// load and then the thief's, one too many or too few (O1).
         #[test]
         fn the_heaviest_are_those_that_sorting_everybody_finds(
             workers in 2..400_usize,

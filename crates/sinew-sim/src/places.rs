@@ -11,12 +11,14 @@ pub(crate) struct Places {
     packages: Vec<u32>,
     count: usize,
     last_level: u8,
-    /// Workers next to each other in number that sit in one package and one node: all in a run are equally far from whoever sits in another package.
+    /// Workers next to each other in number that sit in one package and one node: all in a run are
+    /// equally far from whoever sits in another package.
     runs: Vec<(usize, usize)>,
 }
 
 impl Places {
-    /// `workers` workers on `machine`, packed as near to each other as they can be; without a machine all are at distance 1.
+    /// `workers` workers on `machine`, packed as near to each other as they can be; without a
+    /// machine all are at distance 1.
     pub(crate) fn new(machine: Option<&Machine>, workers: usize) -> Result<Self, MappingError> {
         let Some(machine) = machine else {
             return Ok(Self {
@@ -45,16 +47,23 @@ impl Places {
         }
     }
 
-    /// All others, as [`View::neighbours`](sinew_policy::victim::View::neighbours) has them: other packages are asked for once a run, the own one worker by worker.
+    /// All others, as [`View::neighbours`](sinew_policy::victim::View::neighbours) has them: other
+    /// packages are asked for once a run, the own one worker by worker.
     pub(crate) fn neighbours(&self, me: usize) -> Vec<Neighbours> {
         let mut all = Vec::new();
         if self.machine.is_none() {
             add(&mut all, Neighbours { first: 0, end: me, distance: 1, near: true });
-            add(&mut all, Neighbours { first: me + 1, end: self.packages.len(), distance: 1, near: true });
+            add(
+                &mut all,
+                Neighbours { first: me + 1, end: self.packages.len(), distance: 1, near: true },
+            );
         }
         for &(first, end) in &self.runs {
             if self.packages[first] != self.packages[me] {
-                add(&mut all, Neighbours { first, end, distance: self.distance(me, first), near: false });
+                add(
+                    &mut all,
+                    Neighbours { first, end, distance: self.distance(me, first), near: false },
+                );
                 continue;
             }
             for worker in (first..end).filter(|&worker| worker != me) {
@@ -83,7 +92,9 @@ impl Places {
 fn add(all: &mut Vec<Neighbours>, run: Neighbours) {
     match all.last_mut() {
         _ if run.first == run.end => {}
-        Some(last) if last.end == run.first && (last.distance, last.near) == (run.distance, run.near) => {
+        Some(last)
+            if last.end == run.first && (last.distance, last.near) == (run.distance, run.near) =>
+        {
             last.end = run.end;
         }
         _ => all.push(run),
@@ -142,7 +153,13 @@ impl Packages {
     }
 
     /// `worker` asks for the mastership of its package.
-    pub(crate) fn stand(&mut self, package: usize, worker: usize, holder: Holder, candidate: Candidate) {
+    pub(crate) fn stand(
+        &mut self,
+        package: usize,
+        worker: usize,
+        holder: Holder,
+        candidate: Candidate,
+    ) {
         if takes_over(holder, candidate) {
             self.masters[package] = Some(worker as u32);
         }

@@ -1,19 +1,21 @@
 //! The event queue: whose turn is it?
 //!
-//! Every worker has at most one event ahead of it, its own next step, so the queue is an array of times, one for each worker, and a
-//! *tournament tree* above it: an inner node names the earlier of the two below. The root names the earliest of all; a change of one time
-//! plays the matches on one path again.
+//! Every worker has at most one event ahead of it, its own next step, so the queue is an array of
+//! times, one for each worker, and a *tournament tree* above it: an inner node names the earlier of
+//! the two below. The root names the earliest of all; a change of one time plays the matches on one
+//! path again.
 //!
 //! # Invariants
 //!
-//! - Q1: of two workers with the same time, the one with the smaller number comes first, so that the order of events depends on nothing
-//!   but times and numbers.
+//! - Q1: of two workers with the same time, the one with the smaller number comes first, so that
+//!   the order of events depends on nothing but times and numbers.
 //! - Q2: no worker's time is set to one that has passed. [`Queue::set`] counts the attempts.
 //!
 //! # Cost
 //!
-//! A look at the earliest: one load. A change: one match for each of log₂ of the number of workers levels, without a branch that depends on the
-//! outcome; 1,024 workers fit into the first-level cache.
+//! A look at the earliest: one load. A change: one match for each of log₂ of the number of workers
+//! levels, without a branch that depends on the outcome; 1,024 workers fit into the first-level
+//! cache.
 //!
 //! # Tests
 //!
@@ -29,7 +31,8 @@ const NEVER: Time = Time::MAX;
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     times: Vec<Time>,
-    /// The winners; node 1 is the root, the children of node `i` are `2i` and `2i + 1`, and the leaves begin at `times.len()`.
+    /// The winners; node 1 is the root, the children of node `i` are `2i` and `2i + 1`, and the
+    /// leaves begin at `times.len()`.
     winners: Vec<u32>,
     now: Time,
     /// How often somebody asked for an event in the past.
@@ -72,7 +75,8 @@ impl Queue {
         self.put(worker, NEVER);
     }
 
-    /// Whose event is the earliest; the clock stands at its time from then on. `None` if nobody has one.
+    /// Whose event is the earliest; the clock stands at its time from then on. `None` if nobody has
+    /// one.
     ///
     /// The event stays: whoever handles it sets or clears the worker's next one.
     #[inline]
@@ -106,7 +110,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an event that is lost, repeated or out of order, and equals that do not come by number.
+        /// Would miss: an event that is lost, repeated or out of order, and equals that do not come
+        /// by number.
         #[test]
         fn events_come_by_time_and_then_by_number(
             workers in 1..20_usize,

@@ -1,9 +1,12 @@
-//! Chance that repeats: hashes for what belongs to a task, a stream of numbers for what happens on the way.
+//! Chance that repeats: hashes for what belongs to a task, a stream of numbers for what happens on
+//! the way.
 //!
-//! How long a task takes must not depend on who runs it and when, or runs with different policies would not do the same work. So it is drawn from a hash
-//! of the task, while costs of steals come from the run's one stream, whose order is that of the events.
+//! How long a task takes must not depend on who runs it and when, or runs with different policies
+//! would not do the same work. So it is drawn from a hash of the task, while costs of steals come
+//! from the run's one stream, whose order is that of the events.
 //!
-//! Logarithms and powers are those of the `libm` crate: the systems' own differ in the last bit, and a trace would differ from there on.
+//! Logarithms and powers are those of the `libm` crate: the systems' own differ in the last bit,
+//! and a trace would differ from there on.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +36,8 @@ pub(crate) fn unit(bits: u64) -> f64 {
 
 /// How long something takes.
 ///
-/// As text, in nanoseconds: `12.5`, `uniform:10,20`, `exp:100` (the mean), `pareto:10,1.5` (the least, and the exponent of the tail).
+/// As text, in nanoseconds: `12.5`, `uniform:10,20`, `exp:100` (the mean), `pareto:10,1.5` (the
+/// least, and the exponent of the tail).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Duration {
@@ -43,7 +47,8 @@ pub enum Duration {
     Uniform(Time, Time),
     /// Exponential with this mean: the time to the next event of a Poisson process.
     Exponential(Time),
-    /// Pareto's: at least so long, longer than `t` with probability (least/t)^exponent. Heavy-tailed; below 2 without a variance.
+    /// Pareto's: at least so long, longer than `t` with probability (least/t)^exponent.
+    /// Heavy-tailed; below 2 without a variance.
     Pareto(Time, f64),
 }
 
@@ -79,9 +84,10 @@ impl Duration {
     /// Whether it is never more than nothing.
     pub fn is_zero(self) -> bool {
         match self {
-            Self::Fixed(most) | Self::Uniform(_, most) | Self::Exponential(most) | Self::Pareto(most, _) => {
-                most == 0
-            }
+            Self::Fixed(most)
+            | Self::Uniform(_, most)
+            | Self::Exponential(most)
+            | Self::Pareto(most, _) => most == 0,
         }
     }
 
@@ -121,7 +127,9 @@ fn time(text: &str, unit: Time) -> Option<Time> {
 
 fn parse(text: &str, unit: Time) -> Option<Duration> {
     let time = |text: &str| time(text, unit);
-    let Some((name, numbers)) = text.split_once(':') else { return time(text).map(Duration::Fixed) };
+    let Some((name, numbers)) = text.split_once(':') else {
+        return time(text).map(Duration::Fixed);
+    };
     let pair = || numbers.split_once(',');
     match name.trim().to_ascii_lowercase().as_str() {
         "exp" => time(numbers).map(Duration::Exponential),
@@ -144,7 +152,8 @@ impl FromStr for Duration {
     ///
     /// # Errors
     ///
-    /// Names the text: an unknown form, a negative number, more than an hour, or a range that ends before it begins.
+    /// Names the text: an unknown form, a negative number, more than an hour, or a range that ends
+    /// before it begins.
     fn from_str(text: &str) -> Result<Self, DurationError> {
         parse(text.trim(), NS).ok_or_else(|| DurationError(text.to_owned()))
     }
@@ -185,12 +194,14 @@ mod tests {
     /// Would miss: draws that differ from machine to machine.
     #[test]
     fn draws_are_the_same_bits_everywhere() {
-        let draw = |duration: Duration| [0, 1, u64::MAX / 3, u64::MAX].map(|bits| duration.draw(bits));
+        let draw =
+            |duration: Duration| [0, 1, u64::MAX / 3, u64::MAX].map(|bits| duration.draw(bits));
         assert_eq!(draw(Duration::Exponential(1_000_000)), [36_736_800, 36_736_800, 1_098_612, 0]);
         assert_eq!(draw(Duration::Uniform(5, 8)), [5, 5, 6, 8]);
     }
 
-    /// Would miss: a version of the generator, which is another crate's, that draws other numbers from the same seed: no trace would be what it was.
+    /// Would miss: a version of the generator, which is another crate's, that draws other numbers
+    /// from the same seed: no trace would be what it was.
     #[test]
     fn the_stream_of_a_seed_is_the_one_that_it_was() {
         let mut chance = fastrand::Rng::with_seed(mix(7));
@@ -200,9 +211,18 @@ mod tests {
     /// Would miss: a cost that would make time run backwards.
     #[test]
     fn what_is_no_duration_is_refused_by_name() {
-        for text in
-            ["-1", "", "exp:-3", "uniform:5,4", "pareto:1,0", "pareto:1", "normal:1,2", "nan", "1e30", "exp:"]
-        {
+        for text in [
+            "-1",
+            "",
+            "exp:-3",
+            "uniform:5,4",
+            "pareto:1,0",
+            "pareto:1",
+            "normal:1,2",
+            "nan",
+            "1e30",
+            "exp:",
+        ] {
             let error = text.parse::<Duration>().expect_err(text).to_string();
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }

@@ -1,13 +1,15 @@
 //! What a run has shown, and whether it can be believed.
 //!
-//! Every run is checked when it ends: a [`Violation`] is an error of the simulator, never of the program that it simulates.
+//! Every run is checked when it ends: a [`Violation`] is an error of the simulator, never of the
+//! program that it simulates.
 //!
 //! # Invariants
 //!
 //! - R1: time never runs backwards.
 //! - R2: each task that was created has been run exactly once.
 //! - R3: what workers have worked is what tasks had to be worked.
-//! - R4: at each moment a worker does exactly one thing, so what it has spent sums up to the time that has passed.
+//! - R4: at each moment a worker does exactly one thing, so what it has spent sums up to the time
+//!   that has passed.
 //! - R5: max(T∞, T1/p) ≤ Tp; and for greedy scheduling without costs Tp ≤ T∞ + T1/p.
 
 use std::fmt;
@@ -89,7 +91,8 @@ pub struct Report {
     pub counts: Counts,
     /// What workers spent, all together, by [`Activity`].
     pub spent: [Time; Activity::COUNT],
-    /// How long stolen tasks took, by depth, as [`sinew_policy::victim::boundary`] wants to know it.
+    /// How long stolen tasks took, by depth, as [`sinew_policy::victim::boundary`] wants to know
+    /// it.
     pub tallies: Vec<Tally>,
     /// The fingerprint: equal for equal setups, whatever the machine.
     pub trace: u64,
@@ -161,12 +164,16 @@ impl fmt::Display for Violation {
             Self::NotOnceEach { created, run } => {
                 write!(f, "{created} tasks were created, and {run} run, not each once")
             }
-            Self::WorkNotConserved { had, done } => write!(f, "of {had} ps of work {done} were done"),
+            Self::WorkNotConserved { had, done } => {
+                write!(f, "of {had} ps of work {done} were done")
+            }
             Self::TimesDoNotSumUp(by) => write!(f, "the workers' times are wrong by {by} ps"),
             Self::OutOfBounds { time, bound } => write!(f, "{time} ps, which {bound} ps bound"),
             Self::Shared(many) => write!(f, "{many} times a core was given to two programs"),
             Self::Torn(many) => write!(f, "{many} transactions committed what was no longer so"),
-            Self::Stranded { tasks } => write!(f, "{tasks} tasks are left, and nobody comes for them"),
+            Self::Stranded { tasks } => {
+                write!(f, "{tasks} tasks are left, and nobody comes for them")
+            }
         }?;
         f.write_str(": an error of the simulator, please report it with the command and the seed")
     }

@@ -1,14 +1,15 @@
 //! A worker: its frames, its task stack, and what it is doing.
 //!
-//! The task stack is the direct one: the owner pushes and pops at the top, thieves take the oldest, and what was taken stays where it is until its owner joins it, so that it
-//! can say who has it and when it is done.
-//! Source: K.-F. Faxén, "Wool: A Work Stealing Library" (2008).
+//! The task stack is the direct one: the owner pushes and pops at the top, thieves take the oldest,
+//! and what was taken stays where it is until its owner joins it, so that it can say who has it and
+//! when it is done. Source: K.-F. Faxén, "Wool: A Work Stealing Library" (2008).
 //!
 //! # Invariants
 //!
 //! - T1: the entries below `bottom` have been stolen, those from there on have not.
 //! - T3: bottom ≤ limit ≤ number of entries; those from `limit` on are private.
-//! - T2: a frame that joins has as many entries of its own as it has yet to join, directly below those of the frames above it.
+//! - T2: a frame that joins has as many entries of its own as it has yet to join, directly below
+//!   those of the frames above it.
 
 use crate::queue::Time;
 use crate::report::Activity;
@@ -38,7 +39,8 @@ pub(crate) struct Origin {
 pub(crate) struct Frame<N> {
     pub(crate) task: Task<N>,
     pub(crate) begun: bool,
-    /// How many children it has, how many of them have been spawned or called, and how many are to be joined.
+    /// How many children it has, how many of them have been spawned or called, and how many are to
+    /// be joined.
     pub(crate) children: u32,
     pub(crate) made: u32,
     pub(crate) joins: u32,
@@ -107,7 +109,8 @@ impl<N: Copy> TaskStack<N> {
         self.limit += self.hidden().div_ceil(2);
     }
 
-    /// Shows thieves the oldest private tasks as long as they are such. Answers whether there were any.
+    /// Shows thieves the oldest private tasks as long as they are such. Answers whether there were
+    /// any.
     pub(crate) fn publish_while(&mut self, may_be_seen: impl Fn(&N) -> bool) -> bool {
         let before = self.limit;
         while self.entries.get(self.limit).is_some_and(|entry| may_be_seen(&entry.task.node)) {

@@ -36,7 +36,8 @@ pub enum Wait {
 impl FromStr for Wait {
     type Err = SetupError;
 
-    /// Reads `block`, `thief`, `transitive`, `descendants`, `leapfrog`, `any` and `leave`; `deeper` is leapfrogging, too.
+    /// Reads `block`, `thief`, `transitive`, `descendants`, `leapfrog`, `any` and `leave`; `deeper`
+    /// is leapfrogging, too.
     ///
     /// # Errors
     ///
@@ -62,12 +63,14 @@ impl FromStr for Wait {
 pub enum Stack {
     /// Everything, from the beginning.
     Open,
-    /// Nothing until a thief has asked: then the next spawn publishes half of it. Where no spawn comes for so long, the thief takes everything itself.
+    /// Nothing until a thief has asked: then the next spawn publishes half of it. Where no spawn
+    /// comes for so long, the thief takes everything itself.
     Split {
         /// Picoseconds.
         silence: Time,
     },
-    /// Everything; but who comes while another thief is busy with the oldest task has read an old boundary, and backs out.
+    /// Everything; but who comes while another thief is busy with the oldest task has read an old
+    /// boundary, and backs out.
     TwoField,
 }
 
@@ -89,7 +92,9 @@ impl FromStr for Stack {
             "open" => Ok(Self::Open),
             "split" => Ok(Self::USUAL),
             "two-field" => Ok(Self::TwoField),
-            _ => Err(SetupError(format!("`{text}` is no task stack: write split, two-field or open"))),
+            _ => Err(SetupError(format!(
+                "`{text}` is no task stack: write split, two-field or open"
+            ))),
         }
     }
 }
@@ -99,12 +104,15 @@ impl FromStr for Stack {
 pub enum Idle {
     /// Goes on searching.
     Spin,
-    /// Parks after so many rounds in vain, where there is nothing to steal; a spawn wakes one that is parked.
+    /// Parks after so many rounds in vain, where there is nothing to steal; a spawn wakes one that
+    /// is parked.
     Park {
         /// Rounds, at least 1.
         rounds: u32,
     },
-    /// As the runtime does it: spins for a window that each worker learns from its idle times, in virtual time, then parks ([`sinew_policy::idle`]). In joins it spins for as long as parking costs.
+    /// As the runtime does it: spins for a window that each worker learns from its idle times, in
+    /// virtual time, then parks ([`sinew_policy::idle`]). In joins it spins for as long as parking
+    /// costs.
     Adaptive,
 }
 
@@ -183,8 +191,9 @@ pub struct Setup {
     pub costs: Costs,
     /// What happens to them, in any order.
     pub faults: Vec<Fault>,
-    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`]; see [`sinew_policy::victim::boundary`]. None: learned as the runtime does, from the first roots of which
-    /// enough tasks were stolen; so a program of one root has none.
+    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`]; see
+    /// [`sinew_policy::victim::boundary`]. None: learned as the runtime does, from the first roots
+    /// of which enough tasks were stolen; so a program of one root has none.
     pub boundary: Option<u32>,
     /// From which all chance comes.
     pub seed: u64,
@@ -215,8 +224,9 @@ impl Setup {
 
     /// Whether T∞ + T1/p bounds the time: see [`sinew_policy::span::Bounds`].
     pub fn is_greedy(&self) -> bool {
-        let waits_never =
-            self.wait == Wait::Leave && self.stack == Stack::Open && matches!(self.idle, Idle::Park { .. });
+        let waits_never = self.wait == Wait::Leave
+            && self.stack == Stack::Open
+            && matches!(self.idle, Idle::Park { .. });
         waits_never && self.costs.are_zero() && self.faults.is_empty()
     }
 
@@ -249,23 +259,30 @@ impl Setup {
             Idle::Park { rounds: 0 } => return wrong("workers park after at least 1 round".into()),
             _ => {}
         }
-        if let Some(factor) = self.costs.factors.iter().find(|factor| !(0.0..=1e6).contains(*factor)) {
-            return wrong(format!("the distance factor {factor} is not a number from 0 to 1000000"));
+        if let Some(factor) =
+            self.costs.factors.iter().find(|factor| !(0.0..=1e6).contains(*factor))
+        {
+            return wrong(format!(
+                "the distance factor {factor} is not a number from 0 to 1000000"
+            ));
         }
         if self.costs.factors.contains(&0.0) && !self.costs.attempt.is_zero() {
             return wrong("a distance factor of 0 lets workers try for ever without spending time: write a number above 0".into());
         }
         if let Some(factor) = self.costs.contention.iter().find(|factor| !is_contention(factor)) {
-            return wrong(format!("work beside others takes 1 to 1000000 times as long, not {factor}"));
+            return wrong(format!(
+                "work beside others takes 1 to 1000000 times as long, not {factor}"
+            ));
         }
         self.faults.iter().try_for_each(|fault| self.check_fault(fault))
     }
 
     fn check_fault(&self, fault: &Fault) -> Result<(), SetupError> {
         match fault.what {
-            _ if fault.worker >= self.workers => {
-                Err(SetupError(format!("there is no worker {}: there are {}", fault.worker, self.workers)))
-            }
+            _ if fault.worker >= self.workers => Err(SetupError(format!(
+                "there is no worker {}: there are {}",
+                fault.worker, self.workers
+            ))),
             Mishap::Leaves if fault.worker == 0 => {
                 Err(SetupError("worker 0 has the root and cannot leave: choose another".into()))
             }
@@ -317,7 +334,10 @@ mod tests {
     /// Would miss: a name that stands for something else than in the runtime.
     #[test]
     fn waiting_has_the_names_of_the_runtime() {
-        assert_eq!(["leapfrog", "deeper"].map(str::parse), [Ok(Wait::default()), Ok(Wait::Leapfrog)]);
+        assert_eq!(
+            ["leapfrog", "deeper"].map(str::parse),
+            [Ok(Wait::default()), Ok(Wait::Leapfrog)]
+        );
         assert_eq!("thief".parse(), Ok(Wait::Thief));
     }
 
@@ -339,7 +359,8 @@ mod tests {
         let machine = Some("core:4".parse().expect("a machine"));
         let fault = |worker, what| vec![Fault { at: 0, worker, what }];
         let spin = Setup { idle: Idle::Spin, ..Setup::greedy(2) };
-        let factors = Setup { costs: Costs { factors: vec![-1.0], ..Costs::ZERO }, ..Setup::new(2) };
+        let factors =
+            Setup { costs: Costs { factors: vec![-1.0], ..Costs::ZERO }, ..Setup::new(2) };
         for (setup, says) in [
             (Setup::new(0), "at least one"),
             (Setup::new(MOST_WORKERS + 1), "1048577"),
@@ -348,7 +369,10 @@ mod tests {
             (Setup { idle: Idle::Adaptive, ..Setup::greedy(2) }, "never passes"),
             (Setup { idle: Idle::Park { rounds: 0 }, ..Setup::new(2) }, "at least 1 round"),
             (factors, "-1"),
-            (Setup { costs: Costs { contention: vec![0.5], ..Costs::ZERO }, ..Setup::new(2) }, "not 0.5"),
+            (
+                Setup { costs: Costs { contention: vec![0.5], ..Costs::ZERO }, ..Setup::new(2) },
+                "not 0.5",
+            ),
             (Setup { faults: fault(2, Mishap::Leaves), ..Setup::new(2) }, "no worker 2"),
             (Setup { faults: fault(0, Mishap::Leaves), ..Setup::new(2) }, "worker 0"),
             (Setup { faults: fault(1, Mishap::Slows(0.5)), ..Setup::new(2) }, "0.5"),

@@ -1,6 +1,7 @@
 //! The pool as a victim policy sees it, and what looking costs.
 //!
-//! The trait is the runtime's own, so the policies are run as they are. Each look at what a worker has on offer is counted, and the thief pays for it.
+//! The trait is the runtime's own, so the policies are run as they are. Each look at what a worker
+//! has on offer is counted, and the thief pays for it.
 
 use std::cell::Cell;
 

@@ -1,4 +1,5 @@
-//! The tuner of loops that leave the choice of their schedule, over simulated loops: after ten runs it is held against the best of all schedules.
+//! The tuner of loops that leave the choice of their schedule, over simulated loops: after ten runs
+//! it is held against the best of all schedules.
 
 use proptest::prelude::*;
 use sinew_policy::auto::{Choice, PROBES, Profile, SHORT_NS, Tuner};
@@ -17,7 +18,8 @@ enum Kind {
     MemoryBound,
 }
 
-const KINDS: [Kind; 5] = [Kind::Uniform, Kind::Biased, Kind::Decreasing, Kind::Random, Kind::MemoryBound];
+const KINDS: [Kind; 5] =
+    [Kind::Uniform, Kind::Biased, Kind::Decreasing, Kind::Random, Kind::MemoryBound];
 
 struct Program {
     kind: Kind,
@@ -39,7 +41,14 @@ impl Program {
 
     fn time_ns(&self, schedule: Schedule) -> f64 {
         let (claim, steal) = (Duration::Fixed(30 * NS), Duration::Fixed(1_000 * NS));
-        let run = Loop { workers: self.workers, schedule, claim, steal, slow: Vec::new(), seed: self.seed };
+        let run = Loop {
+            workers: self.workers,
+            schedule,
+            claim,
+            steal,
+            slow: Vec::new(),
+            seed: self.seed,
+        };
         let time = run.run(&self.costs).unwrap().time as f64 / NS as f64;
         let strays = matches!(
             schedule,
@@ -82,7 +91,8 @@ impl Program {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Would miss: candidates that leave out what is best for some kind of loop, chunks that do not fit, a choice that follows the noise.
+    /// Would miss: candidates that leave out what is best for some kind of loop, chunks that do not
+    /// fit, a choice that follows the noise.
     #[test]
     fn after_ten_runs_the_choice_is_within_a_twentieth_of_the_best(
         kind in 0..KINDS.len(), n in 2_000..30_000_usize, workers in 2..17_usize, mean_ns in 800..20_000_u64, seed in any::<u64>(),

@@ -5,7 +5,9 @@
 
 use crate::descriptor::{Descriptor, Mode};
 use crate::grace;
-use crate::log::{KEPT, LAST, MANY, Read, Target, Undo, Write, is_oversized, leave_out_repeats, shrink};
+use crate::log::{
+    KEPT, LAST, MANY, Read, Target, Undo, Write, is_oversized, leave_out_repeats, shrink,
+};
 use crate::record::{INDEX, LOCKED, OWNER, Record};
 use crate::tx::TxResult;
 use crate::version::{Chain, Header, from_bits, to_bits};
@@ -122,7 +124,12 @@ impl Descriptor {
     }
 
     /// A read in one of the modes that keep to themselves what they write.
-    fn read_aside(&mut self, record: &Record, target: Target, load: impl FnMut() -> Bits) -> TxResult<Bits> {
+    fn read_aside(
+        &mut self,
+        record: &Record,
+        target: Target,
+        load: impl FnMut() -> Bits,
+    ) -> TxResult<Bits> {
         if self.mode == Mode::Ahead {
             self.read_ahead(record, target, load)
         } else {
@@ -161,7 +168,12 @@ impl Descriptor {
     /// Record and target live until the attempt is over, and belong together: the same record for
     /// the same target each time.
     #[inline(always)]
-    pub(crate) unsafe fn write(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
+    pub(crate) unsafe fn write(
+        &mut self,
+        record: &Record,
+        target: Target,
+        bits: Bits,
+    ) -> TxResult<()> {
         // What was seen is confirmed by the compare-and-swap.
         let seen = record.look();
         if seen <= self.limit && record.try_lock(seen, self.owner | self.writes.len() as u64) {
@@ -246,7 +258,8 @@ impl Descriptor {
 
     /// A further entry of a record, right behind its head.
     fn hang_on(&mut self, head: usize, target: Target, bits: Bits) {
-        let index = u32::try_from(self.writes.len()).expect("a transaction writes at most 2^32 - 1 words");
+        let index =
+            u32::try_from(self.writes.len()).expect("a transaction writes at most 2^32 - 1 words");
         let next = std::mem::replace(&mut self.writes[head].next, index);
         self.note_write(Write::new(std::ptr::null(), head as u64, target, bits, next));
     }
@@ -387,7 +400,11 @@ pub(crate) fn head(owned: u64) -> usize {
 /// Record and words belong together, live until the attempt is over, and hold a `T` from
 /// [`Slot::new`](crate::word::Slot::new).
 #[inline(always)]
-pub(crate) unsafe fn get<T: Copy>(d: &mut Descriptor, record: &Record, words: &[Word]) -> TxResult<T> {
+pub(crate) unsafe fn get<T: Copy>(
+    d: &mut Descriptor,
+    record: &Record,
+    words: &[Word],
+) -> TxResult<T> {
     // SAFETY: the caller's promise. What is answered was stored as a `T`: it was read under a
     // record that was free and the same before and after, or by its owner.
     unsafe {

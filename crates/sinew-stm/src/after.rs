@@ -1,12 +1,14 @@
-//! What is left to do when an attempt is over: handlers, values to drop, shared ownership to give back.
+//! What is left to do when an attempt is over: handlers, values to drop, shared ownership to give
+//! back.
 //!
-//! Nothing of this runs between the first lock and the last release, and none of it inside the transaction: a handler or a
-//! `Drop` may start transactions of its own.
+//! Nothing of this runs between the first lock and the last release, and none of it inside the
+//! transaction: a handler or a `Drop` may start transactions of its own.
 //!
 //! # Invariants
 //!
-//! - I5: the list is taken from its descriptor and emptied before `atomically` returns, unwinding included. Handlers are called or dropped
-//!   before anything that is kept is given back. So they may borrow from the environment of the call, and from what is kept.
+//! - I5: the list is taken from its descriptor and emptied before `atomically` returns, unwinding
+//!   included. Handlers are called or dropped before anything that is kept is given back. So they
+//!   may borrow from the environment of the call, and from what is kept.
 
 use crate::drops::Drops;
 use crate::version::Header;
@@ -34,7 +36,8 @@ struct Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: pointer and function were made for each other in `After::keep`, and this is the only call.
+        // SAFETY: pointer and function were made for each other in `After::keep`, and this is the
+        // only call.
         unsafe { (self.release)(self.value) };
     }
 }
@@ -63,7 +66,8 @@ impl After {
     ///
     /// # Safety
     ///
-    /// It came from [`Header::new`], nobody else frees it, and nobody reaches it once the attempt is over.
+    /// It came from [`Header::new`], nobody else frees it, and nobody reaches it once the attempt
+    /// is over.
     pub(crate) unsafe fn discard(&mut self, version: NonNull<Header>) {
         self.garbage.push(Garbage(version));
     }
@@ -89,7 +93,8 @@ impl After {
     /// What it borrows lives until `atomically` returns, or is kept.
     pub(crate) unsafe fn on_commit<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
         // SAFETY: by I5 the handler is called or dropped within the life of what it borrows.
-        self.on_commit.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
+        self.on_commit
+            .push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
     }
 
     /// Calls `handler` if the attempt is given up.
@@ -99,20 +104,23 @@ impl After {
     /// As for [`on_commit`](Self::on_commit).
     pub(crate) unsafe fn on_abort<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
         // SAFETY: as above.
-        self.on_abort.push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
+        self.on_abort
+            .push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
     }
 
     pub(crate) fn mark(&self) -> Mark {
         Mark { on_commit: self.on_commit.len(), on_abort: self.on_abort.len() }
     }
 
-    /// Takes back what was asked for since `mark`: what waited for an abort has got one, what waited for a commit never will.
+    /// Takes back what was asked for since `mark`: what waited for an abort has got one, what
+    /// waited for a commit never will.
     pub(crate) fn undo(&mut self, mark: Mark) {
         self.on_commit.move_from(mark.on_commit, &mut self.void);
         self.on_abort.move_from(mark.on_abort, &mut self.undone);
     }
 
-    /// Does it all. A panic in a handler propagates; the handlers after it are dropped uncalled. A panic in a `Drop` propagates when the rest is dropped.
+    /// Does it all. A panic in a handler propagates; the handlers after it are dropped uncalled. A
+    /// panic in a `Drop` propagates when the rest is dropped.
     pub(crate) fn run(self, committed: bool) {
         // A panic drops these in the order in which they stand here, last to first.
         let Self { kept, garbage, void, on_commit, on_abort, undone } = self;

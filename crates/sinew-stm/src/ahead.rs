@@ -1,23 +1,27 @@
 //! Reading ahead: what a descriptor does in [`Mode::Ahead`].
 //!
-//! Such a run reads as a transaction does, so that it never sees variables in a state between two commits, but it changes nothing that
-//! others can see. Its writes stay in the write set, without a lock, and every access first looks for one's own value there.
-//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), section 5.1.4.
-//! Difference: its reads are those of a transaction, so that a run never sees what no moment had.
+//! Such a run reads as a transaction does, so that it never sees variables in a state between two
+//! commits, but it changes nothing that others can see. Its writes stay in the write set, without a
+//! lock, and every access first looks for one's own value there. Source: Luís Fabrício Wanderley
+//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012),
+//! section 5.1.4. Difference: its reads are those of a transaction, so that a run never sees what
+//! no moment had.
 //!
-//! The limit of the descriptor is 0, which is below every record ([`FIRST`](crate::record::FIRST)). So each access takes the slow
-//! path, which branches here, and the fast paths of other transactions know nothing of this.
+//! The limit of the descriptor is 0, which is below every record ([`FIRST`](crate::record::FIRST)).
+//! So each access takes the slow path, which branches here, and the fast paths of other
+//! transactions know nothing of this.
 //!
 //! # Invariants
 //!
-//! - I13: in this mode no record is locked by this thread, no entry of the write set is a head, and nothing is stored but in the
-//!   descriptor and in the thread's own pin.
-//! - I8 holds with the limit in [`Ahead`]: each read is checked as in `access`, and the snapshot is extended as there.
+//! - I13: in this mode no record is locked by this thread, no entry of the write set is a head, and
+//!   nothing is stored but in the descriptor and in the thread's own pin.
+//! - I8 holds with the limit in [`Ahead`]: each read is checked as in `access`, and the snapshot is
+//!   extended as there.
 //!
 //! # Cost
 //!
-//! Each access looks through the entries of the write set, so the buffer should be small. Memory is bounded: by the lifespan for the
-//! read set, by the buffer for the rest.
+//! Each access looks through the entries of the write set, so the buffer should be small. Memory is
+//! bounded: by the lifespan for the read set, by the buffer for the rest.
 
 use crate::descriptor::{Descriptor, Mode};
 use crate::engine::engine;
@@ -46,7 +50,8 @@ pub(crate) struct Ahead {
     /// Outlives the run: see [`Descriptor::begin_ahead`].
     stopped: Option<NonNull<Stopped>>,
     pub(crate) ended: Option<Ended>,
-    /// What `stopped` panicked with. Accesses do not unwind, as they may be in the middle of something.
+    /// What `stopped` panicked with. Accesses do not unwind, as they may be in the middle of
+    /// something.
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -97,7 +102,11 @@ impl Descriptor {
             return Err(Stop(Why::Conflict));
         }
         // SAFETY: it lives, as `begin_ahead` was promised.
-        match self.ahead.stopped.map(|stopped| catch_unwind(AssertUnwindSafe(unsafe { stopped.as_ref() }))) {
+        match self
+            .ahead
+            .stopped
+            .map(|stopped| catch_unwind(AssertUnwindSafe(unsafe { stopped.as_ref() })))
+        {
             None | Some(Ok(false)) => {}
             Some(Ok(true)) => return self.end_ahead(Ended::Stopped),
             Some(Err(payload)) => {
@@ -129,7 +138,8 @@ impl Descriptor {
             return self.end_ahead(Ended::Conflict);
         }
         let bits = load();
-        // R1, R2 and C1 as in `access`. A snapshot that was extended after the first look includes what was seen then.
+        // R1, R2 and C1 as in `access`. A snapshot that was extended after the first look includes
+        // what was seen then.
         if record.look_again() != seen && !planted(Bug::NoSecondLook) {
             return self.end_ahead(Ended::Conflict);
         }
@@ -146,7 +156,12 @@ impl Descriptor {
 
     /// Enters `bits` for `target` in the write set. Where it fails they are still the caller's.
     #[cold]
-    pub(crate) fn write_ahead(&mut self, record: &Record, target: Target, bits: Bits) -> TxResult<()> {
+    pub(crate) fn write_ahead(
+        &mut self,
+        record: &Record,
+        target: Target,
+        bits: Bits,
+    ) -> TxResult<()> {
         self.go_on()?;
         if let Some(at) = self.written_aside(target) {
             return self.overwrite_ahead(at, target, bits);

@@ -24,8 +24,9 @@ enum Groups<T: Copy> {
 
 /// An array of transactional values, for values that are `Copy`.
 ///
-/// Neighbours share an ownership record: four values of up to eight bytes, or two of up to sixteen. That takes less
-/// memory than a [`TVar`] for each, and transactions that write neighbours conflict. The length is fixed.
+/// Neighbours share an ownership record: four values of up to eight bytes, or two of up to sixteen.
+/// That takes less memory than a [`TVar`] for each, and transactions that write neighbours
+/// conflict. The length is fixed.
 ///
 /// ```
 /// use sinew_stm::{TArray, atomically};
@@ -129,7 +130,12 @@ impl<T: Copy> TArray<T> {
     /// If there is no place `i`.
     #[inline]
     #[track_caller]
-    pub fn modify<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, i: usize, f: impl FnOnce(T) -> T) -> TxResult<()> {
+    pub fn modify<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        i: usize,
+        f: impl FnOnce(T) -> T,
+    ) -> TxResult<()> {
         let value = self.get(tx, i)?;
         self.set(tx, i, f(value))
     }
@@ -154,7 +160,10 @@ impl<T: Copy> TArray<T> {
 }
 
 /// Groups of `N` for `len` values. What is left of the last group repeats its last value.
-fn grouped<T: Copy, const N: usize>(len: usize, mut f: impl FnMut(usize) -> T) -> Box<[Group<T, N>]> {
+fn grouped<T: Copy, const N: usize>(
+    len: usize,
+    mut f: impl FnMut(usize) -> T,
+) -> Box<[Group<T, N>]> {
     let group = |first: usize| {
         let mut last = None;
         let slots = std::array::from_fn(|k| {

@@ -8,13 +8,15 @@ use std::marker::PhantomData;
 
 /// A variable that transactions read and write, for values of any type.
 ///
-/// It points to an immutable version of its value. A write makes a new version; a read looks at the present one, or
-/// clones it. Old versions are dropped by later writes once no transaction sees them, and with the variable; a
-/// value that was replaced may live until then. Values are never dropped while records are locked. If several panic as they are dropped, all are
-/// dropped, and the first panic propagates.
+/// It points to an immutable version of its value. A write makes a new version; a read looks at the
+/// present one, or clones it. Old versions are dropped by later writes once no transaction sees
+/// them, and with the variable; a value that was replaced may live until then. Values are never
+/// dropped while records are locked. If several panic as they are dropped, all are dropped, and the
+/// first panic propagates.
 ///
-/// Values that own further boxes are dropped one inside the other, as everywhere in Rust. A chain of them may have become long when its first is dropped, as somebody
-/// who still saw that one has kept them all: such values need a `Drop` of their own that takes the chain apart step by step.
+/// Values that own further boxes are dropped one inside the other, as everywhere in Rust. A chain
+/// of them may have become long when its first is dropped, as somebody who still saw that one has
+/// kept them all: such values need a `Drop` of their own that takes the chain apart step by step.
 ///
 /// For values that are `Copy` and not very large, [`TVar`](crate::TVar) is faster.
 ///
@@ -31,8 +33,8 @@ pub struct TBox<T> {
     value: PhantomData<T>,
 }
 
-// SAFETY: a version is made on one thread, shared by readers on any, and dropped on yet another, hence both bounds. The
-// chain is accessed by I6.
+// SAFETY: a version is made on one thread, shared by readers on any, and dropped on yet another,
+// hence both bounds. The chain is accessed by I6.
 unsafe impl<T: Send + Sync> Send for TBox<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for TBox<T> {}
@@ -64,9 +66,11 @@ impl<T> TBox<T> {
     ///
     /// The attempt is lost.
     pub fn with<'tx, R>(&'tx self, tx: &mut Tx<'tx, '_>, f: impl FnOnce(&T) -> R) -> TxResult<R> {
-        // SAFETY: record and chain belong together and live for `'tx`; the chain's versions are of `T`. The version
-        // stays while the transaction is pinned (`grace`), or is its own, and `f` cannot keep the reference.
-        let value = unsafe { Header::value(tx.descriptor.read_version(&self.record, &self.chain)?) };
+        // SAFETY: record and chain belong together and live for `'tx`; the chain's versions are of
+        // `T`. The version stays while the transaction is pinned (`grace`), or is its own, and `f`
+        // cannot keep the reference.
+        let value =
+            unsafe { Header::value(tx.descriptor.read_version(&self.record, &self.chain)?) };
         Ok(f(value))
     }
 
@@ -135,7 +139,8 @@ impl<T> TBox<T> {
 
 impl<T> Drop for TBox<T> {
     fn drop(&mut self) {
-        // SAFETY: transactions access a variable through `&'tx`, so none is left that has seen this one.
+        // SAFETY: transactions access a variable through `&'tx`, so none is left that has seen this
+        // one.
         unsafe { self.chain.free() };
     }
 }

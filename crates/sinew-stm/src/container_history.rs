@@ -32,7 +32,8 @@ enum Undo {
     PanicInNested,
 }
 
-const UNDOS: [Undo; 4] = [Undo::Retry, Undo::PanicInFirst, Undo::PanicInSecond, Undo::PanicInNested];
+const UNDOS: [Undo; 4] =
+    [Undo::Retry, Undo::PanicInFirst, Undo::PanicInSecond, Undo::PanicInNested];
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -84,7 +85,8 @@ impl Plan {
             _ => Step::Do(random_op(rng)),
         });
         let steps = steps.collect();
-        let end = [End::Commit, End::Restart, End::Panic, End::Ahead][rng.usize(..20).saturating_sub(16)];
+        let end =
+            [End::Commit, End::Restart, End::Panic, End::Ahead][rng.usize(..20).saturating_sub(16)];
         Self { steps, end }
     }
 
@@ -175,10 +177,12 @@ impl Recorder {
     /// Runs `plan` on the thread of that number.
     pub(crate) fn run(&self, thread: usize, how: Transaction, plan: &Plan, log: &mut Log) {
         let began = engine().clock.now();
-        let attempt = RefCell::new(Attempt { log, began, snapshot: 0, ops: Vec::new(), attempts: 0 });
+        let attempt =
+            RefCell::new(Attempt { log, began, snapshot: 0, ops: Vec::new(), attempts: 0 });
         let done = unless_on_purpose(|| {
             if plan.end == End::Ahead {
-                Prefetch::new(1_000).run(|tx| self.follow(thread, tx, plan, &mut attempt.borrow_mut()));
+                Prefetch::new(1_000)
+                    .run(|tx| self.follow(thread, tx, plan, &mut attempt.borrow_mut()));
                 return None;
             }
             how.atomically(|tx| self.follow(thread, tx, plan, &mut attempt.borrow_mut()));
@@ -222,7 +226,12 @@ impl Recorder {
         self.stamps[thread].modify(tx, |stamp| stamp + 1)
     }
 
-    fn perform<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, op: Op, attempt: &mut Attempt<'_>) -> TxResult<()> {
+    fn perform<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        op: Op,
+        attempt: &mut Attempt<'_>,
+    ) -> TxResult<()> {
         let answer = self.world.perform(tx, op)?;
         attempt.add(op, answer, tx.descriptor.pin_time());
         Ok(())
@@ -252,11 +261,14 @@ impl Recorder {
         attempt: &mut Attempt<'_>,
     ) -> TxResult<()> {
         let before = attempt.ops.len();
-        let mut all = |tx: &mut Tx<'tx, '_>| ops.iter().try_for_each(|op| self.perform(tx, *op, attempt));
+        let mut all =
+            |tx: &mut Tx<'tx, '_>| ops.iter().try_for_each(|op| self.perform(tx, *op, attempt));
         let done = unless_on_purpose(|| match undo {
             Undo::Retry => tx.or_else(|tx| all(tx).and_then(|()| tx.retry()), |_| Ok(())),
             Undo::PanicInFirst => tx.or_else(|tx| all(tx).map(|()| panic_on_purpose()), |_| Ok(())),
-            Undo::PanicInSecond => tx.or_else(|tx| tx.retry(), |tx| all(tx).map(|()| panic_on_purpose())),
+            Undo::PanicInSecond => {
+                tx.or_else(|tx| tx.retry(), |tx| all(tx).map(|()| panic_on_purpose()))
+            }
             Undo::PanicInNested => tx.atomically(|tx| all(tx).map(|()| panic_on_purpose())),
         });
         attempt.note();
@@ -300,7 +312,9 @@ fn check(initial: &Model, history: Log) -> Result<usize, String> {
     for (version, ops) in commits.iter().chain([&last]) {
         while let Some(view) = views.next_if(|view| view.snapshot < *version) {
             if view.snapshot < view.began {
-                return Err(format!("not opaque: a snapshot from before the transaction, {view:?}"));
+                return Err(format!(
+                    "not opaque: a snapshot from before the transaction, {view:?}"
+                ));
             }
             repeat(&mut state.clone(), &view.ops)?;
         }
@@ -374,7 +388,9 @@ mod tests {
                 judged += round(first + rounds, 100);
                 rounds += 1;
             }
-            eprintln!("{rounds} rounds of 300 transactions, {judged} views and commits, seeds from {first}");
+            eprintln!(
+                "{rounds} rounds of 300 transactions, {judged} views and commits, seeds from {first}"
+            );
             judged
         });
         assert!(judged > 0);

@@ -23,7 +23,8 @@ pub(crate) enum Kind {
     Grid,
 }
 
-pub(crate) const KINDS: [Kind; 6] = [Kind::List, Kind::Hash, Kind::Map, Kind::Queue, Kind::Heap, Kind::Grid];
+pub(crate) const KINDS: [Kind; 6] =
+    [Kind::List, Kind::Hash, Kind::Map, Kind::Queue, Kind::Heap, Kind::Grid];
 
 /// An operation. A queue and a heap ignore the key.
 #[derive(Debug, Clone, Copy)]
@@ -157,7 +158,12 @@ impl World {
     }
 
     /// Does `op`, whose comparison number `at` panics on purpose.
-    pub(crate) fn panic_at<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, op: Op, at: u32) -> TxResult<Answer> {
+    pub(crate) fn panic_at<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        op: Op,
+        at: u32,
+    ) -> TxResult<Answer> {
         /// Ends it, unwinding included.
         struct Armed;
         impl Drop for Armed {
@@ -175,12 +181,20 @@ impl World {
         let_others_come_between();
         let place = |key: u8| [usize::from(key), 0, 0];
         Ok(match op {
-            Op::Put(Kind::List, key, value) => Vec::from_iter(self.list.insert(tx, Key(key), value)?),
-            Op::Put(Kind::Hash, key, value) => Vec::from_iter(self.hash.insert(tx, Key(key), value)?),
-            Op::Put(Kind::Map, key, value) => Vec::from_iter(self.map.insert(tx, Key(key), value)?),
+            Op::Put(Kind::List, key, value) => {
+                Vec::from_iter(self.list.insert(tx, Key(key), value)?)
+            }
+            Op::Put(Kind::Hash, key, value) => {
+                Vec::from_iter(self.hash.insert(tx, Key(key), value)?)
+            }
+            Op::Put(Kind::Map, key, value) => {
+                Vec::from_iter(self.map.insert(tx, Key(key), value)?)
+            }
             Op::Put(Kind::Queue, _, value) => self.queue.push(tx, value).map(|()| vec![])?,
             Op::Put(Kind::Heap, _, value) => self.heap.push(tx, Weight(value)).map(|()| vec![])?,
-            Op::Put(Kind::Grid, key, value) => self.grid.set(tx, place(key), value).map(|()| vec![])?,
+            Op::Put(Kind::Grid, key, value) => {
+                self.grid.set(tx, place(key), value).map(|()| vec![])?
+            }
             Op::Take(Kind::List, key) => Vec::from_iter(self.list.remove(tx, &Key(key))?),
             Op::Take(Kind::Hash, key) => Vec::from_iter(self.hash.remove(tx, &Key(key))?),
             Op::Take(Kind::Map, key) => Vec::from_iter(self.map.remove(tx, &Key(key))?),
@@ -191,7 +205,9 @@ impl World {
             Op::Look(Kind::Map, key) => flat(Vec::from_iter(self.map.at_least(tx, Key(key))?)),
             Op::Look(Kind::Queue, _) => vec![u16::from(self.queue.is_empty(tx)?)],
             Op::Look(Kind::Heap, _) => Vec::from_iter(self.heap.peek(tx)?.map(|weight| weight.0)),
-            Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => vec![self.grid.get(tx, place(key))?],
+            Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => {
+                vec![self.grid.get(tx, place(key))?]
+            }
             Op::Walk(kind) => self.walk(tx, kind)?,
         })
     }
@@ -217,7 +233,9 @@ impl World {
             }
             Kind::Queue => self.queue.to_vec(tx),
             Kind::Heap => Ok(vec![u16::try_from(self.heap.len(tx)?).unwrap_or(u16::MAX)]),
-            Kind::Grid => (0..KEYS).map(|key| self.grid.get(tx, [usize::from(key), 0, 0])).collect(),
+            Kind::Grid => {
+                (0..KEYS).map(|key| self.grid.get(tx, [usize::from(key), 0, 0])).collect()
+            }
         }
     }
 }
@@ -242,7 +260,9 @@ impl Model {
                 self.heap.insert(place, value);
             }
             Op::Put(Kind::Grid, key, value) => self.grid[usize::from(key)] = value,
-            Op::Put(kind, key, value) => return self.entry(kind, key).replace(value).into_iter().collect(),
+            Op::Put(kind, key, value) => {
+                return self.entry(kind, key).replace(value).into_iter().collect();
+            }
             Op::Take(Kind::Queue, _) => {
                 return if self.queue.is_empty() { vec![] } else { vec![self.queue.remove(0)] };
             }
@@ -256,7 +276,9 @@ impl Model {
             Op::Look(Kind::Map, key) => return self.entries(Kind::Map, key).take(2).collect(),
             Op::Look(kind, key) => return self.entry(kind, key).iter().copied().collect(),
             Op::Walk(Kind::Queue) => return self.queue.clone(),
-            Op::Walk(Kind::Heap) => return vec![u16::try_from(self.heap.len()).unwrap_or(u16::MAX)],
+            Op::Walk(Kind::Heap) => {
+                return vec![u16::try_from(self.heap.len()).unwrap_or(u16::MAX)];
+            }
             Op::Walk(Kind::Grid) => return self.grid.to_vec(),
             Op::Walk(kind) => return self.entries(kind, 0).collect(),
         }

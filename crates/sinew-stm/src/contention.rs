@@ -1,8 +1,8 @@
 //! What a transaction does that meets another's lock.
 //!
-//! Whoever waits here may hold locks itself, so each wait ends: after a number of looks, or because waiting goes
-//! from older to younger only, or as soon as somebody takes the token. Who holds the token waits as long as it takes: by I4 all others
-//! give way.
+//! Whoever waits here may hold locks itself, so each wait ends: after a number of looks, or because
+//! waiting goes from older to younger only, or as soon as somebody takes the token. Who holds the
+//! token waits as long as it takes: by I4 all others give way.
 
 use crate::descriptor::Descriptor;
 use crate::engine::engine;
@@ -19,11 +19,13 @@ use sinew_sync::thread::yield_now;
 pub enum Manager {
     /// Give up at once, and start again at once. Right where conflicts are rare and attempts short.
     Suicide,
-    /// Wait a little for the lock, then give up, and pause before the next attempt: each time about twice as long, drawn at random.
+    /// Wait a little for the lock, then give up, and pause before the next attempt: each time about
+    /// twice as long, drawn at random.
     #[default]
     Backoff,
-    /// The transaction that was first tried earlier waits, the later one gives up and keeps its age. So the oldest one gets through to its
-    /// locks. Transactions under another manager count as younger than all.
+    /// The transaction that was first tried earlier waits, the later one gives up and keeps its
+    /// age. So the oldest one gets through to its locks. Transactions under another manager count
+    /// as younger than all.
     Age,
 }
 
@@ -49,13 +51,15 @@ impl Descriptor {
             || match self.manager {
                 Manager::Suicide => false,
                 Manager::Backoff => wait_while(record, seen, LOOKS, others_may),
-                Manager::Age => self.is_older(seen) && wait_while(record, seen, u32::MAX, others_may),
+                Manager::Age => {
+                    self.is_older(seen) && wait_while(record, seen, u32::MAX, others_may)
+                }
             };
         if worth { Ok(()) } else { self.doom(Cause::Locked) }
     }
 
-    /// Whether this transaction is older than the owner in `seen`. Ages are equal only of transactions that began at the same time; then the
-    /// thread's number decides.
+    /// Whether this transaction is older than the owner in `seen`. Ages are equal only of
+    /// transactions that began at the same time; then the thread's number decides.
     fn is_older(&self, seen: u64) -> bool {
         let number = owner_of(seen);
         let threads = engine().threads.lock();
@@ -85,7 +89,8 @@ fn others_may() -> bool {
     !engine().clock.token_taken()
 }
 
-/// Looks at `record` until it is no longer `seen`, `looks` times at most and while `going_on`. Answers whether it has changed.
+/// Looks at `record` until it is no longer `seen`, `looks` times at most and while `going_on`.
+/// Answers whether it has changed.
 fn wait_while(record: &Record, seen: u64, looks: u32, going_on: impl Fn() -> bool) -> bool {
     let mut look = 0_u32;
     while look < looks || looks == u32::MAX {

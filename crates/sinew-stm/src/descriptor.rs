@@ -168,7 +168,10 @@ impl Descriptor {
     }
 
     /// Gives back what the thread has.
-    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model's threads end with its engine"))]
+    #[cfg_attr(
+        any(loom, shuttle),
+        expect(dead_code, reason = "a model's threads end with its engine")
+    )]
     pub(crate) fn retire(&self) {
         let mut sites = engine().sites.lock();
         self.sites.iter().for_each(|(site, own)| sites.leave(site, own));
@@ -212,7 +215,11 @@ impl Descriptor {
     pub(crate) fn accessed(&self, random: u64) -> Option<usize> {
         let (reads, writes) = (self.reads.len(), self.writes.len());
         let at = usize::try_from(random).unwrap_or_default().checked_rem(reads + writes)?;
-        Some(if at < reads { self.reads[at].record.addr() } else { self.writes[at - reads].at.addr() })
+        Some(if at < reads {
+            self.reads[at].record.addr()
+        } else {
+            self.writes[at - reads].at.addr()
+        })
     }
 
     /// The time of the snapshot.
@@ -238,7 +245,12 @@ impl Descriptor {
     }
 
     pub(crate) fn resume(&mut self, attempts: Attempts) {
-        Attempts { manager: self.manager, aborts: self.aborts, wants_token: self.wants_token, .. } = attempts;
+        Attempts {
+            manager: self.manager,
+            aborts: self.aborts,
+            wants_token: self.wants_token,
+            ..
+        } = attempts;
         self.shared.set_age(attempts.age);
         self.special = true;
     }
@@ -407,7 +419,8 @@ impl Descriptor {
         }
         let from = self.place(bits);
         // SAFETY: I9, for the words of one value.
-        let to = unsafe { std::slice::from_raw_parts(target.at.cast::<Word>(), target.kind as usize) };
+        let to =
+            unsafe { std::slice::from_raw_parts(target.at.cast::<Word>(), target.kind as usize) };
         to.iter().zip(&self.buffer[from..]).for_each(|(to, bits)| to.store(*bits));
     }
 
@@ -420,7 +433,9 @@ impl Descriptor {
     #[cold]
     fn wake_cold(&self) {
         let heads = self.writes.iter().filter(|write| !write.record.is_null());
-        heads.filter(|write| write.before & WAITED != 0).for_each(|write| waiting::wake(write.record));
+        heads
+            .filter(|write| write.before & WAITED != 0)
+            .for_each(|write| waiting::wake(write.record));
     }
 
     /// Begins a part that may be undone alone: from here on, the old value of an earlier entry is

@@ -1,7 +1,8 @@
 //! A list whose values are dropped one by one, whatever panics.
 //!
-//! A transaction drops values together that have nothing to do with each other: of several variables, of several earlier commits. In a plain vector a
-//! second `Drop` that panics would abort the process. Here all are dropped, and the first panic goes on when they are. If the thread
+//! A transaction drops values together that have nothing to do with each other: of several
+//! variables, of several earlier commits. In a plain vector a second `Drop` that panics would abort
+//! the process. Here all are dropped, and the first panic goes on when they are. If the thread
 //! unwinds already, its own panic is the one that goes on.
 
 use std::any::Any;
@@ -74,7 +75,8 @@ impl Panics {
     }
 }
 
-/// Drops what a panic carried. It may panic as it goes; what that one carries is leaked, as it might go on like this.
+/// Drops what a panic carried. It may panic as it goes; what that one carries is leaked, as it
+/// might go on like this.
 pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(next);

@@ -1,19 +1,22 @@
 //! What all transactions of the process share: the clock, the token, who sleeps, who runs.
 //!
-//! The clock is one word: the version of the last commit, an even number, and [`TOKEN`] while a transaction is irrevocable.
-//! A committer moves it by one `fetch_add`, and so learns with the same instruction whether the token is taken.
+//! The clock is one word: the version of the last commit, an even number, and [`TOKEN`] while a
+//! transaction is irrevocable. A committer moves it by one `fetch_add`, and so learns with the same
+//! instruction whether the token is taken.
 //!
 //! # Invariants
 //!
-//! - I4: while a transaction holds the token, no other takes a version and keeps it; so nothing changes that was not
-//!   already being written back when the token was taken.
+//! - I4: while a transaction holds the token, no other takes a version and keeps it; so nothing
+//!   changes that was not already being written back when the token was taken.
 //!
 //! # Orderings
 //!
-//! - C1 `advance` (AcqRel) ↔ `now` (Acquire): who has a version on its clock sees the locks of the commit that made it, so a
-//!   snapshot of that version finds each of its records locked or released, never as it was.
-//! - C2 `advance` ↔ `take`, both on one word: a committer comes before the taker, which then sees its locks and waits for their
-//!   release, or after it, and then sees [`TOKEN`] and gives way. No fence is needed.
+//! - C1 `advance` (AcqRel) ↔ `now` (Acquire): who has a version on its clock sees the locks of the
+//!   commit that made it, so a snapshot of that version finds each of its records locked or
+//!   released, never as it was.
+//! - C2 `advance` ↔ `take`, both on one word: a committer comes before the taker, which then sees
+//!   its locks and waits for their release, or after it, and then sees [`TOKEN`] and gives way. No
+//!   fence is needed.
 
 use crate::record::FIRST;
 use crate::sites::Sites;
@@ -54,7 +57,8 @@ pub(crate) struct Engine {
     pub(crate) sleepers: Mutex<Sleepers>,
     /// Locked while a container gets memory.
     pub(crate) growth: Mutex<()>,
-    /// Locked around the locks of containers, by their addresses, so that a thread that forks can take them all.
+    /// Locked around the locks of containers, by their addresses, so that a thread that forks can
+    /// take them all.
     pub(crate) arenas: [CachePadded<Mutex<()>>; ARENAS],
 }
 
@@ -165,8 +169,8 @@ impl Gate {
     /// Gives the token back.
     pub(crate) fn give(&self, clock: &Clock) {
         let mut holder = self.holder.lock();
-        // Release: whoever advances next comes after what the holder did. Under the lock, so that the next holder's bit is not
-        // the one that is cleared.
+        // Release: whoever advances next comes after what the holder did. Under the lock, so that
+        // the next holder's bit is not the one that is cleared.
         clock.0.fetch_and(!TOKEN, Ordering::Release);
         *holder = None;
         drop(holder);

@@ -1,17 +1,20 @@
 //! Survival of `fork(2)`: the child has one thread, and the memory of all.
 //!
-//! The thread that forks takes every lock of this crate before, and gives all of them back on either side. So the child finds
-//! no lock that a lost thread holds, and what they guard is whole: the free lists of containers are locked only
-//! by threads that have one of the engine's [`arenas`](crate::engine::Engine::arenas) locks.
+//! The thread that forks takes every lock of this crate before, and gives all of them back on
+//! either side. So the child finds no lock that a lost thread holds, and what they guard is whole:
+//! the free lists of containers are locked only by threads that have one of the engine's
+//! [`arenas`](crate::engine::Engine::arenas) locks.
 //!
-//! In the child the other threads are *lost*. Their pins end, their token is given back, and none of them sleeps. Their numbers are
-//! not used again, as records may be locked with them. Such a record cannot be mended: the values of a commit under way may
-//! be stored in part. A child that needs one ends with a line that says so; it never sees half of a commit. A
-//! transaction in whose closure the fork happens goes on in both processes.
+//! In the child the other threads are *lost*. Their pins end, their token is given back, and none
+//! of them sleeps. Their numbers are not used again, as records may be locked with them. Such a
+//! record cannot be mended: the values of a commit under way may be stored in part. A child that
+//! needs one ends with a line that says so; it never sees half of a commit. A transaction in whose
+//! closure the fork happens goes on in both processes.
 //!
 //! # Not handled
 //!
-//! A fork while the process begins its very first transaction on another thread: the handlers may come too late for it.
+//! A fork while the process begins its very first transaction on another thread: the handlers may
+//! come too late for it.
 
 use crate::engine::{ARENAS, engine};
 use crate::sites::Sites;
@@ -42,7 +45,8 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 
 /// Has forks looked after from here on. To be called before a thread takes its first lock.
 pub(crate) fn register() {
-    // Relaxed: nothing is published by it. Threads do not wait here, or a child could do so for ever.
+    // Relaxed: nothing is published by it. Threads do not wait here, or a child could do so for
+    // ever.
     if !REGISTERED.load(Ordering::Relaxed) && !REGISTERED.swap(true, Ordering::Relaxed) {
         sinew_sync::fork::register(before, in_parent, in_child);
     }

@@ -1,27 +1,31 @@
 //! When nobody sees an old version any more.
 //!
-//! A transaction that looks at a boxed value *pins* the time of its snapshot until it ends. A version may go once no
-//! transaction is pinned to a time before its retirement. Now and then a committer takes stock: it reads the clock,
-//! executes the heavy fence, looks at all pins, and publishes the smallest time it found as `safe`.
-//! Source: epoch-based reclamation (Fraser, "Practical lock-freedom", 2004), with the version clock for the epoch.
+//! A transaction that looks at a boxed value *pins* the time of its snapshot until it ends. A
+//! version may go once no transaction is pinned to a time before its retirement. Now and then a
+//! committer takes stock: it reads the clock, executes the heavy fence, looks at all pins, and
+//! publishes the smallest time it found as `safe`. Source: epoch-based reclamation (Fraser,
+//! "Practical lock-freedom", 2004), with the version clock for the epoch.
 //!
 //! # Why it holds
 //!
-//! Let a version be retired at `s`, and stock taken at clock `c ≥ s`, so that the record was locked before the
-//! stock-taker read `c` (C1). A reader whose pin it missed has, by the fences, not looked at the record yet when
-//! the heavy fence ran. So that reader finds the record locked or newer, never the retired version. A reader whose pin it
-//! saw keeps `safe` below its time `p`; if it can see the version then `p < s`, because with `p ≥ s` its clock
-//! would have shown it the lock (C1).
+//! Let a version be retired at `s`, and stock taken at clock `c ≥ s`, so that the record was locked
+//! before the stock-taker read `c` (C1). A reader whose pin it missed has, by the fences, not
+//! looked at the record yet when the heavy fence ran. So that reader finds the record locked or
+//! newer, never the retired version. A reader whose pin it saw keeps `safe` below its time `p`; if
+//! it can see the version then `p < s`, because with `p ≥ s` its clock would have shown it the lock
+//! (C1).
 //!
 //! # Orderings
 //!
-//! - G1 pin, light fence, look at the record ↔ clock, heavy fence, look at the pins: see [`sinew_sync::fence`].
-//! - G2 unpin (Release) ↔ look at the pins (Acquire): what the reader did with the version comes before its end.
+//! - G1 pin, light fence, look at the record ↔ clock, heavy fence, look at the pins: see
+//!   [`sinew_sync::fence`].
+//! - G2 unpin (Release) ↔ look at the pins (Acquire): what the reader did with the version comes
+//!   before its end.
 //!
 //! # Cost
 //!
-//! A transaction that touches no boxed value pays nothing, one that does a store (a full fence where the process has no asymmetric
-//! one: see [`sinew_sync::fence::register`]).
+//! A transaction that touches no boxed value pays nothing, one that does a store (a full fence
+//! where the process has no asymmetric one: see [`sinew_sync::fence::register`]).
 
 use crate::engine::engine;
 use crate::threads::Shared;

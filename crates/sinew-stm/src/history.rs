@@ -1,14 +1,16 @@
 //! Recorded histories, and a checker of opacity.
 //!
-//! Each attempt notes which values it read and wrote. Every written value is the number of its attempt, so it tells its
-//! writer; and who writes a variable has read it first, so the versions of a variable form a chain. Then the history is
-//! opaque if and only if this graph over all attempts, those that were given up included (as readers), has no cycle:
+//! Each attempt notes which values it read and wrote. Every written value is the number of its
+//! attempt, so it tells its writer; and who writes a variable has read it first, so the versions of
+//! a variable form a chain. Then the history is opaque if and only if this graph over all attempts,
+//! those that were given up included (as readers), has no cycle:
 //!
 //! - from the writer of a version to its readers and to the writer of the next version;
 //! - from the readers of a version to the writer of the next;
 //! - from an attempt that ended to each one that began later.
 //!
-//! Source: Guerraoui and Kapałka, "On the Correctness of Transactional Memory" (2008), the graph characterisation.
+//! Source: Guerraoui and Kapałka, "On the Correctness of Transactional Memory" (2008), the graph
+//! characterisation.
 
 use crate::{Ended, Prefetch, TVar, Transaction, Tx, TxResult};
 use std::cell::RefCell;
@@ -110,7 +112,8 @@ impl Recorder {
 
 /// Whether `history` is opaque; how many attempts it has, or what is wrong.
 pub(crate) fn check(history: &[Attempt]) -> Result<usize, String> {
-    let places: HashMap<u64, usize> = history.iter().enumerate().map(|(i, a)| (a.number, i)).collect();
+    let places: HashMap<u64, usize> =
+        history.iter().enumerate().map(|(i, a)| (a.number, i)).collect();
     let next = successors(history)?;
     let mut edges = vec![Vec::new(); history.len()];
     for (reader, attempt) in history.iter().enumerate() {
@@ -120,13 +123,16 @@ pub(crate) fn check(history: &[Attempt]) -> Result<usize, String> {
                 // A value of before this part of the history.
                 None => {}
                 Some(_) => {
-                    return Err(format!("not opaque: {attempt:?} read {value}, which was never committed"));
+                    return Err(format!(
+                        "not opaque: {attempt:?} read {value}, which was never committed"
+                    ));
                 }
             }
             let overwriter = next.get(&(*var, *value)).filter(|writer| **writer != reader);
             edges[reader].extend(overwriter);
         }
-        edges[reader].extend((0..history.len()).filter(|later| history[*later].began > attempt.ended));
+        edges[reader]
+            .extend((0..history.len()).filter(|later| history[*later].began > attempt.ended));
     }
     acyclic(&edges).then_some(history.len()).ok_or_else(|| format!("not opaque: {history:#?}"))
 }
@@ -136,7 +142,9 @@ fn successors(history: &[Attempt]) -> Result<HashMap<(usize, u64), usize>, Strin
     let mut next = HashMap::new();
     for (writer, attempt) in history.iter().enumerate().filter(|(_, attempt)| attempt.committed) {
         for var in &attempt.writes {
-            let Some((_, before)) = attempt.reads.iter().find(|(read, _)| read == var) else { continue };
+            let Some((_, before)) = attempt.reads.iter().find(|(read, _)| read == var) else {
+                continue;
+            };
             if next.insert((*var, *before), writer).is_some() {
                 return Err(format!(
                     "not opaque: two successors of {before} in variable {var}, an update was lost"
@@ -165,7 +173,8 @@ fn acyclic(edges: &[Vec<usize>]) -> bool {
     reached == edges.len()
 }
 
-/// Transactions that differ by thread and turn: some read all, some write all, most do some of both.
+/// Transactions that differ by thread and turn: some read all, some write all, most do some of
+/// both.
 pub(crate) fn steps(vars: usize, thread: usize, turn: usize) -> Vec<Step> {
     let mix = |var: usize| (thread * 7 + turn * 3 + var * 5) % 4;
     let step = |var| if mix(var) == 0 { Step::Write(var) } else { Step::Read(var) };
@@ -178,13 +187,19 @@ mod tests {
     use super::{Attempt, Recorder, check, steps};
     use crate::{Locking, Manager, Transaction};
 
-    fn attempt(times: [u64; 2], committed: bool, reads: &[(usize, u64)], writes: &[usize]) -> Attempt {
+    fn attempt(
+        times: [u64; 2],
+        committed: bool,
+        reads: &[(usize, u64)],
+        writes: &[usize],
+    ) -> Attempt {
         let [began, ended] = times;
         let (reads, writes) = (reads.to_vec(), writes.to_vec());
         Attempt { number: began, began, ended, committed, reads, writes }
     }
 
-    /// Would miss: a checker that accepts everything, each of the ways in which a history can be wrong.
+    /// Would miss: a checker that accepts everything, each of the ways in which a history can be
+    /// wrong.
     #[test]
     fn the_checker_refuses_histories_that_are_not_opaque() {
         let update = |times| attempt(times, true, &[(0, 0)], &[0]);
@@ -211,7 +226,8 @@ mod tests {
         assert_eq!(check(&[both, early, late]), Ok(3));
     }
 
-    /// Would miss: snapshots and commits that go wrong on the machine itself, under each manager, with early and late locks beside each other, and in runs ahead.
+    /// Would miss: snapshots and commits that go wrong on the machine itself, under each manager,
+    /// with early and late locks beside each other, and in runs ahead.
     #[test]
     fn histories_of_real_threads_are_opaque() {
         let end = std::time::Instant::now() + crate::stress_time();
@@ -219,7 +235,8 @@ mod tests {
         while round < 30 || std::time::Instant::now() < end {
             let manager = [Manager::Suicide, Manager::Backoff, Manager::Age][round % 3];
             let recorder = Recorder::new(2 + round % 3);
-            let how = Transaction::new().manager(manager).patience([3, 10, u32::MAX][round / 3 % 3]);
+            let how =
+                Transaction::new().manager(manager).patience([3, 10, u32::MAX][round / 3 % 3]);
             std::thread::scope(|s| {
                 for thread in 0..3 {
                     let recorder = &recorder;

@@ -1,10 +1,11 @@
 //! Where the write set has the value of a target, in modes that do not lock what they write.
 //!
-//! Elsewhere the record of a variable names its entry. Here a small set is searched from end to end, and a larger one by a
-//! hash table of entry numbers, with linear probing.
+//! Elsewhere the record of a variable names its entry. Here a small set is searched from end to
+//! end, and a larger one by a hash table of entry numbers, with linear probing.
 //!
-//! The table is a hint: a number counts only if the entry has the target that is looked for. So entries that are taken
-//! back need not leave the table, and a table that is full of such numbers is made anew.
+//! The table is a hint: a number counts only if the entry has the target that is looked for. So
+//! entries that are taken back need not leave the table, and a table that is full of such numbers
+//! is made anew.
 
 use crate::log::{Target, Write};
 
@@ -20,7 +21,8 @@ pub(crate) struct Index {
     places: Vec<u32>,
     /// Places that are not empty.
     taken: usize,
-    /// Entries before this one are in the table. Each look for a target brings it up to date, and precedes each new entry.
+    /// Entries before this one are in the table. Each look for a target brings it up to date, and
+    /// precedes each new entry.
     entered: usize,
 }
 
@@ -88,7 +90,8 @@ mod tests {
     use crate::log::{LAST, Target, Write};
     use crate::word::{Slot, pack};
 
-    /// Catches: entries that are not found, or found although they were taken back, however the set grows and shrinks.
+    /// Catches: entries that are not found, or found although they were taken back, however the set
+    /// grows and shrinks.
     #[test]
     fn the_table_finds_what_a_search_finds() {
         let slots: Vec<_> = (0..400_u64).map(Slot::new).collect();
@@ -107,7 +110,9 @@ mod tests {
                     index.begin();
                 }
                 (Some(_), _) => found += 1,
-                (None, _) => writes.push(Write::new(std::ptr::null(), 0, wanted, pack(round), LAST)),
+                (None, _) => {
+                    writes.push(Write::new(std::ptr::null(), 0, wanted, pack(round), LAST))
+                }
             }
         }
         assert!(found > 1_000);

@@ -14,9 +14,9 @@
 //!
 //! An irrevocable transaction may last as long as its input and output do, and no other commits
 //! meanwhile. So it gives back the locks that it has when it becomes irrevocable, and readers go on
-//! beside it. By I4 the records keep their versions until it locks them again, at its commit. Others
-//! may hold some of them then; they give way, so it gets them all. A transaction that has the token
-//! only because it was given up too often locks early.
+//! beside it. By I4 the records keep their versions until it locks them again, at its commit.
+//! Others may hold some of them then; they give way, so it gets them all. A transaction that has
+//! the token only because it was given up too often locks early.
 //!
 //! # Invariants
 //!
@@ -75,7 +75,8 @@ impl Descriptor {
         self.index.begin();
     }
 
-    /// From here on this attempt, which has the token, cannot be given up. It gives its locks back, so that readers go on.
+    /// From here on this attempt, which has the token, cannot be given up. It gives its locks back,
+    /// so that readers go on.
     #[cold]
     pub(crate) fn become_irrevocable(&mut self) {
         self.mode = Mode::Irrevocable;
@@ -83,7 +84,8 @@ impl Descriptor {
         self.leave_the_fast_paths();
     }
 
-    /// Unlocks the record of an entry. Entries that hang on another get its record; that one comes before them.
+    /// Unlocks the record of an entry. Entries that hang on another get its record; that one comes
+    /// before them.
     fn unlock(&mut self, index: usize) {
         let Write { record, before, .. } = self.writes[index];
         if record.is_null() {
@@ -138,7 +140,10 @@ impl Descriptor {
         match self.written_aside(target) {
             Some(at) => self.overwrite(at, bits),
             None => {
-                assert!((self.writes.len() as u64) < INDEX, "a transaction writes at most 2^32 - 1 words");
+                assert!(
+                    (self.writes.len() as u64) < INDEX,
+                    "a transaction writes at most 2^32 - 1 words"
+                );
                 self.note_write(Write::new(record, 0, target, bits, LAST));
             }
         }
@@ -174,7 +179,8 @@ impl Descriptor {
                 self.writes[index].hang_on(head(seen));
                 return Ok(());
             }
-            let in_sight = planted(Bug::BlindLock) && seen & LOCKED == 0 || self.is_in_sight(record, seen)?;
+            let in_sight =
+                planted(Bug::BlindLock) && seen & LOCKED == 0 || self.is_in_sight(record, seen)?;
             if in_sight && record.try_lock(seen, self.owner | index as u64) {
                 self.writes[index].before = seen;
                 return Ok(());

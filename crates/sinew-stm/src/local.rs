@@ -1,12 +1,12 @@
 //! The thread's descriptor, and whether a transaction of the thread is under way.
 //!
-//! Whoever runs tasks on this thread is told as well ([`seat`]): in a pool, joins, scopes and loops of a transaction stay on the thread, and it runs nothing
-//! else meanwhile.
+//! Whoever runs tasks on this thread is told as well ([`seat`]): in a pool, joins, scopes and loops
+//! of a transaction stay on the thread, and it runs nothing else meanwhile.
 //!
 //! # Invariants
 //!
-//! - I12: while `idle` is null and `descriptor` is not, the descriptor is borrowed by the one `atomically` that took it, and nobody else
-//!   touches it.
+//! - I12: while `idle` is null and `descriptor` is not, the descriptor is borrowed by the one
+//!   `atomically` that took it, and nobody else touches it.
 
 use crate::descriptor::Descriptor;
 use crate::sites::Site;
@@ -16,7 +16,8 @@ use std::ptr::{NonNull, null_mut};
 
 /// What a thread has. Without a destructor, so that an access is one address.
 struct Here {
-    /// The descriptor, or null while it is borrowed: one test says whether there is one and whether it may be had.
+    /// The descriptor, or null while it is borrowed: one test says whether there is one and whether
+    /// it may be had.
     idle: Cell<*mut Descriptor>,
     /// The same, borrowed or not.
     descriptor: Cell<*mut Descriptor>,
@@ -26,7 +27,11 @@ struct Here {
 
 impl Here {
     const fn new() -> Self {
-        Self { idle: Cell::new(null_mut()), descriptor: Cell::new(null_mut()), site: Cell::new(None) }
+        Self {
+            idle: Cell::new(null_mut()),
+            descriptor: Cell::new(null_mut()),
+            site: Cell::new(None),
+        }
     }
 }
 
@@ -39,8 +44,8 @@ impl Drop for Owner {
         if descriptor.is_null() {
             return;
         }
-        // SAFETY: the thread ends outside of any transaction, so nobody borrows the descriptor (I12); it was made in `make_cold`, which has
-        // left it to this destructor.
+        // SAFETY: the thread ends outside of any transaction, so nobody borrows the descriptor
+        // (I12); it was made in `make_cold`, which has left it to this destructor.
         unsafe { end(descriptor) };
     }
 }
@@ -90,7 +95,8 @@ pub fn in_transaction() -> bool {
     HERE.with(|here| here.idle.get().is_null() && !here.descriptor.get().is_null())
 }
 
-/// Begins a transaction of `site` on this thread: the caller borrows the descriptor until [`leave`].
+/// Begins a transaction of `site` on this thread: the caller borrows the descriptor until
+/// [`leave`].
 ///
 /// # Panics
 ///
@@ -113,10 +119,12 @@ pub(crate) fn leave(descriptor: NonNull<Descriptor>) {
     HERE.with(|here| here.idle.set(descriptor.as_ptr()));
 }
 
-/// [`leave`] of a transaction that is not on the fast path: here a descriptor ends that no destructor would free.
+/// [`leave`] of a transaction that is not on the fast path: here a descriptor ends that no
+/// destructor would free.
 pub(crate) fn leave_cold(descriptor: NonNull<Descriptor>) {
     leave(descriptor);
-    // SAFETY: this thread's, and nobody borrows it any more; so nobody else ends it either, as no destructor knows it.
+    // SAFETY: this thread's, and nobody borrows it any more; so nobody else ends it either, as no
+    // destructor knows it.
     unsafe {
         if descriptor.as_ref().ends_with_transaction {
             end(descriptor.as_ptr());

@@ -92,7 +92,13 @@ pub(crate) struct Write {
 
 impl Write {
     #[inline(always)]
-    pub(crate) fn new(record: *const Record, before: u64, target: Target, bits: Bits, next: u32) -> Self {
+    pub(crate) fn new(
+        record: *const Record,
+        before: u64,
+        target: Target,
+        bits: Bits,
+        next: u32,
+    ) -> Self {
         let Target { at, kind } = target;
         Self { record, before, at, bits, kind, next }
     }
@@ -159,10 +165,14 @@ mod tests {
         let records: Vec<_> = (0..2_000).map(|_| Record::new()).collect();
         for distinct in [1, 2, 10, 100, 2_000] {
             let mut reads: Vec<_> = (0..8_000)
-                .map(|i| Read { record: &raw const records[i % distinct], seen: 2 + 2 * (i as u64 / 4_000) })
+                .map(|i| Read {
+                    record: &raw const records[i % distinct],
+                    seen: 2 + 2 * (i as u64 / 4_000),
+                })
                 .collect();
-            let kinds =
-                |reads: &[Read]| -> BTreeSet<_> { reads.iter().map(|r| (r.record, r.seen)).collect() };
+            let kinds = |reads: &[Read]| -> BTreeSet<_> {
+                reads.iter().map(|r| (r.record, r.seen)).collect()
+            };
             let before = kinds(&reads);
             leave_out_repeats(&mut reads);
             assert_eq!(kinds(&reads), before);

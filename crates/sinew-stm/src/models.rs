@@ -1,4 +1,5 @@
-//! Loom models: every interleaving, and every order that the memory model allows, of two small transactions.
+//! Loom models: every interleaving, and every order that the memory model allows, of two small
+//! transactions.
 
 use crate::{Ended, Locking, Manager, Prefetch, TBox, TVar, Transaction, Unfinished};
 use loom::thread;
@@ -109,7 +110,8 @@ fn loom_no_update_is_lost() {
     loom::model(increments);
 }
 
-/// Would miss: a lock at the commit that does not acquire the value, or that overlooks what has changed since it was read.
+/// Would miss: a lock at the commit that does not acquire the value, or that overlooks what has
+/// changed since it was read.
 #[test]
 fn loom_no_update_is_lost_under_late_locks() {
     loom::model(|| {
@@ -123,7 +125,8 @@ fn loom_no_update_is_lost_under_late_locks() {
     });
 }
 
-/// Would miss: a commit under late locks of which a reader believes half, and a late reader that does.
+/// Would miss: a commit under late locks of which a reader believes half, and a late reader that
+/// does.
 #[test]
 fn loom_a_late_commit_is_seen_as_a_whole() {
     loom::model(|| {
@@ -203,7 +206,8 @@ fn loom_finds_a_reader_without_a_pin() {
     loom::model(versions);
 }
 
-/// Would miss: an order of memory in which a mark is set and the committer does not find the sleeper.
+/// Would miss: an order of memory in which a mark is set and the committer does not find the
+/// sleeper.
 #[test]
 fn loom_a_sleeper_is_woken() {
     loom::model(|| {
@@ -266,7 +270,8 @@ fn change_is_told() {
     let other = Arc::clone(&shared);
     let changer = thread::spawn(move || brief().atomically(|tx| other.set(tx, 1)));
     let told = Arc::new(Told::default());
-    let attempt = brief().attempt_or_wait(|tx| if shared.get(tx)? == 0 { tx.retry() } else { Ok(()) });
+    let attempt =
+        brief().attempt_or_wait(|tx| if shared.get(tx)? == 0 { tx.retry() } else { Ok(()) });
     if let Err(Unfinished::Waits(change)) = &attempt {
         change.tell(Waker::from(Arc::clone(&told)));
     }
@@ -290,7 +295,8 @@ fn loom_finds_a_change_that_is_forgotten() {
     loom::model(change_is_told);
 }
 
-/// Would miss: a commit that an irrevocable transaction does not see coming, or an attempt that it makes twice.
+/// Would miss: a commit that an irrevocable transaction does not see coming, or an attempt that it
+/// makes twice.
 #[test]
 fn loom_nothing_changes_under_an_irrevocable_transaction() {
     loom::model(|| {

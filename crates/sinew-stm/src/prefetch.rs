@@ -1,7 +1,8 @@
 //! [`Prefetch`]: a closure of a transaction, run for its reads only.
 //!
-//! A helper thread runs ahead of a worker: it executes the transaction that the worker will execute next, so that what this
-//! needs is in a cache that the two share when the worker comes to it. How the descriptor does that is in `ahead`.
+//! A helper thread runs ahead of a worker: it executes the transaction that the worker will execute
+//! next, so that what this needs is in a cache that the two share when the worker comes to it. How
+//! the descriptor does that is in `ahead`.
 
 use crate::after::After;
 use crate::ahead::Stopped;
@@ -17,7 +18,8 @@ const BUFFER: usize = 32;
 /// Why a run ahead was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The closure returned, or came to where only a real transaction goes on: [`Tx::retry`] or [`Tx::irrevocable`].
+    /// The closure returned, or came to where only a real transaction goes on: [`Tx::retry`] or
+    /// [`Tx::irrevocable`].
     Through,
     /// It had read as many words as it was to read.
     Lifespan,
@@ -42,10 +44,12 @@ pub struct Prefetched {
     pub ended: Ended,
 }
 
-/// How to run a transaction ahead of the thread that will execute it, so that caches have what it reads.
+/// How to run a transaction ahead of the thread that will execute it, so that caches have what it
+/// reads.
 ///
-/// Such a run makes real reads, which are consistent with each other as in any transaction. It locks nothing, keeps what it writes in a
-/// buffer, which its own reads look at, and never commits. It waits for nobody.
+/// Such a run makes real reads, which are consistent with each other as in any transaction. It
+/// locks nothing, keeps what it writes in a buffer, which its own reads look at, and never commits.
+/// It waits for nobody.
 ///
 /// ```
 /// use sinew_stm::{Ended, Prefetch, TVar};
@@ -71,8 +75,9 @@ impl<'a> Prefetch<'a> {
         Self { lifespan: lifespan_words.into(), buffer: BUFFER, stopped: None }
     }
 
-    /// How many words it may write (default: 32). A value takes as many as it has, one of [`TBox`](crate::TBox) takes one. Where a place is
-    /// written again this counts only if the old value must be kept: for a `TBox`, and inside [`Tx::or_else`].
+    /// How many words it may write (default: 32). A value takes as many as it has, one of
+    /// [`TBox`](crate::TBox) takes one. Where a place is written again this counts only if the old
+    /// value must be kept: for a `TBox`, and inside [`Tx::or_else`].
     ///
     /// # Cost
     ///
@@ -82,7 +87,8 @@ impl<'a> Prefetch<'a> {
         Self { buffer: writes, ..self }
     }
 
-    /// Ends the run at the first access at which `stopped` answers yes. It is asked before each one, inside the transaction.
+    /// Ends the run at the first access at which `stopped` answers yes. It is asked before each
+    /// one, inside the transaction.
     #[must_use]
     pub fn stopped_by(self, stopped: &'a dyn Fn() -> bool) -> Self {
         Self { stopped: Some(stopped), ..self }
@@ -90,22 +96,29 @@ impl<'a> Prefetch<'a> {
 
     /// Runs `f` once.
     ///
-    /// Handlers given to [`Tx::on_commit`] are not called, those given to [`Tx::on_abort`] are. No site counts the run. A panic of
-    /// `f` ends it and is not propagated, though the panic hook sees it. A closure that accesses no variable is not stopped.
+    /// Handlers given to [`Tx::on_commit`] are not called, those given to [`Tx::on_abort`] are. No
+    /// site counts the run. A panic of `f` ends it and is not propagated, though the panic hook
+    /// sees it. A closure that accesses no variable is not stopped.
     ///
     /// # Panics
     ///
     /// If called inside a transaction of the same thread.
     #[track_caller]
-    pub fn run<'env, R>(&self, f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>) -> Prefetched {
+    pub fn run<'env, R>(
+        &self,
+        f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<R>,
+    ) -> Prefetched {
         let mut descriptor = local::enter(Location::caller());
         // SAFETY: by I12 it is ours until `leave`.
         let d = unsafe { descriptor.as_mut() };
-        // SAFETY: what is borrowed for `'a` outlives this call, and `leave_ahead` is in it: nothing between the two unwinds.
+        // SAFETY: what is borrowed for `'a` outlives this call, and `leave_ahead` is in it: nothing
+        // between the two unwinds.
         unsafe { d.begin_ahead(self.lifespan, self.buffer, self.stopped.map(unbounded)) };
         let answer = catch_unwind(AssertUnwindSafe(|| f(&mut Tx::new(d))));
-        let ended = if answer.is_ok() { d.ahead.ended.unwrap_or(Ended::Through) } else { Ended::Panicked };
-        let done = Prefetched { words_read: d.ahead.words_read, writes: d.writes.len() as u64, ended };
+        let ended =
+            if answer.is_ok() { d.ahead.ended.unwrap_or(Ended::Through) } else { Ended::Panicked };
+        let done =
+            Prefetched { words_read: d.ahead.words_read, writes: d.writes.len() as u64, ended };
         d.leave_ahead();
         let (after, panic) = (d.tidy(), d.ahead.panic.take());
         local::leave_cold(descriptor);
@@ -117,7 +130,11 @@ impl<'a> Prefetch<'a> {
 /// The same function, without a claim about how long it lives.
 fn unbounded<'a>(stopped: &'a (dyn Fn() -> bool + 'a)) -> NonNull<Stopped> {
     // SAFETY: only the bound on the pointee's life changes, which a pointer does not vouch for.
-    unsafe { std::mem::transmute::<NonNull<dyn Fn() -> bool + 'a>, NonNull<Stopped>>(NonNull::from(stopped)) }
+    unsafe {
+        std::mem::transmute::<NonNull<dyn Fn() -> bool + 'a>, NonNull<Stopped>>(NonNull::from(
+            stopped,
+        ))
+    }
 }
 
 /// Drops what a run leaves, outside of it. Answers whether nothing panicked.

@@ -1,6 +1,7 @@
 //! Runs ahead: what they see, what they leave, and how they end; wherever they are stopped.
 //!
-//! [`Prefetch::stopped_by`] is asked at each access, so it also counts accesses, and panics at a chosen one.
+//! [`Prefetch::stopped_by`] is asked at each access, so it also counts accesses, and panics at a
+//! chosen one.
 
 use crate::record::{LOCKED, Record};
 use crate::{
@@ -67,7 +68,8 @@ struct World {
 
 impl World {
     fn new(alive: &'static AtomicUsize) -> Self {
-        let node = |next, value| Some(Arc::new(Node { value: TVar::new(value), next: TBox::new(next) }));
+        let node =
+            |next, value| Some(Arc::new(Node { value: TVar::new(value), next: TBox::new(next) }));
         let world = Self {
             word: TVar::new(1),
             unit: TVar::new(()),
@@ -95,8 +97,14 @@ impl World {
         self.heap.push(tx, key)
     }
 
-    /// Writes `value` everywhere, partly in branches and nested transactions, and finds it wherever it looks.
-    fn change<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: u64, alive: &'static AtomicUsize) -> TxResult<()> {
+    /// Writes `value` everywhere, partly in branches and nested transactions, and finds it wherever
+    /// it looks.
+    fn change<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        value: u64,
+        alive: &'static AtomicUsize,
+    ) -> TxResult<()> {
         self.word.modify(tx, |old| old + value)?;
         self.unit.set(tx, ())?;
         self.wide.set(tx, [value; 3])?;
@@ -137,7 +145,10 @@ impl World {
             },
             |tx| {
                 assert_eq!((self.word.get(tx)?, self.wide.get(tx)?), (value + 1, [value; 3]));
-                assert_eq!((self.boxed.with(tx, |old| old.0)?, self.pairs.get(tx, 0)?), (value, (1, 1)));
+                assert_eq!(
+                    (self.boxed.with(tx, |old| old.0)?, self.pairs.get(tx, 0)?),
+                    (value, (1, 1))
+                );
                 self.boxed.set(tx, Counted::new(value, alive))
             },
         )
@@ -146,7 +157,10 @@ impl World {
     /// What `change` has written, as its own transaction sees it.
     fn check_changed<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: u64) -> TxResult<()> {
         assert_eq!((self.word.get(tx)?, self.unit.get(tx)?), (value + 1, ()));
-        assert_eq!((self.wide.get(tx)?, self.boxed.with(tx, |boxed| boxed.0)?), ([value; 3], value));
+        assert_eq!(
+            (self.wide.get(tx)?, self.boxed.with(tx, |boxed| boxed.0)?),
+            ([value; 3], value)
+        );
         for i in 0..6 {
             assert_eq!(self.array.get(tx, i)?, value);
         }
@@ -165,7 +179,8 @@ impl World {
 
     fn records(&self) -> Vec<u64> {
         let word = |record: &Record| record.look();
-        let mut all = vec![word(self.word.parts().0), word(self.wide.parts().0), word(self.unit.parts().0)];
+        let mut all =
+            vec![word(self.word.parts().0), word(self.wide.parts().0), word(self.unit.parts().0)];
         all.extend(self.array.records().chain(self.pairs.records()).map(word));
         all.extend([self.boxed.record(), self.list.record()].map(word));
         all
@@ -200,8 +215,14 @@ fn every_end_is_told() {
     let (a, b) = (TVar::new(1_u64), TVar::new(2_u64));
     let end = |ahead: Prefetched| (ahead.words_read, ahead.writes, ahead.ended);
     assert_eq!(end(long().run(|tx| a.get(tx))), (1, 0, Ended::Through));
-    assert_eq!(end(long().run(|tx| a.set(tx, 2).and_then(|()| tx.retry::<()>()))), (0, 1, Ended::Through));
-    assert_eq!(end(long().run(|tx| tx.irrevocable().and_then(|()| a.get(tx)))), (0, 0, Ended::Through));
+    assert_eq!(
+        end(long().run(|tx| a.set(tx, 2).and_then(|()| tx.retry::<()>()))),
+        (0, 1, Ended::Through)
+    );
+    assert_eq!(
+        end(long().run(|tx| tx.irrevocable().and_then(|()| a.get(tx)))),
+        (0, 0, Ended::Through)
+    );
     let both = |how: Prefetch<'_>| end(how.run(|tx| a.get(tx).and_then(|_| b.set(tx, 1))));
     assert_eq!(both(Prefetch::new(0)), (0, 0, Ended::Lifespan));
     assert_eq!(both(Prefetch::new(1)), (1, 0, Ended::Lifespan));
@@ -227,7 +248,8 @@ fn every_end_is_told() {
 #[test]
 fn a_lock_or_a_change_in_the_way_ends_the_run() {
     let (a, b) = (TVar::new(0), TVar::new(0));
-    let elsewhere = |f: &(dyn Fn() + Sync)| std::thread::scope(|s| s.spawn(f).join().expect("no panic"));
+    let elsewhere =
+        |f: &(dyn Fn() + Sync)| std::thread::scope(|s| s.spawn(f).join().expect("no panic"));
     atomically(|tx| {
         a.set(tx, 1)?;
         elsewhere(&|| {
@@ -253,14 +275,16 @@ fn a_lock_or_a_change_in_the_way_ends_the_run() {
     assert_eq!(extended.ended, Ended::Through);
 }
 
-/// Would miss: a write that others can see, a version or a lock that is left, a read that does not see what was written before.
+/// Would miss: a write that others can see, a version or a lock that is left, a read that does not
+/// see what was written before.
 #[test]
 fn own_writes_are_seen_and_nothing_shared_changes() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
     let world = World::new(&ALIVE);
     let before = world.picture();
     let handlers = Cell::new((0, 0));
-    let count = |commits, aborts| handlers.set((handlers.get().0 + commits, handlers.get().1 + aborts));
+    let count =
+        |commits, aborts| handlers.set((handlers.get().0 + commits, handlers.get().1 + aborts));
     let ahead = long().run(|tx| {
         tx.on_commit(|| count(1, 0));
         tx.on_abort(|| count(0, 1));
@@ -302,7 +326,8 @@ fn interrupted(world: &World, n: usize, panics: bool, alive: &'static AtomicUsiz
     long().stopped_by(&at_n).run(|tx| world.change(tx, 7, alive).map(|()| Counted::new(3, alive)))
 }
 
-/// Would miss: a state between two accesses in which a run cannot be ended without a trace, by its worker or by a panic.
+/// Would miss: a state between two accesses in which a run cannot be ended without a trace, by its
+/// worker or by a panic.
 #[test]
 fn a_run_may_end_at_every_access() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -329,8 +354,9 @@ fn a_run_may_end_at_every_access() {
     assert_eq!(world.picture(), before);
 }
 
-/// Would miss: a run that goes on with what another commit has changed at whichever moment, that is ended by one without leaving everything as it was, and one
-/// that gives up although nothing that it has seen has changed.
+/// Would miss: a run that goes on with what another commit has changed at whichever moment, that is
+/// ended by one without leaving everything as it was, and one that gives up although nothing that
+/// it has seen has changed.
 #[test]
 fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -356,8 +382,15 @@ fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
             false
         };
         let ahead = long().stopped_by(&at_n).run(|tx| world.change(tx, 7, &ALIVE));
-        assert!([Ended::Through, Ended::Conflict].contains(&ahead.ended), "{ahead:?} at access {n}");
-        assert_eq!((world.values(), ALIVE.load(Ordering::Relaxed)), (before.clone(), alive), "at access {n}");
+        assert!(
+            [Ended::Through, Ended::Conflict].contains(&ahead.ended),
+            "{ahead:?} at access {n}"
+        );
+        assert_eq!(
+            (world.values(), ALIVE.load(Ordering::Relaxed)),
+            (before.clone(), alive),
+            "at access {n}"
+        );
         assert!(world.records().iter().all(|word| word & LOCKED == 0), "at access {n}");
         if accesses.get() <= n {
             break;
@@ -369,7 +402,8 @@ fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
     assert!(n > 50 && ends.contains(&Ended::Conflict), "{ends:?}");
 }
 
-/// Would miss: a buffer that grows where the same places are written again and again, or that is counted wrongly.
+/// Would miss: a buffer that grows where the same places are written again and again, or that is
+/// counted wrongly.
 #[test]
 fn the_buffer_holds_what_it_says() {
     let (word, wide, boxed) = (TVar::new(0), TVar::new([0_u64; 4]), TBox::new(0));
@@ -416,7 +450,8 @@ impl Drop for Bomb {
     }
 }
 
-/// Would miss: a panic that gets out, or a thread that is left inside a transaction, because of what a panic carries or what is dropped.
+/// Would miss: a panic that gets out, or a thread that is left inside a transaction, because of
+/// what a panic carries or what is dropped.
 #[test]
 fn panics_of_drops_and_handlers_stay_inside() {
     let boxed = TBox::new(Bomb(0));
@@ -424,7 +459,10 @@ fn panics_of_drops_and_handlers_stay_inside() {
         assert!(!in_transaction());
         ahead.ended
     };
-    assert_eq!(ended(long().run::<()>(|_| std::panic::resume_unwind(Box::new(Bomb(3))))), Ended::Panicked);
+    assert_eq!(
+        ended(long().run::<()>(|_| std::panic::resume_unwind(Box::new(Bomb(3))))),
+        Ended::Panicked
+    );
     assert_eq!(ended(long().run(|_| Ok(Bomb(1)))), Ended::Panicked);
     assert_eq!(ended(long().run(|tx| boxed.set(tx, Bomb(1)))), Ended::Panicked);
     assert_eq!(ended(long().run(|tx| Ok(tx.keep(Arc::new(Bomb(1))).0))), Ended::Panicked);
@@ -470,8 +508,8 @@ fn transfers_beside_runs_ahead_keep_the_sum() {
                         let in_vars = vars.iter().try_fold(0, |sum, var| Ok(sum + var.get(tx)?))?;
                         let in_array = (0..8).try_fold(0, |sum, i| Ok(sum + array.get(tx, i)?))?;
                         assert_eq!(in_vars + in_array, 1_600);
-                        let even =
-                            lengths.with(tx, |all| all.iter().all(|one| *one == all.len() as u64 / 8))?;
+                        let even = lengths
+                            .with(tx, |all| all.iter().all(|one| *one == all.len() as u64 / 8))?;
                         assert!(even, "a torn version");
                         lengths.set(tx, vec![turn as u64; 3])
                     });
@@ -490,12 +528,17 @@ fn transfers_beside_runs_ahead_keep_the_sum() {
                 let long = turn % 3 + 1;
                 lengths.set(tx, vec![long as u64; long * 8])
             });
-            atomically(|tx| array.modify(tx, to, |n| n - 1).and_then(|()| vars[from].modify(tx, |n| n + 1)));
+            atomically(|tx| {
+                array.modify(tx, to, |n| n - 1).and_then(|()| vars[from].modify(tx, |n| n + 1))
+            });
             turn += 1;
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert_eq!(vars.iter().map(TVar::load).sum::<u64>() + array.load_all().iter().sum::<u64>(), 1_600);
+    assert_eq!(
+        vars.iter().map(TVar::load).sum::<u64>() + array.load_all().iter().sum::<u64>(),
+        1_600
+    );
 }
 
 /// Would miss: a thread whose later transactions are not what they were, after a run of any kind.

@@ -8,20 +8,22 @@
 //! | `version \| WAITED` | free; a transaction sleeps until the value changes | `mark_waited` | `try_lock` |
 //! | `LOCKED \| owner \| index` | the transaction `owner` will write it; its write set has the value at `index` | `try_lock` | `release` |
 //!
-//! Versions are even, from [`FIRST`] on, and below [`LOCKED`], so that `word <= snapshot | WAITED` asks in one comparison whether the record
-//! is free and not younger than the snapshot.
+//! Versions are even, from [`FIRST`] on, and below [`LOCKED`], so that `word <= snapshot | WAITED`
+//! asks in one comparison whether the record is free and not younger than the snapshot.
 //!
 //! # Invariants
 //!
 //! - I1: between `try_lock` and `release` nobody but the owner changes the word or what it guards.
-//! - I2: a value is stored only under a locked record, after the committer has taken its version from the clock.
+//! - I2: a value is stored only under a locked record, after the committer has taken its version
+//!   from the clock.
 //! - I3: who releases with a new version has stored every value that the record guards.
 //!
 //! # Orderings
 //!
 //! - R1 `release` (Release) ↔ `look` (Acquire): who sees a version sees the values of that version.
-//! - R2 `try_lock` before the value's store (Release) ↔ the value's load (Acquire) before `look_again`: who has read a
-//!   value of a commit under way sees the record locked, or later, when it looks again.
+//! - R2 `try_lock` before the value's store (Release) ↔ the value's load (Acquire) before
+//!   `look_again`: who has read a value of a commit under way sees the record locked, or later,
+//!   when it looks again.
 
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::plant::{Bug, planted};
@@ -70,7 +72,8 @@ impl Record {
     /// Turns the free word `seen` into `owned`.
     #[inline(always)]
     pub(crate) fn try_lock(&self, seen: u64, owned: u64) -> bool {
-        // Acquire: R1, since the owner may read the value later. Nothing is published by locking: R2 rests on the value's store.
+        // Acquire: R1, since the owner may read the value later. Nothing is published by locking:
+        // R2 rests on the value's store.
         self.0.compare_exchange(seen, owned, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -81,13 +84,15 @@ impl Record {
         self.0.store(version, sinew_sync::plant::ordering(Bug::RelaxedRelease, Ordering::Release));
     }
 
-    /// Notes on the free record last seen as `seen` that somebody waits for its change. False if it has changed or is about to.
+    /// Notes on the free record last seen as `seen` that somebody waits for its change. False if it
+    /// has changed or is about to.
     pub(crate) fn mark_waited(&self, seen: u64) -> bool {
         let seen = seen & !WAITED;
         if planted(Bug::UnmarkedSleep) {
             return self.look() & !WAITED == seen;
         }
-        // AcqRel: whoever locks the marked record also sees the sleeper's entry (a release sequence through `try_lock`).
+        // AcqRel: whoever locks the marked record also sees the sleeper's entry (a release sequence
+        // through `try_lock`).
         let mark = |word| (word & !WAITED == seen).then_some(word | WAITED);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark).is_ok()
     }

@@ -16,20 +16,21 @@ const PATIENCE: u32 = 10;
 
 /// Runs `f` as a transaction: all of it happens at one moment, or not at all.
 ///
-/// `f` is repeated until an attempt commits, so it should have no effects but those on variables. An error of a variable must be handed
-/// on with `?`; an attempt that hid one does not commit.
+/// `f` is repeated until an attempt commits, so it should have no effects but those on variables.
+/// An error of a variable must be handed on with `?`; an attempt that hid one does not commit.
 ///
 /// The same as [`Transaction::new().atomically(f)`](Transaction::atomically).
 ///
 /// # Panics
 ///
-/// If called inside a transaction of the same thread: its variables might not live until the other commits. Use
-/// [`Tx::atomically`] there. A panic of `f` gives the attempt up and propagates.
+/// If called inside a transaction of the same thread: its variables might not live until the other
+/// commits. Use [`Tx::atomically`] there. A panic of `f` gives the attempt up and propagates.
 ///
 /// # Cost
 ///
-/// Without conflicts: a read of the clock; three loads for each word that is read; for each variable written a compare-and-swap and two
-/// stores; one atomic addition if anything was written. No allocation once the thread's logs have grown.
+/// Without conflicts: a read of the clock; three loads for each word that is read; for each
+/// variable written a compare-and-swap and two stores; one atomic addition if anything was written.
+/// No allocation once the thread's logs have grown.
 ///
 /// # Blocking
 ///
@@ -81,7 +82,8 @@ impl Default for Transaction {
 }
 
 impl Transaction {
-    /// A transaction of the site that calls this, under [`Manager::Backoff`] and [`Locking::Encounter`].
+    /// A transaction of the site that calls this, under [`Manager::Backoff`] and
+    /// [`Locking::Encounter`].
     #[inline(always)]
     #[track_caller]
     pub fn new() -> Self {
@@ -101,13 +103,15 @@ impl Transaction {
         Self { locking, ..self }
     }
 
-    /// Attempts that are given up before the next one takes the token and cannot be given up (default: 10). `u32::MAX`: never.
+    /// Attempts that are given up before the next one takes the token and cannot be given up
+    /// (default: 10). `u32::MAX`: never.
     #[must_use]
     pub fn patience(self, attempts: u32) -> Self {
         Self { patience: attempts, ..self }
     }
 
-    /// Whether there is more to its beginning than a snapshot. Without branches, so that who makes many attempts of one kind finds it out once.
+    /// Whether there is more to its beginning than a snapshot. Without branches, so that who makes
+    /// many attempts of one kind finds it out once.
     #[inline(always)]
     fn is_special(&self) -> bool {
         (self.manager == Manager::Age) | (self.patience == 0) | (self.locking == Locking::Commit)
@@ -124,7 +128,10 @@ impl Transaction {
     ///
     /// As [`atomically`](fn@crate::atomically).
     #[inline]
-    pub fn atomically<'env, R>(&self, mut f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResult<R>) -> R {
+    pub fn atomically<'env, R>(
+        &self,
+        mut f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResult<R>,
+    ) -> R {
         let mut descriptor = local::enter(self.site);
         let mut run = Run::new(self, descriptor);
         run.begin(self, descriptor);
@@ -211,13 +218,15 @@ struct Run {
 }
 
 impl Run {
-    /// A run with the descriptor that it has just borrowed. Who calls keeps the pointer at hand, in a register.
+    /// A run with the descriptor that it has just borrowed. Who calls keeps the pointer at hand, in
+    /// a register.
     #[inline(always)]
     fn new(how: &Transaction, descriptor: NonNull<Descriptor>) -> Self {
         Self { descriptor: Some(descriptor), site: how.site, locking: how.locking }
     }
 
-    /// Begins the first attempt. Not in [`new`](Self::new): what has been lent out would be copied on its way to the caller.
+    /// Begins the first attempt. Not in [`new`](Self::new): what has been lent out would be copied
+    /// on its way to the caller.
     #[inline(always)]
     fn begin(&mut self, how: &Transaction, mut descriptor: NonNull<Descriptor>) {
         // SAFETY: I12.
@@ -256,7 +265,8 @@ impl Run {
         self.descriptor.take().into_iter().for_each(local::leave_cold);
     }
 
-    /// One attempt, with the descriptor of this run. After an error the sets are as the closure left them.
+    /// One attempt, with the descriptor of this run. After an error the sets are as the closure
+    /// left them.
     #[inline(always)]
     fn attempt<'env, R>(
         &mut self,
@@ -291,7 +301,8 @@ impl Run {
         self.step_out(true);
     }
 
-    /// Ends the attempt, and does what is left to do outside of the transaction: whoever is called or dropped may start others.
+    /// Ends the attempt, and does what is left to do outside of the transaction: whoever is called
+    /// or dropped may start others.
     fn step_out(&mut self, committed: bool) {
         let after = self.descriptor().tidy();
         self.leave();
@@ -391,7 +402,10 @@ impl Run {
     /// Rolls back, and returns the change that is waited for.
     fn roll_back_to_wait(&mut self) -> Change {
         let d = self.descriptor();
-        assert!(d.mode != Mode::Irrevocable, "retry() after irrevocable(): no other could make the change");
+        assert!(
+            d.mode != Mode::Irrevocable,
+            "retry() after irrevocable(): no other could make the change"
+        );
         assert!(!d.reads.is_empty(), "retry() before anything was read: no change could end it");
         d.roll_back();
         d.counters().retries.add(1);

@@ -1,8 +1,9 @@
 //! Whole transactions under random schedules.
 //!
-//! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says, half drawn at random, half from PCT (Burckhardt et
-//! al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule;
-//! `SHUTTLE_RANDOM_SEED` repeats a run. All accesses are sequentially consistent here: weaker orders are the affair of `models`.
+//! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says, half
+//! drawn at random, half from PCT (Burckhardt et al., "A Randomized Scheduler with Probabilistic
+//! Guarantees of Finding Bugs", 2010). A failure prints its schedule; `SHUTTLE_RANDOM_SEED` repeats
+//! a run. All accesses are sequentially consistent here: weaker orders are the affair of `models`.
 
 use crate::container_history::{self, Log, Plan};
 use crate::container_model::{Kind, Op};
@@ -19,7 +20,8 @@ fn explore(program: fn()) {
     config.stack_size = 1 << 18;
     // Hundreds are usual. A program that reaches this spins.
     config.max_steps = MaxSteps::FailAfter(100_000);
-    let schedules = std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
+    let schedules =
+        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
     let half = schedules.unwrap_or(500_usize).div_ceil(2);
     Runner::new(RandomScheduler::new(half), config.clone()).run(program);
     Runner::new(PctScheduler::new(3, half), config).run(program);
@@ -55,7 +57,8 @@ fn impatient() {
     opaque_under(Manager::Suicide, 2);
 }
 
-/// Would miss: what random schedules reach of inconsistent snapshots, lost updates and tokens that protect nothing.
+/// Would miss: what random schedules reach of inconsistent snapshots, lost updates and tokens that
+/// protect nothing.
 #[test]
 fn shuttle_histories_are_opaque_under_suicide() {
     explore(impatient);
@@ -77,7 +80,8 @@ fn late_and_impatient() {
     opaque(Transaction::new().manager(Manager::Suicide).patience(2).locking(Locking::Commit));
 }
 
-/// Would miss: inconsistent snapshots, lost updates and deadlocks of transactions that lock when they commit.
+/// Would miss: inconsistent snapshots, lost updates and deadlocks of transactions that lock when
+/// they commit.
 #[test]
 fn shuttle_histories_are_opaque_under_late_locks() {
     explore(late_and_impatient);
@@ -102,8 +106,9 @@ fn shuttle_finds_a_late_commit_without_validation() {
 fn ahead_of_another() {
     let recorder = Recorder::new(3);
     let other = Arc::clone(&recorder);
-    let writer =
-        thread::spawn(move || (0..3).for_each(|turn| other.run(Transaction::new(), &steps(3, 0, turn))));
+    let writer = thread::spawn(move || {
+        (0..3).for_each(|turn| other.run(Transaction::new(), &steps(3, 0, turn)))
+    });
     let ends = [1, 2].map(|thread| recorder.run_ahead(&steps(3, thread, 0)));
     writer.join().unwrap();
     assert!(ends.iter().all(|end| [Ended::Through, Ended::Conflict].contains(end)), "{ends:?}");
@@ -191,7 +196,8 @@ fn shuttle_finds_a_sleeper_that_leaves_no_mark() {
     hunt(Bug::UnmarkedSleep, handing_over);
 }
 
-/// Would miss: an irrevocable transaction that is repeated, a deadlock around the token, a token that is lost.
+/// Would miss: an irrevocable transaction that is repeated, a deadlock around the token, a token
+/// that is lost.
 #[test]
 fn shuttle_irrevocable_transactions_take_turns() {
     explore(|| {
@@ -208,14 +214,15 @@ fn shuttle_irrevocable_transactions_take_turns() {
             assert_eq!(effects, 1);
             atomically(|tx| shared.0.modify(tx, |n| n + 1));
         };
-        let threads =
-            [Arc::clone(&shared), Arc::clone(&shared)].map(|shared| thread::spawn(move || work(shared)));
+        let threads = [Arc::clone(&shared), Arc::clone(&shared)]
+            .map(|shared| thread::spawn(move || work(shared)));
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!((shared.0.load(), shared.1.load()), (4, 2));
     });
 }
 
-/// Would miss: a version that is freed, or changed, while somebody looks at it; neighbours in an array that disagree.
+/// Would miss: a version that is freed, or changed, while somebody looks at it; neighbours in an
+/// array that disagree.
 #[test]
 fn shuttle_boxes_and_arrays_change_together() {
     explore(|| {
@@ -250,7 +257,8 @@ fn containers() {
         thread::spawn(move || {
             let (mut rng, mut log) = (fastrand::Rng::with_seed(shuttle_seed()), Log::default());
             for _ in 0..2 {
-                let (how, plan) = (container_history::random_way(&mut rng), Plan::random(&mut rng, 3));
+                let (how, plan) =
+                    (container_history::random_way(&mut rng), Plan::random(&mut rng, 3));
                 recorder.run(thread, how, &plan, &mut log);
             }
             recorder.finish(log);
@@ -270,7 +278,8 @@ fn judge(recorder: &container_history::Recorder) {
     assert!(verdict.is_ok(), "{verdict:?}");
 }
 
-/// Catches: what random schedules reach of nodes used again too early, and of operations that are undone in part.
+/// Catches: what random schedules reach of nodes used again too early, and of operations that are
+/// undone in part.
 #[test]
 fn shuttle_container_histories_are_opaque() {
     explore(containers);

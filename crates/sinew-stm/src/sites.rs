@@ -1,7 +1,7 @@
 //! Counters by the place in the program that starts the transaction.
 //!
-//! Each thread counts for itself, with plain additions; who asks adds the threads up. So counting writes nothing that two
-//! threads share, and a read-only transaction stays one.
+//! Each thread counts for itself, with plain additions; who asks adds the threads up. So counting
+//! writes nothing that two threads share, and a read-only transaction stays one.
 
 use sinew_sync::counter::Counter;
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ pub enum Cause {
 
 /// What the transactions of one site did, all threads together.
 ///
-/// The numbers are read one after the other while threads go on counting, so they may be a little apart.
+/// The numbers are read one after the other while threads go on counting, so they may be a little
+/// apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Transactions that committed.

@@ -1,10 +1,11 @@
 //! The threads that run transactions: their numbers in records, and what others look up about them.
 //!
-//! A thread gets a number with its first transaction and gives it back when it ends. Numbers are used again, so they stay
-//! small; the shared part of a thread outlives it, because somebody may just be looking.
+//! A thread gets a number with its first transaction and gives it back when it ends. Numbers are
+//! used again, so they stay small; the shared part of a thread outlives it, because somebody may
+//! just be looking.
 //!
-//! A thread that ends also hands over how many versions it has retired since it last took stock ([`grace`]). So stock is taken
-//! often enough in a program whose threads are all short.
+//! A thread that ends also hands over how many versions it has retired since it last took stock
+//! ([`grace`]). So stock is taken often enough in a program whose threads are all short.
 
 use crate::grace;
 use sinew_sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,8 @@ pub(crate) const AGELESS: u64 = u64::MAX;
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Shared {
-    /// The time since which its transaction may see old versions, plus one; 0 if it sees none. See `grace`.
+    /// The time since which its transaction may see old versions, plus one; 0 if it sees none. See
+    /// `grace`.
     pub(crate) pinned: AtomicU64,
     /// When its transaction was first tried, or [`AGELESS`].
     age: AtomicU64,
@@ -33,7 +35,8 @@ impl Shared {
     }
 
     pub(crate) fn set_age(&self, age: u64) {
-        // Relaxed: an age that is read a little early or late changes who waits, and no wait lasts for ever.
+        // Relaxed: an age that is read a little early or late changes who waits, and no wait lasts
+        // for ever.
         self.age.store(age, Ordering::Relaxed);
     }
 
@@ -90,7 +93,8 @@ impl Threads {
         (number, Arc::clone(&self.shared[number as usize]))
     }
 
-    /// Takes back the number of a thread that ends and has `retired` versions since it took stock. True if it should take stock once more.
+    /// Takes back the number of a thread that ends and has `retired` versions since it took stock.
+    /// True if it should take stock once more.
     pub(crate) fn leave(&mut self, number: u32, retired: usize) -> bool {
         self.free.push(number);
         self.retired += retired;

@@ -42,8 +42,9 @@ pub type TxResult<T> = Result<T, Stop>;
 
 /// A transaction under way.
 ///
-/// `'tx` is the attempt: variables are accessed through references that live as long. `'env` is what surrounds the call of
-/// [`atomically`](crate::atomically): whatever the closure borrows from there lives long enough. (As in [`std::thread::scope`].)
+/// `'tx` is the attempt: variables are accessed through references that live as long. `'env` is
+/// what surrounds the call of [`atomically`](crate::atomically): whatever the closure borrows from
+/// there lives long enough. (As in [`std::thread::scope`].)
 pub struct Tx<'tx, 'env: 'tx> {
     pub(crate) descriptor: &'tx mut Descriptor,
     /// Makes both lifetimes invariant, so that neither can be stretched or shrunk.
@@ -92,7 +93,8 @@ impl<'tx, 'env> Tx<'tx, 'env> {
 
     /// Ends this attempt, and begins the next one when something that was read has changed.
     ///
-    /// Everything read so far counts, in all branches of [`or_else`](Self::or_else) that were tried.
+    /// Everything read so far counts, in all branches of [`or_else`](Self::or_else) that were
+    /// tried.
     ///
     /// # Errors
     ///
@@ -100,8 +102,8 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// # Panics
     ///
-    /// Not here, but when the attempt ends: if nothing was read, so that nothing could ever wake it, or if the transaction is
-    /// [`irrevocable`](Self::irrevocable).
+    /// Not here, but when the attempt ends: if nothing was read, so that nothing could ever wake
+    /// it, or if the transaction is [`irrevocable`](Self::irrevocable).
     ///
     /// # Blocking
     ///
@@ -110,8 +112,8 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         Err(Stop(Why::Retry))
     }
 
-    /// Gives this attempt up as a conflict does, and begins the next one: for what a transaction knows from elsewhere, and finds out to be old
-    /// when it reads the variables.
+    /// Gives this attempt up as a conflict does, and begins the next one: for what a transaction
+    /// knows from elsewhere, and finds out to be old when it reads the variables.
     ///
     /// # Errors
     ///
@@ -126,15 +128,17 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         Err(Stop(Why::Conflict))
     }
 
-    /// The address of a place that this transaction has read or written so far, which of them `random` decides: for samples of where
-    /// transactions work. `None` if it has accessed nothing.
+    /// The address of a place that this transaction has read or written so far, which of them
+    /// `random` decides: for samples of where transactions work. `None` if it has accessed nothing.
     pub fn accessed(&self, random: u64) -> Option<usize> {
         self.descriptor.accessed(random)
     }
 
-    /// Does `first`, or, if that calls [`retry`](Self::retry), undoes what it did and does `second` instead.
+    /// Does `first`, or, if that calls [`retry`](Self::retry), undoes what it did and does `second`
+    /// instead.
     ///
-    /// Nests. If `second` retries as well, so does the whole, and waits for a change in what either has read.
+    /// Nests. If `second` retries as well, so does the whole, and waits for a change in what either
+    /// has read.
     ///
     /// # Errors
     ///
@@ -142,8 +146,9 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// # Panics
     ///
-    /// A panic of a branch undoes the branch and propagates: a closure that catches it may go on. It also panics if `first` becomes
-    /// [`irrevocable`](Self::irrevocable) and then retries: its effects cannot be undone.
+    /// A panic of a branch undoes the branch and propagates: a closure that catches it may go on.
+    /// It also panics if `first` becomes [`irrevocable`](Self::irrevocable) and then retries: its
+    /// effects cannot be undone.
     pub fn or_else<R>(
         &mut self,
         first: impl FnOnce(&mut Self) -> TxResult<R>,
@@ -158,11 +163,15 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         }
         let revocable = part.tx.descriptor.mode != Mode::Irrevocable || before == Mode::Irrevocable;
         drop(part);
-        assert!(revocable, "a branch of or_else() retries after its irrevocable(): it cannot be undone");
+        assert!(
+            revocable,
+            "a branch of or_else() retries after its irrevocable(): it cannot be undone"
+        );
         self.atomically(second)
     }
 
-    /// A transaction inside this one: its reads and writes are this one's, they commit or are given up together.
+    /// A transaction inside this one: its reads and writes are this one's, they commit or are given
+    /// up together.
     ///
     /// # Errors
     ///
@@ -178,18 +187,21 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         done
     }
 
-    /// Calls `handler` once the transaction has committed, outside of it. Handlers are called in the order in which they were given.
+    /// Calls `handler` once the transaction has committed, outside of it. Handlers are called in
+    /// the order in which they were given.
     ///
-    /// A panic in a handler propagates from [`atomically`](crate::atomically); the effects of the transaction stay.
+    /// A panic in a handler propagates from [`atomically`](crate::atomically); the effects of the
+    /// transaction stay.
     pub fn on_commit(&mut self, handler: impl FnOnce() + 'tx) {
         self.descriptor.leave_a_mess();
-        // SAFETY: what a closure knows to live for `'tx` is in the environment of `atomically`, or is kept, and that is given back only
-        // after the handlers have been called or dropped.
+        // SAFETY: what a closure knows to live for `'tx` is in the environment of `atomically`, or
+        // is kept, and that is given back only after the handlers have been called or dropped.
         unsafe { self.descriptor.after.on_commit(Box::new(handler)) };
     }
 
-    /// Calls `handler` if this attempt is given up: for a conflict, to wait, by a panic, or because a branch of
-    /// [`or_else`](Self::or_else) was undone. It is called outside of the transaction; the next attempt gives its own.
+    /// Calls `handler` if this attempt is given up: for a conflict, to wait, by a panic, or because
+    /// a branch of [`or_else`](Self::or_else) was undone. It is called outside of the transaction;
+    /// the next attempt gives its own.
     pub fn on_abort(&mut self, handler: impl FnOnce() + 'tx) {
         self.descriptor.leave_a_mess();
         // SAFETY: as above.
@@ -198,12 +210,13 @@ impl<'tx, 'env> Tx<'tx, 'env> {
 
     /// Keeps `value` alive until the attempt is over, so that variables in it can be accessed.
     ///
-    /// This is how linked structures are walked: a node that was read from a variable is kept, and the reference that this answers lives
-    /// long enough to access the node's own variables.
+    /// This is how linked structures are walked: a node that was read from a variable is kept, and
+    /// the reference that this answers lives long enough to access the node's own variables.
     pub fn keep<T: 'env>(&mut self, value: Arc<T>) -> &'tx T {
         self.descriptor.leave_a_mess();
         let value = self.descriptor.after.keep(value);
-        // SAFETY: the `Arc` is given back only when the attempt is over, which `'tx` does not outlive.
+        // SAFETY: the `Arc` is given back only when the attempt is over, which `'tx` does not
+        // outlive.
         unsafe { &*value }
     }
 
@@ -214,21 +227,22 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         self.descriptor.mode == Mode::Irrevocable
     }
 
-    /// Makes this transaction the one that cannot be given up: what follows is executed once, and then committed. Input and output may
-    /// follow.
+    /// Makes this transaction the one that cannot be given up: what follows is executed once, and
+    /// then committed. Input and output may follow.
     ///
-    /// There is one such transaction at a time. While it runs, others read what was there before it, also the variables
-    /// that it has written, but commit no writes. Such a transaction must not [`retry`](Self::retry), and if it panics, its
-    /// writes are dropped.
+    /// There is one such transaction at a time. While it runs, others read what was there before
+    /// it, also the variables that it has written, but commit no writes. Such a transaction must
+    /// not [`retry`](Self::retry), and if it panics, its writes are dropped.
     ///
     /// # Errors
     ///
-    /// The attempt is lost, since another transaction is irrevocable or something has changed. The next attempt is irrevocable from the
-    /// beginning.
+    /// The attempt is lost, since another transaction is irrevocable or something has changed. The
+    /// next attempt is irrevocable from the beginning.
     ///
     /// # Cost
     ///
-    /// No access is inlined from here on. What was written so far is unlocked; all that is written is locked at the commit.
+    /// No access is inlined from here on. What was written so far is unlocked; all that is written
+    /// is locked at the commit.
     ///
     /// # Blocking
     ///

@@ -8,8 +8,8 @@ use crate::word::{Slot, words_of};
 
 /// A variable that transactions read and write, for values that are `Copy`.
 ///
-/// A value of up to eight bytes takes 16 bytes in all, a larger one its size and 8 bytes more. For other values there is
-/// [`TBox`](crate::TBox).
+/// A value of up to eight bytes takes 16 bytes in all, a larger one its size and 8 bytes more. For
+/// other values there is [`TBox`](crate::TBox).
 ///
 /// ```
 /// use sinew_stm::{TVar, atomically};
@@ -19,7 +19,8 @@ use crate::word::{Slot, words_of};
 /// assert_eq!(place.load(), (1.0, 0.0, 2));
 /// ```
 ///
-/// A variable must outlive the call of [`atomically`](fn@crate::atomically); one that is born in the closure does not:
+/// A variable must outlive the call of [`atomically`](fn@crate::atomically); one that is born in
+/// the closure does not:
 ///
 /// ```compile_fail,E0597
 /// use sinew_stm::{TVar, atomically};
@@ -49,7 +50,8 @@ pub struct TVar<T: Copy> {
     slot: Slot<T>,
 }
 
-// SAFETY: values are copied from one thread to another and never shared; all access through `&TVar` is atomic.
+// SAFETY: values are copied from one thread to another and never shared; all access through `&TVar`
+// is atomic.
 unsafe impl<T: Copy + Send> Sync for TVar<T> {}
 
 // The record survives a panic (I1), and the value is replaced as a whole.
@@ -75,7 +77,8 @@ impl<T: Copy> TVar<T> {
     /// Three loads for each word, and an entry in the read set.
     #[inline(always)]
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<T> {
-        // SAFETY: record and slot belong together and live for `'tx`; the slot's words are those of a `T`.
+        // SAFETY: record and slot belong together and live for `'tx`; the slot's words are those of
+        // a `T`.
         unsafe { access::get(tx.descriptor, &self.record, self.slot.words()) }
     }
 
@@ -87,7 +90,8 @@ impl<T: Copy> TVar<T> {
     ///
     /// # Cost
     ///
-    /// A compare-and-swap where the variable is written for the first time, and an entry in the write set.
+    /// A compare-and-swap where the variable is written for the first time, and an entry in the
+    /// write set.
     #[inline(always)]
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         // SAFETY: as in `get`.

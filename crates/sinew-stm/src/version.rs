@@ -1,18 +1,21 @@
-//! Versions of boxed values: each immutable, in a chain from the oldest that is kept to the current one.
+//! Versions of boxed values: each immutable, in a chain from the oldest that is kept to the current
+//! one.
 //!
 //! ```text
 //! oldest ──newer──▶ … ──newer──▶ current
 //! retired at 12      retired at 40    (what get clones)
 //! ```
 //!
-//! A commit appends its version and notes on the one before when it retired it. Versions that nobody can see any more
-//! (`grace`) are cut off at the old end by later commits, and the rest goes with the variable. So no version outlives
-//! its variable, and values may borrow.
+//! A commit appends its version and notes on the one before when it retired it. Versions that
+//! nobody can see any more (`grace`) are cut off at the old end by later commits, and the rest goes
+//! with the variable. So no version outlives its variable, and values may borrow.
 //!
 //! # Invariants
 //!
-//! - I6: `oldest`, `newer` and `retired` are accessed only by who has locked the record beside them, or owns the variable.
-//! - I7: a version that was cut off, or never became current, is reached through nothing but the list of things to drop.
+//! - I6: `oldest`, `newer` and `retired` are accessed only by who has locked the record beside
+//!   them, or owns the variable.
+//! - I7: a version that was cut off, or never became current, is reached through nothing but the
+//!   list of things to drop.
 
 use crate::drops::Panics;
 use crate::word::{Bits, pack, unpack};
@@ -42,10 +45,12 @@ impl Header {
         ///
         /// As for [`Header::free`], of a version of `T`.
         unsafe fn free<T>(header: *mut Header) {
-            // SAFETY: the header is the first field of a boxed `Version<T>`, of which the caller gives up the ownership.
+            // SAFETY: the header is the first field of a boxed `Version<T>`, of which the caller
+            // gives up the ownership.
             drop(unsafe { Box::from_raw(header.cast::<Version<T>>()) });
         }
-        let header = Self { newer: Cell::new(null_mut()), retired: Cell::new(u64::MAX), free: free::<T> };
+        let header =
+            Self { newer: Cell::new(null_mut()), retired: Cell::new(u64::MAX), free: free::<T> };
         NonNull::from(Box::leak(Box::new(Version { header, value }))).cast()
     }
 
@@ -98,7 +103,8 @@ impl Chain {
         Self { current: AtomicPtr::new(version.as_ptr()), oldest: Cell::new(version.as_ptr()) }
     }
 
-    /// The current version. It may be looked into once the record beside the chain has been checked again, under a pin.
+    /// The current version. It may be looked into once the record beside the chain has been checked
+    /// again, under a pin.
     pub(crate) fn current(&self) -> NonNull<Header> {
         // Acquire: R2, and what the version consists of.
         let current = self.current.load(Ordering::Acquire);
@@ -114,7 +120,8 @@ impl Chain {
     /// The caller has locked the record beside the chain, and gives up `version`.
     pub(crate) unsafe fn publish(&self, version: NonNull<Header>, now: u64) {
         let last = self.current();
-        // SAFETY: by I6 nobody else is here; the last version is alive, as all from `oldest` to `current` are.
+        // SAFETY: by I6 nobody else is here; the last version is alive, as all from `oldest` to
+        // `current` are.
         unsafe {
             last.as_ref().newer.with_mut(|newer| *newer = version.as_ptr());
             last.as_ref().retired.with_mut(|retired| *retired = now);
@@ -127,7 +134,8 @@ impl Chain {
     ///
     /// # Safety
     ///
-    /// The caller has locked the record beside the chain, and nobody sees a version that was retired that early.
+    /// The caller has locked the record beside the chain, and nobody sees a version that was
+    /// retired that early.
     pub(crate) unsafe fn cut(&self, safe: u64, mut discard: impl FnMut(NonNull<Header>)) {
         let current = self.current().as_ptr();
         loop {
@@ -136,8 +144,9 @@ impl Chain {
                 unsafe { *oldest }
             });
             // SAFETY: alive, and accessed by us alone (I6).
-            let (retired, newer) =
-                unsafe { ((*oldest).retired.with(|retired| *retired), (*oldest).newer.with(|newer| *newer)) };
+            let (retired, newer) = unsafe {
+                ((*oldest).retired.with(|retired| *retired), (*oldest).newer.with(|newer| *newer))
+            };
             if oldest == current || retired > safe {
                 return;
             }
@@ -157,8 +166,8 @@ impl Chain {
     /// The caller owns the chain, and no transaction is left that has seen it.
     pub(crate) unsafe fn free(&self) {
         let mut first = Panics::default();
-        // SAFETY: the caller's promise. What is retired here is told from the current one by its age, which is the highest. Each version has left the
-        // chain when it is dropped.
+        // SAFETY: the caller's promise. What is retired here is told from the current one by its
+        // age, which is the highest. Each version has left the chain when it is dropped.
         unsafe {
             self.cut(u64::MAX, |version| first.catch(|| Header::free(version)));
             first.catch(|| Header::free(self.current()));

@@ -17,9 +17,9 @@
 //!
 //! # Orderings
 //!
-//! - W1 entry (under the lock), then `mark_waited` ↔ `try_lock`, then the look at the entries (under the lock): a committer that
-//!   finds the mark finds the entry. One that locked before the mark could be set is seen by the
-//!   transaction that waits, whose change has then come.
+//! - W1 entry (under the lock), then `mark_waited` ↔ `try_lock`, then the look at the entries
+//!   (under the lock): a committer that finds the mark finds the entry. One that locked before the
+//!   mark could be set is seen by the transaction that waits, whose change has then come.
 //!
 //! # Not handled
 //!

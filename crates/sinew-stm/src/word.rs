@@ -1,9 +1,10 @@
 //! Values as words that may be read while they are written.
 //!
-//! A transaction reads a value that another may be storing at that moment, and believes it only after the record beside it
-//! has been checked again. In Rust's memory model such a read must be atomic, and because a value may contain padding, it
-//! must be a read of possibly uninitialised memory. [`Word`] is that: eight bytes that are loaded and stored atomically and
-//! without a claim about their content. [`Slot`] is a value laid over whole words.
+//! A transaction reads a value that another may be storing at that moment, and believes it only
+//! after the record beside it has been checked again. In Rust's memory model such a read must be
+//! atomic, and because a value may contain padding, it must be a read of possibly uninitialised
+//! memory. [`Word`] is that: eight bytes that are loaded and stored atomically and without a claim
+//! about their content. [`Slot`] is a value laid over whole words.
 //!
 //! Under a model checker words are the checker's atomics, and types with padding cannot be used.
 
@@ -25,10 +26,14 @@ pub(crate) const fn words_of<T>() -> usize {
 pub(crate) fn pack<T: Copy>(value: T) -> Bits {
     const { assert!(size_of::<T>() <= 8) };
     let mut bits = Bits::new(0);
-    // SAFETY: both places are valid for the size of `T`, which is at most 8, and they do not overlap. Bytes are copied as they
-    // are, padding included.
+    // SAFETY: both places are valid for the size of `T`, which is at most 8, and they do not
+    // overlap. Bytes are copied as they are, padding included.
     unsafe {
-        ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), bits.as_mut_ptr().cast(), size_of::<T>());
+        ptr::copy_nonoverlapping(
+            (&raw const value).cast::<u8>(),
+            bits.as_mut_ptr().cast(),
+            size_of::<T>(),
+        );
     };
     bits
 }
@@ -40,12 +45,17 @@ pub(crate) fn unpack<T: Copy>(bits: Bits) -> MaybeUninit<T> {
     let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: as in `pack`, in the other direction.
     unsafe {
-        ptr::copy_nonoverlapping(bits.as_ptr().cast::<u8>(), value.as_mut_ptr().cast(), size_of::<T>());
+        ptr::copy_nonoverlapping(
+            bits.as_ptr().cast::<u8>(),
+            value.as_mut_ptr().cast(),
+            size_of::<T>(),
+        );
     }
     value
 }
 
-/// A value in memory of whole words: `T`, aligned to eight bytes at least and padded to a multiple of them.
+/// A value in memory of whole words: `T`, aligned to eight bytes at least and padded to a multiple
+/// of them.
 #[repr(C, align(8))]
 pub(crate) struct Padded<T>(pub(crate) MaybeUninit<T>);
 
@@ -58,14 +68,16 @@ impl<T: Copy> Padded<T> {
     /// The words of the value, padding included.
     #[inline(always)]
     pub(crate) fn bits(&self) -> &[Bits] {
-        // SAFETY: the type is aligned to 8 and its size is a multiple of 8; `Bits` may be uninitialised.
+        // SAFETY: the type is aligned to 8 and its size is a multiple of 8; `Bits` may be
+        // uninitialised.
         unsafe { std::slice::from_raw_parts(ptr::from_ref(self).cast(), size_of::<Self>() / 8) }
     }
 
     /// The same, to be filled.
     #[inline(always)]
     pub(crate) fn bits_mut(&mut self) -> &mut [Bits] {
-        // SAFETY: as above. Whatever is written, the value remains a `MaybeUninit`, which claims nothing.
+        // SAFETY: as above. Whatever is written, the value remains a `MaybeUninit`, which claims
+        // nothing.
         unsafe { std::slice::from_raw_parts_mut(ptr::from_mut(self).cast(), size_of::<Self>() / 8) }
     }
 }
@@ -108,13 +120,15 @@ mod imp {
 
         #[inline(always)]
         pub(crate) fn words(&self) -> &[Word] {
-            // SAFETY: `Padded` has the alignment of a word (8; `Word` has that of `u64`, which is no more) and a size of whole
-            // words. Shared access through `&self` goes through these atomics only, and the `UnsafeCell` covers every byte.
+            // SAFETY: `Padded` has the alignment of a word (8; `Word` has that of `u64`, which is
+            // no more) and a size of whole words. Shared access through `&self` goes through these
+            // atomics only, and the `UnsafeCell` covers every byte.
             unsafe { std::slice::from_raw_parts(self.0.get().cast(), size_of::<Padded<T>>() / 8) }
         }
 
         pub(crate) fn into_inner(self) -> T {
-            // SAFETY: a slot is made with a value, and only whole values of the same type are stored over it.
+            // SAFETY: a slot is made with a value, and only whole values of the same type are
+            // stored over it.
             unsafe { self.0.into_inner().0.assume_init() }
         }
     }

@@ -1,10 +1,12 @@
 //! Each container beside its twin of the standard library: the same operations, the same answers.
 //!
-//! Operations come in transactions of several, and some transactions are given up: what they did must leave no trace. Node indices are
-//! used again all the time, since keys are few.
+//! Operations come in transactions of several, and some transactions are given up: what they did
+//! must leave no trace. Node indices are used again all the time, since keys are few.
 
 use proptest::prelude::*;
-use sinew_stm::{TGrid, THashMap, THeap, TList, TMap, TQueue, Transaction, Tx, TxResult, atomically};
+use sinew_stm::{
+    TGrid, THashMap, THeap, TList, TMap, TQueue, Transaction, Tx, TxResult, atomically,
+};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// What is done to a container, with keys and values from small ranges.
@@ -30,7 +32,8 @@ fn script() -> impl Strategy<Value = Script> {
 /// What one operation answers: the value it met.
 type Answer = Option<u16>;
 
-/// Runs `script` on a container and on its twin, and compares all answers. `ours` lives as long as the transactions.
+/// Runs `script` on a container and on its twin, and compares all answers. `ours` lives as long as
+/// the transactions.
 fn beside<'env, C, S: Clone>(
     script: &Script,
     ours: &'env C,

@@ -1,4 +1,5 @@
-//! Values whose `Drop` panics: each is dropped once, the process lives on, and one panic reaches the caller.
+//! Values whose `Drop` panics: each is dropped once, the process lives on, and one panic reaches
+//! the caller.
 
 use sinew_stm::{Prefetch, TBox, Tx, TxResult, atomically};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,7 +22,8 @@ fn panic_of(f: impl FnOnce()) -> Option<&'static str> {
     Some(payload.downcast_ref::<&str>().expect("a text"))
 }
 
-/// Catches: a second `Drop` that panics while the panic of the first is under way, which aborts; values that are not dropped after that.
+/// Catches: a second `Drop` that panics while the panic of the first is under way, which aborts;
+/// values that are not dropped after that.
 #[test]
 fn values_of_different_commits_may_all_panic_when_they_are_dropped() {
     let dropped = AtomicUsize::new(0);
@@ -31,7 +33,10 @@ fn values_of_different_commits_may_all_panic_when_they_are_dropped() {
         caught += usize::from(panic_of(|| atomically(|tx| boxed.set(tx, Bad(&dropped)))).is_some());
     }
     let by_commits = dropped.load(Ordering::Relaxed);
-    assert!(0 < caught && caught < by_commits, "{by_commits} drops in {caught} commits: none had several");
+    assert!(
+        0 < caught && caught < by_commits,
+        "{by_commits} drops in {caught} commits: none had several"
+    );
     assert_eq!(panic_of(|| drop(boxed)), Some("a drop"));
     assert_eq!(dropped.load(Ordering::Relaxed), 301);
 }
@@ -45,7 +50,8 @@ fn untidy<'tx, 'a: 'tx>(
     (0..3).try_for_each(|_| boxed.set(tx, Bad(dropped)))
 }
 
-/// Catches: an abort where values that panic are dropped because the closure or a handler has panicked; another panic than that one.
+/// Catches: an abort where values that panic are dropped because the closure or a handler has
+/// panicked; another panic than that one.
 #[test]
 fn a_drop_that_panics_while_the_thread_unwinds_does_not_end_the_process() {
     let dropped = AtomicUsize::new(0);

@@ -1,10 +1,11 @@
-//! `fork(2)` while other threads commit: the child runs transactions, or ends with one line; it never hangs, and never sees half of
-//! a commit. With `SINEW_DEEP=1`: 10,000 children.
+//! `fork(2)` while other threads commit: the child runs transactions, or ends with one line; it
+//! never hangs, and never sees half of a commit. With `SINEW_DEEP=1`: 10,000 children.
 
 #![cfg(unix)]
 
 use sinew_stm::{
-    Locking, TBox, THashMap, THeap, TList, TMap, TQueue, TVar, Transaction, Tx, TxResult, atomically,
+    Locking, TBox, THashMap, THeap, TList, TMap, TQueue, TVar, Transaction, Tx, TxResult,
+    atomically,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -57,7 +58,9 @@ fn fork(f: impl FnOnce()) -> End {
     let aborted = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT;
     match (status, said.lines().count()) {
         (0, 0) => End::Passed,
-        (_, 1) if aborted && said.starts_with("sinew: a forked child needs a variable") => End::SaidWhy,
+        (_, 1) if aborted && said.starts_with("sinew: a forked child needs a variable") => {
+            End::SaidWhy
+        }
         _ => End::Wrong(format!("status {status}: {said}")),
     }
 }
@@ -94,9 +97,21 @@ impl Shared {
         }
         match kind {
             0 => self.text.iter().try_for_each(|text| text.set(tx, random.to_string())),
-            1 => self.map.insert(tx, key, random).and_then(|_| self.map.remove(tx, &(15 - key))).map(drop),
-            2 => self.list.insert(tx, key, random).and_then(|_| self.list.remove(tx, &(15 - key))).map(drop),
-            3 => self.hash.insert(tx, key, random).and_then(|_| self.hash.remove(tx, &(15 - key))).map(drop),
+            1 => self
+                .map
+                .insert(tx, key, random)
+                .and_then(|_| self.map.remove(tx, &(15 - key)))
+                .map(drop),
+            2 => self
+                .list
+                .insert(tx, key, random)
+                .and_then(|_| self.list.remove(tx, &(15 - key)))
+                .map(drop),
+            3 => self
+                .hash
+                .insert(tx, key, random)
+                .and_then(|_| self.hash.remove(tx, &(15 - key)))
+                .map(drop),
             4 => self.heap.push(tx, random).and_then(|()| self.heap.pop(tx)).map(drop),
             5 => self.queue.push(tx, random).and_then(|()| self.queue.pop(tx)).map(drop),
             6 => tx.irrevocable(),
@@ -112,7 +127,8 @@ impl Shared {
     }
 }
 
-/// Forks so many times while other threads change what is shared. Returns how many children ended with a line.
+/// Forks so many times while other threads change what is shared. Returns how many children ended
+/// with a line.
 fn forks_beside_commits(children: usize, child: impl Fn(&Shared)) -> usize {
     let (shared, over) = (Shared::new(), AtomicBool::new(false));
     std::thread::scope(|s| {
@@ -129,7 +145,8 @@ fn forks_beside_commits(children: usize, child: impl Fn(&Shared)) -> usize {
         }
         let ends: Vec<_> = (0..children).map(|_| fork(|| child(&shared))).collect();
         over.store(true, Ordering::Relaxed);
-        let wrong = ends.iter().filter_map(|end| if let End::Wrong(how) = end { Some(how) } else { None });
+        let wrong =
+            ends.iter().filter_map(|end| if let End::Wrong(how) = end { Some(how) } else { None });
         let wrong: Vec<_> = wrong.collect();
         assert!(wrong.is_empty(), "{} of {children} children: {}", wrong.len(), wrong[0]);
         ends.iter().filter(|end| matches!(end, End::SaidWhy)).count()
@@ -140,7 +157,8 @@ fn children() -> usize {
     if std::env::var_os("SINEW_DEEP").is_some() { 10_000 } else { 300 }
 }
 
-/// Catches: locks, the token, pins and numbers that a thread has which the child has not, and variables that it left half written.
+/// Catches: locks, the token, pins and numbers that a thread has which the child has not, and
+/// variables that it left half written.
 #[test]
 fn children_go_on_with_what_was_shared_or_say_why_not() {
     let said_why = forks_beside_commits(children(), |shared| {
@@ -156,7 +174,8 @@ fn children_go_on_with_what_was_shared_or_say_why_not() {
     println!("{said_why} of {} children said why they could not go on", children());
 }
 
-/// Catches: a child that cannot run transactions on variables and containers of its own, whatever its parent's threads were doing.
+/// Catches: a child that cannot run transactions on variables and containers of its own, whatever
+/// its parent's threads were doing.
 #[test]
 fn children_have_transactions_of_their_own() {
     let said_why = forks_beside_commits(children(), |_| {
@@ -184,7 +203,8 @@ fn a_transaction_goes_on_in_both_processes() {
             end = Some(pid);
             var.modify(tx, |n| n + 1)
         });
-        let passed = var.load() == 4 && atomically(|tx| tx.irrevocable().and_then(|()| var.get(tx))) == 4;
+        let passed =
+            var.load() == 4 && atomically(|tx| tx.irrevocable().and_then(|()| var.get(tx))) == 4;
         if std::process::id() != parent {
             // SAFETY: this is the child, which must not go on as a second harness.
             unsafe { libc::_exit(i32::from(!passed)) };

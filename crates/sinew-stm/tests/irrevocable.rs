@@ -38,12 +38,17 @@ impl Shared {
         let value = self.word.get(tx)?;
         let array = (0..4).map(|i| self.array.get(tx, i)).collect::<TxResult<Vec<_>>>()?;
         let rest = (self.wide.get(tx)?, self.text.get(tx)?, array, self.map.get(tx, &1)?);
-        assert_eq!(rest, ([value; 3], value.to_string(), vec![value; 4], Some(value)), "half of a commit");
+        assert_eq!(
+            rest,
+            ([value; 3], value.to_string(), vec![value; 4], Some(value)),
+            "half of a commit"
+        );
         Ok(value)
     }
 }
 
-/// Runs an irrevocable transaction that writes before and after it becomes so. Another thread reads in the middle of it.
+/// Runs an irrevocable transaction that writes before and after it becomes so. Another thread reads
+/// in the middle of it.
 fn reads_beside(how: Transaction, reader: Transaction) {
     let (shared, reached) = (Shared::new(), Barrier::new(2));
     std::thread::scope(|s| {

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 const BOTH: [Locking; 2] = [Locking::Encounter, Locking::Commit];
 
-/// Would miss: a value that is read or left otherwise where locks come late: one's own, wide, neighbours under one record, boxes, branches that are undone.
+/// Would miss: a value that is read or left otherwise where locks come late: one's own, wide,
+/// neighbours under one record, boxes, branches that are undone.
 #[test]
 fn late_locks_change_no_outcome() {
     let outcome = |locking| {
@@ -33,7 +34,13 @@ fn late_locks_change_no_outcome() {
                 if turn % 5 == 0 {
                     map.remove(tx, &(turn % 3))?;
                 }
-                Ok((word.get(tx)?, wide.get(tx)?, array.get(tx, 3)?, text.get(tx)?, map.to_vec(tx)?))
+                Ok((
+                    word.get(tx)?,
+                    wide.get(tx)?,
+                    array.get(tx, 3)?,
+                    text.get(tx)?,
+                    map.to_vec(tx)?,
+                ))
             }));
         }
         (seen, word.load(), wide.load(), array.load_all(), text.load())
@@ -41,7 +48,8 @@ fn late_locks_change_no_outcome() {
     assert_eq!(outcome(Locking::Encounter), outcome(Locking::Commit));
 }
 
-/// Would miss: a lock that is taken at the first write all the same, and an update that is lost because nobody looked.
+/// Would miss: a lock that is taken at the first write all the same, and an update that is lost
+/// because nobody looked.
 #[test]
 fn who_locks_late_gives_way_to_who_commits_first() {
     let (var, how) = (TVar::new(0), Transaction::new().locking(Locking::Commit));
@@ -60,7 +68,8 @@ fn who_locks_late_gives_way_to_who_commits_first() {
     assert_eq!((var.load(), attempts, how.counters().changed), (11, 2, 1));
 }
 
-/// Would miss: a write without a read that is refused because something has changed, though nothing that was read has.
+/// Would miss: a write without a read that is refused because something has changed, though nothing
+/// that was read has.
 #[test]
 fn a_blind_late_write_is_the_last_one() {
     let (var, how) = (TVar::new(0), Transaction::new().locking(Locking::Commit));
@@ -72,7 +81,8 @@ fn a_blind_late_write_is_the_last_one() {
     assert_eq!((var.load(), how.counters().aborts()), (7, 0));
 }
 
-/// Would miss: writes, locks or a mode that are left by an attempt that panics, restarts or hides its error.
+/// Would miss: writes, locks or a mode that are left by an attempt that panics, restarts or hides
+/// its error.
 #[test]
 fn whatever_ends_a_late_attempt_nothing_is_left() {
     for locking in BOTH {

@@ -1,5 +1,5 @@
-//! Keys whose `Ord` or `Hash` panics inside an operation of a container. The closure catches the panic and goes on: the operation
-//! has done nothing then.
+//! Keys whose `Ord` or `Hash` panics inside an operation of a container. The closure catches the
+//! panic and goes on: the operation has done nothing then.
 
 use sinew_stm::{Locking, THashMap, THeap, TList, TMap, Transaction, Tx, TxResult, atomically};
 use std::cell::Cell;
@@ -73,7 +73,10 @@ macro_rules! is_a_map {
 
             fn contents<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<u32>> {
                 let entries = self.to_vec(tx)?;
-                assert!(entries.iter().all(|(key, value)| key.0 == *value), "a value of another key");
+                assert!(
+                    entries.iter().all(|(key, value)| key.0 == *value),
+                    "a value of another key"
+                );
                 Ok(entries.into_iter().map(|(_, value)| value).collect())
             }
         }
@@ -111,7 +114,9 @@ const KEYS: u32 = 24;
 /// A container with every second key.
 fn filled<C: Container>(new: impl Fn() -> C) -> C {
     let container = new();
-    atomically(|tx| (0..KEYS).step_by(2).try_for_each(|key| container.perform(tx, Op::Put(key * 7 % KEYS))));
+    atomically(|tx| {
+        (0..KEYS).step_by(2).try_for_each(|key| container.perform(tx, Op::Put(key * 7 % KEYS)))
+    });
     container
 }
 
@@ -120,8 +125,14 @@ fn sorted(mut keys: Vec<u32>) -> Vec<u32> {
     keys
 }
 
-/// Lets `op` panic at each of its comparisons, first in the transaction and after other operations, under `how`.
-fn panics_everywhere<C: Container>(new: impl Fn() -> C, op: Op, how: Transaction, irrevocable: bool) {
+/// Lets `op` panic at each of its comparisons, first in the transaction and after other operations,
+/// under `how`.
+fn panics_everywhere<C: Container>(
+    new: impl Fn() -> C,
+    op: Op,
+    how: Transaction,
+    irrevocable: bool,
+) {
     let mut at = 0;
     loop {
         let (touched, twin) = (filled(&new), filled(&new));
@@ -147,7 +158,11 @@ fn panics_everywhere<C: Container>(new: impl Fn() -> C, op: Op, how: Transaction
             Ok(first || again)
         });
         let contents = |container: &C| atomically(|tx| container.contents(tx));
-        assert_eq!(sorted(contents(&touched)), sorted(contents(&twin)), "{op:?} panicked at comparison {at}");
+        assert_eq!(
+            sorted(contents(&touched)),
+            sorted(contents(&twin)),
+            "{op:?} panicked at comparison {at}"
+        );
         // Nodes of what was undone can be used again, and order holds.
         atomically(|tx| (100..110).try_for_each(|key| touched.perform(tx, Op::Put(key))));
         assert_eq!(contents(&touched).len(), contents(&twin).len() + 10);

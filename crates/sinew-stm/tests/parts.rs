@@ -1,8 +1,11 @@
-//! Parts of a transaction, branches and nested transactions, whose panics the closure catches; and attempts that wait without a read.
+//! Parts of a transaction, branches and nested transactions, whose panics the closure catches; and
+//! attempts that wait without a read.
 
 mod support;
 
-use sinew_stm::{Locking, TArray, TBox, TList, TVar, Transaction, Tx, TxResult, atomically, in_transaction};
+use sinew_stm::{
+    Locking, TArray, TBox, TList, TVar, Transaction, Tx, TxResult, atomically, in_transaction,
+};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -44,7 +47,8 @@ impl Shared {
 
     /// Whether everything is as after `set(1)`.
     fn is_one<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
-        let words = (self.old.get(tx)?, self.new.get(tx)?, self.wide.get(tx)?, self.array.get(tx, 1)?);
+        let words =
+            (self.old.get(tx)?, self.new.get(tx)?, self.wide.get(tx)?, self.array.get(tx, 1)?);
         let list = self.list.to_vec(tx)?;
         Ok(words == (1, 0, [1; 3], 1) && self.text.get(tx)? == "1" && list == [(1, 1), (11, 1)])
     }
@@ -98,7 +102,10 @@ fn a_caught_panic_undoes_the_part_it_comes_from_and_no_more() {
                 tx.atomically(|tx| shared.array.set(tx, 2, 7))
             });
             assert!(atomically(|tx| shared.is_one(tx)), "{how:?} {locking:?}");
-            assert_eq!((shared.array.load_all()[2], &log.borrow()[..]), (7, &["undone", "committed"][..]));
+            assert_eq!(
+                (shared.array.load_all()[2], &log.borrow()[..]),
+                (7, &["undone", "committed"][..])
+            );
         }
     }
 }
@@ -111,7 +118,9 @@ fn a_part_that_is_undone_by_a_panic_holds_no_lock() {
         atomically(|tx| {
             kept.set(tx, 1)?;
             let caught = catch_unwind(AssertUnwindSafe(|| {
-                tx.atomically(|tx| undone.set(tx, 1).map(|()| resume_unwind(Box::new("on purpose"))))
+                tx.atomically(|tx| {
+                    undone.set(tx, 1).map(|()| resume_unwind(Box::new("on purpose")))
+                })
             }));
             assert!(caught.is_err());
             // Waits for the lock of another thread.
@@ -145,7 +154,8 @@ fn a_retry_after_writes_alone_panics_under_both_lock_times() {
     });
 }
 
-/// Catches: what was read under one's own lock and does not wake the attempt, although it decided to wait.
+/// Catches: what was read under one's own lock and does not wake the attempt, although it decided
+/// to wait.
 #[test]
 fn a_retry_waits_for_what_was_read_under_its_own_lock() {
     ends(Duration::ZERO, || {
@@ -156,7 +166,8 @@ fn a_retry_waits_for_what_was_read_under_its_own_lock() {
                 let array = &array;
                 let waits = s.spawn(move || {
                     Transaction::new().locking(locking).atomically(|tx| {
-                        // Neighbours have one record, so the second is read under the lock for the first.
+                        // Neighbours have one record, so the second is read under the lock for the
+                        // first.
                         array.set(tx, 0, 1)?;
                         let seen = array.get(tx, 1)?;
                         let _ = tell.send(());

@@ -1,7 +1,9 @@
-//! A transaction with an old snapshot allocates a node that another transaction has removed meanwhile.
+//! A transaction with an old snapshot allocates a node that another transaction has removed
+//! meanwhile.
 //!
-//! The node's variables are as old as they were, so only the allocation itself can tell that the snapshot is too old. The
-//! tests run one at a time: a commit of a third transaction would end the attempts that they want to see go on.
+//! The node's variables are as old as they were, so only the allocation itself can tell that the
+//! snapshot is too old. The tests run one at a time: a commit of a third transaction would end the
+//! attempts that they want to see go on.
 
 mod support;
 
@@ -89,15 +91,17 @@ map!(TMap<Key, u32>, TMap::new());
 /// Keys of the map at first.
 const KEYS: [u32; 6] = [40, 10, 30, 60, 20, 50];
 
-/// One thread removes `other`, and stops where it compares it with `first`. The transaction `how` removes `first`, lets that thread
-/// commit, inserts a key, and looks at the map. Returns whether the other thread stopped and then committed.
+/// One thread removes `other`, and stops where it compares it with `first`. The transaction `how`
+/// removes `first`, lets that thread commit, inserts a key, and looks at the map. Returns whether
+/// the other thread stopped and then committed.
 fn removed_meanwhile<M: Map>(how: Transaction, first: u32, other: u32, new: u32) -> bool {
     let map = M::new();
     atomically(|tx| KEYS.iter().try_for_each(|&key| map.insert(tx, key).map(drop)));
     let with = |keys: &[u32]| keys.iter().map(|&key| (Key(key), !key)).collect::<BTreeMap<_, _>>();
     let rest: Vec<u32> = KEYS.into_iter().filter(|key| *key != first).collect();
     let newer: Vec<u32> = rest.iter().copied().filter(|key| *key != other).collect();
-    let (before, after) = (with(&[&rest[..], &[new]].concat()), with(&[&newer[..], &[new]].concat()));
+    let (before, after) =
+        (with(&[&rest[..], &[new]].concat()), with(&[&newer[..], &[new]].concat()));
     let (begun, stopped) = channel();
     let (go, go_on) = channel();
     std::thread::scope(|s| {
@@ -152,8 +156,8 @@ fn try_all<M: Map>() {
     }
 }
 
-/// Catches: a removed node that is allocated by a transaction whose snapshot still links it. Such a transaction goes round in
-/// circles.
+/// Catches: a removed node that is allocated by a transaction whose snapshot still links it. Such a
+/// transaction goes round in circles.
 #[test]
 fn a_list_never_reuses_a_node_that_the_snapshot_links() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -174,7 +178,8 @@ fn a_map_never_reuses_a_node_that_the_snapshot_links() {
     ends(Duration::ZERO, try_all::<TMap<Key, u32>>);
 }
 
-/// Catches: the same in a queue. A transaction that locks early has locked the link to the node, so it takes late locks.
+/// Catches: the same in a queue. A transaction that locks early has locked the link to the node, so
+/// it takes late locks.
 #[test]
 fn a_queue_never_reuses_a_node_that_the_snapshot_links() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

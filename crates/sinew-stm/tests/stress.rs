@@ -1,6 +1,8 @@
-//! Invariants under real threads: two seconds for each test, a minute with `SINEW_DEEP=1`, or `SINEW_STRESS_SECONDS`.
+//! Invariants under real threads: two seconds for each test, a minute with `SINEW_DEEP=1`, or
+//! `SINEW_STRESS_SECONDS`.
 //!
-//! What they would miss: an order of memory that this machine does not show (loom), a schedule that does not come up (shuttle).
+//! What they would miss: an order of memory that this machine does not show (loom), a schedule that
+//! does not come up (shuttle).
 
 use sinew_stm::{
     Locking, Manager, TArray, TBox, THashMap, TList, TMap, TQueue, TVar, Transaction, atomically,
@@ -19,7 +21,8 @@ fn stress_time() -> Duration {
     Duration::from_secs(seconds.or(deep).unwrap_or(2))
 }
 
-/// Calls `work` with the thread's number and a turn that counts up, on `threads` threads, until the time is over.
+/// Calls `work` with the thread's number and a turn that counts up, on `threads` threads, until the
+/// time is over.
 fn hammer(threads: u64, work: impl Fn(u64, u64) + Sync) {
     hammer_for(stress_time(), threads, work);
 }
@@ -47,8 +50,8 @@ fn scramble(thread: u64, turn: u64) -> usize {
     usize::try_from(x >> 33).unwrap_or_default()
 }
 
-/// Would miss: money made or lost, seen by others under way or at the end; under each manager, in variables and in an array, of threads that lock early and of one
-/// that locks late.
+/// Would miss: money made or lost, seen by others under way or at the end; under each manager, in
+/// variables and in an array, of threads that lock early and of one that locks late.
 #[test]
 fn transfers_keep_the_sum() {
     for manager in MANAGERS {
@@ -95,8 +98,8 @@ struct Node {
     next: TBox<Option<Arc<Node>>>,
 }
 
-/// Nodes behind a window are kept by the first that somebody still sees. When he is gone, however many they have become, they go one after the other, not one
-/// inside the other.
+/// Nodes behind a window are kept by the first that somebody still sees. When he is gone, however
+/// many they have become, they go one after the other, not one inside the other.
 impl Drop for Node {
     fn drop(&mut self) {
         let take_next = |node: &mut Self| std::mem::replace(&mut node.next, TBox::new(None)).load();
@@ -154,7 +157,8 @@ fn a_long_reader_commits_within_a_bounded_number_of_attempts() {
             let mut attempts = 0;
             atomically(|tx| {
                 attempts += 1;
-                let sum = vars.iter().try_fold(0_u64, |sum, var| Ok(sum.wrapping_add(var.get(tx)?)))?;
+                let sum =
+                    vars.iter().try_fold(0_u64, |sum, var| Ok(sum.wrapping_add(var.get(tx)?)))?;
                 // An update, so that the commit itself has to find everything unchanged.
                 vars[0].set(tx, sum)
             });
@@ -166,13 +170,15 @@ fn a_long_reader_commits_within_a_bounded_number_of_attempts() {
     assert!(worst.into_inner() <= 11);
 }
 
-/// Would miss: locks, values or memory left behind by a transaction that panics, waits, is undone in part, or is given up.
+/// Would miss: locks, values or memory left behind by a transaction that panics, waits, is undone
+/// in part, or is given up.
 #[test]
 fn whatever_happens_inside_nothing_is_left_behind() {
     let (sum, texts) = (TVar::new((0_u64, 0_u64)), TBox::new(vec!["text".to_owned()]));
     let commits = AtomicU64::new(0);
     hammer(3, |thread, turn| {
-        let how = Transaction::new().locking([Locking::Encounter, Locking::Commit][(turn / 4 % 2) as usize]);
+        let how = Transaction::new()
+            .locking([Locking::Encounter, Locking::Commit][(turn / 4 % 2) as usize]);
         let run = || {
             how.attempt(|tx| {
                 sum.modify(tx, |(a, b)| (a + 1, b + 1))?;
@@ -183,7 +189,9 @@ fn whatever_happens_inside_nothing_is_left_behind() {
                 match turn % 4 {
                     0 => resume_unwind(Box::new("on purpose")),
                     1 => tx.retry(),
-                    2 => tx.or_else(|tx| texts.set(tx, vec![]).and_then(|()| tx.retry()), |_| Ok(())),
+                    2 => {
+                        tx.or_else(|tx| texts.set(tx, vec![]).and_then(|()| tx.retry()), |_| Ok(()))
+                    }
                     _ => tx.atomically(|tx| sum.modify(tx, |both| both)),
                 }
             })
@@ -208,7 +216,8 @@ fn values_pass_through_a_slot_once_each() {
         for _ in 0..2 {
             s.spawn(|| {
                 while let Some(value) =
-                    atomically(|tx| slot.replace(tx, None)?.map_or_else(|| tx.retry(), Ok)).checked_sub(1)
+                    atomically(|tx| slot.replace(tx, None)?.map_or_else(|| tx.retry(), Ok))
+                        .checked_sub(1)
                 {
                     received.fetch_add(value, Ordering::Relaxed);
                 }
@@ -232,11 +241,13 @@ fn values_pass_through_a_slot_once_each() {
     assert_eq!(sent.into_inner(), received.into_inner());
 }
 
-/// Would miss: nodes used by two owners, links into nodes that are used again, orders that are broken only under contention.
+/// Would miss: nodes used by two owners, links into nodes that are used again, orders that are
+/// broken only under contention.
 #[test]
 fn tokens_move_between_containers_and_none_is_lost() {
     const TOKENS: u32 = 40;
-    let (map, hash, list, queue) = (TMap::new(), THashMap::with_buckets(7), TList::new(), TQueue::new());
+    let (map, hash, list, queue) =
+        (TMap::new(), THashMap::with_buckets(7), TList::new(), TQueue::new());
     atomically(|tx| (0..TOKENS).try_for_each(|token| queue.push(tx, token)));
     hammer(3, |thread, turn| {
         let key = u32::try_from(scramble(thread, turn)).unwrap_or_default() % TOKENS;
@@ -263,8 +274,10 @@ fn tokens_move_between_containers_and_none_is_lost() {
         });
         if turn % 16 == 0 {
             let mut tokens = atomically(|tx| {
-                let in_map: Vec<u32> = map.to_vec(tx)?.into_iter().map(|(token, _)| token).collect();
-                let in_list: Vec<u32> = list.to_vec(tx)?.into_iter().map(|(token, _)| token).collect();
+                let in_map: Vec<u32> =
+                    map.to_vec(tx)?.into_iter().map(|(token, _)| token).collect();
+                let in_list: Vec<u32> =
+                    list.to_vec(tx)?.into_iter().map(|(token, _)| token).collect();
                 assert!(in_map.is_sorted() && in_list.is_sorted());
                 let in_hash = hash.to_vec(tx)?.into_iter().map(|(token, _)| token);
                 Ok([in_map, in_list, in_hash.collect(), queue.to_vec(tx)?].concat())

@@ -45,7 +45,8 @@ fn retry_hands_values_from_thread_to_thread() {
     });
 }
 
-/// Would miss: an irrevocable transaction that runs twice, or others that commit in between, whenever it locks.
+/// Would miss: an irrevocable transaction that runs twice, or others that commit in between,
+/// whenever it locks.
 #[test]
 fn an_irrevocable_transaction_runs_its_effects_once() {
     let (var, effects) = (TVar::new(0_u64), AtomicUsize::new(0));
@@ -71,11 +72,14 @@ fn an_irrevocable_transaction_runs_its_effects_once() {
     assert_eq!((var.load(), effects.load(Ordering::Relaxed)), (1_200, 600));
 }
 
-/// Would miss: a wait of an irrevocable transaction for what cannot come, and a token that it keeps.
+/// Would miss: a wait of an irrevocable transaction for what cannot come, and a token that it
+/// keeps.
 #[test]
 fn an_irrevocable_transaction_must_not_retry_or_restart() {
     let var = TVar::new(0);
-    let wait = || atomically(|tx| var.get(tx).and_then(|_| tx.irrevocable()).and_then(|()| tx.retry::<()>()));
+    let wait = || {
+        atomically(|tx| var.get(tx).and_then(|_| tx.irrevocable()).and_then(|()| tx.retry::<()>()))
+    };
     assert!(catch_unwind(AssertUnwindSafe(wait)).is_err());
     let restart = || atomically(|tx| tx.irrevocable().and_then(|()| tx.restart::<()>()));
     assert!(catch_unwind(AssertUnwindSafe(restart)).is_err());

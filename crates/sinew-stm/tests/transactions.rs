@@ -1,6 +1,8 @@
-//! What a user relies on, without other threads in the way: values, nesting, branches, handlers, panics.
+//! What a user relies on, without other threads in the way: values, nesting, branches, handlers,
+//! panics.
 //!
-//! Tests in which transactions take the token are in `threads.rs`: they make any other attempt of the process fail.
+//! Tests in which transactions take the token are in `threads.rs`: they make any other attempt of
+//! the process fail.
 
 use sinew_stm::{Cause, Manager, Stop, TBox, TVar, Transaction, atomically, in_transaction};
 use std::cell::{Cell, RefCell};
@@ -9,10 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Would miss: a read that does not see the transaction's own writes, in a word, in several, and in a box.
+/// Would miss: a read that does not see the transaction's own writes, in a word, in several, and in
+/// a box.
 #[test]
 fn a_transaction_reads_what_it_wrote() {
-    let (small, large, boxed) = (TVar::new(1_u8), TVar::new([1_u16; 9]), TBox::new("one".to_owned()));
+    let (small, large, boxed) =
+        (TVar::new(1_u8), TVar::new([1_u16; 9]), TBox::new("one".to_owned()));
     atomically(|tx| {
         for round in 2..5_u8 {
             small.set(tx, round)?;
@@ -39,10 +43,14 @@ fn values_of_every_size_survive() {
         padded.modify(tx, |(a, b)| (a + 1, b + 1))?;
         text.set(tx, "a text")
     });
-    assert_eq!((none.load(), odd.load(), padded.load(), text.load()), ((), [7, 7, 8], (2, 3), "a text"));
+    assert_eq!(
+        (none.load(), odd.load(), padded.load(), text.load()),
+        ((), [7, 7, 8], (2, 3), "a text")
+    );
 }
 
-/// Would miss: writes of a panicking transaction, locks that it keeps, and a thread that stays inside.
+/// Would miss: writes of a panicking transaction, locks that it keeps, and a thread that stays
+/// inside.
 #[test]
 fn a_panic_takes_everything_back() {
     let (var, boxed) = (TVar::new(1), TBox::new(vec![1]));
@@ -71,7 +79,8 @@ fn a_nested_transaction_is_a_part_of_the_outer_one() {
     assert_eq!((outcome, var.load()), (Err(Cause::Body), 1));
 }
 
-/// Would miss: a transaction that starts inside another, and commits on its own or with what is no longer there.
+/// Would miss: a transaction that starts inside another, and commits on its own or with what is no
+/// longer there.
 #[test]
 fn an_unrelated_transaction_inside_another_panics_and_names_both() {
     let var = TVar::new(1);
@@ -118,7 +127,8 @@ fn an_attempt_that_hides_its_conflict_does_not_commit() {
     assert_eq!(var.load(), 1);
 }
 
-/// Would miss: a branch that leaves writes behind: new ones, or such as replace earlier ones of the same transaction.
+/// Would miss: a branch that leaves writes behind: new ones, or such as replace earlier ones of the
+/// same transaction.
 #[test]
 fn or_else_undoes_the_first_branch_also_when_nested() {
     let (a, wide, boxed) = (TVar::new(0), TVar::new([0_u64; 3]), TBox::new("0".to_owned()));
@@ -140,7 +150,10 @@ fn or_else_undoes_the_first_branch_also_when_nested() {
                         tx.retry()
                     },
                     |tx| {
-                        assert_eq!((a.get(tx)?, b.get(tx)?, boxed.get(tx)?), (2, 0, "2".to_owned()));
+                        assert_eq!(
+                            (a.get(tx)?, b.get(tx)?, boxed.get(tx)?),
+                            (2, 0, "2".to_owned())
+                        );
                         b.set(tx, 4)
                     },
                 )?;
@@ -167,7 +180,8 @@ fn or_else_keeps_the_branch_that_succeeds() {
     assert_eq!((a.load(), boxed.load()), (2, 2));
 }
 
-/// Would miss: handlers called too often, in the wrong order, inside the transaction, or for a branch that was undone.
+/// Would miss: handlers called too often, in the wrong order, inside the transaction, or for a
+/// branch that was undone.
 #[test]
 fn handlers_are_called_outside_and_in_order() {
     let (log, failed, var) = (RefCell::new(Vec::new()), Cell::new(false), TVar::new(0));
@@ -252,7 +266,9 @@ fn linked_nodes_are_walked_by_keeping_them() {
         value: u32,
         next: TBox<Option<Arc<Node>>>,
     }
-    let list = (0..10).rev().fold(None, |next, value| Some(Arc::new(Node { value, next: TBox::new(next) })));
+    let list = (0..10)
+        .rev()
+        .fold(None, |next, value| Some(Arc::new(Node { value, next: TBox::new(next) })));
     let first = TBox::new(list);
     let sum = || {
         atomically(|tx| {
@@ -289,8 +305,11 @@ fn retry_without_a_read_panics() {
 fn a_site_counts_what_its_transactions_do() {
     let (a, b) = (TVar::new(0), TVar::new(0));
     let site = Transaction::new();
-    let run =
-        || site.atomically(|tx| a.get(tx).and_then(|n| b.get(tx).map(|m| n + m)).and_then(|n| b.set(tx, n)));
+    let run = || {
+        site.atomically(|tx| {
+            a.get(tx).and_then(|n| b.get(tx).map(|m| n + m)).and_then(|n| b.set(tx, n))
+        })
+    };
     run();
     std::thread::scope(|s| drop(s.spawn(run)));
     assert_eq!(site.attempt(|tx| tx.retry::<()>()), Err(Cause::Body));
@@ -300,7 +319,8 @@ fn a_site_counts_what_its_transactions_do() {
     assert_eq!(Transaction::new().counters().commits, 0);
 }
 
-/// Would miss: a restart that waits for a change, that keeps what the attempt wrote, or that only ends a branch.
+/// Would miss: a restart that waits for a change, that keeps what the attempt wrote, or that only
+/// ends a branch.
 #[test]
 fn a_restarted_attempt_leaves_no_trace_and_is_repeated_at_once() {
     let (var, mut attempts) = (TVar::new(0), 0);
@@ -308,7 +328,10 @@ fn a_restarted_attempt_leaves_no_trace_and_is_repeated_at_once() {
         attempts += 1;
         var.modify(tx, |n| n + 1)?;
         let restart = attempts < 3;
-        tx.or_else(|tx| if restart { tx.restart() } else { Ok(()) }, |_| panic!("a restart is no retry"))
+        tx.or_else(
+            |tx| if restart { tx.restart() } else { Ok(()) },
+            |_| panic!("a restart is no retry"),
+        )
     });
     assert_eq!((attempts, var.load()), (3, 1));
     assert_eq!(Transaction::new().attempt(|tx| tx.restart::<()>()), Err(Cause::Body));
@@ -330,7 +353,9 @@ fn a_transaction_says_where_it_has_been() {
         for var in [&read, &written] {
             assert!(addresses.iter().any(|&address| lies_in(address, var)));
         }
-        assert!(addresses.len() == 10 && !addresses.iter().any(|&address| lies_in(address, &other)));
+        assert!(
+            addresses.len() == 10 && !addresses.iter().any(|&address| lies_in(address, &other))
+        );
         Ok(())
     });
 }

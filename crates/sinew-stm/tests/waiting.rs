@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
-use sinew_stm::{Cause, Change, Locking, TBox, TVar, Transaction, Tx, TxResult, Unfinished, atomically};
+use sinew_stm::{
+    Cause, Change, Locking, TBox, TVar, Transaction, Tx, TxResult, Unfinished, atomically,
+};
 
 #[derive(Default)]
 struct Told(AtomicUsize);
@@ -23,7 +25,10 @@ impl Wake for Told {
 }
 
 /// The change that an attempt at `f` waits for.
-fn wait_for<'env>(how: Transaction, f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<()>) -> Change {
+fn wait_for<'env>(
+    how: Transaction,
+    f: impl for<'tx> FnOnce(&mut Tx<'tx, 'env>) -> TxResult<()>,
+) -> Change {
     match how.attempt_or_wait(f) {
         Err(Unfinished::Waits(change)) => change,
         other => panic!("{other:?}"),
@@ -48,7 +53,10 @@ fn an_attempt_commits_is_given_up_or_waits() {
             other.set(tx, 7)?;
             var.get(tx).and_then(|_| tx.retry())
         });
-        assert_eq!((change.has_come(), other.load(), how.counters().retries), (false, 0, before + 1));
+        assert_eq!(
+            (change.has_come(), other.load(), how.counters().retries),
+            (false, 0, before + 1)
+        );
         // What was written only is not waited for.
         other.store(1);
         assert!(!change.has_come());
@@ -99,7 +107,9 @@ fn who_waits_holds_up_nobody() {
             var.get(tx).and_then(|_| text.with(tx, String::len)).and_then(|_| tx.retry())
         });
         std::thread::scope(|s| {
-            s.spawn(|| atomically(|tx| text.set(tx, "here".to_owned()).and_then(|()| var.set(tx, 5))));
+            s.spawn(|| {
+                atomically(|tx| text.set(tx, "here".to_owned()).and_then(|()| var.set(tx, 5)))
+            });
         });
         change.wait();
         assert_eq!((var.load(), text.load()), (5, "here".to_owned()));
@@ -134,7 +144,8 @@ fn what_no_change_could_end_panics() {
         (*payload.downcast_ref::<&str>().unwrap()).to_owned()
     };
     for how in both_lock_times() {
-        let unread = || how.attempt_or_wait(|tx| var.set(tx, 1).and_then(|()| tx.retry::<()>())).is_ok();
+        let unread =
+            || how.attempt_or_wait(|tx| var.set(tx, 1).and_then(|()| tx.retry::<()>())).is_ok();
         assert!(text(&unread).contains("before anything was read"));
         let irrevocable = || {
             let attempt = how.patience(0).attempt_or_wait(|tx| {

@@ -3,7 +3,10 @@
 /// An `UnsafeCell` accessed through closures, which is the form loom needs to find races on it.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Cell<T>(#[cfg(loom)] loom::cell::UnsafeCell<T>, #[cfg(not(loom))] std::cell::UnsafeCell<T>);
+pub struct Cell<T>(
+    #[cfg(loom)] loom::cell::UnsafeCell<T>,
+    #[cfg(not(loom))] std::cell::UnsafeCell<T>,
+);
 
 impl<T> Cell<T> {
     /// A cell that holds `value`.

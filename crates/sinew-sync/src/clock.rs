@@ -1,7 +1,8 @@
-//! Monotonic time: in nanoseconds, and, where a rough idea is enough, in ticks that cost less to read.
+//! Monotonic time: in nanoseconds, and, where a rough idea is enough, in ticks that cost less to
+//! read.
 //!
-//! Under a model checker time is virtual and made of the model's own steps, so that a wait bounded by time ends after a bounded
-//! number of them and a schedule replays the same way.
+//! Under a model checker time is virtual and made of the model's own steps, so that a wait bounded
+//! by time ends after a bounded number of them and a schedule replays the same way.
 
 /// Nanoseconds since some moment before the first call.
 #[cfg(not(any(loom, shuttle)))]
@@ -30,8 +31,8 @@ pub fn now_ns() -> u64 {
 pub const TICKS_A_US: u64 =
     if cfg!(all(target_arch = "x86_64", not(any(loom, shuttle)))) { 2_600 } else { 1_000 };
 
-/// The processor's time-stamp counter where there is one that costs less than the clock, otherwise [`now_ns`]. Good for differences on
-/// one thread; the unit is [`TICKS_A_US`].
+/// The processor's time-stamp counter where there is one that costs less than the clock, otherwise
+/// [`now_ns`]. Good for differences on one thread; the unit is [`TICKS_A_US`].
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
@@ -43,7 +44,8 @@ pub fn ticks() -> u64 {
 
 /// How many [`ticks`] a nanosecond has, measured against [`now_ns`].
 ///
-/// The first call takes a millisecond, unless [`start_measuring`] was called at least that long before. Later calls answer the same.
+/// The first call takes a millisecond, unless [`start_measuring`] was called at least that long
+/// before. Later calls answer the same.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
 pub fn ticks_a_ns() -> f64 {
     use std::sync::OnceLock;
@@ -61,7 +63,8 @@ pub fn ticks_a_ns() -> f64 {
     })
 }
 
-/// Begins to measure what [`ticks_a_ns`] answers, once for the process. Answers the nanoseconds and the ticks of that moment.
+/// Begins to measure what [`ticks_a_ns`] answers, once for the process. Answers the nanoseconds and
+/// the ticks of that moment.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
 pub fn start_measuring() -> (u64, u64) {
     use std::sync::OnceLock;
@@ -69,7 +72,8 @@ pub fn start_measuring() -> (u64, u64) {
     *BEGAN.get_or_init(|| (now_ns(), ticks()))
 }
 
-/// The processor time that the calling thread has been given, in nanoseconds, where the system counts that exactly: waiting for a core is no part of it. A call to the system, some 200 ns.
+/// The processor time that the calling thread has been given, in nanoseconds, where the system
+/// counts that exactly: waiting for a core is no part of it. A call to the system, some 200 ns.
 #[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 pub fn thread_cpu_ns() -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

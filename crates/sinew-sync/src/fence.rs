@@ -1,25 +1,27 @@
 //! The asymmetric pair of fences of a store-then-load handshake.
 //!
-//! One side of the handshake runs millions of times a second (the owner of a task stack), the other almost never (a
-//! thief that has no other way). Between its store and its load the frequent side executes [`light`], which is no
-//! instruction at all, and the rare side executes [`heavy`], which makes every core that runs this process pass a full
-//! barrier (`membarrier(2)`). Together they give what a `fence(SeqCst)` on both sides would: at least one side sees the
-//! other's store.
+//! One side of the handshake runs millions of times a second (the owner of a task stack), the other
+//! almost never (a thief that has no other way). Between its store and its load the frequent side
+//! executes [`light`], which is no instruction at all, and the rare side executes [`heavy`], which
+//! makes every core that runs this process pass a full barrier (`membarrier(2)`). Together they
+//! give what a `fence(SeqCst)` on both sides would: at least one side sees the other's store.
 //!
 //! # Orderings
 //!
-//! *light ↔ heavy.* Let the owner do `x = 1; light; read y` and the thief `y = 1; heavy; read x`. The kernel's barrier
-//! hits the owner's core at one point of its program. If that point lies after `x = 1`, the store has drained before
-//! the thief goes on, so the thief reads 1. If it lies before, then `read y` comes after it, and the thief's `y = 1`, which
-//! precedes its call, is visible: the owner reads 1. `light` keeps the compiler from moving the load above the store.
+//! *light ↔ heavy.* Let the owner do `x = 1; light; read y` and the thief `y = 1; heavy; read x`.
+//! The kernel's barrier hits the owner's core at one point of its program. If that point lies after
+//! `x = 1`, the store has drained before the thief goes on, so the thief reads 1. If it lies
+//! before, then `read y` comes after it, and the thief's `y = 1`, which precedes its call, is
+//! visible: the owner reads 1. `light` keeps the compiler from moving the load above the store.
 //!
-//! Where [`asymmetric`] is false (other systems, a seccomp filter, not registered yet) `light` is not enough, and the
-//! frequent side must use a real `fence(SeqCst)`; `heavy` is then just that as well. Models use it on both sides.
+//! Where [`asymmetric`] is false (other systems, a seccomp filter, not registered yet) `light` is
+//! not enough, and the frequent side must use a real `fence(SeqCst)`; `heavy` is then just that as
+//! well. Models use it on both sides.
 //!
 //! # Cost
 //!
-//! `light`: nothing. `heavy`: 5 to 10 µs where another core runs this process. [`register`]: about 15 ms once the process
-//! has a second thread, next to nothing before.
+//! `light`: nothing. `heavy`: 5 to 10 µs where another core runs this process. [`register`]: about
+//! 15 ms once the process has a second thread, next to nothing before.
 
 use crate::atomic::{Ordering, fence};
 
@@ -48,12 +50,14 @@ pub fn asymmetric() -> bool {
     imp::registered()
 }
 
-/// Asks the kernel for the heavy fence; answers [`asymmetric`] afterwards. May take some 15 ms: call it where nobody waits.
+/// Asks the kernel for the heavy fence; answers [`asymmetric`] afterwards. May take some 15 ms:
+/// call it where nobody waits.
 pub fn register() -> bool {
     imp::register()
 }
 
-/// Forgets the registration, in a forked child. Only a store, so it may be called between `fork` and `exec`.
+/// Forgets the registration, in a forked child. Only a store, so it may be called between `fork`
+/// and `exec`.
 pub fn forget() {
     imp::forget();
 }
@@ -73,24 +77,28 @@ mod imp {
     static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
     fn membarrier(command: libc::c_int) -> libc::c_long {
-        // SAFETY: membarrier takes three integers and touches no memory of ours; an unknown command is answered with an
-        // error.
+        // SAFETY: membarrier takes three integers and touches no memory of ours; an unknown command
+        // is answered with an error.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
     }
 
     pub(super) fn barrier() {
         if registered() {
             let answer = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-            // The command cannot fail once registered; if a filter was installed since, owners that run without fences
-            // would be wrong from here on, so going on is not an option.
-            assert!(answer == 0, "membarrier(2) was registered and is now refused; set SINEW_FENCES=full");
+            // The command cannot fail once registered; if a filter was installed since, owners that
+            // run without fences would be wrong from here on, so going on is not an option.
+            assert!(
+                answer == 0,
+                "membarrier(2) was registered and is now refused; set SINEW_FENCES=full"
+            );
         }
     }
 
     #[inline]
     pub(super) fn registered() -> bool {
-        // Acquire: pairs with Release in `register`. What the registering thread did before is of no interest, but a
-        // reader that sees REGISTERED must also find the kernel ready, and the kernel's side happens before the store.
+        // Acquire: pairs with Release in `register`. What the registering thread did before is of
+        // no interest, but a reader that sees REGISTERED must also find the kernel ready, and the
+        // kernel's side happens before the store.
         STATE.load(Ordering::Acquire) == REGISTERED
     }
 
@@ -98,7 +106,8 @@ mod imp {
         if STATE.load(Ordering::Acquire) == UNKNOWN {
             let supported = membarrier(libc::MEMBARRIER_CMD_QUERY);
             let wanted = libc::c_long::from(
-                libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+                libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED
+                    | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
             );
             let ready = supported >= 0
                 && supported & wanted == wanted
@@ -142,7 +151,8 @@ mod imp {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    /// Would miss: a `register` that reports success without the kernel's consent (the barrier asserts it).
+    /// Would miss: a `register` that reports success without the kernel's consent (the barrier
+    /// asserts it).
     #[test]
     fn a_registered_barrier_can_be_executed() {
         let registered = super::register();

@@ -1,22 +1,26 @@
 //! A row of numbers that one thread writes and any thread reads as they were at one moment.
 //!
-//! A sequence lock: the writer makes the version odd, writes, and makes it even again; a reader that finds it odd, or changed meanwhile, reads once more.
-//! The writer never waits and executes no locked instruction. Source: H.-J. Boehm, "Can seqlocks get along with programming language memory models?" (2012).
+//! A sequence lock: the writer makes the version odd, writes, and makes it even again; a reader
+//! that finds it odd, or changed meanwhile, reads once more. The writer never waits and executes no
+//! locked instruction. Source: H.-J. Boehm, "Can seqlocks get along with programming language
+//! memory models?" (2012).
 //!
 //! # Orderings
 //!
-//! - L1: the version turns odd, *release fence*, words are written ↔ words are read, *acquire fence*, the version is read: who has read a word of a
-//!   change under way sees the odd version.
-//! - L2: words are written, the version turns even (Release) ↔ the version is read (Acquire), words are read: who begins with the even version sees the
-//!   whole change.
+//! - L1: the version turns odd, *release fence*, words are written ↔ words are read, *acquire
+//!   fence*, the version is read: who has read a word of a change under way sees the odd version.
+//! - L2: words are written, the version turns even (Release) ↔ the version is read (Acquire), words
+//!   are read: who begins with the even version sees the whole change.
 //!
 //! # Cost
 //!
-//! A change: two stores beside its own. A reading: two loads beside its own, and again as often as the writer comes in between.
+//! A change: two stores beside its own. A reading: two loads beside its own, and again as often as
+//! the writer comes in between.
 //!
 //! # Tests
 //!
-//! `models` lets loom look for a torn reading, and plants the bug that makes one. Shuttle, whose threads take turns, sees a change as one step.
+//! `models` lets loom look for a torn reading, and plants the bug that makes one. Shuttle, whose
+//! threads take turns, sees a change as one step.
 
 #[cfg(loom)]
 use crate::atomic::{AtomicU64, Ordering, fence};
@@ -49,7 +53,8 @@ impl<const N: usize> Ledger<N> {
         Self::default()
     }
 
-    /// Changes the numbers; readers see all of it or nothing. One thread at a time, and not from within `change`.
+    /// Changes the numbers; readers see all of it or nothing. One thread at a time, and not from
+    /// within `change`.
     #[inline]
     pub fn write<R>(&self, change: impl FnOnce(&Row<'_, N>) -> R) -> R {
         // Relaxed: there is one writer.
@@ -127,7 +132,10 @@ mod tests {
             let mut last = 0;
             while last < 20_000 {
                 let words = ledger.read();
-                assert!(words.iter().all(|&word| word == words[0]) && words[0] >= last, "{words:?}");
+                assert!(
+                    words.iter().all(|&word| word == words[0]) && words[0] >= last,
+                    "{words:?}"
+                );
                 last = words[0];
             }
         });

@@ -1,8 +1,9 @@
 //! What the schedulers stand on: atomics, cells, fences, parkers, locks and clocks, in one facade.
 //!
-//! The same source runs on the standard library, under loom (`--cfg loom`: every interleaving of a small model) and
-//! under shuttle (`--cfg shuttle`: random schedules of the whole pool). Nothing above this crate names
-//! `std::sync::atomic`, so a data structure that passed its model is the data structure that ships.
+//! The same source runs on the standard library, under loom (`--cfg loom`: every interleaving of a
+//! small model) and under shuttle (`--cfg shuttle`: random schedules of the whole pool). Nothing
+//! above this crate names `std::sync::atomic`, so a data structure that passed its model is the
+//! data structure that ships.
 //!
 //! | module | what lives there |
 //! |---|---|

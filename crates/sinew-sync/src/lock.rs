@@ -1,7 +1,7 @@
 //! Mutex and condition variable without poisoning.
 //!
-//! Nothing in Sinew runs a user's code under one of these locks, so a poisoned lock would only repeat a panic that is
-//! already on its way; the wrappers drop the distinction.
+//! Nothing in Sinew runs a user's code under one of these locks, so a poisoned lock would only
+//! repeat a panic that is already on its way; the wrappers drop the distinction.
 
 #[cfg(loom)]
 use loom::sync as imp;
@@ -67,12 +67,14 @@ impl Condvar {
         Self(imp::Condvar::new())
     }
 
-    /// Releases the lock, waits for a notification (or a spurious wake-up), and takes the lock again.
+    /// Releases the lock, waits for a notification (or a spurious wake-up), and takes the lock
+    /// again.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// As [`wait`](Self::wait), for about `ns` nanoseconds at most. Under a model checker the time is always over at once.
+    /// As [`wait`](Self::wait), for about `ns` nanoseconds at most. Under a model checker the time
+    /// is always over at once.
     #[cfg(not(any(loom, shuttle)))]
     pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, ns: u64) -> MutexGuard<'a, T> {
         let waited = self.0.wait_timeout(guard, std::time::Duration::from_nanos(ns));

@@ -2,7 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A value alone on its pair of cache lines (128 bytes: x86 prefetches lines in pairs, and some arm64 lines are that long).
+/// A value alone on its pair of cache lines (128 bytes: x86 prefetches lines in pairs, and some
+/// arm64 lines are that long).
 #[derive(Debug, Default, Clone, Copy)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);

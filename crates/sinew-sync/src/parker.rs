@@ -1,7 +1,7 @@
 //! A thread that waits for a token, and others that hand it one.
 //!
-//! One token at most: any number of [`Parker::unpark`] before a [`Parker::park`] make it return once. Spurious returns
-//! are allowed, so callers look at what they wait for in a loop.
+//! One token at most: any number of [`Parker::unpark`] before a [`Parker::park`] make it return
+//! once. Spurious returns are allowed, so callers look at what they wait for in a loop.
 //!
 //! # States
 //!
@@ -13,13 +13,14 @@
 //!
 //! # Orderings
 //!
-//! P1: `unpark`'s swap (Release) ↔ `park`'s swap or exchange (Acquire): what the waker wrote before `unpark` is visible after
-//! `park`. That holds also when several wakers come before the sleeper looks: each swap continues the release sequence.
+//! P1: `unpark`'s swap (Release) ↔ `park`'s swap or exchange (Acquire): what the waker wrote before
+//! `unpark` is visible after `park`. That holds also when several wakers come before the sleeper
+//! looks: each swap continues the release sequence.
 //!
 //! # Cost
 //!
-//! A round trip between two parked threads takes 4.6 µs on the reference machine; `unpark` of a thread that is not parked
-//! is one swap.
+//! A round trip between two parked threads takes 4.6 µs on the reference machine; `unpark` of a
+//! thread that is not parked is one swap.
 
 use crate::atomic::{AtomicU32, Ordering};
 
@@ -53,25 +54,36 @@ impl Parker {
     /// Until [`unpark`](Self::unpark); may return early.
     pub fn park(&self) {
         // Acquire: P1.
-        if self.state.compare_exchange(NOTIFIED, EMPTY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if self
+            .state
+            .compare_exchange(NOTIFIED, EMPTY, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
             return;
         }
-        if self.state.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire).is_ok() {
+        if self.state.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire).is_ok()
+        {
             self.sleep.wait_while(&self.state, PARKED);
         }
         // Acquire: P1. Also takes back PARKED after a spurious wake-up.
         self.state.swap(EMPTY, Ordering::Acquire);
     }
 
-    /// As [`park`](Self::park), for about `ns` nanoseconds at most. Answers whether it took a token. May return early without one.
+    /// As [`park`](Self::park), for about `ns` nanoseconds at most. Answers whether it took a
+    /// token. May return early without one.
     ///
     /// Under a model checker the time is always over at once.
     pub fn park_for(&self, ns: u64) -> bool {
         // Acquire, throughout: P1.
-        if self.state.compare_exchange(NOTIFIED, EMPTY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if self
+            .state
+            .compare_exchange(NOTIFIED, EMPTY, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
             return true;
         }
-        if self.state.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire).is_ok() {
+        if self.state.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire).is_ok()
+        {
             self.sleep.wait_while_for(&self.state, PARKED, ns);
         }
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
@@ -111,8 +123,8 @@ mod imp {
         pub(super) fn wait_while(&self, word: &AtomicU32, value: u32) {
             // Relaxed: the caller acquires when it takes the token.
             while word.load(Ordering::Relaxed) == value {
-                // SAFETY: the word outlives the call, which only compares it; no timeout is given. An interruption or a
-                // changed value ends the call, and the loop looks again.
+                // SAFETY: the word outlives the call, which only compares it; no timeout is given.
+                // An interruption or a changed value ends the call, and the loop looks again.
                 unsafe {
                     libc::syscall(
                         libc::SYS_futex,
@@ -127,8 +139,10 @@ mod imp {
 
         pub(super) fn wait_while_for(&self, word: &AtomicU32, value: u32, ns: u64) {
             let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
-            let time = libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: rest as libc::c_long };
-            // SAFETY: as above; the time is read during the call only. An interruption ends the call early, which the caller allows.
+            let time =
+                libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: rest as libc::c_long };
+            // SAFETY: as above; the time is read during the call only. An interruption ends the
+            // call early, which the caller allows.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -143,7 +157,12 @@ mod imp {
         pub(super) fn wake(&self, word: &AtomicU32) {
             // SAFETY: the kernel uses the address as a key and does not access it.
             unsafe {
-                libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+                libc::syscall(
+                    libc::SYS_futex,
+                    word.as_ptr(),
+                    libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                    1,
+                );
             }
         }
     }
@@ -154,7 +173,8 @@ mod imp {
     use crate::atomic::{AtomicU32, Ordering};
     use crate::lock::{Condvar, Mutex};
 
-    /// Sleeping on a condition variable; the lock only orders the look at the word against the wake-up.
+    /// Sleeping on a condition variable; the lock only orders the look at the word against the
+    /// wake-up.
     #[derive(Debug)]
     pub(super) struct Sleep {
         lock: Mutex<()>,
@@ -235,7 +255,8 @@ mod models {
     use crate::atomic::{AtomicU32, Ordering};
     use std::sync::Arc;
 
-    /// Would miss: a lost token, a lost wake-up, and a token that does not carry what was written before it.
+    /// Would miss: a lost token, a lost wake-up, and a token that does not carry what was written
+    /// before it.
     #[test]
     fn loom_a_parked_thread_sees_what_its_waker_wrote() {
         loom::model(|| {

@@ -1,13 +1,15 @@
 //! Planted bugs: how the checkers are checked.
 //!
-//! A model that passes proves little until it has been seen to fail. Each variant of [`Bug`] names one mistake that the
-//! protocols could contain; a test plants it, runs the model and expects it to fail. In builds that are not for a model
-//! checker [`planted`] is the constant `false` and the mistakes do not exist.
+//! A model that passes proves little until it has been seen to fail. Each variant of [`Bug`] names
+//! one mistake that the protocols could contain; a test plants it, runs the model and expects it to
+//! fail. In builds that are not for a model checker [`planted`] is the constant `false` and the
+//! mistakes do not exist.
 
 /// A mistake that a checker must catch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// The light fence is nothing. A mistake where the stack relies on it, faithful to the machine where it does not.
+    /// The light fence is nothing. A mistake where the stack relies on it, faithful to the machine
+    /// where it does not.
     NoLightFence,
     /// The exposer looks at `head` without the heavy fence after it raised `split`.
     NoHeavyFence,
@@ -53,7 +55,8 @@ pub enum Bug {
     NoSecondRound,
     /// A panic among units that are run one after the other puts those before it back to the list.
     LostStretch,
-    /// A thief of a loop's range notes what it stole only after others may have stolen from it in turn.
+    /// A thief of a loop's range notes what it stole only after others may have stolen from it in
+    /// turn.
     LateNote,
     /// A searcher that has found work does not wake the next one.
     LonelySearcher,
@@ -96,7 +99,8 @@ pub enum Bug {
     RelaxedTestAndSet,
     /// Two-field stack: a join takes a task that is claimed for one that is stolen.
     HastyJoin,
-    /// Two-field stack: a thief keeps its claim without looking whether the task is still the bottom one.
+    /// Two-field stack: a thief keeps its claim without looking whether the task is still the
+    /// bottom one.
     StaleBottom,
     /// A token for a domain's task is given up after one look at the queues.
     OneLook,
@@ -122,11 +126,13 @@ pub enum Bug {
     UnmarkedSleep,
     /// Transactions: a version is read without a pin.
     NoPin,
-    /// Transactions that lock at their commit: a record is locked without a look whether it is younger than the snapshot.
+    /// Transactions that lock at their commit: a record is locked without a look whether it is
+    /// younger than the snapshot.
     BlindLock,
     /// Transactions: an irrevocable one stores its values without taking its locks again.
     UnlockedStore,
-    /// Transactions: a container's node is allocated under a snapshot that is older than the commit that freed it.
+    /// Transactions: a container's node is allocated under a snapshot that is older than the commit
+    /// that freed it.
     StaleNode,
     /// Transactions: a change that has come before somebody asks to be told of it is not told.
     ForgottenChange,

@@ -1,8 +1,9 @@
 //! Whom a thread's free functions find as its worker, and how transactions set that aside.
 //!
-//! A scheduler keeps its current worker here, and finds it with one load. Whoever begins something that must not be interrupted, a transaction
-//! say, puts the thread's *alone* worker in its place: one that has no others, so that everything inside runs serially. Neither crate
-//! knows the other, and the scheduler's fast paths know nothing of it: they find a worker and use it.
+//! A scheduler keeps its current worker here, and finds it with one load. Whoever begins something
+//! that must not be interrupted, a transaction say, puts the thread's *alone* worker in its place:
+//! one that has no others, so that everything inside runs serially. Neither crate knows the other,
+//! and the scheduler's fast paths know nothing of it: they find a worker and use it.
 //!
 //! # Cost
 //!
@@ -10,7 +11,8 @@
 //!
 //! # Not handled
 //!
-//! What the pointers lead to, and for how long: that is the scheduler's. It makes the alone worker when a transaction first asks for one.
+//! What the pointers lead to, and for how long: that is the scheduler's. It makes the alone worker
+//! when a transaction first asks for one.
 
 use std::cell::Cell;
 use std::ptr::null;
@@ -68,7 +70,8 @@ pub fn current() -> Pointer {
     SEAT.try_with(|seat| seat.current.get()).unwrap_or(null())
 }
 
-/// Makes `worker` the current one; answers the one before. `make` is who makes the thread's alone worker, and [says so](set_alone).
+/// Makes `worker` the current one; answers the one before. `make` is who makes the thread's alone
+/// worker, and [says so](set_alone).
 #[inline(always)]
 pub fn replace(worker: Pointer, make: fn() -> Pointer) -> Pointer {
     SEAT.with(|seat| {
@@ -95,7 +98,8 @@ pub fn is_busy() -> bool {
     SEAT.with(|seat| seat.busy.get())
 }
 
-/// Something begins on this thread that must not be interrupted, and has not yet begun: the current worker is the alone one until [`end`].
+/// Something begins on this thread that must not be interrupted, and has not yet begun: the current
+/// worker is the alone one until [`end`].
 ///
 /// On a thread that is no worker there may be none; whoever looks for one there asks [`is_busy`].
 #[inline(always)]
@@ -135,7 +139,8 @@ mod tests {
         worker(1)
     }
 
-    /// Would miss: a worker that is lost, or still found inside, and one that is made where nobody schedules.
+    /// Would miss: a worker that is lost, or still found inside, and one that is made where nobody
+    /// schedules.
     #[test]
     fn a_worker_is_set_aside_and_put_back() {
         std::thread::spawn(|| {

@@ -1,13 +1,14 @@
 //! From facts about single CPUs to a tree.
 //!
-//! A source says for each CPU which package, node, caches and core it belongs to. Here the levels are put in an order in
-//! which each refines the one outside it, CPUs are sorted so that every group is a range, and objects are opened and
-//! closed along that row.
+//! A source says for each CPU which package, node, caches and core it belongs to. Here the levels
+//! are put in an order in which each refines the one outside it, CPUs are sorted so that every
+//! group is a range, and objects are opened and closed along that row.
 //!
 //! # Not handled
 //!
-//! Groups that cross (a cache with CPUs of two packages, neither inside the other) cannot be nested: the inner one is cut at
-//! the border of the outer one, so that one group becomes two objects. That errs towards "farther apart".
+//! Groups that cross (a cache with CPUs of two packages, neither inside the other) cannot be
+//! nested: the inner one is cut at the border of the outer one, so that one group becomes two
+//! objects. That errs towards "farther apart".
 
 use std::collections::HashMap;
 
@@ -22,7 +23,8 @@ const SLOTS: usize = Level::GROUPS.len();
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CpuFacts {
     pub(crate) cpu: usize,
-    /// By [`Level::slot`]: CPUs with equal numbers are in the same group. Packages by the system's number, nodes by index.
+    /// By [`Level::slot`]: CPUs with equal numbers are in the same group. Packages by the system's
+    /// number, nodes by index.
     pub(crate) groups: [Option<usize>; SLOTS],
     /// By [`Level::slot`]: the sizes of the caches; at `Core` that of the level-1 data cache.
     pub(crate) cache_bytes: [Option<u64>; SLOTS],
@@ -66,7 +68,8 @@ impl Facts {
 }
 
 impl Machine {
-    /// One package of `cpus` equal cores, numbered from 0: all there is to say where nothing is known.
+    /// One package of `cpus` equal cores, numbered from 0: all there is to say where nothing is
+    /// known.
     ///
     /// # Panics
     ///
@@ -110,7 +113,8 @@ fn whole_machine(pus: usize) -> Object {
     }
 }
 
-/// The levels that occur, the coarser before the finer; what the usual order says where both are the same.
+/// The levels that occur, the coarser before the finer; what the usual order says where both are
+/// the same.
 fn nest_levels(cpus: &[CpuFacts]) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
     for level in Level::GROUPS {
@@ -135,7 +139,8 @@ fn refines(cpus: &[CpuFacts], fine: Level, coarse: Level) -> bool {
     })
 }
 
-/// Sorts CPUs by the lowest CPU of their groups, level by level, so that every (cut) group is a range.
+/// Sorts CPUs by the lowest CPU of their groups, level by level, so that every (cut) group is a
+/// range.
 fn sort_into_ranges(cpus: &mut [CpuFacts], levels: &[Level]) {
     cpus.sort_by_key(|cpu| cpu.cpu);
     let cut = cut_groups(cpus, levels);
@@ -147,7 +152,8 @@ fn sort_into_ranges(cpus: &mut [CpuFacts], levels: &[Level]) {
     }
 }
 
-/// For each level and CPU the lowest CPU of its group as cut by the levels outside it. Expects CPUs in ascending order.
+/// For each level and CPU the lowest CPU of its group as cut by the levels outside it. Expects CPUs
+/// in ascending order.
 fn cut_groups(cpus: &[CpuFacts], levels: &[Level]) -> Vec<Vec<Option<usize>>> {
     let mut outside: Vec<Option<(Level, usize)>> = vec![None; cpus.len()];
     let mut cut = Vec::new();
@@ -161,15 +167,20 @@ fn cut_groups(cpus: &[CpuFacts], levels: &[Level]) -> Vec<Vec<Option<usize>>> {
                 Some(*lowest.entry((out, group)).or_insert(cpu.cpu))
             })
             .collect();
-        // Only an object cuts what is inside it: a CPU without one here stays in the object outside.
-        outside =
-            row.iter().zip(&outside).map(|(here, &out)| here.map(|cpu| (*level, cpu)).or(out)).collect();
+        // Only an object cuts what is inside it: a CPU without one here stays in the object
+        // outside.
+        outside = row
+            .iter()
+            .zip(&outside)
+            .map(|(here, &out)| here.map(|cpu| (*level, cpu)).or(out))
+            .collect();
         cut.push(row);
     }
     cut
 }
 
-/// A CPU without an object at a level goes by the next object further in, so that this one stays together.
+/// A CPU without an object at a level goes by the next object further in, so that this one stays
+/// together.
 fn sort_key(cut: &[Vec<Option<usize>>], i: usize, cpu: usize) -> Vec<usize> {
     let mut further_in = cpu;
     let mut key = vec![cpu];
@@ -225,8 +236,14 @@ impl Grower<'_> {
         let object = self.machine.objects.len();
         let number = self.number(level, cpu);
         let cache_bytes = cpu.cache_bytes[level.slot()];
-        let start =
-            Object { level, number, cache_bytes, parent: Some(parent), children: vec![], pus: pu..pu };
+        let start = Object {
+            level,
+            number,
+            cache_bytes,
+            parent: Some(parent),
+            children: vec![],
+            pus: pu..pu,
+        };
         self.machine.objects.push(start);
         self.machine.objects[parent].children.extend([object]);
         object
@@ -275,7 +292,9 @@ impl Machine {
     }
 
     fn path_holds(&self, id: PuId) -> bool {
-        let holds = |&object: &u32| object == NONE || self.objects[object as usize].pus.contains(&id.index());
+        let holds = |&object: &u32| {
+            object == NONE || self.objects[object as usize].pus.contains(&id.index())
+        };
         let package = self.ancestor(id, Level::Package);
         self.path(id).iter().all(holds)
             && package.is_some()

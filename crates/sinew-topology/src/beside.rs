@@ -1,7 +1,8 @@
 //! Places for threads that each help another one.
 //!
-//! What a helper brings into a cache is of use where the two share that cache. So its place is a free processor of the same core, if there is one, else of the same cache,
-//! and so on outwards. A processor that is nearest for two goes to the one that it is nearer to.
+//! What a helper brings into a cache is of use where the two share that cache. So its place is a
+//! free processor of the same core, if there is one, else of the same cache, and so on outwards. A
+//! processor that is nearest for two goes to the one that it is nearer to.
 //!
 //! # Cost
 //!
@@ -15,8 +16,10 @@ use std::collections::BTreeSet;
 
 use crate::machine::{Machine, PuId};
 
-/// For each of the first `helpers` of these workers, a PU of `choice` for whoever helps it: the nearest that neither a worker nor another helper has; where none is left, the nearest
-/// one that is not the worker's own; and that one if there is no other. `None` where nobody knows where the worker is, or there is no choice.
+/// For each of the first `helpers` of these workers, a PU of `choice` for whoever helps it: the
+/// nearest that neither a worker nor another helper has; where none is left, the nearest one that
+/// is not the worker's own; and that one if there is no other. `None` where nobody knows where the
+/// worker is, or there is no choice.
 ///
 /// ```
 /// use sinew_topology::{CpuSet, Machine, Mapping, place, place_beside};
@@ -41,7 +44,8 @@ pub fn place_beside(
 ) -> Vec<Option<PuId>> {
     let helped = &workers[..helpers.min(workers.len())];
     let taken: BTreeSet<PuId> = workers.iter().copied().flatten().collect();
-    let mut free: BTreeSet<PuId> = choice.iter().copied().filter(|pu| !taken.contains(pu)).collect();
+    let mut free: BTreeSet<PuId> =
+        choice.iter().copied().filter(|pu| !taken.contains(pu)).collect();
     let mut places = vec![None; helped.len()];
     for distance in 1..=machine.distance_levels() {
         for (place, worker) in places.iter_mut().zip(helped) {
@@ -52,7 +56,12 @@ pub fn place_beside(
             }
         }
     }
-    let shared =
-        |worker: PuId| choice.iter().copied().min_by_key(|&pu| (pu == worker, machine.distance(worker, pu)));
-    places.into_iter().zip(helped).map(|(place, worker)| place.or_else(|| shared((*worker)?))).collect()
+    let shared = |worker: PuId| {
+        choice.iter().copied().min_by_key(|&pu| (pu == worker, machine.distance(worker, pu)))
+    };
+    places
+        .into_iter()
+        .zip(helped)
+        .map(|(place, worker)| place.or_else(|| shared((*worker)?)))
+        .collect()
 }

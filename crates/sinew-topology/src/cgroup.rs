@@ -1,9 +1,10 @@
 //! Control groups: the CPU quota and the cpuset, versions 1 and 2, alone or both at once.
 //!
-//! `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo` where hierarchies are mounted.
-//! From the group's folder up to the mount point every ancestor's quota counts, and the tightest wins. Inside a container the
-//! group's path is often that of the host, of which only a part is mounted, or begins with `/..`; then what is mounted is
-//! all there is to see, and it is the container's own.
+//! `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo` where
+//! hierarchies are mounted. From the group's folder up to the mount point every ancestor's quota
+//! counts, and the tightest wins. Inside a container the group's path is often that of the host, of
+//! which only a part is mounted, or begins with `/..`; then what is mounted is all there is to see,
+//! and it is the container's own.
 //!
 //! # Not handled
 //!
@@ -17,7 +18,8 @@ use crate::cpuset::CpuSet;
 use crate::files::{not_a, read_if_there, read_text};
 use crate::warning::Warning;
 
-/// CPU time per wall time that a group of processes may use, as the fraction it is given as. Compares by its value.
+/// CPU time per wall time that a group of processes may use, as the fraction it is given as.
+/// Compares by its value.
 #[derive(Debug, Clone, Copy)]
 pub struct Quota {
     quota_us: u64,
@@ -101,7 +103,9 @@ impl Found {
     fn add(&mut self, hierarchy: &Hierarchy) {
         for folder in hierarchy.folders() {
             match hierarchy.quota(folder) {
-                Ok(Some(quota)) if self.quota.as_ref().is_none_or(|(tightest, _)| quota.0 < *tightest) => {
+                Ok(Some(quota))
+                    if self.quota.as_ref().is_none_or(|(tightest, _)| quota.0 < *tightest) =>
+                {
                     self.quota = Some(quota);
                 }
                 Ok(_) => {}
@@ -110,7 +114,8 @@ impl Found {
         }
         match hierarchy.cpuset() {
             Ok(Some(cpus)) => {
-                let both = self.cpuset.as_ref().map_or(cpus.clone(), |others| others.intersection(&cpus));
+                let both =
+                    self.cpuset.as_ref().map_or(cpus.clone(), |others| others.intersection(&cpus));
                 self.cpuset = Some(both);
             }
             Ok(None) => {}
@@ -137,7 +142,11 @@ fn hierarchies(root: &Path) -> Result<Vec<Hierarchy>, Warning> {
     let read = |path: PathBuf| read_text(&path).map_err(|error| Warning::at(&path, error));
     let groups = read(root.join("proc/self/cgroup"))?;
     let mounts = read(root.join("proc/self/mountinfo"))?;
-    Ok(mounts.lines().filter_map(Mount::parse).filter_map(|mount| mount.hierarchy(root, &groups)).collect())
+    Ok(mounts
+        .lines()
+        .filter_map(Mount::parse)
+        .filter_map(|mount| mount.hierarchy(root, &groups))
+        .collect())
 }
 
 /// A line of `/proc/self/mountinfo` that mounts control groups.
@@ -160,7 +169,10 @@ impl Mount {
             "cgroup2" => Kind::V2,
             "cgroup" => {
                 let has = |name: &str| {
-                    system.clone().nth(1).is_some_and(|options| options.split(',').any(|o| o == name))
+                    system
+                        .clone()
+                        .nth(1)
+                        .is_some_and(|options| options.split(',').any(|o| o == name))
                 };
                 Kind::V1 { cpu: has("cpu"), cpuset: has("cpuset") }
             }
@@ -231,7 +243,8 @@ impl Hierarchy {
         }
     }
 
-    /// The kernel's own sum of what group and ancestors say; where a group has no such file, its parent's holds.
+    /// The kernel's own sum of what group and ancestors say; where a group has no such file, its
+    /// parent's holds.
     fn cpuset(&self) -> Result<Option<CpuSet>, Warning> {
         let names: &[&str] = match self.kind {
             Kind::V2 => &["cpuset.cpus.effective"],
@@ -267,10 +280,14 @@ fn quota_v1(folder: &Path) -> Result<Option<(Quota, PathBuf)>, Warning> {
     let (path, period_path) = (folder.join("cpu.cfs_quota_us"), folder.join("cpu.cfs_period_us"));
     let Some(quota) = read_if_there(&path)?.filter(|quota| quota != "-1") else { return Ok(None) };
     let period = read_if_there(&period_path)?.unwrap_or_default();
-    let parsed =
-        quota.parse().ok().zip(period.parse().ok()).and_then(|(quota, period)| Quota::new(quota, period));
+    let parsed = quota
+        .parse()
+        .ok()
+        .zip(period.parse().ok())
+        .and_then(|(quota, period)| Quota::new(quota, period));
     let text = format!("{quota} {period}");
-    let quota = parsed.ok_or_else(|| Warning::at(&path, not_a("quota with a period; ignored", &text)))?;
+    let quota =
+        parsed.ok_or_else(|| Warning::at(&path, not_a("quota with a period; ignored", &text)))?;
     Ok(Some((quota, path)))
 }
 
@@ -302,8 +319,14 @@ mod tests {
     fn a_mount_is_found_by_its_controllers() {
         let line = "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct";
         let mount = Mount::parse(line).unwrap();
-        assert!(mount.is_that_of("cpu,cpuacct") && !mount.is_that_of("cpuacct") && !mount.is_that_of(""));
-        assert!(Mount::parse("32 31 0:29 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids").is_none());
+        assert!(
+            mount.is_that_of("cpu,cpuacct")
+                && !mount.is_that_of("cpuacct")
+                && !mount.is_that_of("")
+        );
+        assert!(
+            Mount::parse("32 31 0:29 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids").is_none()
+        );
         assert!(Mount::parse("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw").is_none());
         assert!(Mount::parse("nonsense").is_none());
     }

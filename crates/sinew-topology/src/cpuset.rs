@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// CPU numbers are below this. Linux stops at 8,192; synthetic machines of the simulator may be larger. The bound
-/// keeps a nonsensical file (`0-4294967295`) from costing memory.
+/// CPU numbers are below this. Linux stops at 8,192; synthetic machines of the simulator may be
+/// larger. The bound keeps a nonsensical file (`0-4294967295`) from costing memory.
 pub const MAX_CPUS: usize = 1 << 20;
 
 /// A set of CPUs by the operating system's numbers.
@@ -139,7 +139,8 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<usize>, ListError> {
         return Ok(cpus);
     }
     for token in text.trim().split(',') {
-        let range = parse_range(token.trim()).filter(|range| cpus.len() + range.clone().count() <= MAX_CPUS);
+        let range = parse_range(token.trim())
+            .filter(|range| cpus.len() + range.clone().count() <= MAX_CPUS);
         cpus.extend(range.ok_or_else(|| ListError { token: shorten(token.trim()) })?);
     }
     Ok(cpus)
@@ -165,7 +166,10 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// Writes CPUs with runs of successors as ranges, in the order given.
-pub(crate) fn write_list(cpus: impl IntoIterator<Item = usize>, f: &mut impl fmt::Write) -> fmt::Result {
+pub(crate) fn write_list(
+    cpus: impl IntoIterator<Item = usize>,
+    f: &mut impl fmt::Write,
+) -> fmt::Result {
     let mut cpus = cpus.into_iter().peekable();
     let mut comma = "";
     while let Some(first) = cpus.next() {
@@ -185,7 +189,8 @@ pub(crate) fn write_list(cpus: impl IntoIterator<Item = usize>, f: &mut impl fmt
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: nothing of the kernel's own notation beyond lists (strides, hexadecimal masks) is read.
+    //! What these would miss: nothing of the kernel's own notation beyond lists (strides,
+    //! hexadecimal masks) is read.
 
     use super::*;
     use proptest::prelude::*;

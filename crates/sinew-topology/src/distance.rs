@@ -65,14 +65,17 @@ impl Ladder {
         }
         for (i, &(branch, node)) in places.iter().enumerate() {
             let elsewhere = places[i + 1..].iter().filter(|(other, _)| *other != branch);
-            self.rungs.extend(elsewhere.map(|&(_, other)| Rung { numa: matrix.between(node, other), up }));
+            self.rungs.extend(
+                elsewhere.map(|&(_, other)| Rung { numa: matrix.between(node, other), up }),
+            );
             self.rungs.sort_unstable();
             self.rungs.dedup();
         }
     }
 
     fn rung(&self, machine: &Machine, a: PuId, b: PuId) -> Rung {
-        let shared = machine.path(a).iter().zip(machine.path(b)).rev().find(|(a, b)| a == b && **a != NONE);
+        let shared =
+            machine.path(a).iter().zip(machine.path(b)).rev().find(|(a, b)| a == b && **a != NONE);
         let up = levels_up(machine, shared.map_or(0, |(object, _)| *object as usize));
         let nodes = (machine.pu(a).node, machine.pu(b).node);
         Rung { numa: self.matrix.as_ref().map_or(0, |m| m.between(nodes.0, nodes.1)), up }
@@ -95,7 +98,10 @@ fn branches(machine: &Machine, object: usize) -> Vec<Range<usize>> {
 
 /// Each branch with each node it has PUs of.
 fn nodes_of(machine: &Machine, branches: &[Range<usize>]) -> Vec<(usize, Option<usize>)> {
-    let pus = branches.iter().enumerate().flat_map(|(branch, pus)| pus.clone().map(move |pu| (branch, pu)));
+    let pus = branches
+        .iter()
+        .enumerate()
+        .flat_map(|(branch, pus)| pus.clone().map(move |pu| (branch, pu)));
     let mut places: Vec<_> = pus.map(|(branch, pu)| (branch, machine.pus[pu].node)).collect();
     places.dedup();
     places
@@ -184,9 +190,13 @@ mod tests {
 
     #[test]
     fn every_rung_is_the_distance_of_some_pair_and_every_pair_has_a_rung() {
-        for description in
-            ["package:2 node:2 l3:2 core:2 pu:2", "core:3", "package:3", "pu:2", "node:4 l2:2 core:2"]
-        {
+        for description in [
+            "package:2 node:2 l3:2 core:2 pu:2",
+            "core:3",
+            "package:3",
+            "pu:2",
+            "node:4 l2:2 core:2",
+        ] {
             let machine: Machine = description.parse().unwrap();
             let mut seen = std::collections::BTreeSet::new();
             for a in machine.pu_ids() {

@@ -23,7 +23,9 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, Warning> {
         Ok(text) => Ok(Some(text)),
         // A control group's folder may be a file's name here. sysfs has ENODATA or the like for
         // some absent values.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
             Ok(None)
         }
         Err(error) => Err(Warning::at(path, format_args!("{error}; ignored"))),

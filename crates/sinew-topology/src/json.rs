@@ -9,8 +9,9 @@ use crate::cpuset::CpuSet;
 use crate::limits::Limits;
 use crate::machine::{Machine, Object};
 
-/// The machine and what this process may use of it: the tree as nested objects, each with `level`, `number`, `cache_bytes` (or null), and `children` or,
-/// in cores, `pus`; beside it `limits`, `distance_levels` and `warnings`.
+/// The machine and what this process may use of it: the tree as nested objects, each with `level`,
+/// `number`, `cache_bytes` (or null), and `children` or, in cores, `pus`; beside it `limits`,
+/// `distance_levels` and `warnings`.
 ///
 /// CPU sets are lists such as `"0-3,8"`. Fields may be added later; none will change its meaning.
 pub fn to_json(machine: &Machine, limits: &Limits) -> Value {
@@ -37,10 +38,10 @@ fn node_distances(machine: &Machine) -> Vec<Vec<u32>> {
 }
 
 fn object_json(machine: &Machine, object: &Object, allowed: &CpuSet) -> Value {
-    let mut json =
-        json!({ "level": object.level, "number": object.number, "cache_bytes": object.cache_bytes });
+    let mut json = json!({ "level": object.level, "number": object.number, "cache_bytes": object.cache_bytes });
     if object.children.is_empty() {
-        let pu_json = |pu: &crate::machine::Pu| json!({ "cpu": pu.cpu, "allowed": allowed.contains(pu.cpu) });
+        let pu_json =
+            |pu: &crate::machine::Pu| json!({ "cpu": pu.cpu, "allowed": allowed.contains(pu.cpu) });
         let pus = &machine.pus()[object.pus.clone()];
         json["kind"] = json!(machine.kinds()[pus[0].kind].name);
         json["pus"] = pus.iter().map(pu_json).collect();

@@ -1,10 +1,12 @@
 //! Hybrid machines: which cores are fast.
 //!
-//! Asked in this order, the first that answers for every CPU is believed: the lists of the performance counters' drivers
-//! (`cpu_core`, `cpu_atom`, `cpu_lowpower`: these are exact), the scheduler's `cpu_capacity`, the highest clock rate.
+//! Asked in this order, the first that answers for every CPU is believed: the lists of the
+//! performance counters' drivers (`cpu_core`, `cpu_atom`, `cpu_lowpower`: these are exact), the
+//! scheduler's `cpu_capacity`, the highest clock rate.
 //!
-//! The last two are measures, not kinds: favoured cores of one and the same kind differ by some percent. So a core counts as
-//! another kind only if it has less than 80 % of the fastest core of the kind before; known hybrid chips differ by a third and more.
+//! The last two are measures, not kinds: favoured cores of one and the same kind differ by some
+//! percent. So a core counts as another kind only if it has less than 80 % of the fastest core of
+//! the kind before; known hybrid chips differ by a third and more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +31,8 @@ const MEASURES: [Measure; 2] = [
     Measure { file: "cpufreq/cpuinfo_max_freq", name: |khz| format!("{} MHz", khz / 1000) },
 ];
 
-/// Enters each CPU's kind and answers the kinds, the fastest first; one kind where nothing is known.
+/// Enters each CPU's kind and answers the kinds, the fastest first; one kind where nothing is
+/// known.
 pub(crate) fn core_kinds(
     devices: &Path,
     cpus: &mut [CpuFacts],
@@ -95,7 +98,8 @@ fn by_measure(
         values.extend([value]);
     }
     let tops = tops(&values);
-    let kind_of: BTreeMap<u64, usize> = tops.iter().enumerate().map(|(kind, &top)| (top, kind)).collect();
+    let kind_of: BTreeMap<u64, usize> =
+        tops.iter().enumerate().map(|(kind, &top)| (top, kind)).collect();
     for (cpu, value) in cpus.iter_mut().zip(&values) {
         // The lowest top that is not below the value.
         cpu.kind = kind_of.range(value..).next().map_or(0, |(_, &kind)| kind);

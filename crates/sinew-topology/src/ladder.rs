@@ -72,8 +72,9 @@ impl Addresses {
         }
         // A digit without bits is 0, and may lie beyond the last one.
         let digit = |(digit, shift): (&u32, &usize)| u64::from(*digit) << (shift % 64);
-        let word =
-            |digits: &Vec<u32>| digits.iter().zip(&shifts).map(digit).fold(0, |word, digit| word | digit);
+        let word = |digits: &Vec<u32>| {
+            digits.iter().zip(&shifts).map(digit).fold(0, |word, digit| word | digit)
+        };
         Some(Self { words: numbers.iter().map(word).collect(), bits })
     }
 

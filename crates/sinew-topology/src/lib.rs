@@ -1,16 +1,18 @@
 #![deny(unsafe_code)]
-//! The machine as Sinew sees it: packages, NUMA nodes, caches, cores, what the process may use of them, and which
-//! seat goes where.
+//! The machine as Sinew sees it: packages, NUMA nodes, caches, cores, what the process may use of
+//! them, and which seat goes where.
 //!
 //! Three questions are answered here, in this order:
 //!
-//! 1. *What is there?* [`Machine`]: a tree read from Linux' sysfs, from a one-line description, or flat elsewhere, with a
-//!    [distance](Machine::distance) between any two processing units (PUs).
-//! 2. *What of it is ours?* [`Limits`]: affinity mask, cpuset, and the CPU quota of the control groups.
-//! 3. *Who sits where?* [`Mapping`] and [`Seating`]: a PU for each seat of a pool, and how far apart the seats are.
-//!    [`pin_current_thread`] carries it out.
+//! 1. *What is there?* [`Machine`]: a tree read from Linux' sysfs, from a one-line description, or
+//!    flat elsewhere, with a [distance](Machine::distance) between any two processing units (PUs).
+//! 2. *What of it is ours?* [`Limits`]: affinity mask, cpuset, and the CPU quota of the control
+//!    groups.
+//! 3. *Who sits where?* [`Mapping`] and [`Seating`]: a PU for each seat of a pool, and how far
+//!    apart the seats are. [`pin_current_thread`] carries it out.
 //!
-//! And a fourth, beside them: *where do pages lie?* [`Placement`] says where they should, [`Memory`] carries it out, and [`where_is`] asks the kernel.
+//! And a fourth, beside them: *where do pages lie?* [`Placement`] says where they should,
+//! [`Memory`] carries it out, and [`where_is`] asks the kernel.
 //!
 //! [`render`] shows all of it to people, and, with the feature `json`, `to_json` to programs.
 //!
@@ -42,8 +44,8 @@
 //!
 //! # Not handled
 //!
-//! Moving pages that have been touched. Dies, core clusters and level-4 caches: no machine was at hand on which they tell apart PUs that
-//! packages, nodes and the other caches do not.
+//! Moving pages that have been touched. Dies, core clusters and level-4 caches: no machine was at
+//! hand on which they tell apart PUs that packages, nodes and the other caches do not.
 
 mod assemble;
 mod beside;

@@ -1,7 +1,8 @@
 //! What the process may use of the machine, now.
 //!
-//! Three independent limits: the affinity mask, the cpuset, and the CPU quota. The first two say *which* CPUs, the quota how
-//! much time on them. All can change while the process runs; reading them again is the only way to notice.
+//! Three independent limits: the affinity mask, the cpuset, and the CPU quota. The first two say
+//! *which* CPUs, the quota how much time on them. All can change while the process runs; reading
+//! them again is the only way to notice.
 
 use std::path::{Path, PathBuf};
 
@@ -26,18 +27,20 @@ pub struct Limits {
 impl Limits {
     /// Reads the limits of this process.
     ///
-    /// The affinity mask is that of the calling thread, which new threads inherit; a thread pinned by
-    /// [`pin_current_thread`](crate::pin_current_thread) answers what it had before. Elsewhere than on Linux, the CPUs
-    /// the standard library counts.
+    /// The affinity mask is that of the calling thread, which new threads inherit; a thread pinned
+    /// by [`pin_current_thread`](crate::pin_current_thread) answers what it had before. Elsewhere
+    /// than on Linux, the CPUs the standard library counts.
     ///
     /// # Cost
     ///
-    /// One system call and the reading of about ten small files, some 100 µs: something for now and then, not for each task.
+    /// One system call and the reading of about ten small files, some 100 µs: something for now and
+    /// then, not for each task.
     pub fn read() -> Self {
         Self::read_below("/")
     }
 
-    /// The same for a process whose `/proc/self` and control groups are found below `root`. The affinity mask is the calling thread's.
+    /// The same for a process whose `/proc/self` and control groups are found below `root`. The
+    /// affinity mask is the calling thread's.
     pub fn read_below(root: impl AsRef<Path>) -> Self {
         if cfg!(target_os = "linux") {
             let affinity = pin::affinity().unwrap_or_else(|_| Machine::host().cpus());
@@ -47,9 +50,11 @@ impl Limits {
         }
     }
 
-    /// The limits of a process whose `/proc/self` and control groups are found below `root`, with this affinity mask.
+    /// The limits of a process whose `/proc/self` and control groups are found below `root`, with
+    /// this affinity mask.
     ///
-    /// Never fails: what cannot be read or believed limits nothing and is told by [`Limits::warnings`].
+    /// Never fails: what cannot be read or believed limits nothing and is told by
+    /// [`Limits::warnings`].
     pub fn from_cgroups(root: impl AsRef<Path>, affinity: CpuSet) -> Self {
         let Found { quota, cpuset, warnings } = cgroup::read(root.as_ref());
         let (quota, quota_from) = quota.unzip();
@@ -74,8 +79,8 @@ impl Limits {
     /// Limits as given.
     pub fn new(affinity: CpuSet, cpuset: Option<CpuSet>, quota: Option<Quota>) -> Self {
         let both = cpuset.as_ref().map(|cpuset| affinity.intersection(cpuset));
-        // An empty intersection means that one of the two is out of date. The kernel always leaves a thread some CPU, and
-        // its mask is what the kernel itself goes by.
+        // An empty intersection means that one of the two is out of date. The kernel always leaves
+        // a thread some CPU, and its mask is what the kernel itself goes by.
         let allowed = both.filter(|both| !both.is_empty()).unwrap_or_else(|| affinity.clone());
         Self { affinity, cpuset, quota, quota_from: None, allowed, warnings: Vec::new() }
     }
@@ -115,8 +120,9 @@ impl Limits {
         &self.warnings
     }
 
-    /// How many threads can run at once: as many as there are allowed CPUs, or as the quota, rounded up, feeds, whichever is
-    /// less; at least 1. The number of seats of a pool that is not told otherwise.
+    /// How many threads can run at once: as many as there are allowed CPUs, or as the quota,
+    /// rounded up, feeds, whichever is less; at least 1. The number of seats of a pool that is not
+    /// told otherwise.
     pub fn effective_threads(&self) -> usize {
         let fed = self.quota.map_or(usize::MAX, Quota::threads);
         self.allowed.len().min(fed).max(1)

@@ -1,15 +1,16 @@
 //! The machine as a tree: machine → package → NUMA node → L3 → L2 → core → processing unit (PU).
 //!
-//! Not every level exists everywhere, nor for every PU (the low-power cores of some laptops have no L3), and where a node
-//! spans packages or an L3 spans nodes, the larger one stands outside. What holds for every tree:
+//! Not every level exists everywhere, nor for every PU (the low-power cores of some laptops have no
+//! L3), and where a node spans packages or an L3 spans nodes, the larger one stands outside. What
+//! holds for every tree:
 //!
 //! # Invariants
 //!
-//! I1: PUs are numbered in tree order, so the PUs of any object are a range; [`PuId`] is that number. The operating system's
-//! number is [`Pu::cpu`], and only that one is good for pinning.
-//! I2: object 0 is the machine; every PU has a package and a core; cores are the innermost objects.
-//! I3: an object's PUs are the union of its children's, in order; a core has no children.
-//! I4: there is at least one PU.
+//! I1: PUs are numbered in tree order, so the PUs of any object are a range; [`PuId`] is that
+//! number. The operating system's number is [`Pu::cpu`], and only that one is good for pinning. I2:
+//! object 0 is the machine; every PU has a package and a core; cores are the innermost objects. I3:
+//! an object's PUs are the union of its children's, in order; a core has no children. I4: there is
+//! at least one PU.
 //!
 //! # Tests
 //!
@@ -46,7 +47,8 @@ pub enum Level {
 
 impl Level {
     /// The levels between the machine and the PUs.
-    pub(crate) const GROUPS: [Level; 5] = [Level::Package, Level::Node, Level::L3, Level::L2, Level::Core];
+    pub(crate) const GROUPS: [Level; 5] =
+        [Level::Package, Level::Node, Level::L3, Level::L2, Level::Core];
 
     /// The index into [`Level::GROUPS`].
     pub(crate) fn slot(self) -> usize {
@@ -73,7 +75,8 @@ impl fmt::Display for Level {
     }
 }
 
-/// A PU of one machine, numbered from 0 in tree order. Not the operating system's number: see [`Pu::cpu`].
+/// A PU of one machine, numbered from 0 in tree order. Not the operating system's number: see
+/// [`Pu::cpu`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "json", derive(serde::Serialize), serde(transparent))]
 pub struct PuId(pub(crate) u32);
@@ -106,9 +109,11 @@ pub struct Pu {
 pub struct Object {
     /// What it is.
     pub level: Level,
-    /// The system's number for packages and nodes; otherwise counted from 0 among objects of the same level.
+    /// The system's number for packages and nodes; otherwise counted from 0 among objects of the
+    /// same level.
     pub number: usize,
-    /// The size of the cache, where this is one and its size is known. Of a core: its level-1 data cache.
+    /// The size of the cache, where this is one and its size is known. Of a core: its level-1 data
+    /// cache.
     pub cache_bytes: Option<u64>,
     /// The object around this one; `None` only for the machine.
     pub parent: Option<usize>,
@@ -134,7 +139,8 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct CoreKind {
-    /// Where the kind is known from: `cpu_core`, `capacity 1024`, `3900 MHz`, or `core` where all are alike.
+    /// Where the kind is known from: `cpu_core`, `capacity 1024`, `3900 MHz`, or `core` where all
+    /// are alike.
     pub name: String,
 }
 
@@ -150,8 +156,8 @@ pub enum Source {
     Flat,
 }
 
-/// A machine. See [`Machine::host`] for the one at hand, [`Machine::from_sysfs`], [`str::parse`] and [`Machine::flat`] for
-/// others.
+/// A machine. See [`Machine::host`] for the one at hand, [`Machine::from_sysfs`], [`str::parse`]
+/// and [`Machine::flat`] for others.
 #[derive(Debug, Clone)]
 pub struct Machine {
     pub(crate) source: Source,
@@ -178,7 +184,11 @@ impl Machine {
     pub fn host() -> &'static Machine {
         static HOST: OnceLock<Machine> = OnceLock::new();
         HOST.get_or_init(|| {
-            if cfg!(target_os = "linux") { Self::from_sysfs("/") } else { Self::flat(host_parallelism()) }
+            if cfg!(target_os = "linux") {
+                Self::from_sysfs("/")
+            } else {
+                Self::flat(host_parallelism())
+            }
         })
     }
 
@@ -255,8 +265,8 @@ impl Machine {
         &self.kinds
     }
 
-    /// The object of `level` that holds a PU, as an index into [`Machine::objects`]. `None` where the PU has none, and for
-    /// [`Level::Pu`].
+    /// The object of `level` that holds a PU, as an index into [`Machine::objects`]. `None` where
+    /// the PU has none, and for [`Level::Pu`].
     ///
     /// # Panics
     ///
@@ -270,7 +280,8 @@ impl Machine {
         (object != NONE).then_some(object as usize)
     }
 
-    /// The level of the outermost cache that is known, `L3` or `L2`: the usual locality domain below the node.
+    /// The level of the outermost cache that is known, `L3` or `L2`: the usual locality domain
+    /// below the node.
     pub fn last_level_cache(&self) -> Option<Level> {
         [Level::L3, Level::L2].into_iter().find(|level| self.levels.contains(level))
     }

@@ -1,15 +1,18 @@
 //! Which seat goes to which PU.
 //!
-//! Both rules fill the first PU of every core before the second of any, and fast kinds of cores before slow ones: seats are
-//! dealt in rounds, one for each sibling and kind, and only within a round do the rules differ. So an order for more seats begins
-//! with that for fewer, and a pool can grow without moving anybody.
+//! Both rules fill the first PU of every core before the second of any, and fast kinds of cores
+//! before slow ones: seats are dealt in rounds, one for each sibling and kind, and only within a
+//! round do the rules differ. So an order for more seats begins with that for fewer, and a pool can
+//! grow without moving anybody.
 //!
-//! Source: the thread mappings of the skeleton literature. Difference: there, compact fills the siblings of a core first;
-//! two seats on one core each run at little more than half speed, so here siblings always come last.
+//! Source: the thread mappings of the skeleton literature. Difference: there, compact fills the
+//! siblings of a core first; two seats on one core each run at little more than half speed, so here
+//! siblings always come last.
 //!
 //! # Tests
 //!
-//! `tests/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of compact, on random machines and masks.
+//! `tests/mapping.rs`: permutation, cores first, evenness of scatter, fewest packages of compact,
+//! on random machines and masks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,9 +24,11 @@ use crate::machine::{Level, Machine, PuId};
 /// How seats are placed on PUs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Mapping {
-    /// Spread over packages, nodes and caches, so that each seat shares as little as possible. For memory bandwidth.
+    /// Spread over packages, nodes and caches, so that each seat shares as little as possible. For
+    /// memory bandwidth.
     Scatter,
-    /// Fill a package, a node, a cache before the next, so that seats share as much as possible. For communication.
+    /// Fill a package, a node, a cache before the next, so that seats share as much as possible.
+    /// For communication.
     Compact,
     /// Leave it to the operating system.
     #[default]
@@ -42,7 +47,8 @@ pub enum MappingError {
     List(ListError),
     /// An explicit mapping without a CPU.
     Empty,
-    /// An explicit mapping names a CPU that is outside the affinity mask or cpuset, or not on this machine.
+    /// An explicit mapping names a CPU that is outside the affinity mask or cpuset, or not on this
+    /// machine.
     NotAllowed {
         /// The first such CPU.
         cpu: usize,
@@ -62,7 +68,10 @@ impl fmt::Display for MappingError {
             Self::List(error) => write!(f, "{error}: {WAY_OUT}"),
             Self::Empty => write!(f, "an empty mapping: {WAY_OUT}"),
             Self::NotAllowed { cpu, allowed } => {
-                write!(f, "CPU {cpu} of the mapping is not one this process may use: choose from {allowed}")
+                write!(
+                    f,
+                    "CPU {cpu} of the mapping is not one this process may use: choose from {allowed}"
+                )
             }
             Self::NoCpu => f.write_str("no allowed CPU is on this machine: use the mapping `none`"),
         }
@@ -90,7 +99,8 @@ impl FromStr for Mapping {
 }
 
 impl fmt::Display for Mapping {
-    /// In the form that [`str::parse`] reads; an explicit mapping without CPUs, which cannot be read, is empty.
+    /// In the form that [`str::parse`] reads; an explicit mapping without CPUs, which cannot be
+    /// read, is empty.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scatter => f.write_str("scatter"),
@@ -101,12 +111,13 @@ impl fmt::Display for Mapping {
     }
 }
 
-/// A PU for each of `seats` seats, out of `allowed`; `None` for all with [`Mapping::None`]. More seats than PUs start over.
+/// A PU for each of `seats` seats, out of `allowed`; `None` for all with [`Mapping::None`]. More
+/// seats than PUs start over.
 ///
 /// # Errors
 ///
-/// [`MappingError::NotAllowed`] and [`MappingError::Empty`] for explicit mappings; [`MappingError::NoCpu`] if none of the
-/// allowed CPUs is on this machine.
+/// [`MappingError::NotAllowed`] and [`MappingError::Empty`] for explicit mappings;
+/// [`MappingError::NoCpu`] if none of the allowed CPUs is on this machine.
 ///
 /// # Cost
 ///
@@ -133,9 +144,11 @@ fn listed(machine: &Machine, allowed: &CpuSet, cpus: &[usize]) -> Result<Vec<PuI
     if cpus.is_empty() {
         return Err(MappingError::Empty);
     }
-    let by_cpu: BTreeMap<usize, PuId> = machine.pu_ids().map(|id| (machine.pu(id).cpu, id)).collect();
+    let by_cpu: BTreeMap<usize, PuId> =
+        machine.pu_ids().map(|id| (machine.pu(id).cpu, id)).collect();
     let find = |&cpu: &usize| by_cpu.get(&cpu).copied().filter(|_| allowed.contains(cpu));
-    let refuse = |cpu| MappingError::NotAllowed { cpu, allowed: allowed.intersection(&machine.cpus()) };
+    let refuse =
+        |cpu| MappingError::NotAllowed { cpu, allowed: allowed.intersection(&machine.cpus()) };
     cpus.iter().map(|cpu| find(cpu).ok_or_else(|| refuse(*cpu))).collect()
 }
 
@@ -159,7 +172,8 @@ fn deal(machine: &Machine, allowed: &CpuSet, rule: Rule) -> Vec<PuId> {
 
 /// One from each child in turn.
 fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
-    let mut hands: Vec<_> = parts(machine, object, chosen, scatter).into_iter().map(Vec::into_iter).collect();
+    let mut hands: Vec<_> =
+        parts(machine, object, chosen, scatter).into_iter().map(Vec::into_iter).collect();
     let mut order = Vec::new();
     while !hands.is_empty() {
         hands.retain_mut(|hand| hand.next().map(|pu| order.push(pu)).is_some());
@@ -167,7 +181,8 @@ fn scatter(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
     order
 }
 
-/// All of a child before the next, the one with most chosen PUs first, so that few children are touched.
+/// All of a child before the next, the one with most chosen PUs first, so that few children are
+/// touched.
 fn compact(machine: &Machine, object: usize, chosen: &[bool]) -> Vec<PuId> {
     let mut parts = parts(machine, object, chosen, compact);
     parts.sort_by_key(|part| std::cmp::Reverse(part.len()));

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! I1: the area is at least one page; the bytes that are handed out are its first ones, all of them initialised: a fresh page is zero.
+//! I1: the area is at least one page; the bytes that are handed out are its first ones, all of them
+//! initialised: a fresh page is zero.
 
 use std::io;
 use std::ops::Range;
@@ -12,7 +13,8 @@ use crate::cpuset::CpuSet;
 use crate::pages::{Placement, PlacementError, memory_nodes};
 use crate::sys::{self, Area, Policy};
 
-/// Zeroed memory that starts at the start of a page, and of which no page is there before it is touched.
+/// Zeroed memory that starts at the start of a page, and of which no page is there before it is
+/// touched.
 ///
 /// What wants to be typed and safe builds on it: `Placed` in `sinew-core`.
 ///
@@ -36,8 +38,8 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// As [`Placement::check`]; [`PlacementError::Refused`] if the kernel does not take the placement, [`PlacementError::Memory`] if there is not so
-    /// much room.
+    /// As [`Placement::check`]; [`PlacementError::Refused`] if the kernel does not take the
+    /// placement, [`PlacementError::Memory`] if there is not so much room.
     ///
     /// # Cost
     ///
@@ -49,21 +51,25 @@ impl Memory {
         let memory = Self { area, bytes };
         memory.place(0..bytes, placement)?;
         // Some systems make large pages unasked; one touch then places them as a whole.
-        let by_page = matches!(placement, Placement::FirstTouch | Placement::BindLocal | Placement::Cyclic);
+        let by_page =
+            matches!(placement, Placement::FirstTouch | Placement::BindLocal | Placement::Cyclic);
         if by_page && memory_nodes().len() > 1 {
             memory.area.refuse_large_pages();
         }
         Ok(memory)
     }
 
-    /// Asks for large pages, where the system has them; without that there are none on machines of several nodes, unless all pages go to one. Large pages are placed as a whole: those of `Cyclic` go to the nodes in large steps.
+    /// Asks for large pages, where the system has them; without that there are none on machines of
+    /// several nodes, unless all pages go to one. Large pages are placed as a whole: those of
+    /// `Cyclic` go to the nodes in large steps.
     #[must_use]
     pub fn with_large_pages(self) -> Self {
         self.area.advise_large_pages();
         self
     }
 
-    /// Places the pages whose first byte lies in `range`; they must not have been touched, or stay where they are. From any thread.
+    /// Places the pages whose first byte lies in `range`; they must not have been touched, or stay
+    /// where they are. From any thread.
     ///
     /// # Errors
     ///
@@ -80,8 +86,9 @@ impl Memory {
         }
     }
 
-    /// Has the pages whose first byte lies in `range`, and that nobody has touched, come from this node, by the system's number, or from others when it is full. Where the
-    /// kernel does not take that, they lie where they are first touched. From any thread.
+    /// Has the pages whose first byte lies in `range`, and that nobody has touched, come from this
+    /// node, by the system's number, or from others when it is full. Where the kernel does not take
+    /// that, they lie where they are first touched. From any thread.
     ///
     /// # Panics
     ///

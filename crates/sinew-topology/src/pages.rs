@@ -1,15 +1,19 @@
 //! Where pages are to lie, and where they do.
 //!
-//! The kernel decides about a page when it is first touched: by the policy of its area, else by that of the thread which touches it, else it takes
-//! the node of the CPU that the thread runs on. [`Placement`] names the policies there are; [`Memory`](crate::Memory) applies one to an area,
-//! [`place_pages_of_current_thread`] to all that a thread touches from now on; [`where_is`] asks what came of it.
+//! The kernel decides about a page when it is first touched: by the policy of its area, else by
+//! that of the thread which touches it, else it takes the node of the CPU that the thread runs on.
+//! [`Placement`] names the policies there are; [`Memory`](crate::Memory) applies one to an area,
+//! [`place_pages_of_current_thread`] to all that a thread touches from now on; [`where_is`] asks
+//! what came of it.
 //!
-//! A placement is checked against the nodes that exist, and that this process may use, before anything is touched. On a machine of one node every
-//! placement comes to the same, and the kernel is not asked.
+//! A placement is checked against the nodes that exist, and that this process may use, before
+//! anything is touched. On a machine of one node every placement comes to the same, and the kernel
+//! is not asked.
 //!
 //! # Not handled
 //!
-//! Pages that have been touched stay where they are. What the file cache holds, and stacks, follow the thread's policy or none.
+//! Pages that have been touched stay where they are. What the file cache holds, and stacks, follow
+//! the thread's policy or none.
 //!
 //! # Tests
 //!
@@ -45,8 +49,9 @@ impl Placement {
     ///
     /// # Errors
     ///
-    /// [`PlacementError::NoSuchNode`] for a node that does not exist or is not allowed; [`PlacementError::Unsupported`] elsewhere than on Linux for
-    /// all but [`Placement::FirstTouch`].
+    /// [`PlacementError::NoSuchNode`] for a node that does not exist or is not allowed;
+    /// [`PlacementError::Unsupported`] elsewhere than on Linux for all but
+    /// [`Placement::FirstTouch`].
     ///
     /// ```
     /// use sinew_topology::Placement;
@@ -80,7 +85,9 @@ impl Placement {
     ) -> Result<Policy, PlacementError> {
         let one = |node| match nodes.contains(node) {
             true => Ok(Policy::Bind(CpuSet::from_iter([node]))),
-            false => Err(PlacementError::NoSuchNode { placement: self, node, nodes: nodes.clone() }),
+            false => {
+                Err(PlacementError::NoSuchNode { placement: self, node, nodes: nodes.clone() })
+            }
         };
         match self {
             Self::FirstTouch => Ok(Policy::Default),
@@ -138,7 +145,10 @@ pub struct ParsePlacementError(String);
 impl fmt::Display for ParsePlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = &self.0;
-        write!(f, "no page placement `{text}`: choose first-touch, bind:NODE, bind-local, cyclic or one-node")
+        write!(
+            f,
+            "no page placement `{text}`: choose first-touch, bind:NODE, bind-local, cyclic or one-node"
+        )
     }
 }
 
@@ -194,7 +204,10 @@ impl fmt::Display for PlacementError {
                 "cannot place pages by `{placement}`: there is no memory for this process on node {node}, only on {nodes}"
             ),
             Self::Refused { placement, source } => {
-                write!(f, "cannot place pages by `{placement}`: the kernel says {source}; use first-touch")
+                write!(
+                    f,
+                    "cannot place pages by `{placement}`: the kernel says {source}; use first-touch"
+                )
             }
             Self::Memory { bytes, source } => {
                 write!(f, "no room for {bytes} bytes: {source}; choose a smaller size")
@@ -209,15 +222,16 @@ impl fmt::Display for PlacementError {
 impl std::error::Error for PlacementError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Refused { source, .. } | Self::Memory { source, .. } | Self::Unknown { source } => {
-                Some(source)
-            }
+            Self::Refused { source, .. }
+            | Self::Memory { source, .. }
+            | Self::Unknown { source } => Some(source),
             Self::Unsupported { .. } | Self::NoSuchNode { .. } => None,
         }
     }
 }
 
-/// The nodes on which this process may have memory, by the system's numbers. At least one: where the system knows of no nodes, 0.
+/// The nodes on which this process may have memory, by the system's numbers. At least one: where
+/// the system knows of no nodes, 0.
 pub fn memory_nodes() -> CpuSet {
     let told = sys::allowed_nodes().ok().filter(|nodes| !nodes.is_empty());
     told.unwrap_or_else(|| {
@@ -226,7 +240,8 @@ pub fn memory_nodes() -> CpuSet {
     })
 }
 
-/// For each page that `slice` touches, from the first: the node that holds it, or `None` for one that has not been touched yet.
+/// For each page that `slice` touches, from the first: the node that holds it, or `None` for one
+/// that has not been touched yet.
 ///
 /// ```
 /// let numbers = vec![1_u64; 4096];
@@ -261,7 +276,8 @@ pub fn where_is<T>(slice: &[T]) -> Result<Vec<Option<usize>>, PlacementError> {
     }
 }
 
-/// The policy of a thread, in force until this is dropped. Not `Send`: only the thread itself has it.
+/// The policy of a thread, in force until this is dropped. Not `Send`: only the thread itself has
+/// it.
 #[derive(Debug)]
 #[must_use = "the thread's former policy is back when this is dropped"]
 pub struct PlacedThread {
@@ -269,8 +285,8 @@ pub struct PlacedThread {
     _of_this_thread: PhantomData<*mut ()>,
 }
 
-/// Places all pages that the calling thread is the first to touch from now on, where their area has no placement of its own. Threads that it starts
-/// meanwhile inherit that.
+/// Places all pages that the calling thread is the first to touch from now on, where their area has
+/// no placement of its own. Threads that it starts meanwhile inherit that.
 ///
 /// # Errors
 ///
@@ -290,7 +306,8 @@ pub fn place_pages_of_current_thread(placement: Placement) -> Result<PlacedThrea
 impl Drop for PlacedThread {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // Fails only if all those nodes were taken from this process meanwhile; then the kernel has already chosen others.
+            // Fails only if all those nodes were taken from this process meanwhile; then the kernel
+            // has already chosen others.
             let _ = sys::set_thread_policy(before);
         }
     }
@@ -321,7 +338,10 @@ mod tests {
     #[test]
     fn a_node_that_does_not_exist_is_named_with_those_that_do() {
         let error = Placement::Bind(2).policy_among(&nodes(), || Ok(0)).unwrap_err().to_string();
-        assert!(error.contains("`bind:2`") && error.contains("node 2") && error.contains("0-1,3"), "{error}");
+        assert!(
+            error.contains("`bind:2`") && error.contains("node 2") && error.contains("0-1,3"),
+            "{error}"
+        );
         let error = Placement::BindLocal.policy_among(&nodes(), || Ok(2)).unwrap_err().to_string();
         assert!(error.contains("`bind-local`") && error.contains("node 2"), "{error}");
     }

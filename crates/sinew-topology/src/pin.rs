@@ -1,7 +1,7 @@
 //! Pinning the calling thread, and undoing it; keeping another thread off a CPU for a moment.
 //!
-//! A pinned thread sees its pin as its affinity mask, and so would take one CPU for all it may use. So the mask from before
-//! the outermost pin is kept per thread, and [`affinity`] answers that one.
+//! A pinned thread sees its pin as its affinity mask, and so would take one CPU for all it may use.
+//! So the mask from before the outermost pin is kept per thread, and [`affinity`] answers that one.
 //!
 //! # Not handled
 //!
@@ -53,7 +53,10 @@ impl fmt::Display for PinError {
                 f.write_str("threads cannot be pinned on this system: use the mapping `none`")
             }
             Self::Refused { cpus, source } => {
-                write!(f, "cannot pin a thread to CPU {cpus}: {source}; `sinew topo` shows the allowed CPUs")
+                write!(
+                    f,
+                    "cannot pin a thread to CPU {cpus}: {source}; `sinew topo` shows the allowed CPUs"
+                )
             }
         }
     }
@@ -70,7 +73,8 @@ impl std::error::Error for PinError {
 
 /// A pin in force; dropping it lets the thread run where it could before.
 ///
-/// Pins may be nested, if they are dropped in reverse order. Not `Send`: only the thread itself can be let go.
+/// Pins may be nested, if they are dropped in reverse order. Not `Send`: only the thread itself can
+/// be let go.
 #[derive(Debug)]
 #[must_use = "the thread is let go when this is dropped"]
 pub struct Pinned {
@@ -79,7 +83,8 @@ pub struct Pinned {
     _of_this_thread: PhantomData<*mut ()>,
 }
 
-/// Restricts the calling thread to `cpus`, by the operating system's numbers, until the result is dropped.
+/// Restricts the calling thread to `cpus`, by the operating system's numbers, until the result is
+/// dropped.
 ///
 /// ```
 /// # use sinew_topology::{Limits, pin_current_thread};
@@ -92,8 +97,8 @@ pub struct Pinned {
 ///
 /// # Errors
 ///
-/// [`PinError::Unsupported`] elsewhere than on Linux: carry on unpinned. [`PinError::Refused`] if none of the CPUs may be
-/// used. Either way the thread runs on as before.
+/// [`PinError::Unsupported`] elsewhere than on Linux: carry on unpinned. [`PinError::Refused`] if
+/// none of the CPUs may be used. Either way the thread runs on as before.
 ///
 /// # Cost
 ///
@@ -123,7 +128,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen others.
+        // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen
+        // others.
         let _ = sys::set_affinity_of(sys::CALLING_THREAD, &self.before);
         if self.outermost {
             // During the thread's own destruction nobody will ask any more.
@@ -137,8 +143,8 @@ pub(crate) fn affinity() -> io::Result<CpuSet> {
     UNPINNED.with_borrow(Clone::clone).map_or_else(|| sys::affinity_of(sys::CALLING_THREAD), Ok)
 }
 
-/// The CPU the calling thread runs on at this moment, by the operating system's number; it may be another one the
-/// moment after. `None` where the system does not tell.
+/// The CPU the calling thread runs on at this moment, by the operating system's number; it may be
+/// another one the moment after. `None` where the system does not tell.
 pub fn current_cpu() -> Option<usize> {
     sys::current_cpu().ok()
 }
@@ -148,8 +154,9 @@ pub fn current_cpu() -> Option<usize> {
 pub struct ThreadUsage {
     /// Time on a processor, in nanoseconds; the system counts it in microseconds.
     pub processor_ns: u64,
-    /// How often it has left its processor to another thread although it could have gone on: because the system took the processor away, or because
-    /// the thread yielded and another one wanted it.
+    /// How often it has left its processor to another thread although it could have gone on:
+    /// because the system took the processor away, or because the thread yielded and another one
+    /// wanted it.
     pub involuntary_switches: u64,
 }
 
@@ -180,8 +187,9 @@ impl ThreadRef {
         sys::affinity_of(self.0).ok()
     }
 
-    /// Takes `cpu` out of the thread's affinity mask, which is `mask` now. Answers whether it did: not if the mask has no other CPU, does not
-    /// have this one, or cannot be changed. [`let_back`](Self::let_back) undoes it.
+    /// Takes `cpu` out of the thread's affinity mask, which is `mask` now. Answers whether it did:
+    /// not if the mask has no other CPU, does not have this one, or cannot be changed.
+    /// [`let_back`](Self::let_back) undoes it.
     ///
     /// The thread must not have ended: its number may be another thread's by then.
     ///
@@ -194,14 +202,16 @@ impl ThreadRef {
         useful && sys::set_affinity_of(self.0, &rest).is_ok()
     }
 
-    /// Gives the thread back the mask from before [`keep_off`](Self::keep_off) of `cpu`, unless somebody has changed it since.
+    /// Gives the thread back the mask from before [`keep_off`](Self::keep_off) of `cpu`, unless
+    /// somebody has changed it since.
     ///
     /// # Cost
     ///
     /// Two system calls.
     pub fn let_back(self, cpu: usize, mask: &CpuSet) {
         if self.affinity() == Some(without(mask, cpu)) {
-            // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen others.
+            // Fails only if all those CPUs went away meanwhile; then the kernel has already chosen
+            // others.
             let _ = sys::set_affinity_of(self.0, mask);
         }
     }

@@ -6,7 +6,8 @@ use crate::cpuset::{CpuSet, write_list};
 use crate::limits::Limits;
 use crate::machine::{Level, Machine, Object, Source};
 
-/// An indented tree, the limits below it, and warnings last. PUs that the process may not use stand in brackets.
+/// An indented tree, the limits below it, and warnings last. PUs that the process may not use stand
+/// in brackets.
 ///
 /// ```
 /// # use sinew_topology::{Limits, Machine, render};
@@ -26,7 +27,9 @@ use crate::machine::{Level, Machine, Object, Source};
 pub fn render(machine: &Machine, limits: &Limits) -> String {
     let mut text = String::new();
     let tree = Tree { machine, allowed: limits.allowed() };
-    tree.write(&mut text).and_then(|()| write_limits(&mut text, limits)).expect("a String takes any text");
+    tree.write(&mut text)
+        .and_then(|()| write_limits(&mut text, limits))
+        .expect("a String takes any text");
     for warning in machine.warnings().iter().chain(limits.warnings()) {
         text += &format!("warning: {warning}\n");
     }
@@ -40,7 +43,8 @@ struct Tree<'m> {
 
 impl<'m> Tree<'m> {
     fn write(&self, out: &mut String) -> fmt::Result {
-        let counts = [Level::Package, Level::Node, Level::Core, Level::Pu].map(|level| self.count(level));
+        let counts =
+            [Level::Package, Level::Node, Level::Core, Level::Pu].map(|level| self.count(level));
         let counts: Vec<String> = counts.into_iter().flatten().collect();
         writeln!(out, "machine: {} ({})", counts.join(", "), self.source())?;
         self.write_children(out, &self.machine.objects()[0], 1)?;
@@ -97,7 +101,8 @@ impl<'m> Tree<'m> {
 
     fn memory(&self, node: &Object) -> String {
         let node = self.machine.nodes().iter().find(|n| n.number == node.number);
-        node.and_then(|n| n.memory_bytes).map_or(String::new(), |size| format!(" ({})", bytes(size)))
+        node.and_then(|n| n.memory_bytes)
+            .map_or(String::new(), |size| format!(" ({})", bytes(size)))
     }
 
     fn core_details(&self, core: &Object, l1: Option<String>) -> String {
@@ -115,8 +120,9 @@ impl<'m> Tree<'m> {
             write_list(cpus(), &mut text).expect("a String takes any text");
             return text;
         }
-        let marked =
-            cpus().map(|cpu| if self.allowed.contains(cpu) { cpu.to_string() } else { format!("[{cpu}]") });
+        let marked = cpus().map(|cpu| {
+            if self.allowed.contains(cpu) { cpu.to_string() } else { format!("[{cpu}]") }
+        });
         text + &marked.collect::<Vec<_>>().join(",")
     }
 
@@ -137,7 +143,8 @@ impl<'m> Tree<'m> {
 
 fn write_limits(out: &mut String, limits: &Limits) -> fmt::Result {
     let cpuset = limits.cpuset().map_or("not limited".into(), CpuSet::to_string);
-    let from = limits.quota_from().map_or(String::new(), |path| format!(" from {}", path.display()));
+    let from =
+        limits.quota_from().map_or(String::new(), |path| format!(" from {}", path.display()));
     let quota = limits.quota().map_or("none".into(), |quota| format!("{quota}{from}"));
     let threads = limits.effective_threads();
     let plural = if threads == 1 { "" } else { "s" };
@@ -157,7 +164,11 @@ fn bytes(bytes: u64) -> String {
         size /= 1024.0;
         unit += 1;
     }
-    if size.fract() == 0.0 { format!("{size} {}", units[unit]) } else { format!("{size:.1} {}", units[unit]) }
+    if size.fract() == 0.0 {
+        format!("{size} {}", units[unit])
+    } else {
+        format!("{size:.1} {}", units[unit])
+    }
 }
 
 impl fmt::Display for Machine {

@@ -67,13 +67,18 @@ impl Seating {
         self.cpus[seat].map(|cpu| CpuSet::from_iter([cpu]))
     }
 
-    /// How far two seats are apart: 0 for a seat and itself, and for seats on the same PU; see [`Machine::distance`].
+    /// How far two seats are apart: 0 for a seat and itself, and for seats on the same PU; see
+    /// [`Machine::distance`].
     ///
     /// # Panics
     ///
     /// If there is no such seat.
     pub fn distance(&self, a: usize, b: usize) -> u8 {
-        assert!(a < self.seats() && b < self.seats(), "no seats {a} and {b} among {}", self.seats());
+        assert!(
+            a < self.seats() && b < self.seats(),
+            "no seats {a} and {b} among {}",
+            self.seats()
+        );
         self.distances.get(a * self.seats() + b).copied().unwrap_or(u8::from(a != b))
     }
 
@@ -82,13 +87,15 @@ impl Seating {
         self.distances.iter().copied().max().unwrap_or(u8::from(self.seats() > 1))
     }
 
-    /// For each seat the object of `level` it sits in, as an index into [`Machine::objects`]: a package for "who may leave the
-    /// package", a node or cache for a locality domain. `None` for seats placed by the operating system, or without such an object.
+    /// For each seat the object of `level` it sits in, as an index into [`Machine::objects`]: a
+    /// package for "who may leave the package", a node or cache for a locality domain. `None` for
+    /// seats placed by the operating system, or without such an object.
     pub fn objects(&self, machine: &Machine, level: Level) -> Vec<Option<usize>> {
         self.pus.iter().map(|pu| pu.and_then(|pu| machine.ancestor(pu, level))).collect()
     }
 
-    /// For each seat the number of its package, counted from 0 in the order of the seats, without gaps. Seats that are in no package share one.
+    /// For each seat the number of its package, counted from 0 in the order of the seats, without
+    /// gaps. Seats that are in no package share one.
     pub fn packages(&self, machine: &Machine) -> Vec<usize> {
         let mut known = Vec::new();
         let number = |package| {
@@ -101,13 +108,17 @@ impl Seating {
         self.objects(machine, Level::Package).into_iter().map(number).collect()
     }
 
-    /// The distance of two PUs that share a last-level cache and nothing closer, around the first seat that is placed: seats that are nearer
-    /// share more than that cache. 1 where no cache is known, or no seat placed.
+    /// The distance of two PUs that share a last-level cache and nothing closer, around the first
+    /// seat that is placed: seats that are nearer share more than that cache. 1 where no cache is
+    /// known, or no seat placed.
     pub fn last_level_distance(&self, machine: &Machine) -> u8 {
         let around = |seat: PuId| {
             let cache = machine.ancestor(seat, machine.last_level_cache()?)?;
             let sharers = machine.pu_ids().skip(machine.objects()[cache].pus.start);
-            sharers.take(machine.objects()[cache].pus.len()).map(|pu| machine.distance(seat, pu)).max()
+            sharers
+                .take(machine.objects()[cache].pus.len())
+                .map(|pu| machine.distance(seat, pu))
+                .max()
         };
         let first = self.pus.iter().copied().flatten().next();
         first.and_then(around).unwrap_or(1).max(1)

@@ -1,8 +1,9 @@
 //! Machines from a line of text: `package:4 node:2 l3:1 l2:4 core:1 pu:2`.
 //!
-//! Each token says how many of something there are *in each* of what stands before it. Levels are written from the
-//! outside in and may be left out: without `package` there is one, without `core` or `pu` one in each of what is around
-//! them; without a node or a cache the machine knows of none. CPUs are numbered in tree order.
+//! Each token says how many of something there are *in each* of what stands before it. Levels are
+//! written from the outside in and may be left out: without `package` there is one, without `core`
+//! or `pu` one in each of what is around them; without a node or a cache the machine knows of none.
+//! CPUs are numbered in tree order.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,14 +35,18 @@ impl fmt::Display for DescriptionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = &self.token;
         match self.what {
-            Wrong::Empty => {
-                f.write_str("an empty machine description: write for example `package:2 core:4 pu:2`")
+            Wrong::Empty => f.write_str(
+                "an empty machine description: write for example `package:2 core:4 pu:2`",
+            ),
+            Wrong::Form => {
+                write!(f, "`{token}` is not of the form level:count, for example `core:4`")
             }
-            Wrong::Form => write!(f, "`{token}` is not of the form level:count, for example `core:4`"),
             Wrong::UnknownLevel => {
                 write!(f, "`{token}` does not begin with package, node, l3, l2, core or pu")
             }
-            Wrong::Count => write!(f, "the count in `{token}` is not a number from 1 to {MAX_CPUS}"),
+            Wrong::Count => {
+                write!(f, "the count in `{token}` is not a number from 1 to {MAX_CPUS}")
+            }
             Wrong::Order => write!(f, "`{token}` is out of place: {ORDER}, each at most once"),
             Wrong::TooLarge => write!(f, "with `{token}` the machine has more than {MAX_CPUS} PUs"),
         }
@@ -53,8 +58,9 @@ impl std::error::Error for DescriptionError {}
 impl FromStr for Machine {
     type Err = DescriptionError;
 
-    /// Reads `package:4 l3:1 core:2 pu:2`. Tokens are separated by blanks; besides `package`, `node`, `l3`, `l2`, `core` and
-    /// `pu`, `socket` and `numa` are understood; capitals are as good as small letters.
+    /// Reads `package:4 l3:1 core:2 pu:2`. Tokens are separated by blanks; besides `package`,
+    /// `node`, `l3`, `l2`, `core` and `pu`, `socket` and `numa` are understood; capitals are as
+    /// good as small letters.
     ///
     /// # Errors
     ///
@@ -133,7 +139,9 @@ fn share_cores(cpus: &mut [CpuFacts], tokens: &[(Level, usize)]) {
 
 fn nodes(total: usize, each: usize) -> Vec<Node> {
     let cpus = |number: usize| (number * each..(number + 1) * each).collect();
-    (0..total / each).map(|number| Node { number, memory_bytes: None, cpus: cpus(number) }).collect()
+    (0..total / each)
+        .map(|number| Node { number, memory_bytes: None, cpus: cpus(number) })
+        .collect()
 }
 
 #[cfg(test)]
@@ -146,7 +154,8 @@ mod tests {
     fn counts(description: &str) -> [usize; 6] {
         let machine: Machine = description.parse().unwrap();
         machine.check().unwrap();
-        [Level::Package, Level::Node, Level::L3, Level::L2, Level::Core, Level::Pu].map(|l| machine.count(l))
+        [Level::Package, Level::Node, Level::L3, Level::L2, Level::Core, Level::Pu]
+            .map(|l| machine.count(l))
     }
 
     #[test]

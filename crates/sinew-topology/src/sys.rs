@@ -1,11 +1,13 @@
 #![allow(unsafe_code)]
-//! The system calls: affinity of threads, and on which NUMA node a page lies. The only file of this crate with `unsafe`.
+//! The system calls: affinity of threads, and on which NUMA node a page lies. The only file of this
+//! crate with `unsafe`.
 //!
-//! Elsewhere than on Linux every function but [`Area::new`] says [`ErrorKind::Unsupported`](std::io::ErrorKind::Unsupported).
+//! Elsewhere than on Linux every function but [`Area::new`] says
+//! [`ErrorKind::Unsupported`](std::io::ErrorKind::Unsupported).
 
 pub(crate) use imp::{
-    Area, affinity_of, allowed_nodes, bind_pages, current_cpu, current_node, current_thread, nodes_of_pages,
-    page_bytes, set_affinity_of, set_thread_policy, thread_policy, thread_usage,
+    Area, affinity_of, allowed_nodes, bind_pages, current_cpu, current_node, current_thread,
+    nodes_of_pages, page_bytes, set_affinity_of, set_thread_policy, thread_policy, thread_usage,
 };
 
 /// The calling thread, to the calls that take a thread.
@@ -50,7 +52,10 @@ mod imp {
         loop {
             match get_affinity(thread, &mut words) {
                 Ok(()) => return Ok(from_words(&words)),
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) && words.len() * BITS < MAX_CPUS => {
+                Err(error)
+                    if error.raw_os_error() == Some(libc::EINVAL)
+                        && words.len() * BITS < MAX_CPUS =>
+                {
                     words = vec![0; 2 * words.len()];
                 }
                 Err(error) => return Err(error),
@@ -60,8 +65,9 @@ mod imp {
 
     fn get_affinity(thread: i32, words: &mut [c_ulong]) -> io::Result<()> {
         let bytes = size_of_val(words);
-        // SAFETY: the kernel writes at most `bytes` bytes, and `words` is that long, writable, aligned for unsigned longs, which
-        // is what a mask consists of, and any bit pattern is a value.
+        // SAFETY: the kernel writes at most `bytes` bytes, and `words` is that long, writable,
+        // aligned for unsigned longs, which is what a mask consists of, and any bit pattern is a
+        // value.
         let result = unsafe { libc::sched_getaffinity(thread, bytes, words.as_mut_ptr().cast()) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -70,8 +76,9 @@ mod imp {
     pub(crate) fn set_affinity_of(thread: i32, cpus: &CpuSet) -> io::Result<()> {
         let words = to_words(cpus);
         // SAFETY: the kernel reads at most `size_of_val` bytes of `words`, all initialised.
-        let result =
-            unsafe { libc::sched_setaffinity(thread, size_of_val(words.as_slice()), words.as_ptr().cast()) };
+        let result = unsafe {
+            libc::sched_setaffinity(thread, size_of_val(words.as_slice()), words.as_ptr().cast())
+        };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -123,7 +130,8 @@ mod imp {
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
             );
-            // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists.
+            // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing
+            // that exists.
             let start = unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) };
             if start == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
@@ -134,14 +142,20 @@ mod imp {
 
         /// Asks for large pages, where the system has them. They are placed as a whole.
         pub(crate) fn advise_large_pages(&self) {
-            // SAFETY: the range is this area's; the advice changes no contents. A kernel without large pages refuses, and nothing is lost.
-            let _ = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_HUGEPAGE) };
+            // SAFETY: the range is this area's; the advice changes no contents. A kernel without
+            // large pages refuses, and nothing is lost.
+            let _ = unsafe {
+                libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_HUGEPAGE)
+            };
         }
 
         /// Keeps the system from making large pages, as some do unasked.
         pub(crate) fn refuse_large_pages(&self) {
-            // SAFETY: as for `advise_large_pages`. A kernel without large pages refuses, and makes none.
-            let _ = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_NOHUGEPAGE) };
+            // SAFETY: as for `advise_large_pages`. A kernel without large pages refuses, and makes
+            // none.
+            let _ = unsafe {
+                libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_NOHUGEPAGE)
+            };
         }
 
         pub(crate) fn start(&self) -> NonNull<u8> {
@@ -163,15 +177,20 @@ mod imp {
         usize::try_from(bytes).unwrap_or(4096)
     }
 
-    /// Gives the pages of `[start, start + bytes)` a policy, which holds when they are first touched. `start` is the start of a page.
+    /// Gives the pages of `[start, start + bytes)` a policy, which holds when they are first
+    /// touched. `start` is the start of a page.
     pub(crate) fn bind_pages(start: *const u8, bytes: usize, policy: &Policy) -> io::Result<()> {
         let (mode, words) = mask_of(policy);
         let (mask, bits) = pointer_to(&words);
-        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which are there, and changes no contents of any page.
-        check(unsafe { libc::syscall(libc::SYS_mbind, start, bytes, mode, mask, bits, 0 as c_uint) })
+        // SAFETY: the kernel reads `bits - 1` bits at `mask`, which are there, and changes no
+        // contents of any page.
+        check(unsafe {
+            libc::syscall(libc::SYS_mbind, start, bytes, mode, mask, bits, 0 as c_uint)
+        })
     }
 
-    /// Gives the calling thread a policy for all pages that it will be the first to touch, and that have none of their own.
+    /// Gives the calling thread a policy for all pages that it will be the first to touch, and that
+    /// have none of their own.
     pub(crate) fn set_thread_policy(policy: &Policy) -> io::Result<()> {
         let (mode, words) = mask_of(policy);
         let (mask, bits) = pointer_to(&words);
@@ -197,10 +216,18 @@ mod imp {
     fn get_policy(flags: c_ulong) -> io::Result<(c_int, CpuSet)> {
         let mut mode: c_int = 0;
         let mut words: Vec<c_ulong> = vec![0; MAX_NODES / BITS];
-        // SAFETY: the kernel writes an integer to `mode` and at most `MAX_NODES` bits to `words`; both are there and writable.
+        // SAFETY: the kernel writes an integer to `mode` and at most `MAX_NODES` bits to `words`;
+        // both are there and writable.
         check(unsafe {
             let (mode, words) = (&raw mut mode, words.as_mut_ptr());
-            libc::syscall(libc::SYS_get_mempolicy, mode, words, MAX_NODES as c_ulong, null::<c_void>(), flags)
+            libc::syscall(
+                libc::SYS_get_mempolicy,
+                mode,
+                words,
+                MAX_NODES as c_ulong,
+                null::<c_void>(),
+                flags,
+            )
         })?;
         Ok((mode, from_words(&words)))
     }
@@ -208,7 +235,8 @@ mod imp {
     /// For each address the node that holds its page, or a negative error number.
     pub(crate) fn nodes_of_pages(pages: &[*const u8]) -> io::Result<Vec<c_int>> {
         let mut status: Vec<c_int> = vec![-libc::ENOENT; pages.len()];
-        // SAFETY: the kernel reads as many addresses and writes as many integers as there are; without target nodes it moves nothing.
+        // SAFETY: the kernel reads as many addresses and writes as many integers as there are;
+        // without target nodes it moves nothing.
         check(unsafe {
             let (count, nodes) = (pages.len() as c_ulong, null::<c_int>());
             libc::syscall(
@@ -228,7 +256,9 @@ mod imp {
     pub(crate) fn current_node() -> io::Result<usize> {
         let (mut cpu, mut node): (c_uint, c_uint) = (0, 0);
         // SAFETY: the kernel writes two integers, which are there.
-        check(unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, null::<c_void>()) })?;
+        check(unsafe {
+            libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, null::<c_void>())
+        })?;
         Ok(node as usize)
     }
 
@@ -247,7 +277,11 @@ mod imp {
 
     /// A mask as the kernel wants it: with the number of its bits and one.
     fn pointer_to(words: &[c_ulong]) -> (*const c_ulong, c_ulong) {
-        if words.is_empty() { (null(), 0) } else { (words.as_ptr(), (words.len() * BITS + 1) as c_ulong) }
+        if words.is_empty() {
+            (null(), 0)
+        } else {
+            (words.as_ptr(), (words.len() * BITS + 1) as c_ulong)
+        }
     }
 
     fn from_words(words: &[c_ulong]) -> CpuSet {
@@ -276,11 +310,14 @@ mod imp {
             }
         }
 
-        /// Would miss: a kernel that accepts a policy and does not follow it, on a machine of one node.
+        /// Would miss: a kernel that accepts a policy and does not follow it, on a machine of one
+        /// node.
         #[test]
         fn the_kernel_takes_every_policy_for_an_area_and_says_where_touched_pages_are() {
             let Ok(allowed) = allowed_nodes() else {
-                println!("skipped: this kernel, or what confines this process, knows no memory policies");
+                println!(
+                    "skipped: this kernel, or what confines this process, knows no memory policies"
+                );
                 return;
             };
             let one: CpuSet = allowed.iter().take(1).collect();
@@ -289,11 +326,15 @@ mod imp {
                 let area = Area::new(3 * page_bytes()).unwrap();
                 let start = area.start().as_ptr();
                 bind_pages(start, 3 * page_bytes(), &policy).unwrap();
-                let pages = [0, 1, 2].map(|page| start.wrapping_add(page * page_bytes()).cast_const());
+                let pages =
+                    [0, 1, 2].map(|page| start.wrapping_add(page * page_bytes()).cast_const());
                 // SAFETY: within the area.
                 unsafe { start.write_volatile(1) };
                 let found = nodes_of_pages(&pages).unwrap();
-                assert!(usize::try_from(found[0]).is_ok_and(|node| allowed.contains(node)), "{found:?}");
+                assert!(
+                    usize::try_from(found[0]).is_ok_and(|node| allowed.contains(node)),
+                    "{found:?}"
+                );
                 assert_eq!(found[1..], [-libc::ENOENT; 2]);
             }
         }
@@ -302,7 +343,9 @@ mod imp {
         #[test]
         fn the_kernel_refuses_a_node_that_does_not_exist() {
             if allowed_nodes().is_err() {
-                println!("skipped: this kernel, or what confines this process, knows no memory policies");
+                println!(
+                    "skipped: this kernel, or what confines this process, knows no memory policies"
+                );
                 return;
             }
             let area = Area::new(1).unwrap();
@@ -314,10 +357,14 @@ mod imp {
         #[test]
         fn a_threads_policy_is_what_was_set() {
             let Ok(allowed) = allowed_nodes() else {
-                println!("skipped: this kernel, or what confines this process, knows no memory policies");
+                println!(
+                    "skipped: this kernel, or what confines this process, knows no memory policies"
+                );
                 return;
             };
-            for policy in [Policy::Bind(allowed.clone()), Policy::Interleave(allowed), Policy::Default] {
+            for policy in
+                [Policy::Bind(allowed.clone()), Policy::Interleave(allowed), Policy::Default]
+            {
                 set_thread_policy(&policy).unwrap();
                 assert_eq!(thread_policy().unwrap(), policy);
             }

@@ -1,7 +1,8 @@
 //! The machine as Linux tells it, below `/sys/devices/system`.
 //!
-//! Everything is read below a root that tests can fake, and nothing read is believed before it was checked: sets of CPUs must
-//! be the same for all CPUs in them. What is amiss becomes a warning, and the tree does without:
+//! Everything is read below a root that tests can fake, and nothing read is believed before it was
+//! checked: sets of CPUs must be the same for all CPUs in them. What is amiss becomes a warning,
+//! and the tree does without:
 //!
 //! | amiss | instead |
 //! |---|---|
@@ -30,7 +31,8 @@ use crate::warning::Warning;
 impl Machine {
     /// The machine whose sysfs is found at `root/sys`; `/` is the one at hand.
     ///
-    /// Never fails: what cannot be read or believed is told by [`Machine::warnings`] and left out, down to a flat tree.
+    /// Never fails: what cannot be read or believed is told by [`Machine::warnings`] and left out,
+    /// down to a flat tree.
     ///
     /// ```
     /// use sinew_topology::{Machine, Source};
@@ -60,7 +62,9 @@ impl Reader {
     }
 
     fn facts(&mut self, root: &Path) -> Facts {
-        let Some(cpus) = self.cpus() else { return Facts::flat(&CpuSet::first(host_parallelism())) };
+        let Some(cpus) = self.cpus() else {
+            return Facts::flat(&CpuSet::first(host_parallelism()));
+        };
         match self.packages_and_cores(&cpus) {
             Ok(cpus) => self.complete(root, cpus),
             Err(warning) => {
@@ -75,7 +79,8 @@ impl Reader {
         let folder = self.system.join("cpu");
         let folders = numbered(&folder, "cpu");
         if folders.is_empty() {
-            let instead = format_args!("describes no CPU; {} equal ones are assumed", host_parallelism());
+            let instead =
+                format_args!("describes no CPU; {} equal ones are assumed", host_parallelism());
             self.warnings.push(Warning::at(&folder, instead));
             return None;
         }
@@ -94,7 +99,10 @@ impl Reader {
     fn packages_and_cores(&self, cpus: &CpuSet) -> Result<Vec<CpuFacts>, Warning> {
         let cores: Result<Vec<_>, _> = cpus.iter().map(|cpu| self.core(cpu).map(Some)).collect();
         let cores = groups(cpus, cores?).map_err(|cpu| {
-            Warning::at(&self.cpu(cpu, "topology"), "the CPUs of this core disagree about who belongs to it")
+            Warning::at(
+                &self.cpu(cpu, "topology"),
+                "the CPUs of this core disagree about who belongs to it",
+            )
         })?;
         let mut facts = Vec::new();
         for (cpu, core) in cpus.iter().zip(cores) {
@@ -104,7 +112,9 @@ impl Reader {
             facts.push(fact);
         }
         match split_core(&facts, |cpu| cpu.groups[Level::Package.slot()]) {
-            Some(cpu) => Err(Warning::at(&self.cpu(cpu, "topology"), "this core is in two packages")),
+            Some(cpu) => {
+                Err(Warning::at(&self.cpu(cpu, "topology"), "this core is in two packages"))
+            }
             None => Ok(facts),
         }
     }
@@ -155,17 +165,23 @@ impl Reader {
         groups: Result<Vec<Option<usize>>, usize>,
         cpus: &mut [CpuFacts],
     ) {
-        let checked = groups.map_err(|cpu| (cpu, "its CPUs disagree about sharing it")).and_then(|groups| {
-            let group_of: HashMap<usize, usize> =
-                cpus.iter().zip(&groups).filter_map(|(cpu, group)| Some((cpu.cpu, (*group)?))).collect();
-            match split_core(cpus, |cpu| group_of.get(&cpu.cpu).copied()) {
-                Some(cpu) => Err((cpu, "only part of a core has it")),
-                None => Ok(groups),
-            }
-        });
+        let checked =
+            groups.map_err(|cpu| (cpu, "its CPUs disagree about sharing it")).and_then(|groups| {
+                let group_of: HashMap<usize, usize> = cpus
+                    .iter()
+                    .zip(&groups)
+                    .filter_map(|(cpu, group)| Some((cpu.cpu, (*group)?)))
+                    .collect();
+                match split_core(cpus, |cpu| group_of.get(&cpu.cpu).copied()) {
+                    Some(cpu) => Err((cpu, "only part of a core has it")),
+                    None => Ok(groups),
+                }
+            });
         match checked {
             Ok(groups) => {
-                cpus.iter_mut().zip(groups).for_each(|(cpu, group)| cpu.groups[level.slot()] = group);
+                cpus.iter_mut()
+                    .zip(groups)
+                    .for_each(|(cpu, group)| cpu.groups[level.slot()] = group);
             }
             Err((cpu, why)) => {
                 let what = format_args!("{level}: {why}; all {level} caches are left out");
@@ -195,8 +211,10 @@ impl Reader {
             numbers.iter().map(|n| read_node(&folder, n, online)).collect();
         let checked = nodes.and_then(|nodes| {
             let why = |what| Err(Warning::at(&folder, what));
-            let owners =
-                nodes.iter().enumerate().flat_map(|(i, node)| node.cpus.iter().map(move |cpu| (cpu, i)));
+            let owners = nodes
+                .iter()
+                .enumerate()
+                .flat_map(|(i, node)| node.cpus.iter().map(move |cpu| (cpu, i)));
             let node_of: HashMap<usize, usize> = owners.collect();
             if nodes.iter().map(|node| node.cpus.len()).sum::<usize>() > node_of.len() {
                 return why("a CPU belongs to two nodes");
@@ -204,7 +222,8 @@ impl Reader {
             if split_core(cpus, |cpu| node_of.get(&cpu.cpu).copied()).is_some() {
                 return why("a core belongs to two nodes");
             }
-            cpus.iter_mut().for_each(|cpu| cpu.groups[Level::Node.slot()] = node_of.get(&cpu.cpu).copied());
+            cpus.iter_mut()
+                .for_each(|cpu| cpu.groups[Level::Node.slot()] = node_of.get(&cpu.cpu).copied());
             Ok(nodes)
         });
         checked.unwrap_or_else(|warning| {
@@ -225,8 +244,7 @@ impl Reader {
         let rows: Option<Vec<Vec<u32>>> = nodes.iter().map(row).collect();
         let matrix = rows.as_deref().and_then(Matrix::new);
         if matrix.is_none() {
-            let what =
-                "the NUMA distances are missing or make no sense; all nodes are taken to be equally far";
+            let what = "the NUMA distances are missing or make no sense; all nodes are taken to be equally far";
             self.warnings.push(Warning::at(&folder, what));
         }
         matrix
@@ -244,16 +262,24 @@ fn numbered(folder: &Path, prefix: &str) -> CpuSet {
     entries.filter_map(number).collect()
 }
 
-/// Turns "with whom do I share" of each CPU into groups, named by their lowest CPU. Fails with the CPU whose set does not
-/// hold itself, or not the same CPUs as its members' sets do; CPUs that are off do not count.
+/// Turns "with whom do I share" of each CPU into groups, named by their lowest CPU. Fails with the
+/// CPU whose set does not hold itself, or not the same CPUs as its members' sets do; CPUs that are
+/// off do not count.
 fn groups(cpus: &CpuSet, sets: Vec<Option<CpuSet>>) -> Result<Vec<Option<usize>>, usize> {
-    let sets: BTreeMap<usize, CpuSet> =
-        cpus.iter().zip(sets).filter_map(|(cpu, set)| Some((cpu, set?.intersection(cpus)))).collect();
+    let sets: BTreeMap<usize, CpuSet> = cpus
+        .iter()
+        .zip(sets)
+        .filter_map(|(cpu, set)| Some((cpu, set?.intersection(cpus))))
+        .collect();
     for (&cpu, set) in &sets {
-        // The first member stands for all: if every CPU agrees with its first member, all members agree.
-        let agreed = set.contains(cpu) && set.lowest().and_then(|first| sets.get(&first)) == Some(set);
+        // The first member stands for all: if every CPU agrees with its first member, all members
+        // agree.
+        let agreed =
+            set.contains(cpu) && set.lowest().and_then(|first| sets.get(&first)) == Some(set);
         if !agreed
-            || set.iter().any(|member| sets.get(&member).is_none_or(|other| other.lowest() != set.lowest()))
+            || set
+                .iter()
+                .any(|member| sets.get(&member).is_none_or(|other| other.lowest() != set.lowest()))
         {
             return Err(cpu);
         }
@@ -341,7 +367,10 @@ mod tests {
         let cpus = CpuSet::first(3);
         let sets = |lists: [&str; 3]| lists.map(|list| Some(list.parse().unwrap())).to_vec();
         assert_eq!(groups(&cpus, sets(["0-1", "0-1", "2"])), Ok(vec![Some(0), Some(0), Some(2)]));
-        assert_eq!(groups(&cpus, sets(["0-1,7", "0-1,7", "2"])), Ok(vec![Some(0), Some(0), Some(2)]));
+        assert_eq!(
+            groups(&cpus, sets(["0-1,7", "0-1,7", "2"])),
+            Ok(vec![Some(0), Some(0), Some(2)])
+        );
         assert!(groups(&cpus, sets(["1", "1", "2"])).is_err());
         assert!(groups(&cpus, sets(["0-1", "1", "2"])).is_err());
         assert!(groups(&cpus, sets(["0", "0-1", "2"])).is_err());

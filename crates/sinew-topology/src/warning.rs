@@ -5,7 +5,8 @@ use std::path::Path;
 
 /// One line about something that could not be read or believed, and what was done instead.
 ///
-/// Nothing in this crate prints: whoever asks for a [`Machine`](crate::Machine) or [`Limits`](crate::Limits) decides.
+/// Nothing in this crate prints: whoever asks for a [`Machine`](crate::Machine) or
+/// [`Limits`](crate::Limits) decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize), serde(transparent))]
 pub struct Warning(String);

@@ -1,11 +1,17 @@
 //! Places of helpers on described machines, under every mapping.
 //!
-//! What these would miss: whether threads go there; that is for the crate `sinew`'s `tests/limits.rs`.
+//! What these would miss: whether threads go there; that is for the crate `sinew`'s
+//! `tests/limits.rs`.
 
 use sinew_topology::{Machine, Mapping, PuId, place, place_beside};
 
 /// Workers and helpers under a mapping, by the numbers of their CPUs.
-fn seats(description: &str, mapping: &str, workers: usize, helpers: usize) -> (Vec<usize>, Vec<usize>) {
+fn seats(
+    description: &str,
+    mapping: &str,
+    workers: usize,
+    helpers: usize,
+) -> (Vec<usize>, Vec<usize>) {
     let machine: Machine = description.parse().unwrap();
     let mapping: Mapping = mapping.parse().unwrap();
     let all = match &mapping {
@@ -16,11 +22,13 @@ fn seats(description: &str, mapping: &str, workers: usize, helpers: usize) -> (V
     let workers: Vec<Option<PuId>> = choice.iter().copied().cycle().take(workers).collect();
     let choice: Vec<PuId> = choice.into_iter().flatten().collect();
     let helpers = place_beside(&machine, &choice, &workers, helpers);
-    let cpus = |pus: Vec<Option<PuId>>| pus.into_iter().flatten().map(|pu| machine.pu(pu).cpu).collect();
+    let cpus =
+        |pus: Vec<Option<PuId>>| pus.into_iter().flatten().map(|pu| machine.pu(pu).cpu).collect();
     (cpus(workers), cpus(helpers))
 }
 
-/// Would miss: helpers in the order of the mapping, which are the farther away the better it spreads.
+/// Would miss: helpers in the order of the mapping, which are the farther away the better it
+/// spreads.
 #[test]
 fn a_helper_has_the_sibling_of_its_worker() {
     let smt = "package:2 l3:2 core:2 pu:2";
@@ -39,7 +47,8 @@ fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
     assert_eq!(seats(crowded, "0,1,2,4,3,5,6,7", 4, 4), (vec![0, 1, 2, 4], vec![3, 6, 7, 5]));
 }
 
-/// Would miss: a processor that goes to a helper from afar, because that one came first, though it lies beside another worker.
+/// Would miss: a processor that goes to a helper from afar, because that one came first, though it
+/// lies beside another worker.
 #[test]
 fn a_processor_goes_to_whom_it_is_nearest() {
     // The first worker's cache is full, the second one's has room for its own helper only.
@@ -47,7 +56,8 @@ fn a_processor_goes_to_whom_it_is_nearest() {
     assert_eq!(seats(caches, "0,2,1,3,4", 3, 2), (vec![0, 2, 1], vec![4, 3]));
 }
 
-/// Would miss: a helper outside of the mapping, and one on its worker's processor though there are others.
+/// Would miss: a helper outside of the mapping, and one on its worker's processor though there are
+/// others.
 #[test]
 fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
     let smt = "package:2 core:2 pu:2";
@@ -57,7 +67,8 @@ fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
     assert_eq!(seats(smt, "2", 1, 1), (vec![2], vec![2]));
 }
 
-/// Would miss: a place beside somebody who sits nowhere, and a panic where there is nothing to choose from.
+/// Would miss: a place beside somebody who sits nowhere, and a panic where there is nothing to
+/// choose from.
 #[test]
 fn whoever_floats_is_followed_nowhere() {
     assert_eq!(seats("core:4", "none", 2, 2), (vec![], vec![]));

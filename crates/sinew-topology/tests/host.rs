@@ -1,4 +1,5 @@
-//! The machine at hand: what can be checked without knowing which one it is, and pinning real threads.
+//! The machine at hand: what can be checked without knowing which one it is, and pinning real
+//! threads.
 //!
 //! What these would miss: wrong answers that are consistent.
 
@@ -32,7 +33,8 @@ fn the_host_is_a_sound_tree_that_holds_what_we_may_use() {
     assert!((1..=machine.count(Level::Pu)).contains(&limits.effective_threads()));
     assert_eq!(machine.cpus().intersection(limits.allowed()), *limits.allowed());
     let seating =
-        Seating::new(machine, limits.allowed(), &Mapping::Compact, limits.effective_threads()).unwrap();
+        Seating::new(machine, limits.allowed(), &Mapping::Compact, limits.effective_threads())
+            .unwrap();
     assert!(seating.cpus().iter().flatten().all(|&cpu| limits.allowed().contains(cpu)));
 }
 
@@ -51,8 +53,10 @@ fn the_host_has_as_many_pus_as_the_kernel_counts() {
 #[test]
 fn the_host_agrees_with_hwloc() {
     let level = |name: &str| {
-        let output =
-            std::process::Command::new("hwloc-calc").args(["--number-of", name, "all"]).output().ok()?;
+        let output = std::process::Command::new("hwloc-calc")
+            .args(["--number-of", name, "all"])
+            .output()
+            .ok()?;
         String::from_utf8(output.stdout).ok()?.trim().parse::<usize>().ok()
     };
     for (name, ours) in [("package", Level::Package), ("core", Level::Core), ("pu", Level::Pu)] {
@@ -76,7 +80,8 @@ fn a_pinned_thread_runs_where_it_was_told_until_it_is_let_go() {
             drop(pinned);
         }
         assert_eq!(Limits::read().affinity(), before.affinity());
-        // The memory of the pin is gone as well: this is the kernel's answer, on a thread that inherits the mask.
+        // The memory of the pin is gone as well: this is the kernel's answer, on a thread that
+        // inherits the mask.
         let inherited = thread::spawn(|| Limits::read().affinity().clone()).join().unwrap();
         assert_eq!(&inherited, before.affinity());
     })
@@ -132,7 +137,10 @@ fn a_pin_to_no_existing_cpu_is_refused_and_leaves_the_thread_alone() {
         let before = Limits::read();
         for nowhere in [CpuSet::new(), [100_000].into_iter().collect()] {
             let error = pin_current_thread(&nowhere).unwrap_err();
-            assert!(matches!(&error, PinError::Refused { cpus, .. } if *cpus == nowhere), "{error}");
+            assert!(
+                matches!(&error, PinError::Refused { cpus, .. } if *cpus == nowhere),
+                "{error}"
+            );
             assert!(!error.to_string().contains('\n'));
         }
         let inherited = thread::spawn(|| Limits::read().affinity().clone()).join().unwrap();

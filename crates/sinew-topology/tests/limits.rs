@@ -1,4 +1,5 @@
-//! Containers and other fences faked in files: quotas and cpusets of control groups of both versions.
+//! Containers and other fences faked in files: quotas and cpusets of control groups of both
+//! versions.
 //!
 //! What these would miss: whether the kernel enforces what it writes.
 
@@ -185,7 +186,8 @@ fn a_quota_that_makes_no_sense_is_ignored_with_a_warning() {
         assert!(only_warning(&limits).contains("is not a quota; ignored"), "{text}");
     }
     let root = Root::new();
-    root.process("4:cpu,cpuacct:/\n", V1).write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "150000");
+    root.process("4:cpu,cpuacct:/\n", V1)
+        .write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "150000");
     assert!(only_warning(&read(&root, 8)).contains("is not a quota with a period"));
 }
 

@@ -14,7 +14,10 @@ fn order(machine: &Machine, allowed: &CpuSet, mapping: &Mapping, seats: usize) -
 }
 
 fn cpus(machine: &Machine, mapping: &Mapping, seats: usize) -> Vec<usize> {
-    order(machine, &machine.cpus(), mapping, seats).into_iter().map(|id| machine.pu(id).cpu).collect()
+    order(machine, &machine.cpus(), mapping, seats)
+        .into_iter()
+        .map(|id| machine.pu(id).cpu)
+        .collect()
 }
 
 fn distances_from(seating: &Seating, seat: usize) -> Vec<u8> {
@@ -52,9 +55,15 @@ fn compact_begins_where_most_is_allowed() {
 fn fast_cores_come_before_slow_ones_and_siblings_last() {
     let machine = Machine::from_sysfs(fake::hybrid_laptop().path());
     let compact = cpus(&machine, &Mapping::Compact, 22);
-    assert_eq!(compact, [0, 2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 1, 3, 5, 7, 9, 11]);
+    assert_eq!(
+        compact,
+        [0, 2, 4, 6, 8, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 1, 3, 5, 7, 9, 11]
+    );
     let scatter = cpus(&machine, &Mapping::Scatter, 22);
-    assert_eq!(scatter, [0, 2, 4, 6, 8, 10, 12, 16, 13, 17, 14, 18, 15, 19, 20, 21, 1, 3, 5, 7, 9, 11]);
+    assert_eq!(
+        scatter,
+        [0, 2, 4, 6, 8, 10, 12, 16, 13, 17, 14, 18, 15, 19, 20, 21, 1, 3, 5, 7, 9, 11]
+    );
 }
 
 #[test]
@@ -84,7 +93,8 @@ fn an_explicit_mapping_outside_of_what_is_allowed_names_the_cpu() {
     for cpu in [4, 9, 99] {
         let error = place(&machine, &allowed, &Mapping::Explicit(vec![0, cpu]), 1).unwrap_err();
         assert_eq!(error, MappingError::NotAllowed { cpu, allowed: CpuSet::first(4) });
-        let message = format!("CPU {cpu} of the mapping is not one this process may use: choose from 0-3");
+        let message =
+            format!("CPU {cpu} of the mapping is not one this process may use: choose from 0-3");
         assert_eq!(error.to_string(), message);
     }
     assert_eq!(place(&machine, &allowed, &Mapping::Explicit(vec![]), 1), Err(MappingError::Empty));
@@ -93,7 +103,10 @@ fn an_explicit_mapping_outside_of_what_is_allowed_names_the_cpu() {
 #[test]
 fn a_mask_from_another_machine_leaves_nowhere_to_sit() {
     let elsewhere = "64".parse().unwrap();
-    assert_eq!(place(&Machine::flat(2), &elsewhere, &Mapping::Scatter, 1), Err(MappingError::NoCpu));
+    assert_eq!(
+        place(&Machine::flat(2), &elsewhere, &Mapping::Scatter, 1),
+        Err(MappingError::NoCpu)
+    );
     assert_eq!(place(&Machine::flat(2), &elsewhere, &Mapping::None, 2), Ok(vec![None, None]));
 }
 
@@ -125,7 +138,8 @@ fn machines() -> impl Strategy<Value = (Machine, CpuSet)> {
         let text = format!("package:{package} node:{node} l3:{l3} core:{core} pu:{pu}");
         let machine: Machine = text.parse().unwrap();
         let pus = machine.count(Level::Pu);
-        let mask = prop_oneof![Just(vec![true; pus]), proptest::collection::vec(any::<bool>(), pus)];
+        let mask =
+            prop_oneof![Just(vec![true; pus]), proptest::collection::vec(any::<bool>(), pus)];
         mask.prop_map(move |mask| {
             let allowed: CpuSet = (0..pus).filter(|&cpu| mask[cpu]).collect();
             (machine.clone(), if allowed.is_empty() { CpuSet::first(1) } else { allowed })
@@ -140,7 +154,8 @@ fn package(machine: &Machine, id: PuId) -> usize {
 /// For each package how many of its cores have an allowed PU.
 fn cores_by_package(machine: &Machine, allowed: &CpuSet) -> BTreeMap<usize, usize> {
     let ids = machine.pu_ids().filter(|&id| allowed.contains(machine.pu(id).cpu));
-    let cores: BTreeSet<(usize, usize)> = ids.map(|id| (package(machine, id), machine.pu(id).core)).collect();
+    let cores: BTreeSet<(usize, usize)> =
+        ids.map(|id| (package(machine, id), machine.pu(id).core)).collect();
     let mut counts = BTreeMap::new();
     cores.into_iter().for_each(|(package, _)| *counts.entry(package).or_default() += 1);
     counts
@@ -199,7 +214,8 @@ proptest! {
     }
 }
 
-/// Would miss: packages numbered with gaps or by the machine's own order, or seats without a place that are left out.
+/// Would miss: packages numbered with gaps or by the machine's own order, or seats without a place
+/// that are left out.
 #[test]
 fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
     let machine: Machine = "package:4 l3:1 core:2".parse().unwrap();
@@ -212,7 +228,8 @@ fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
     assert_eq!(packages(&Mapping::None, 3), [0, 0, 0]);
 }
 
-/// Would miss: the distance of those who share more than the last-level cache, or of those who share less.
+/// Would miss: the distance of those who share more than the last-level cache, or of those who
+/// share less.
 #[test]
 fn who_is_nearer_than_the_last_level_shares_more_than_that_cache() {
     for (machine, from, to) in [

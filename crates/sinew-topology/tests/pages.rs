@@ -1,6 +1,7 @@
 //! Pages of the machine at hand, as far as its number of nodes lets anything be seen.
 //!
-//! What these would miss: pages on a wrong node, on a machine of one; the guest machine with four nodes is for that.
+//! What these would miss: pages on a wrong node, on a machine of one; the guest machine with four
+//! nodes is for that.
 
 use sinew_topology::{
     Memory, Placement, PlacementError, memory_nodes, place_pages_of_current_thread, where_is,
@@ -17,7 +18,8 @@ fn placements() -> Vec<Placement> {
     all
 }
 
-/// Would miss: a placement that gives no memory, memory that is not zero, or a page on a node that it may not be on.
+/// Would miss: a placement that gives no memory, memory that is not zero, or a page on a node that
+/// it may not be on.
 #[test]
 fn memory_of_every_placement_is_zeroed_and_lies_on_its_nodes() {
     for placement in placements() {
@@ -31,11 +33,14 @@ fn memory_of_every_placement_is_zeroed_and_lies_on_its_nodes() {
             Err(error) => panic!("{error}"),
         };
         // SAFETY: the memory is there, initialised, and nobody else's.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr(), memory.bytes()) };
+        let bytes =
+            unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr(), memory.bytes()) };
         assert!(bytes.iter().all(|&byte| byte == 0));
         bytes.fill(1);
         match where_is(bytes) {
-            Ok(found) => assert!(found.len() == pages && found.iter().all(|node| allowed(placement, *node))),
+            Ok(found) => {
+                assert!(found.len() == pages && found.iter().all(|node| allowed(placement, *node)))
+            }
             Err(error) => println!("skipped: {error}"),
         }
     }
@@ -87,7 +92,9 @@ fn every_page_that_a_slice_touches_is_answered_for() {
             Err(error) => println!("skipped: {error}"),
         }
     }
-    assert!(where_is::<u8>(&[]).is_ok_and(|found| found.is_empty()) || cfg!(not(target_os = "linux")));
+    assert!(
+        where_is::<u8>(&[]).is_ok_and(|found| found.is_empty()) || cfg!(not(target_os = "linux"))
+    );
 }
 
 /// Would miss: pages said to be somewhere though nobody has touched them.
@@ -103,12 +110,15 @@ fn a_page_that_nobody_has_touched_is_nowhere() {
     }
 }
 
-/// Would miss: a thread that keeps a placement when it is over, if nothing can be allocated any more; nodes need the guest.
+/// Would miss: a thread that keeps a placement when it is over, if nothing can be allocated any
+/// more; nodes need the guest.
 #[test]
 fn a_thread_has_a_placement_for_a_time() {
     for placement in placements() {
         match place_pages_of_current_thread(placement) {
-            Ok(_placed) => assert!(vec![1_u8; 3 * Memory::page_bytes()].iter().all(|&byte| byte == 1)),
+            Ok(_placed) => {
+                assert!(vec![1_u8; 3 * Memory::page_bytes()].iter().all(|&byte| byte == 1))
+            }
             Err(error) => println!("skipped: {error}"),
         }
     }

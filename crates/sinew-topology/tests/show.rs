@@ -77,8 +77,10 @@ fn the_json_of_a_small_virtual_machine() {
     };
     let l3 = json!({ "level": "l3", "number": 0, "cache_bytes": 33_554_432, "children": [core(0), core(1)] });
     let node = json!({ "level": "node", "number": 0, "cache_bytes": null, "children": [l3] });
-    let package = json!({ "level": "package", "number": 0, "cache_bytes": null, "children": [node] });
-    let tree = json!({ "level": "machine", "number": 0, "cache_bytes": null, "children": [package] });
+    let package =
+        json!({ "level": "package", "number": 0, "cache_bytes": null, "children": [node] });
+    let tree =
+        json!({ "level": "machine", "number": 0, "cache_bytes": null, "children": [package] });
     assert_eq!(shown["tree"].take(), tree);
     assert_eq!(shown["source"].take(), json!({ "sysfs": root.path() }));
     assert_eq!(

@@ -1,6 +1,8 @@
-//! Whole machines read from faked files: what is there, how far apart, and what happens when the files are broken.
+//! Whole machines read from faked files: what is there, how far apart, and what happens when the
+//! files are broken.
 //!
-//! What these would miss: kernels that lay out their files in another way than those the fakes were modelled on.
+//! What these would miss: kernels that lay out their files in another way than those the fakes were
+//! modelled on.
 
 mod fake;
 
@@ -65,7 +67,8 @@ fn a_numa_server_has_distances_by_its_table() {
     assert_eq!(counts(&machine), [4, 8, 8, 32, 32, 64]);
     assert_eq!(machine.pus()[1].cpu, 32, "siblings stand side by side in the tree");
     assert_eq!((machine.pus()[0].sibling, machine.pus()[1].sibling), (0, 1));
-    // Sibling, other core of the node, other node of the package, next package, package across the ring.
+    // Sibling, other core of the node, other node of the package, next package, package across the
+    // ring.
     let from_0 = [0, 32, 1, 4, 8, 16, 24].map(|cpu| distance(&machine, 0, cpu));
     assert_eq!(from_0, [0, 1, 2, 3, 4, 5, 4]);
     assert_eq!(machine.distance_levels(), 5);
@@ -193,7 +196,14 @@ fn a_cache_without_a_larger_one_around_it_stays_together() {
 fn caches_for_instructions_do_not_count() {
     let root = fake::small_vm();
     root.cache(0, 0, 1, "Instruction", "64K", "0").cache(0, 1, 1, "Data", "48K", "0");
-    root.remove("sys/devices/system/cpu/cpu1/cache/index2").cache(1, 2, 2, "Instruction", "1024K", "1");
+    root.remove("sys/devices/system/cpu/cpu1/cache/index2").cache(
+        1,
+        2,
+        2,
+        "Instruction",
+        "1024K",
+        "1",
+    );
     let machine = read(&root);
     assert_eq!(machine.objects_at(Level::Core).next().unwrap().cache_bytes, Some(48 << 10));
     assert_eq!(machine.count(Level::L2), 1);
@@ -209,13 +219,20 @@ fn memory_without_cpus_is_a_node_but_not_in_the_tree() {
     assert_eq!(machine.nodes()[1].number, 2);
 }
 
-/// Would miss: nodes taken by their rank where the system numbers them with gaps, or a farther one for a near one.
+/// Would miss: nodes taken by their rank where the system numbers them with gaps, or a farther one
+/// for a near one.
 #[test]
 fn the_nearest_node_is_its_own_or_else_the_one_at_the_least_distance() {
     let root = fake::small_vm();
-    root.node(0, "0", "10 30 20", 1 << 20).node(2, "1", "30 10 20", 1 << 20).node(5, "", "20 20 10", 1 << 20);
+    root.node(0, "0", "10 30 20", 1 << 20).node(2, "1", "30 10 20", 1 << 20).node(
+        5,
+        "",
+        "20 20 10",
+        1 << 20,
+    );
     let machine = read(&root);
-    let near = |cpu, among: &str| machine.nearest_node(machine.find_cpu(cpu)?, &among.parse().unwrap());
+    let near =
+        |cpu, among: &str| machine.nearest_node(machine.find_cpu(cpu)?, &among.parse().unwrap());
     assert_eq!([near(0, "0,2,5"), near(1, "0,2,5")], [Some(0), Some(2)]);
     assert_eq!([near(0, "2,5"), near(1, "0,5"), near(1, "0")], [Some(5), Some(5), Some(0)]);
     assert_eq!(near(0, "1,3-4"), None);
@@ -253,11 +270,26 @@ fn without_any_file_the_tree_is_flat_and_says_so() {
 fn a_broken_core_or_package_makes_a_flat_tree_and_names_the_file() {
     type Break = fn(&Root) -> &Root;
     let breaks: [(Break, &str); 7] = [
-        (|root| root.remove("sys/devices/system/cpu/cpu1/topology"), "cpu1/topology/thread_siblings_list"),
-        (|root| root.cpu(0, "topology/core_cpus_list", "garbage"), "cpu0/topology/thread_siblings_list"),
-        (|root| root.cpu(1, "topology/physical_package_id", "zero"), "`zero` is not a package number"),
-        (|root| root.cpu(1, "topology/physical_package_id", "4294967296"), "`4294967296` is not a package"),
-        (|root| root.cpu(1, "topology/physical_package_id", "\u{fffd}\0"), "is not a package number"),
+        (
+            |root| root.remove("sys/devices/system/cpu/cpu1/topology"),
+            "cpu1/topology/thread_siblings_list",
+        ),
+        (
+            |root| root.cpu(0, "topology/core_cpus_list", "garbage"),
+            "cpu0/topology/thread_siblings_list",
+        ),
+        (
+            |root| root.cpu(1, "topology/physical_package_id", "zero"),
+            "`zero` is not a package number",
+        ),
+        (
+            |root| root.cpu(1, "topology/physical_package_id", "4294967296"),
+            "`4294967296` is not a package",
+        ),
+        (
+            |root| root.cpu(1, "topology/physical_package_id", "\u{fffd}\0"),
+            "is not a package number",
+        ),
         (|root| root.core(0, "0", "0-1"), "disagree about who belongs to it"),
         (|root| root.core(0, "0", "0-1").core(1, "1", "0-1"), "this core is in two packages"),
     ];
@@ -281,7 +313,10 @@ fn a_broken_list_of_cpus_falls_back_to_the_folders() {
         root.online(text);
         let machine = read(&root);
         assert_eq!(counts(&machine), [1, 1, 1, 2, 2, 2]);
-        assert!(only_warning(&machine).ends_with("every CPU with a folder is taken to be on"), "{text}");
+        assert!(
+            only_warning(&machine).ends_with("every CPU with a folder is taken to be on"),
+            "{text}"
+        );
     }
 }
 
@@ -299,7 +334,8 @@ fn broken_caches_are_left_out_and_the_rest_stays() {
     let machine = read(&root);
     assert_eq!(counts(&machine), [1, 1, 0, 2, 2, 2]);
     assert!(
-        only_warning(&machine).contains("L3: its CPUs disagree about sharing it; all L3 caches are left out")
+        only_warning(&machine)
+            .contains("L3: its CPUs disagree about sharing it; all L3 caches are left out")
     );
 
     let root = fake::small_vm();
@@ -333,7 +369,9 @@ fn broken_nodes_or_distances_are_left_out_and_the_rest_stays() {
     assert_eq!(counts(&machine), [4, 0, 8, 32, 32, 64]);
     assert!(only_warning(&machine).contains("a CPU belongs to two nodes; NUMA nodes are left out"));
 
-    for distances in ["10 20", "10 x 12 12 12 12 12 12", "0 0 0 0 0 0 0 0", "10 10 10 5 10 10 10 10"] {
+    for distances in
+        ["10 20", "10 x 12 12 12 12 12 12", "0 0 0 0 0 0 0 0", "10 10 10 5 10 10 10 10"]
+    {
         let root = fake::numa_server();
         root.write("sys/devices/system/node/node0/distance", distances);
         let machine = read(&root);
@@ -346,10 +384,13 @@ fn broken_nodes_or_distances_are_left_out_and_the_rest_stays() {
 /// Files of a small machine, and what is put into them.
 fn vandalism() -> impl Strategy<Value = Vec<(usize, Vec<u8>)>> {
     let number = "(0|1|2|-1|0-1|0,1|1-0|4294967295|99999999999999999999|max|10 20|K|\u{221e})?\n?";
-    let text =
-        prop_oneof![number.prop_map(String::into_bytes), proptest::collection::vec(any::<u8>(), 0..30)];
-    proptest::collection::vec((any::<proptest::sample::Index>(), text), 1..8)
-        .prop_map(|all| all.into_iter().map(|(index, text)| (index.index(FILES.len()), text)).collect())
+    let text = prop_oneof![
+        number.prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 0..30)
+    ];
+    proptest::collection::vec((any::<proptest::sample::Index>(), text), 1..8).prop_map(|all| {
+        all.into_iter().map(|(index, text)| (index.index(FILES.len()), text)).collect()
+    })
 }
 
 const FILES: [&str; 22] = [

@@ -12,8 +12,8 @@ use std::panic::Location;
 
 /// Begins a skeleton over all pairs of a row and a column.
 ///
-/// By default the space is cut in halves across its longer side until there are a few pieces a worker
-/// ([`Schedule::Adaptive`]), so pieces are about square.
+/// By default the space is cut in halves across its longer side until there are a few pieces a
+/// worker ([`Schedule::Adaptive`]), so pieces are about square.
 ///
 /// ```
 /// let sum = sinew::over2(0..3, 0..4).map_reduce(|[i, j]| i * j, || 0, |a, b| a + b);
@@ -33,12 +33,17 @@ pub fn over2(rows: Range<usize>, columns: Range<usize>) -> OverBlocks<'static, 2
 /// ```
 #[inline]
 #[track_caller]
-pub fn over3(planes: Range<usize>, rows: Range<usize>, columns: Range<usize>) -> OverBlocks<'static, 3> {
+pub fn over3(
+    planes: Range<usize>,
+    rows: Range<usize>,
+    columns: Range<usize>,
+) -> OverBlocks<'static, 3> {
     OverBlocks::new([planes, rows, columns])
 }
 
-/// Begins a skeleton over the tiles of `data`, which holds rows of `columns` elements: mutable blocks of `tile` = `[rows, columns]`, row by row
-/// of tiles. Those at the lower and right edges may be smaller.
+/// Begins a skeleton over the tiles of `data`, which holds rows of `columns` elements: mutable
+/// blocks of `tile` = `[rows, columns]`, row by row of tiles. Those at the lower and right edges
+/// may be smaller.
 ///
 /// A tile gives its rows as slices, so whatever is done inside a block needs no unsafe code.
 ///
@@ -71,12 +76,13 @@ pub fn over_tiles<T: Send>(
 
 /// A skeleton over `N` dimensions in the making.
 ///
-/// The function of a skeleton is called exactly once per point, or per block, on any worker of the current pool, in any order.
+/// The function of a skeleton is called exactly once per point, or per block, on any worker of the
+/// current pool, in any order.
 ///
 /// # Panics
 ///
-/// Every skeleton panics if its function does, with the payload of the first panic, once no worker runs the function any more; and if there are more
-/// blocks than `usize::MAX`.
+/// Every skeleton panics if its function does, with the payload of the first panic, once no worker
+/// runs the function any more; and if there are more blocks than `usize::MAX`.
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
 pub struct OverBlocks<'m, const N: usize> {
@@ -89,15 +95,17 @@ impl<const N: usize> OverBlocks<'static, N> {
     #[track_caller]
     fn new(space: [Range<usize>; N]) -> Self {
         let site = Some(Location::caller());
-        let options = Options { schedule: Schedule::Adaptive { grain: 1 }, site, ..Options::default() };
+        let options =
+            Options { schedule: Schedule::Adaptive { grain: 1 }, site, ..Options::default() };
         Self { space, grain: None, options }
     }
 }
 
 impl<'m, const N: usize> OverBlocks<'m, N> {
-    /// The sides of a block. With [`Schedule::Simple`] no side is longer and most are longer than half of it, with
-    /// [`Schedule::Adaptive`] no shorter side is cut; other schedules hand out blocks of this size as they hand out iterations, row by row. By default
-    /// all sides are the grain of the schedule, or 1 if it has none.
+    /// The sides of a block. With [`Schedule::Simple`] no side is longer and most are longer than
+    /// half of it, with [`Schedule::Adaptive`] no shorter side is cut; other schedules hand out
+    /// blocks of this size as they hand out iterations, row by row. By default all sides are the
+    /// grain of the schedule, or 1 if it has none.
     ///
     /// # Panics
     ///
@@ -142,7 +150,8 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// What the runs of this loop remember; see [`Over::memory`].
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N> {
         let Options { schedule, threads, site, .. } = self.options;
-        let options = Options { schedule, threads, memory: Some(memory), site, ..Options::default() };
+        let options =
+            Options { schedule, threads, memory: Some(memory), site, ..Options::default() };
         OverBlocks { space: self.space, grain: self.grain, options }
     }
 
@@ -188,7 +197,8 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
     /// Combines `map` of all points; `identity()` if there are none.
     ///
-    /// `op` must be associative and commutative, since blocks have no natural order, and `identity()` its neutral element.
+    /// `op` must be associative and commutative, since blocks have no natural order, and
+    /// `identity()` its neutral element.
     #[inline]
     #[track_caller]
     pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> A
@@ -203,7 +213,12 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
     #[inline]
     #[track_caller]
-    pub(crate) fn run_map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> Result<A, Cancelled>
+    pub(crate) fn run_map_reduce<A, M, Z, F>(
+        self,
+        map: M,
+        identity: Z,
+        op: F,
+    ) -> Result<A, Cancelled>
     where
         A: Send,
         M: Fn([usize; N]) -> A + Sync,
@@ -243,7 +258,8 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
         grain
     }
 
-    /// Whether the loop is one over the numbers of its blocks: the other schedules cut the space itself.
+    /// Whether the loop is one over the numbers of its blocks: the other schedules cut the space
+    /// itself.
     fn numbers_blocks(&self, grain: &[usize; N]) -> bool {
         let Options { schedule, threads, control, .. } = self.options;
         match schedule {
@@ -269,7 +285,9 @@ pub(crate) fn points<const N: usize>(block: &[Range<usize>; N], mut f: impl FnMu
             f(point);
         }
         // The next row: the slowest digits of a number with mixed bases.
-        let Some(side) = (0..fastest).rev().find(|&side| point[side] + 1 < block[side].end) else { return };
+        let Some(side) = (0..fastest).rev().find(|&side| point[side] + 1 < block[side].end) else {
+            return;
+        };
         point[side] += 1;
         (side + 1..fastest).for_each(|faster| point[faster] = block[faster].start);
     }

@@ -10,7 +10,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 impl<'m, I: Items> Over<'m, I> {
-    /// Lets `control` change the skeleton while it runs. Comes last before the skeleton is named, which then answers whether it was cancelled.
+    /// Lets `control` change the skeleton while it runs. Comes last before the skeleton is named,
+    /// which then answers whether it was cancelled.
     ///
     /// # Cost
     ///
@@ -45,8 +46,10 @@ impl<'m, I: Items> Over<'m, I> {
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the control was cancelled before the skeleton was done, or what the pool runs ([`PoolControl::cancel`](crate::PoolControl::cancel)), and [`Stopped`] where its function may fail as well. Each participant ends with
-/// the slice of work that it is at. Results that exist by then are dropped.
+/// [`Cancelled`] if the control was cancelled before the skeleton was done, or what the pool runs
+/// ([`PoolControl::cancel`](crate::PoolControl::cancel)), and [`Stopped`] where its function may
+/// fail as well. Each participant ends with the slice of work that it is at. Results that exist by
+/// then are dropped.
 ///
 /// # Panics
 ///
@@ -205,7 +208,8 @@ impl<T: Send> Controlled<'_, SliceMut<'_, T>> {
 }
 
 impl<'m, const N: usize> OverBlocks<'m, N> {
-    /// Lets `control` change the skeleton while it runs; see [`Over::control`]. A change has to wait for the blocks under way.
+    /// Lets `control` change the skeleton while it runs; see [`Over::control`]. A change has to
+    /// wait for the blocks under way.
     pub fn control<'c>(self, control: &'c Control) -> ControlledBlocks<'c, N>
     where
         'm: 'c,
@@ -216,7 +220,8 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     }
 }
 
-/// A skeleton over `N` dimensions in the making that follows a [`Control`]; see [`OverBlocks::control`].
+/// A skeleton over `N` dimensions in the making that follows a [`Control`]; see
+/// [`OverBlocks::control`].
 ///
 /// # Errors
 ///

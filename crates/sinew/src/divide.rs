@@ -11,9 +11,11 @@ pub enum Step<P, R> {
     Split(P, P),
 }
 
-/// Solves `problem` by splitting it as long as `step` says, and combines the solutions of both parts, the first on the left.
+/// Solves `problem` by splitting it as long as `step` says, and combines the solutions of both
+/// parts, the first on the left.
 ///
-/// The tree of calls is the same however many workers there are, so `combine` need not be associative.
+/// The tree of calls is the same however many workers there are, so `combine` need not be
+/// associative.
 ///
 /// # Panics
 ///
@@ -59,23 +61,28 @@ where
             solution
         }
         Step::Split(left, right) => {
-            let (left, right) = w.join(|w| solve(w, left, step, combine), |w| solve(w, right, step, combine));
+            let (left, right) =
+                w.join(|w| solve(w, left, step, combine), |w| solve(w, right, step, combine));
             combine(left, right)
         }
     }
 }
 
-/// The whole problem, as a [`Snapshot`](crate::Snapshot) counts it: each split gives both parts half of what there is, and what is solved is done.
+/// The whole problem, as a [`Snapshot`](crate::Snapshot) counts it: each split gives both parts
+/// half of what there is, and what is solved is done.
 const WHOLE: u32 = 1 << 20;
 
 /// [`divide_and_conquer`] that ends early when `control` is cancelled, and says how far it is.
 ///
-/// How large a part is nobody knows before it is solved. So a [`Snapshot`](crate::Snapshot) counts the problem as 2^20 items, of which each split gives both
-/// parts half. The number of threads and the mapping are looked at between two steps: no more workers than wished take up parts. One that is too many goes on with the part that it has.
+/// How large a part is nobody knows before it is solved. So a [`Snapshot`](crate::Snapshot) counts
+/// the problem as 2^20 items, of which each split gives both parts half. The number of threads and
+/// the mapping are looked at between two steps: no more workers than wished take up parts. One that
+/// is too many goes on with the part that it has.
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the control was cancelled before all was solved. Steps under way are ended, no others are taken, and solutions that exist by then are dropped.
+/// [`Cancelled`] if the control was cancelled before all was solved. Steps under way are ended, no
+/// others are taken, and solutions that exist by then are dropped.
 ///
 /// # Panics
 ///
@@ -154,7 +161,8 @@ impl<S, C> Under<'_, S, C> {
             Step::Split(left, right) => {
                 let half = items / 2;
                 let solve_left = |w: &Worker| self.solve(w, left, half);
-                let (left, right) = self.course.join(w, solve_left, |w| self.solve(w, right, items - half));
+                let (left, right) =
+                    self.course.join(w, solve_left, |w| self.solve(w, right, items - half));
                 Ok((self.combine)(left?, right?))
             }
         }

@@ -6,15 +6,15 @@ use sinew_core::data::{Items, ReadItems};
 use sinew_core::loops::{self, Kind};
 use std::borrow::Borrow;
 
-/// Reproducible skeletons divide any number of items into at most so many blocks: enough for any machine's balance, and
-/// few enough to combine one after the other.
+/// Reproducible skeletons divide any number of items into at most so many blocks: enough for any
+/// machine's balance, and few enough to combine one after the other.
 const BLOCKS: usize = 1024;
 
 impl<I: Items> Over<'_, I> {
     /// Combines all items in order; `identity()` if there are none.
     ///
-    /// `op` must be associative and `identity()` its neutral element, since any number of partial results may begin with one.
-    /// It need not be commutative.
+    /// `op` must be associative and `identity()` its neutral element, since any number of partial
+    /// results may begin with one. It need not be commutative.
     ///
     /// ```
     /// let xs = [3, 1, 4, 1, 5];
@@ -56,7 +56,12 @@ impl<I: Items> Over<'_, I> {
     }
 
     #[inline]
-    pub(crate) fn run_map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> Result<A, Cancelled>
+    pub(crate) fn run_map_reduce<A, M, Z, F>(
+        self,
+        map: M,
+        identity: Z,
+        op: F,
+    ) -> Result<A, Cancelled>
     where
         A: Send,
         M: Fn(I::Item) -> A + Sync,
@@ -126,7 +131,8 @@ impl<I: Items> Over<'_, I> {
     }
 }
 
-/// Combines neighbours until one value is left: a tree whose shape follows from the number of values.
+/// Combines neighbours until one value is left: a tree whose shape follows from the number of
+/// values.
 fn combine_pairs<A>(mut values: Vec<A>, op: &impl Fn(A, A) -> A) -> Option<A> {
     while values.len() > 1 {
         let mut singles = values.into_iter();

@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! Malleable, locality-aware parallelism: nested tasks for little more than a function call, and skeletons over data.
+//! Malleable, locality-aware parallelism: nested tasks for little more than a function call, and
+//! skeletons over data.
 //!
 //! ```
 //! use sinew::prelude::*;
@@ -22,8 +23,9 @@
 //! assert_eq!((squares, total, prefix), (vec![1.0, 4.0, 9.0], 14.0, vec![1.0, 3.0, 6.0]));
 //! ```
 //!
-//! Where memory is nearer to some cores than to others, data has a *locality domain*, and tasks are spawned into it. Jacobi's method on a field of layers,
-//! each of which stays with the workers that first touched it:
+//! Where memory is nearer to some cores than to others, data has a *locality domain*, and tasks are
+//! spawned into it. Jacobi's method on a field of layers, each of which stays with the workers that
+//! first touched it:
 //!
 //! ```
 //! use sinew::prelude::*;
@@ -55,8 +57,9 @@
 //!
 //! # Where it runs
 //!
-//! Everything runs in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool, otherwise one for the whole
-//! program that is built when it is first needed ([`global_pool`]). The thread that calls takes part. [`Pool::control`] changes a pool while it works.
+//! Everything runs in the current [`Pool`]: inside [`Pool::run`] and [`Pool::install`] that pool,
+//! otherwise one for the whole program that is built when it is first needed ([`global_pool`]). The
+//! thread that calls takes part. [`Pool::control`] changes a pool while it works.
 //!
 //! # The rooms
 //!
@@ -73,7 +76,8 @@
 //! | `divide` | [`divide_and_conquer`], also [under a control](divide_and_conquer_under) |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
 //!
-//! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is the crate `sinew-core`.
+//! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is
+//! the crate `sinew-core`.
 
 /// The programs of the README, compiled and run as tests.
 #[cfg(doctest)]
@@ -100,17 +104,20 @@ pub use metered::{ControlledMetered, Metered};
 pub use over::{Over, over};
 pub use pipeline::{ControlledPipeline, Pipeline, farm, pipeline};
 pub use sinew_core::data::{
-    Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut, TileOrder,
-    TilesMut, prefetch, streaming, tiles, wide,
+    Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut,
+    TileOrder, TilesMut, prefetch, streaming, tiles, wide,
 };
 pub use sinew_core::locality;
-pub use sinew_core::locality::{DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope};
+pub use sinew_core::locality::{
+    DomainKind, DomainScope, DomainScopeBuilder, Domains, Placed, domain_scope,
+};
 pub use sinew_core::loops::{Edge, LoopMetrics, ThreadMetrics};
 pub use sinew_core::source::LoopMemory;
 pub use sinew_core::{
-    BuildError, Builder, Cancelled, Control, Counters, Course, OwnPages, Participant, Pool, PoolControl,
-    PoolSnapshot, Profile, Scope, ScopeBuilder, Share, Snapshot, StackKind, StealsAt, Stopped, Victims, Wait,
-    Worker, Working, global_pool, join, run, scope, serially, spawn, victims,
+    BuildError, Builder, Cancelled, Control, Counters, Course, OwnPages, Participant, Pool,
+    PoolControl, PoolSnapshot, Profile, Scope, ScopeBuilder, Share, Snapshot, StackKind, StealsAt,
+    Stopped, Victims, Wait, Worker, Working, global_pool, join, run, scope, serially, spawn,
+    victims,
 };
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
@@ -120,8 +127,8 @@ pub use stencil::{ControlledStencil, Stencil, stencil};
 /// What [`Pool::profile`] and [`Pool::take_recording`] answer, in parts.
 pub mod profile {
     pub use sinew_core::{
-        Attempts, BURDENS, Bounds, Breakdown, Doing, Function, Functions, Profile, Split, Tasks, Timeline,
-        TimelineSpan, WorkerProfile,
+        Attempts, BURDENS, Bounds, Breakdown, Doing, Function, Functions, Profile, Split, Tasks,
+        Timeline, TimelineSpan, WorkerProfile,
     };
     pub use sinew_policy::graph::{Call, Graph, GraphError, Token};
 }
@@ -154,8 +161,8 @@ pub mod prelude {
     pub use crate::stm::TVar;
     pub use crate::worklist::{Tuning, Worklist};
     pub use crate::{
-        Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over, Placed,
-        Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer, domain_scope,
-        farm, over, pipeline, stencil,
+        Cancelled, Control, DomainKind, DomainScope, Domains, Edge, LoopMemory, Mapping, Over,
+        Placed, Placement, Pool, Schedule, Scope, Step, Victims, Wait, Worker, divide_and_conquer,
+        domain_scope, farm, over, pipeline, stencil,
     };
 }

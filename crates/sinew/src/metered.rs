@@ -7,8 +7,9 @@ use sinew_core::loops::{self, LoopMetrics, Meter, Options};
 use sinew_core::{Cancelled, Worker};
 
 impl<'m, I: Items> Over<'m, I> {
-    /// Measures what each thread does: how long it takes part, works, waits, and how many tasks it does. Comes last before the skeleton is named, which then
-    /// answers the [`LoopMetrics`] as well.
+    /// Measures what each thread does: how long it takes part, works, waits, and how many tasks it
+    /// does. Comes last before the skeleton is named, which then answers the [`LoopMetrics`] as
+    /// well.
     ///
     /// # Cost
     ///
@@ -78,7 +79,8 @@ impl<I: Items> Metered<'_, I> {
     }
 }
 
-/// A skeleton in the making that follows a [`Control`](crate::Control) and whose threads are measured; see [`Over::metrics`].
+/// A skeleton in the making that follows a [`Control`](crate::Control) and whose threads are
+/// measured; see [`Over::metrics`].
 ///
 /// # Errors
 ///
@@ -100,7 +102,8 @@ impl<I: Items> ControlledMetered<'_, I> {
     where
         F: Fn(I::Item) + Sync,
     {
-        let measured = self.over.measure(|w, items, options| loops::for_each(w, items, options, &f));
+        let measured =
+            self.over.measure(|w, items, options| loops::for_each(w, items, options, &f));
         measured.map(|((), metrics)| metrics)
     }
 

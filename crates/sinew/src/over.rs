@@ -9,8 +9,8 @@ use std::panic::Location;
 
 /// Begins a skeleton over `data`: a reference to a slice, vector or array, or a range of integers.
 ///
-/// A shared reference gives items `&T`, a mutable one `&mut T`, a range its integers. Nothing runs until the last call names
-/// the skeleton.
+/// A shared reference gives items `&T`, a mutable one `&mut T`, a range its integers. Nothing runs
+/// until the last call names the skeleton.
 ///
 /// ```
 /// let mut xs = vec![1, 2, 3];
@@ -26,18 +26,18 @@ pub fn over<D: IntoItems>(data: D) -> Over<'static, D::Items> {
 
 /// A skeleton in the making: items and how to go about them.
 ///
-/// The function of a skeleton is called exactly once per item, on any worker of the current pool, in any order; results
-/// are in the order of the items.
+/// The function of a skeleton is called exactly once per item, on any worker of the current pool,
+/// in any order; results are in the order of the items.
 ///
 /// # Panics
 ///
-/// Every skeleton panics if its function does, with the payload of the first panic, once no worker runs the function any
-/// more.
+/// Every skeleton panics if its function does, with the payload of the first panic, once no worker
+/// runs the function any more.
 ///
 /// # Cost
 ///
-/// A skeleton that nobody helps costs one [`join`](crate::join) and a few atomic operations. [`for_each`](Self::for_each) allocates
-/// nothing.
+/// A skeleton that nobody helps costs one [`join`](crate::join) and a few atomic operations.
+/// [`for_each`](Self::for_each) allocates nothing.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
 pub struct Over<'m, I> {
@@ -57,8 +57,11 @@ impl<I> Over<'static, I> {
 impl<'m, I: Items> Over<'m, I> {
     /// How the items are handed out; [`Schedule::Stealing`] by default.
     ///
-    /// It holds, whatever the pool was given for its loops ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other programs (`Builder::coordinate`). Where
-    /// none is named, as with [`Schedule::Auto`] and [`default_schedule`](Self::default_schedule), that is followed from the next loop on, and with a [`control`](Over::control) at once.
+    /// It holds, whatever the pool was given for its loops
+    /// ([`PoolControl::set_schedule`](crate::PoolControl::set_schedule)) or is granted by other
+    /// programs (`Builder::coordinate`). Where none is named, as with [`Schedule::Auto`] and
+    /// [`default_schedule`](Self::default_schedule), that is followed from the next loop on, and
+    /// with a [`control`](Over::control) at once.
     ///
     /// # Panics
     ///
@@ -110,8 +113,9 @@ impl<'m, I: Items> Over<'m, I> {
         self
     }
 
-    /// What the runs of this loop remember, for the schedules that make use of it: [`Schedule::Affinity`] and
-    /// [`Schedule::Weighted`]. Hold one for each loop that runs again and again.
+    /// What the runs of this loop remember, for the schedules that make use of it:
+    /// [`Schedule::Affinity`] and [`Schedule::Weighted`]. Hold one for each loop that runs again
+    /// and again.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -124,8 +128,10 @@ impl<'m, I: Items> Over<'m, I> {
     /// assert!(plate.iter().all(|&point| point == 45.0));
     /// ```
     pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I> {
-        let Self { items, options: Options { schedule, open, threads, site, .. }, reproducible } = self;
-        let options = Options { schedule, open, threads, memory: Some(memory), site, ..Options::default() };
+        let Self { items, options: Options { schedule, open, threads, site, .. }, reproducible } =
+            self;
+        let options =
+            Options { schedule, open, threads, memory: Some(memory), site, ..Options::default() };
         Over { items, options, reproducible }
     }
 
@@ -174,10 +180,11 @@ impl<'m, I: Items> Over<'m, I> {
         self.with(Enumerate::new)
     }
 
-    /// Makes [`reduce`](Self::reduce), [`map_reduce`](Self::map_reduce) and [`scan`](Self::scan) combine in an order that
-    /// follows from the number of items alone.
+    /// Makes [`reduce`](Self::reduce), [`map_reduce`](Self::map_reduce) and [`scan`](Self::scan)
+    /// combine in an order that follows from the number of items alone.
     ///
-    /// Sums of floating-point numbers then come out the same, bit for bit, with any number of threads and any schedule.
+    /// Sums of floating-point numbers then come out the same, bit for bit, with any number of
+    /// threads and any schedule.
     pub fn reproducible(mut self) -> Self {
         self.reproducible = true;
         self

@@ -4,11 +4,13 @@ use crate::over::{at_least_one, certain, failure};
 use sinew_core::stream::{self, Exit, Options, Parallel, Serial, Stages, Through, TryExit};
 use sinew_core::{Cancelled, Control, Stopped};
 
-/// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the last call, which says what becomes of the items.
+/// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the
+/// last call, which says what becomes of the items.
 ///
-/// Stages are added in the order in which an item goes through them: parallel ones, which any number of workers run at once, and serial ones, which take
-/// one item at a time. No stage has a thread of its own: a worker takes an item and carries it on as far as it may go, so that fewer workers than stages
-/// are enough, one included.
+/// Stages are added in the order in which an item goes through them: parallel ones, which any
+/// number of workers run at once, and serial ones, which take one item at a time. No stage has a
+/// thread of its own: a worker takes an item and carries it on as far as it may go, so that fewer
+/// workers than stages are enough, one included.
 ///
 /// ```
 /// let lines = ["1 2", "3", "4 5 6"];
@@ -23,13 +25,16 @@ pub fn pipeline<I: IntoIterator>(items: I) -> Pipeline<'static, I::IntoIter, Thr
     Pipeline { items: items.into_iter(), stages: Through, options: Options::default() }
 }
 
-/// Begins a farm: a pipeline of one parallel stage, which calls `f` for each item, on as many workers as there are.
+/// Begins a farm: a pipeline of one parallel stage, which calls `f` for each item, on as many
+/// workers as there are.
 ///
-/// The results come in the order of the items ([`collect`](Pipeline::collect), [`for_each`](Pipeline::for_each)), or as they are done
-/// ([`collect_unordered`](Pipeline::collect_unordered), [`for_each_unordered`](Pipeline::for_each_unordered)).
+/// The results come in the order of the items ([`collect`](Pipeline::collect),
+/// [`for_each`](Pipeline::for_each)), or as they are done
+/// ([`collect_unordered`](Pipeline::collect_unordered),
+/// [`for_each_unordered`](Pipeline::for_each_unordered)).
 ///
-/// For the items of a slice or a range of known length [`over`](crate::over) costs less; a farm is for iterators: a channel's, a file's lines, an endless
-/// search.
+/// For the items of a slice or a range of known length [`over`](crate::over) costs less; a farm is
+/// for iterators: a channel's, a file's lines, an endless search.
 ///
 /// ```
 /// assert_eq!(sinew::farm(1..=4, |x| x * x).collect(), [1, 4, 9, 16]);
@@ -47,15 +52,18 @@ where
 ///
 /// # Panics
 ///
-/// Its last call panics if the iterator or a stage does, with the first payload, when no stage runs any more. Items under way are dropped.
+/// Its last call panics if the iterator or a stage does, with the first payload, when no stage runs
+/// any more. Items under way are dropped.
 ///
 /// # Cost
 ///
-/// Three locks for each item, and one for each serial stage, all of them short: items should be worth a microsecond or more.
+/// Three locks for each item, and one for each serial stage, all of them short: items should be
+/// worth a microsecond or more.
 ///
 /// # Blocking
 ///
-/// Until all items are through. The iterator and the stages may block as well; each then keeps one worker.
+/// Until all items are through. The iterator and the stages may block as well; each then keeps one
+/// worker.
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until the last call, for example `for_each`"]
 pub struct Pipeline<'c, I, S> {
@@ -69,15 +77,18 @@ where
     I: Iterator<Item: Send> + Send,
     S: Stages<I::Item>,
 {
-    /// At most so many items are under way: taken from the iterator and not through the last stage. What waits for an earlier item counts. By default
-    /// four for each worker.
+    /// At most so many items are under way: taken from the iterator and not through the last stage.
+    /// What waits for an earlier item counts. By default four for each worker.
     ///
     /// # Panics
     ///
     /// If `items` is 0.
     #[track_caller]
     pub fn bound(mut self, items: usize) -> Self {
-        assert!(items > 0, "a pipeline with a bound of 0 items under way never ends: use at least 1");
+        assert!(
+            items > 0,
+            "a pipeline with a bound of 0 items under way never ends: use at least 1"
+        );
         self.options.bound = Some(items);
         self
     }
@@ -133,8 +144,8 @@ where
 
     /// Lets `control` change the number of workers while the pipeline runs, and cancel it.
     ///
-    /// A [`Snapshot`](crate::Snapshot) counts the items that are through. All of them are known from the beginning if the iterator knows its length;
-    /// otherwise those that were taken.
+    /// A [`Snapshot`](crate::Snapshot) counts the items that are through. All of them are known
+    /// from the beginning if the iterator knows its length; otherwise those that were taken.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -156,7 +167,9 @@ where
         'c: 'd,
     {
         let options: Options<'d> = Options { control: Some(control), ..self.options };
-        ControlledPipeline { pipeline: Pipeline { options, items: self.items, stages: self.stages } }
+        ControlledPipeline {
+            pipeline: Pipeline { options, items: self.items, stages: self.stages },
+        }
     }
 
     /// Hands what comes out to `f`, one at a time, in the order of the items.
@@ -256,8 +269,9 @@ where
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the control was cancelled before all items were through. Each worker ends with the stage that it is at; items under way are dropped, so
-/// what an ordered stage has seen are the first items, without a gap.
+/// [`Cancelled`] if the control was cancelled before all items were through. Each worker ends with
+/// the stage that it is at; items under way are dropped, so what an ordered stage has seen are the
+/// first items, without a gap.
 ///
 /// # Panics
 ///

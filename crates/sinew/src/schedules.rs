@@ -1,4 +1,5 @@
-//! Whole pools under random schedules (shuttle), for the skeletons that are made here: what their models share, and divide and conquer. The others' mechanisms have their models in `sinew-core`.
+//! Whole pools under random schedules (shuttle), for the skeletons that are made here: what their
+//! models share, and divide and conquer. The others' mechanisms have their models in `sinew-core`.
 //!
 //! `cargo xtask shuttle`; a schedule that fails is printed with its seed.
 
@@ -19,14 +20,15 @@ pub(crate) fn explore(program: fn()) {
     explore_under(RandomScheduler::new_from_seed, program);
 }
 
-/// The same where a thread may be held up for as long as any other can run: for mistakes that take a
-/// long pause at one place (PCT: see the tests of `sinew-stm`).
+/// The same where a thread may be held up for as long as any other can run: for mistakes that take
+/// a long pause at one place (PCT: see the tests of `sinew-stm`).
 pub(crate) fn explore_pauses(program: fn()) {
     explore_under(|seed, schedules| PctScheduler::new_from_seed(seed, 3, schedules), program);
 }
 
 fn explore_under<S: Scheduler + 'static>(scheduler: impl FnOnce(u64, usize) -> S, program: fn()) {
-    let schedules = std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
+    let schedules =
+        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut config = Config::new();
@@ -34,7 +36,8 @@ fn explore_under<S: Scheduler + 'static>(scheduler: impl FnOnce(u64, usize) -> S
     Runner::new(scheduler(seed, schedules.unwrap_or(500)), config).run(move || {
         let pool = Pool::builder().threads(3).build().unwrap();
         let ended = pool.run(|_| catch_unwind(program));
-        // A panic that goes through the checker leaves threads in the middle of transactions, which these do not survive.
+        // A panic that goes through the checker leaves threads in the middle of transactions, which
+        // these do not survive.
         drop(pool);
         ended.unwrap_or_else(|payload| std::panic::resume_unwind(payload));
     });
@@ -56,7 +59,8 @@ pub(crate) fn hunt_pauses(bug: Bug, program: fn()) {
     }
 }
 
-/// Threads that make a change each. They are started from within, by bodies: outside they would be done before anything has begun.
+/// Threads that make a change each. They are started from within, by bodies: outside they would be
+/// done before anything has begun.
 #[derive(Default)]
 pub(crate) struct Changers(Mutex<Vec<JoinHandle<()>>>);
 
@@ -123,7 +127,8 @@ fn collect(
     solved.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-/// Would miss: a part that is solved twice or never, or combined in another order, while threads come, go and move; and one that does not count as done.
+/// Would miss: a part that is solved twice or never, or combined in another order, while threads
+/// come, go and move; and one that does not count as done.
 #[test]
 fn shuttle_each_part_is_solved_once_whatever_is_wished() {
     explore(|| {
@@ -139,7 +144,8 @@ fn shuttle_each_part_is_solved_once_whatever_is_wished() {
     });
 }
 
-/// Would miss: a solution that is lost, leaked or made up when a part panics, or when somebody cancels; and a participant that is left behind.
+/// Would miss: a solution that is lost, leaked or made up when a part panics, or when somebody
+/// cancels; and a participant that is left behind.
 #[test]
 fn shuttle_problems_that_are_given_up_leave_nothing_behind() {
     explore(|| {

@@ -32,8 +32,8 @@ impl<T: Send> Over<'_, SliceMut<'_, T>> {
     ///
     /// # Panics
     ///
-    /// If `compare` does; the slice then holds all its elements in some order. If `compare` is not a total order, the result is in
-    /// some order, too, or it may panic.
+    /// If `compare` does; the slice then holds all its elements in some order. If `compare` is not
+    /// a total order, the result is in some order, too, or it may panic.
     ///
     /// ```
     /// let mut xs = vec![2.5, -1.0, 0.5];
@@ -62,7 +62,8 @@ impl<T: Send> Over<'_, SliceMut<'_, T>> {
         })
     }
 
-    /// Sorts the slice by a key of each element, computed at every comparison; see [`sort`](Self::sort).
+    /// Sorts the slice by a key of each element, computed at every comparison; see
+    /// [`sort`](Self::sort).
     ///
     /// # Panics
     ///

@@ -7,10 +7,12 @@ use sinew_core::{Cancelled, Control};
 use sinew_policy::chunk::Schedule;
 use std::panic::Location;
 
-/// Begins a stencil over `grid`, which is stored row by row and whose sides are `shape`, the slowest dimension first: one to three of them, or more.
+/// Begins a stencil over `grid`, which is stored row by row and whose sides are `shape`, the
+/// slowest dimension first: one to three of them, or more.
 ///
-/// A sweep makes each element a function of what was around it before the sweep, at most a step away along each dimension, or farther where a
-/// [`radius`](Stencil::radius) is given. What lies beyond the edges is up to an [`Edge`] rule.
+/// A sweep makes each element a function of what was around it before the sweep, at most a step
+/// away along each dimension, or farther where a [`radius`](Stencil::radius) is given. What lies
+/// beyond the edges is up to an [`Edge`] rule.
 ///
 /// # Panics
 ///
@@ -50,12 +52,15 @@ where
 ///
 /// # Panics
 ///
-/// As its function does, with the first payload, when no worker runs the function any more. The grid then holds the state after the last sweep that was finished.
+/// As its function does, with the first payload, when no worker runs the function any more. The
+/// grid then holds the state after the last sweep that was finished.
 ///
 /// # Cost
 ///
-/// A second grid, and one loop a sweep. Except near both ends of a row the function's loads are those of a loop written by hand; there it goes by other strides, or, if it reaches
-/// farther than a step, finds a copy of some elements. For each dimension but the last that has a [constant](Edge::Constant) beyond its edges there are some rows of it.
+/// A second grid, and one loop a sweep. Except near both ends of a row the function's loads are
+/// those of a loop written by hand; there it goes by other strides, or, if it reaches farther than
+/// a step, finds a copy of some elements. For each dimension but the last that has a
+/// [constant](Edge::Constant) beyond its edges there are some rows of it.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run`"]
 pub struct Stencil<'g, T, const N: usize, const R: usize> {
@@ -78,7 +83,8 @@ where
     /// assert_eq!(xs, [2, 3, 4, 5, 6, 7, 8, 9, 9, 9]);
     /// ```
     ///
-    /// It is 65,536 at most, and `(2 FAR + 1)^(N - 1)`, the number of rows around an element, 1,048,576 at most. The compiler refuses more:
+    /// It is 65,536 at most, and `(2 FAR + 1)^(N - 1)`, the number of rows around an element,
+    /// 1,048,576 at most. The compiler refuses more:
     ///
     /// ```
     /// sinew::stencil(&mut [1, 2], [2]).radius::<65_536>().run(|x| x[[0]]);
@@ -104,8 +110,9 @@ where
         self.edges([edge; N])
     }
 
-    /// What lies beyond the edges of each dimension. Where two meet, an element beyond both is a constant if either is one (the first from the back, the
-    /// fastest dimension last), and is kept if either keeps.
+    /// What lies beyond the edges of each dimension. Where two meet, an element beyond both is a
+    /// constant if either is one (the first from the back, the fastest dimension last), and is kept
+    /// if either keeps.
     ///
     /// ```
     /// use sinew::Edge;
@@ -120,13 +127,15 @@ where
         self
     }
 
-    /// How many sweeps there are; one by default. Each reads what the one before has written, and nothing that it writes itself.
+    /// How many sweeps there are; one by default. Each reads what the one before has written, and
+    /// nothing that it writes itself.
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
     }
 
-    /// How the tiles of a sweep, of some thousand elements, are handed out; [`Schedule::Stealing`] by default.
+    /// How the tiles of a sweep, of some thousand elements, are handed out; [`Schedule::Stealing`]
+    /// by default.
     ///
     /// # Panics
     ///
@@ -148,7 +157,8 @@ where
         self
     }
 
-    /// Lets `control` change the stencil while it runs, and cancel it. A [`Snapshot`](crate::Snapshot) counts the tiles of all sweeps.
+    /// Lets `control` change the stencil while it runs, and cancel it. A
+    /// [`Snapshot`](crate::Snapshot) counts the tiles of all sweeps.
     ///
     /// ```
     /// use sinew::prelude::*;
@@ -167,7 +177,8 @@ where
         ControlledStencil { stencil: Stencil { grid, shape, edges, sweeps, options } }
     }
 
-    /// Sweeps the grid with `f`, which finds an element and what lies around it: `around[[-1, 0]]` is the one above, `around[[0, 0]]` the element itself.
+    /// Sweeps the grid with `f`, which finds an element and what lies around it: `around[[-1, 0]]`
+    /// is the one above, `around[[0, 0]]` the element itself.
     pub fn run<F>(self, f: F)
     where
         F: Fn(Around<'_, T, N, R>) -> T + Sync,
@@ -175,7 +186,8 @@ where
         certain(self.sweep(f, |_, _| false));
     }
 
-    /// As [`run`](Self::run), until `until` answers true, which is called after each sweep with the number of sweeps and the grid. Answers that number.
+    /// As [`run`](Self::run), until `until` answers true, which is called after each sweep with the
+    /// number of sweeps and the grid. Answers that number.
     ///
     /// ```
     /// let mut cells = vec![0, 0, 9, 0, 0];
@@ -207,7 +219,8 @@ where
 ///
 /// # Errors
 ///
-/// [`Cancelled`] if the control was cancelled before all sweeps were done. The grid then holds the state after the last sweep that was finished.
+/// [`Cancelled`] if the control was cancelled before all sweeps were done. The grid then holds the
+/// state after the last sweep that was finished.
 ///
 /// # Panics
 ///

@@ -1,4 +1,5 @@
-//! Skeletons over blocks and tiles against plain loops, and two algorithms that are written with them.
+//! Skeletons over blocks and tiles against plain loops, and two algorithms that are written with
+//! them.
 
 use proptest::prelude::*;
 use sinew::prelude::*;
@@ -28,7 +29,8 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Would miss: a point that is visited twice or never, and an option that is lost on the way to the loop.
+    /// Would miss: a point that is visited twice or never, and an option that is lost on the way to
+    /// the loop.
     #[test]
     fn every_point_is_visited_once(
         [planes, rows, columns] in [0..6_usize, 0..12, 0..20], schedule in any_schedule(), threads in 1..5_usize,
@@ -137,7 +139,8 @@ fn what_cannot_be_cut_is_refused() {
     }
 }
 
-/// Catches: a product that wraps, a message from somewhere inside the library, and a refusal of spaces that are cut and not counted.
+/// Catches: a product that wraps, a message from somewhere inside the library, and a refusal of
+/// spaces that are cut and not counted.
 #[test]
 fn more_blocks_than_can_be_counted_are_refused_at_the_callers_line() {
     let huge = || 0..1 << 40;
@@ -166,9 +169,13 @@ fn refused_at(work: impl FnOnce()) -> Option<(String, u32)> {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let told =
-                info.payload_as_str().is_some_and(|message| message.contains("more than usize::MAX blocks"));
-            let place = info.location().filter(|_| told).map(|place| (place.file().to_owned(), place.line()));
+            let told = info
+                .payload_as_str()
+                .is_some_and(|message| message.contains("more than usize::MAX blocks"));
+            let place = info
+                .location()
+                .filter(|_| told)
+                .map(|place| (place.file().to_owned(), place.line()));
             PLACE.with(|kept| *kept.borrow_mut() = place);
             before(info);
         }));

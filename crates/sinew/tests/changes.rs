@@ -1,7 +1,9 @@
-//! Every skeleton, most of them no plain loops, while its control and its pool's are used by another thread as fast as that can, and while it is cancelled and panics: each item
-//! exactly once, nothing leaked, nobody left behind.
+//! Every skeleton, most of them no plain loops, while its control and its pool's are used by
+//! another thread as fast as that can, and while it is cancelled and panics: each item exactly
+//! once, nothing leaked, nobody left behind.
 //!
-//! `SINEW_STRESS_SECONDS` says for how long this goes on (default: a second); `SINEW_DEEP` makes it go on until there were a million changes.
+//! `SINEW_STRESS_SECONDS` says for how long this goes on (default: a second); `SINEW_DEEP` makes it
+//! go on until there were a million changes.
 
 mod counted;
 
@@ -72,7 +74,10 @@ impl Visits {
     }
 
     fn assert_all(&self) {
-        assert!(self.0.iter().all(|visits| visits.load(Ordering::Relaxed) == 1), "an item never came");
+        assert!(
+            self.0.iter().all(|visits| visits.load(Ordering::Relaxed) == 1),
+            "an item never came"
+        );
     }
 }
 
@@ -134,7 +139,8 @@ fn sorts(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
     let alive = AtomicUsize::new(0);
     let mut numbers: Vec<usize> = (0..n * 20).collect();
     random.shuffle(&mut numbers);
-    let mut elements: Vec<_> = numbers.into_iter().map(|number| Counted::new(&alive, number)).collect();
+    let mut elements: Vec<_> =
+        numbers.into_iter().map(|number| Counted::new(&alive, number)).collect();
     let ended = catch_unwind(AssertUnwindSafe(|| {
         over(&mut elements).control(fate.control).sort_by(|a, b| {
             fate.meet(a.1);
@@ -214,7 +220,9 @@ fn nested(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
             _ => problems(fate, row),
         }
     };
-    let rows = over(0..n.min(30)).schedule(SCHEDULES[random.usize(..SCHEDULES.len())]).control(fate.control);
+    let rows = over(0..n.min(30))
+        .schedule(SCHEDULES[random.usize(..SCHEDULES.len())])
+        .control(fate.control);
     rows.map(|row| {
         fate.meet(row);
         inner(row)
@@ -267,22 +275,27 @@ fn any_skeleton(control: &Control, random: &mut Rng) {
     }
 }
 
-/// A change by the control, or, less often, by the pool's. Answers whether it was by the pool's. Mappings, which take 100 µs, are rare, and so is what ends the skeletons.
+/// A change by the control, or, less often, by the pool's. Answers whether it was by the pool's.
+/// Mappings, which take 100 µs, are rare, and so is what ends the skeletons.
 fn change(control: &Control, random: &mut Rng) -> bool {
-    let (threads, schedule) = (1 + random.usize(..WORKERS + 2), SCHEDULES[random.usize(..SCHEDULES.len())]);
+    let (threads, schedule) =
+        (1 + random.usize(..WORKERS + 2), SCHEDULES[random.usize(..SCHEDULES.len())]);
     let which = random.u32(..512);
     match which {
         0..192 => control.set_threads(threads),
         192..383 => control.set_schedule(schedule),
         383 => {
-            control.set_mapping([&Mapping::Compact, &Mapping::None, &Mapping::Scatter][threads % 3]).unwrap();
+            control
+                .set_mapping([&Mapping::Compact, &Mapping::None, &Mapping::Scatter][threads % 3])
+                .unwrap();
         }
         384..448 => {
             POOL.control().set_threads(threads);
         }
         448..500 => POOL.control().set_schedule(random.bool().then_some(schedule)),
         500..510 => {
-            POOL.control().set_victims([Victims::Random, Victims::MostLoaded { every: 2 }][threads % 2]);
+            POOL.control()
+                .set_victims([Victims::Random, Victims::MostLoaded { every: 2 }][threads % 2]);
         }
         510 => {
             CANCELLATIONS.fetch_add(1, Ordering::SeqCst);
@@ -294,7 +307,8 @@ fn change(control: &Control, random: &mut Rng) -> bool {
     which >= 384
 }
 
-/// Uses `control`, and the pool's, as fast as it can while `work` runs. Answers how often it has used the pool's.
+/// Uses `control`, and the pool's, as fast as it can while `work` runs. Answers how often it has
+/// used the pool's.
 fn under_fire(seed: u64, control: &Control, work: impl FnOnce()) -> u64 {
     let over = AtomicBool::new(false);
     std::thread::scope(|s| {
@@ -313,11 +327,14 @@ fn under_fire(seed: u64, control: &Control, work: impl FnOnce()) -> u64 {
     })
 }
 
-/// Would miss: a change between any two steps of a participant, under which an item is lost or repeated, or the skeleton does not end.
+/// Would miss: a change between any two steps of a participant, under which an item is lost or
+/// repeated, or the skeleton does not end.
 #[test]
 fn skeletons_are_exact_while_another_thread_changes_them() {
-    let seconds =
-        std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let seconds = std::env::var("SINEW_STRESS_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1.0);
     let wanted = if std::env::var_os("SINEW_DEEP").is_some() { 1_000_000 } else { 0 };
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let (mut random, mut changes, mut told) = (Rng::with_seed(6), 0, 0);
@@ -330,9 +347,15 @@ fn skeletons_are_exact_while_another_thread_changes_them() {
                 calls.fetch_add(1, Ordering::Relaxed);
             });
         }
-        changes += under_fire(seed, &control, || (0..10).for_each(|_| any_skeleton(&control, &mut random)));
+        changes += under_fire(seed, &control, || {
+            (0..10).for_each(|_| any_skeleton(&control, &mut random))
+        });
         let now = control.snapshot();
-        assert_eq!((now.loops, now.working, POOL.control().snapshot().under_way), (0, 0, 0), "{now:?}");
+        assert_eq!(
+            (now.loops, now.working, POOL.control().snapshot().under_way),
+            (0, 0, 0),
+            "{now:?}"
+        );
         changes += now.changes;
         told += calls.load(Ordering::Relaxed);
     }

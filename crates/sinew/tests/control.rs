@@ -1,4 +1,5 @@
-//! Skeletons with a control, through the builder: what they answer, under changes from their own functions, and cancelled.
+//! Skeletons with a control, through the builder: what they answer, under changes from their own
+//! functions, and cancelled.
 
 use proptest::prelude::*;
 use sinew::Stopped;
@@ -26,7 +27,8 @@ fn change(control: &Control, item: usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Would miss: a skeleton that does not hand its control on, or answers something else under it.
+    /// Would miss: a skeleton that does not hand its control on, or answers something else under
+    /// it.
     #[test]
     fn skeletons_answer_the_same_while_they_are_changed(xs in proptest::collection::vec(0..1_000_usize, 0..300)) {
         let control = Control::new();
@@ -49,7 +51,8 @@ proptest! {
     }
 }
 
-/// Would miss: a skeleton that runs although its control has ended it, and an error taken for a cancellation.
+/// Would miss: a skeleton that runs although its control has ended it, and an error taken for a
+/// cancellation.
 #[test]
 fn a_cancelled_control_ends_every_skeleton() {
     let (control, xs) = (Control::new(), vec![1_usize; 100]);
@@ -59,11 +62,16 @@ fn a_cancelled_control_ends_every_skeleton() {
     let never = |_: &usize| -> usize { panic!("called after the end") };
     assert_eq!(over(&xs).control(&control).for_each(|x| assert_eq!(never(x), 0)), Err(Cancelled));
     assert_eq!(over(&xs).control(&control).map(never), Err(Cancelled));
-    assert_eq!(over(&xs).control(&control).try_map(|x| Ok::<_, ()>(never(x))), Err(Stopped::Cancelled));
+    assert_eq!(
+        over(&xs).control(&control).try_map(|x| Ok::<_, ()>(never(x))),
+        Err(Stopped::Cancelled)
+    );
     assert_eq!(over(&xs).control(&control).map_reduce(never, || 0, |a, b| a + b), Err(Cancelled));
     assert_eq!(over(&xs).control(&control).scan(0, |a, b| a + b), Err(Cancelled));
     assert_eq!(
-        sinew::over3(0..2, 0..2, 0..2).control(&control).for_each(|_| panic!("called after the end")),
+        sinew::over3(0..2, 0..2, 0..2)
+            .control(&control)
+            .for_each(|_| panic!("called after the end")),
         Err(Cancelled)
     );
     assert_eq!(Cancelled.to_string(), "cancelled before it was done, by its control or its pool's");
@@ -84,7 +92,8 @@ fn a_cancelled_control_ends_every_skeleton() {
     assert_eq!(over(&xs[..0]).control(&control).map(never), Ok(vec![]));
 }
 
-/// Would miss: a worklist with more workers than its control wishes, and one that follows it no more after a run.
+/// Would miss: a worklist with more workers than its control wishes, and one that follows it no
+/// more after a run.
 #[test]
 fn a_worklist_has_no_more_workers_than_wished() {
     use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -108,7 +117,8 @@ fn a_worklist_has_no_more_workers_than_wished() {
     assert_eq!(control.snapshot().done, 4_000);
 }
 
-/// Would miss: progress of a scan or a stencil that is told to be at its end in the middle, and of a sort or a problem that does not come to its end.
+/// Would miss: progress of a scan or a stencil that is told to be at its end in the middle, and of
+/// a sort or a problem that does not come to its end.
 #[test]
 fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
     use std::sync::{Arc, Mutex};
@@ -116,8 +126,9 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
     let watched = |run: &dyn Fn(&Control)| {
         let (control, seen) = (Control::new(), Arc::new(Mutex::new(Vec::new())));
         let theirs = Arc::clone(&seen);
-        control
-            .on_progress(std::time::Duration::ZERO, move |now| theirs.lock().unwrap().push(now.fraction()));
+        control.on_progress(std::time::Duration::ZERO, move |now| {
+            theirs.lock().unwrap().push(now.fraction())
+        });
         run(&control);
         let seen = seen.lock().unwrap();
         let (last, before) = seen.split_last().unwrap();
@@ -127,7 +138,9 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
         assert!(done <= 16 && before.len() > 1, "{done} of {}", before.len());
     };
     watched(&|control| drop(over(&xs).control(control).scan(0, |a, b| a + b).unwrap()));
-    watched(&|control| over(&mut xs.iter().rev().collect::<Vec<_>>()).control(control).sort().unwrap());
+    watched(&|control| {
+        over(&mut xs.iter().rev().collect::<Vec<_>>()).control(control).sort().unwrap()
+    });
     watched(&|control| {
         sinew::stencil(&mut vec![0; 20_000], [100, 200])
             .sweeps(5)
@@ -136,13 +149,15 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
             .unwrap();
     });
     watched(&|control| {
-        let step = |n: u64| if n < 2 { sinew::Step::Solved(n) } else { sinew::Step::Split(n - 1, n - 2) };
+        let step =
+            |n: u64| if n < 2 { sinew::Step::Solved(n) } else { sinew::Step::Split(n - 1, n - 2) };
         sinew::divide_and_conquer_under(control, 15, step, |a, b| a + b).unwrap();
     });
     watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
 }
 
-/// Would miss: a sort that reads the number of threads once: here nobody may help until its control says so in the middle of it, and then it waits for help.
+/// Would miss: a sort that reads the number of threads once: here nobody may help until its control
+/// says so in the middle of it, and then it waits for help.
 #[test]
 fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
     let pool = Pool::builder().threads(2).build().unwrap();
@@ -178,7 +193,8 @@ fn a_sort_takes_up_the_number_of_threads_while_it_runs() {
     assert!(helped.into_inner());
 }
 
-/// Would miss: problems that are solved by more threads than their control wishes, and by no more when it wishes them.
+/// Would miss: problems that are solved by more threads than their control wishes, and by no more
+/// when it wishes them.
 #[test]
 fn problems_are_solved_by_as_many_threads_as_wished() {
     let pool = Pool::builder().threads(2).build().unwrap();
@@ -223,7 +239,8 @@ struct Uneven {
     seen: [Mutex<Vec<usize>>; 2],
 }
 
-/// So many items show where a share begins: more than a slice that was claimed before the switch can have.
+/// So many items show where a share begins: more than a slice that was claimed before the switch
+/// can have.
 const SEEN: usize = 2_000;
 
 impl Uneven {
@@ -240,7 +257,9 @@ impl Uneven {
     }
 
     fn run(&self, item: usize, control: &Control) {
-        let me = usize::from(*self.quick.get_or_init(|| thread::current().id()) != thread::current().id());
+        let me = usize::from(
+            *self.quick.get_or_init(|| thread::current().id()) != thread::current().id(),
+        );
         if self.switched.load(Ordering::Acquire) {
             self.seen[me].lock().push(item);
             let has_enough = |seen: &Mutex<Vec<usize>>| seen.lock().len() >= SEEN;
@@ -282,8 +301,9 @@ fn wait(until: impl Fn() -> bool) {
     }
 }
 
-/// Would miss: equal shares in mid-run although one participant has done nine times as much as the other; and one that leaves at a switch because it finds the old source closed
-/// while somebody else puts the new one in its place: it would wait here for ever.
+/// Would miss: equal shares in mid-run although one participant has done nine times as much as the
+/// other; and one that leaves at a switch because it finds the old source closed while somebody
+/// else puts the new one in its place: it would wait here for ever.
 #[test]
 fn a_loop_that_is_switched_to_shares_by_speed_begins_with_what_each_has_done() {
     let n = 10_000_000;
@@ -292,6 +312,7 @@ fn a_loop_that_is_switched_to_shares_by_speed_begins_with_what_each_has_done() {
     let items = over(0..n).schedule(Schedule::Dynamic { chunk: 1 }).control(&control);
     assert_eq!(pool.run(|_| items.for_each(|item| uneven.run(item, &control))), Err(Cancelled));
     let share = uneven.share_of_the_quick(n);
-    // Nine tenths where neither waits for a core: how long they have been at it counts as well. Equal shares would be a half.
+    // Nine tenths where neither waits for a core: how long they have been at it counts as well.
+    // Equal shares would be a half.
     assert!((0.6..0.99).contains(&share), "a share of {share} for one that did nine tenths");
 }

@@ -1,6 +1,8 @@
-//! Worklists that follow limits on their workers, changed while they run: those of the pool, of a container that is faked in files, and of a control.
+//! Worklists that follow limits on their workers, changed while they run: those of the pool, of a
+//! container that is faked in files, and of a control.
 //!
-//! What these would miss: which files a container has (`sinew-topology`), and other programs' shares (`sinew-core`'s `tests/pool/sharing.rs`), which set the same limit.
+//! What these would miss: which files a container has (`sinew-topology`), and other programs'
+//! shares (`sinew-core`'s `tests/pool/sharing.rs`), which set the same limit.
 
 #[cfg(target_os = "linux")]
 use std::sync::Mutex;
@@ -58,7 +60,10 @@ impl Stages {
     /// Goes on to the next stage if this one is `reached`, and has its number prepared by `next`.
     fn leave(&self, reached: impl Fn(usize) -> bool, next: impl Fn(usize)) {
         let (now, order) = (self.now.load(Ordering::SeqCst), Ordering::SeqCst);
-        if now < self.last && reached(now) && self.now.compare_exchange(now, now + 1, order, order).is_ok() {
+        if now < self.last
+            && reached(now)
+            && self.now.compare_exchange(now, now + 1, order, order).is_ok()
+        {
             next(now + 1);
         }
     }
@@ -69,7 +74,8 @@ fn goes_on(stages: &Stages, more: &mut More<()>) {
     more.extend((!stages.is_over()).then_some(()));
 }
 
-/// Would miss: a worklist whose workers do not look at the pool's limit, or look once; with a control and without. Workers that have left are asleep.
+/// Would miss: a worklist whose workers do not look at the pool's limit, or look once; with a
+/// control and without. Workers that have left are asleep.
 #[test]
 fn a_worklist_follows_the_limit_of_its_pool() {
     ends(|| {
@@ -85,7 +91,8 @@ fn a_worklist_follows_the_limit_of_its_pool() {
             let report = pool.install(|_| {
                 list.run_plain(|(), more| {
                     let reached = |stage| {
-                        let working = if follows { control.snapshot().working } else { wanted(stage) };
+                        let working =
+                            if follows { control.snapshot().working } else { wanted(stage) };
                         handle.snapshot().awake == wanted(stage) && working == wanted(stage)
                     };
                     stages.leave(reached, |next| {
@@ -100,7 +107,8 @@ fn a_worklist_follows_the_limit_of_its_pool() {
     });
 }
 
-/// Would miss: a quota that nobody looks at while all workers are in a worklist; and a tuner that goes on with the cores of the beginning.
+/// Would miss: a quota that nobody looks at while all workers are in a worklist; and a tuner that
+/// goes on with the cores of the beginning.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
@@ -160,12 +168,14 @@ impl<'env> Work<'env> for Seats<'env> {
     }
 }
 
-/// Would miss: helpers that go on in their role when a control raises or lowers the number of workers: none of their seats comes to work then, or they look on for nobody.
+/// Would miss: helpers that go on in their role when a control raises or lowers the number of
+/// workers: none of their seats comes to work then, or they look on for nobody.
 #[test]
 fn helpers_follow_a_control_that_changes_the_number_of_workers() {
     ends(|| {
         let (pool, control) = (pool(4), Control::new());
-        let (handle, settings) = (pool.control(), Settings::baseline(4).stealing(true).lifespan(100));
+        let (handle, settings) =
+            (pool.control(), Settings::baseline(4).stealing(true).lifespan(100));
         control.set_threads(2);
         let (stages, seen, sum) = (Stages::new(3), AtomicUsize::new(0), TVar::new(0));
         let unit = || {
@@ -179,8 +189,10 @@ fn helpers_follow_a_control_that_changes_the_number_of_workers() {
             stages.leave(reached, |next| control.set_threads(if next == 1 { 4 } else { 1 }));
         };
         let work = Seats { seen: &seen, stages: &stages, unit: &unit, sum: &sum };
-        let mut list =
-            Worklist::from(vec![(); 16]).speculative().tune(Tuning::Fixed(settings)).follow(&control);
+        let mut list = Worklist::from(vec![(); 16])
+            .speculative()
+            .tune(Tuning::Fixed(settings))
+            .follow(&control);
         let report = pool.install(|_| list.run_work(&work)).unwrap();
         assert_eq!((report.commits, report.locals), (sum.load(), vec![0, 1, 2, 3]));
     });
@@ -193,7 +205,8 @@ fn mine() -> Vec<usize> {
     ThreadRef::current().and_then(ThreadRef::affinity).unwrap().iter().collect()
 }
 
-/// Would miss: a worklist that lets its control's mapping pass, or goes by the first one only, and a thread that is not given back its processors.
+/// Would miss: a worklist that lets its control's mapping pass, or goes by the first one only, and
+/// a thread that is not given back its processors.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_workers_of_a_list_sit_where_its_control_has_them() {
@@ -217,8 +230,9 @@ fn the_workers_of_a_list_sit_where_its_control_has_them() {
         let mut list = Worklist::from(vec![(); 2]).follow(&control);
         let report = pool.install(|_| {
             list.run_plain(|(), more| {
-                let wanted =
-                    |stage: usize| if stage.is_multiple_of(3) { cpus.clone() } else { vec![cpus[stage % 2]] };
+                let wanted = |stage: usize| {
+                    if stage.is_multiple_of(3) { cpus.clone() } else { vec![cpus[stage % 2]] }
+                };
                 stages.leave(|stage| mine() == wanted(stage), settle);
                 goes_on(&stages, more);
             })
@@ -266,8 +280,9 @@ impl<'env> Work<'env> for Pair<'env> {
     }
 }
 
-/// Would miss: a helper that stays where the pool has its thread, on another core than its worker's neighbour or on its worker's own; one that stays when a mapping has changed, of the
-/// control or of the pool; and one that is not let go.
+/// Would miss: a helper that stays where the pool has its thread, on another core than its worker's
+/// neighbour or on its worker's own; one that stays when a mapping has changed, of the control or
+/// of the pool; and one that is not let go.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_helper_sits_beside_its_worker_wherever_that_is_put() {
@@ -295,7 +310,8 @@ fn a_helper_sits_beside_its_worker_wherever_that_is_put() {
             let (stages, sum) = (Stages::new(8), TVar::new(0));
             let put = |stage: usize| {
                 let mapping = mapping(stage);
-                if by_control { control.set_mapping(&mapping) } else { pool.set_mapping(&mapping) }.unwrap();
+                if by_control { control.set_mapping(&mapping) } else { pool.set_mapping(&mapping) }
+                    .unwrap();
             };
             let unit = |mut pair: [Vec<usize>; 2]| {
                 pair.sort_unstable();

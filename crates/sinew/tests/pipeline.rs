@@ -1,4 +1,5 @@
-//! Pipelines and farms: every item through every stage once, serial stages in order, bounds kept, also when cancelled or by a panic.
+//! Pipelines and farms: every item through every stage once, serial stages in order, bounds kept,
+//! also when cancelled or by a panic.
 
 mod counted;
 
@@ -17,7 +18,8 @@ fn dawdle(item: usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Would miss: an item lost, repeated or out of order at a serial stage, more items under way than allowed, and fewer threads than stages that hang.
+    /// Would miss: an item lost, repeated or out of order at a serial stage, more items under way
+    /// than allowed, and fewer threads than stages that hang.
     #[test]
     fn items_go_through_all_stages_in_order(n in 0..400_usize, bound in 1..20_usize, threads in 1..5_usize) {
         let pool = Pool::builder().threads(threads).build().unwrap();
@@ -41,7 +43,8 @@ proptest! {
         prop_assert_eq!(sum.into_inner(), (0..n).sum::<usize>());
     }
 
-    /// Would miss: items under way that a cancellation cuts off or leaks, and items that come after it without end.
+    /// Would miss: items under way that a cancellation cuts off or leaks, and items that come after
+    /// it without end.
     #[test]
     fn a_cancelled_pipeline_ends_with_what_is_under_way(at in 0..300_usize, bound in 1..20_usize) {
         let (control, alive, mut seen) = (Control::new(), AtomicUsize::new(0), Vec::new());
@@ -102,7 +105,8 @@ fn serial_stages_without_an_order_take_one_item_at_a_time() {
     assert!(all.into_iter().eq(0..500));
 }
 
-/// Would miss: a call after the failure, an error that is lost, and one that is taken for a cancellation.
+/// Would miss: a call after the failure, an error that is lost, and one that is taken for a
+/// cancellation.
 #[test]
 fn a_failure_is_the_last_call() {
     for at in [0, 1, 57, 400] {
@@ -143,14 +147,21 @@ fn no_more_workers_take_part_than_wished() {
     assert_eq!(most.into_inner(), 1);
 }
 
-/// Would miss: items that the control is not told of, and a length that it could know from the beginning.
+/// Would miss: items that the control is not told of, and a length that it could know from the
+/// beginning.
 #[test]
 fn a_snapshot_counts_the_items_that_are_through() {
     let control = Control::new();
     let mut totals = Vec::new();
-    sinew::pipeline(0..100).control(&control).for_each(|_| totals.push(control.snapshot().total)).unwrap();
+    sinew::pipeline(0..100)
+        .control(&control)
+        .for_each(|_| totals.push(control.snapshot().total))
+        .unwrap();
     assert_eq!((totals[0], control.snapshot().done), (100, 100));
-    sinew::pipeline((0..100).filter(|item| item % 2 == 0)).control(&control).for_each(drop).unwrap();
+    sinew::pipeline((0..100).filter(|item| item % 2 == 0))
+        .control(&control)
+        .for_each(drop)
+        .unwrap();
     let Snapshot { total, done, loops, working, .. } = control.snapshot();
     assert_eq!((total, done, loops, working), (150, 150, 0, 0));
 }

@@ -1,11 +1,13 @@
-//! What a pool runs, cancelled by the pool's control: every skeleton that can say so ends, wherever it is, and can be run again.
+//! What a pool runs, cancelled by the pool's control: every skeleton that can say so ends, wherever
+//! it is, and can be run again.
 
 use sinew::prelude::*;
 use sinew::stm::TVar;
 use sinew::{PoolControl, Step, divide_and_conquer_under};
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Cancels what the pool runs until somebody has done so. So one who is held up on the way does not hold the cancellation up.
+/// Cancels what the pool runs until somebody has done so. So one who is held up on the way does not
+/// hold the cancellation up.
 struct Once {
     handle: PoolControl,
     is_due: AtomicBool,
@@ -24,7 +26,8 @@ impl Once {
     }
 }
 
-/// Runs a skeleton that cancels its pool's work on the way: it ends early, its control is as it was, and the next run goes to the end.
+/// Runs a skeleton that cancels its pool's work on the way: it ends early, its control is as it
+/// was, and the next run goes to the end.
 fn check(skeleton: impl Fn(&Control, &Once) -> Result<(), Cancelled> + Sync) {
     for threads in [1, 3] {
         let pool = Pool::builder().threads(threads).build().unwrap();
@@ -51,7 +54,9 @@ fn skeletons_under_a_control_end() {
             at(item, once);
         })
     });
-    check(|control, once| over(0..1_000_000_usize).control(control).map(|item| at(item, once)).map(drop));
+    check(|control, once| {
+        over(0..1_000_000_usize).control(control).map(|item| at(item, once)).map(drop)
+    });
     check(|control, once| {
         sinew::pipeline(0..1_000).serial(|item| at(item, once)).control(control).for_each(drop)
     });
@@ -60,7 +65,11 @@ fn skeletons_under_a_control_end() {
     });
     check(|control, once| {
         let step = |item: usize| {
-            if at(item, once) < 1_000 { Step::Split(2 * item, 2 * item + 1) } else { Step::Solved(()) }
+            if at(item, once) < 1_000 {
+                Step::Split(2 * item, 2 * item + 1)
+            } else {
+                Step::Solved(())
+            }
         };
         divide_and_conquer_under(control, 1, step, |(), ()| ())
     });
@@ -70,7 +79,8 @@ fn skeletons_under_a_control_end() {
     });
 }
 
-/// Would miss: a skeleton of several loops that goes on with the next one, which knows nothing of a cancellation before it began.
+/// Would miss: a skeleton of several loops that goes on with the next one, which knows nothing of a
+/// cancellation before it began.
 #[test]
 fn skeletons_of_several_loops_end_between_two_of_them() {
     check(|control, once| {
@@ -81,7 +91,10 @@ fn skeletons_of_several_loops_end_between_two_of_them() {
             }
             false
         };
-        let ended = stencil(&mut cells, [5_000]).sweeps(4).control(control).run_until(|c| c[[0]] + 1, until);
+        let ended = stencil(&mut cells, [5_000])
+            .sweeps(4)
+            .control(control)
+            .run_until(|c| c[[0]] + 1, until);
         assert!(cells.iter().all(|&cell| cell == if ended.is_ok() { 4 } else { 2 }));
         ended.map(drop)
     });
@@ -100,7 +113,8 @@ fn skeletons_of_several_loops_end_between_two_of_them() {
     }
 }
 
-/// Would miss: a schedule that a loop names and that its pool's takes the place of, because it has a control; and one that names none and keeps its own.
+/// Would miss: a schedule that a loop names and that its pool's takes the place of, because it has
+/// a control; and one that names none and keeps its own.
 #[test]
 fn a_schedule_that_a_loop_names_goes_before_its_pools() {
     let pool = Pool::builder().threads(2).build().unwrap();
@@ -139,14 +153,16 @@ fn measured_loops_without_a_control_run_on() {
     assert_eq!((made, metrics.tasks()), ((0..10_000).collect::<Vec<i32>>(), 10_000));
 }
 
-/// Would miss: a list without a control that runs on, units that are lost, and a report that does not say so.
+/// Would miss: a list without a control that runs on, units that are lost, and a report that does
+/// not say so.
 #[test]
 fn worklists_end_with_or_without_a_control() {
     for threads in [1, 3] {
         let pool = Pool::builder().threads(threads).build().unwrap();
         let (control, total) = (Control::new(), TVar::new(0));
         for (follows, plain) in [(false, true), (false, false), (true, true), (true, false)] {
-            let (once, mut list) = (Once::new(&pool), Worklist::from((0..100).collect::<Vec<usize>>()));
+            let (once, mut list) =
+                (Once::new(&pool), Worklist::from((0..100).collect::<Vec<usize>>()));
             if follows {
                 list = list.follow(&control);
             }
@@ -161,7 +177,9 @@ fn worklists_end_with_or_without_a_control() {
                 report.unwrap()
             };
             let first = run(&mut list);
-            assert!(first.cancelled && first.commits as usize + list.len() == 100 && !list.is_empty());
+            assert!(
+                first.cancelled && first.commits as usize + list.len() == 100 && !list.is_empty()
+            );
             let second = run(&mut list);
             assert!(!second.cancelled && list.is_empty() && first.commits + second.commits == 100);
         }

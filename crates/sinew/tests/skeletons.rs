@@ -135,7 +135,8 @@ fn sorts_agree_with_the_standard_ones() {
     });
 }
 
-/// Would miss: loops in loops, and tasks in loops in tasks, that wait for each other or forget their pool.
+/// Would miss: loops in loops, and tasks in loops in tasks, that wait for each other or forget
+/// their pool.
 #[test]
 fn skeletons_nest_in_each_other_and_in_tasks() {
     let row = |i: u64| over(0..50_u64).map_reduce(|j| i * j, || 0, |a, b| a + b);
@@ -143,20 +144,28 @@ fn skeletons_nest_in_each_other_and_in_tasks() {
     everywhere(|| {
         let (a, b) = sinew::join(
             || over(0..50_u64).map(row).into_iter().sum::<u64>(),
-            || over(0..50_u64).schedule(Schedule::Dynamic { chunk: 1 }).map_reduce(row, || 0, |a, b| a + b),
+            || {
+                over(0..50_u64).schedule(Schedule::Dynamic { chunk: 1 }).map_reduce(
+                    row,
+                    || 0,
+                    |a, b| a + b,
+                )
+            },
         );
         assert_eq!((a, b), (expected, expected));
     });
 }
 
-/// Would miss: an error that is not returned, and a body that is called for everything all the same.
+/// Would miss: an error that is not returned, and a body that is called for everything all the
+/// same.
 #[test]
 fn the_first_error_ends_a_try_skeleton() {
     everywhere(|| {
-        let calls = over(0..1_000_000_u32).schedule(Schedule::Dynamic { chunk: 1 }).try_map(|i| match i {
-            10 => Err(i),
-            _ => Ok(vec![i]),
-        });
+        let calls =
+            over(0..1_000_000_u32).schedule(Schedule::Dynamic { chunk: 1 }).try_map(|i| match i {
+                10 => Err(i),
+                _ => Ok(vec![i]),
+            });
         assert_eq!(calls, Err(10));
         assert_eq!(over(0..100).try_for_each(|i| if i == 99 { Err(i) } else { Ok(()) }), Err(99));
         assert_eq!(over(0..3_u8).try_map(Ok::<_, ()>), Ok(vec![0, 1, 2]));
@@ -171,7 +180,10 @@ fn divide_and_conquer_keeps_left_and_right() {
         n => Step::Split(&text[..n / 2], &text[n / 2..]),
     };
     everywhere(|| {
-        assert_eq!(divide_and_conquer("divide and conquer", step, |a, b| a + &b), "divide and conquer");
+        assert_eq!(
+            divide_and_conquer("divide and conquer", step, |a, b| a + &b),
+            "divide and conquer"
+        );
     });
 }
 
@@ -180,8 +192,9 @@ fn divide_and_conquer_keeps_left_and_right() {
 fn a_panic_in_a_body_leaves_the_pool_as_it_was() {
     everywhere(|| {
         for bad in [0, 500, 999] {
-            let result =
-                std::panic::catch_unwind(|| over(0..1_000).for_each(|i| assert_ne!(i, bad, "planned")));
+            let result = std::panic::catch_unwind(|| {
+                over(0..1_000).for_each(|i| assert_ne!(i, bad, "planned"))
+            });
             assert!(result.is_err());
             assert_eq!(over(0..1_000).map_reduce(|i| i, || 0, |a, b| a + b), 499_500);
         }
@@ -192,7 +205,10 @@ fn a_panic_in_a_body_leaves_the_pool_as_it_was() {
 #[test]
 fn options_that_make_no_sense_are_refused() {
     let message = |f: fn()| *std::panic::catch_unwind(f).unwrap_err().downcast::<String>().unwrap();
-    assert!(message(|| drop(over(0..5_u8).schedule(Schedule::Dynamic { chunk: 0 }))).contains("`dynamic:0`"));
+    assert!(
+        message(|| drop(over(0..5_u8).schedule(Schedule::Dynamic { chunk: 0 })))
+            .contains("`dynamic:0`")
+    );
     let text = |f: fn()| *std::panic::catch_unwind(f).unwrap_err().downcast::<&str>().unwrap();
     assert!(text(|| drop(over(0..5_u8).threads(0))).contains("0 threads"));
     assert!(text(|| drop(over(0..5_u8).chunks(0))).contains("chunks of 0 items"));

@@ -1,4 +1,5 @@
-//! Stencils through the builder: what they answer with every option, cancelled, and what is refused.
+//! Stencils through the builder: what they answer with every option, cancelled, and what is
+//! refused.
 
 use sinew::prelude::*;
 use sinew::{Snapshot, stencil};
@@ -8,14 +9,18 @@ use sinew::{Snapshot, stencil};
 fn options_do_not_change_the_answer() {
     let shape = [37, 53];
     let start: Vec<i64> = (0..37 * 53).map(|i| i * i % 101).collect();
-    let step = |c: sinew::Around<'_, i64, 2, 1>| (c[[-1, 0]] + 2 * c[[0, 1]] + 3 * c[[1, -1]]) % 1_009;
+    let step =
+        |c: sinew::Around<'_, i64, 2, 1>| (c[[-1, 0]] + 2 * c[[0, 1]] + 3 * c[[1, -1]]) % 1_009;
     let mut plain = start.clone();
     stencil(&mut plain, shape).edge(Edge::Periodic).sweeps(7).run(step);
     let control = Control::new();
     for schedule in [Schedule::Static, Schedule::Dynamic { chunk: 3 }, Schedule::Auto] {
         let mut grid = start.clone();
-        let made =
-            stencil(&mut grid, shape).edges([Edge::Periodic; 2]).sweeps(7).schedule(schedule).threads(2);
+        let made = stencil(&mut grid, shape)
+            .edges([Edge::Periodic; 2])
+            .sweeps(7)
+            .schedule(schedule)
+            .threads(2);
         made.control(&control).run(step).unwrap();
         assert!(grid == plain, "{schedule}");
     }
@@ -23,13 +28,17 @@ fn options_do_not_change_the_answer() {
     assert_eq!((done, loops), (total, 0));
     let mut grid = start;
     assert_eq!(
-        stencil(&mut grid, shape).edge(Edge::Periodic).sweeps(9).run_until(step, |sweeps, _| sweeps == 7),
+        stencil(&mut grid, shape)
+            .edge(Edge::Periodic)
+            .sweeps(9)
+            .run_until(step, |sweeps, _| sweeps == 7),
         7
     );
     assert!(grid == plain);
 }
 
-/// Would miss: a sweep that a cancellation leaves half done, and tiles that stay expected though nobody will come to them.
+/// Would miss: a sweep that a cancellation leaves half done, and tiles that stay expected though
+/// nobody will come to them.
 #[test]
 fn a_cancelled_stencil_leaves_whole_sweeps() {
     for at in 0..5 {
@@ -42,7 +51,11 @@ fn a_cancelled_stencil_leaves_whole_sweeps() {
         };
         let ended = stencil(&mut grid, [5_000]).sweeps(100).control(&control).run(step);
         assert_eq!(ended, Err(Cancelled));
-        assert!(grid.iter().all(|&cell| cell == grid[0]) && (at..=at + 1).contains(&grid[0]), "{}", grid[0]);
+        assert!(
+            grid.iter().all(|&cell| cell == grid[0]) && (at..=at + 1).contains(&grid[0]),
+            "{}",
+            grid[0]
+        );
     }
     let (control, mut grid) = (Control::new(), vec![0; 500]);
     let ended = stencil(&mut grid, [500])
@@ -56,7 +69,9 @@ fn a_cancelled_stencil_leaves_whole_sweeps() {
 #[test]
 fn four_dimensions_are_no_different() {
     let mut grid = vec![1_u64; 3 * 4 * 5 * 6];
-    stencil(&mut grid, [3, 4, 5, 6]).edge(Edge::Constant(10)).run(|c| c[[-1, 0, 0, 0]] + c[[0, 0, 0, 1]]);
+    stencil(&mut grid, [3, 4, 5, 6])
+        .edge(Edge::Constant(10))
+        .run(|c| c[[-1, 0, 0, 0]] + c[[0, 0, 0, 1]]);
     assert_eq!(grid.iter().filter(|&&cell| cell == 2).count(), 2 * 4 * 5 * 5);
     assert_eq!(grid.iter().filter(|&&cell| cell == 20).count(), 4 * 5);
 }

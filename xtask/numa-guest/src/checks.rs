@@ -1,7 +1,8 @@
 //! The table of all checks, and how one is run.
 //!
-//! A group of checks is a file with a `CHECKS` of its own; a new group is one more line in [`groups`]. Checks run one after the other in the order of the table, and
-//! leave the machine as they found it.
+//! A group of checks is a file with a `CHECKS` of its own; a new group is one more line in
+//! [`groups`]. Checks run one after the other in the order of the table, and leave the machine as
+//! they found it.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +12,8 @@ use numa_protocol::{Line, Order, Outcome, Shape};
 
 use crate::{homes, hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worklist};
 
-/// What a check finds: that all is as it should be, or that it cannot be looked at here; an error says what is wrong.
+/// What a check finds: that all is as it should be, or that it cannot be looked at here; an error
+/// says what is wrong.
 pub(crate) type Verdict = Result<Outcome, String>;
 
 /// Something that should hold on any machine of a known shape.
@@ -45,7 +47,8 @@ fn groups() -> [&'static [Check]; 11] {
 /// The answer cannot be written. What checks find is no error here.
 pub(crate) fn run(order: &Order, answer: &mut File) -> Result<(), String> {
     let wanted = |check: &&Check| {
-        order.only.is_empty() || order.only.iter().any(|start| check.name.starts_with(start.as_str()))
+        order.only.is_empty()
+            || order.only.iter().any(|start| check.name.starts_with(start.as_str()))
     };
     let checks: Vec<&Check> = groups().into_iter().flatten().filter(wanted).collect();
     say(answer, &Line::Plan(checks.iter().map(|check| check.name.to_owned()).collect()))?;
@@ -87,7 +90,8 @@ pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), St
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: what the checks themselves look at, which only the emulated machine shows.
+    //! What they would miss: what the checks themselves look at, which only the emulated machine
+    //! shows.
 
     use super::*;
     use std::collections::BTreeSet;

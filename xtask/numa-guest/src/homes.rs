@@ -1,4 +1,5 @@
-//! The memory of workers themselves, their state and their task stacks, lies on the nodes that they are pinned to, or on the nearest with memory.
+//! The memory of workers themselves, their state and their task stacks, lies on the nodes that they
+//! are pinned to, or on the nearest with memory.
 
 use numa_protocol::{Outcome, Shape};
 use sinew_core::{Mapping, OwnPages, Pool, StackKind, Worker, run};
@@ -72,7 +73,8 @@ impl Found {
 fn at_home(shape: &Shape) -> Verdict {
     let forth: Vec<usize> = (0..shape.cpus()).collect();
     let back: Vec<usize> = forth.iter().rev().copied().collect();
-    for (cpus, stack) in [(&forth, StackKind::Split), (&back, StackKind::Split), (&back, StackKind::TwoField)]
+    for (cpus, stack) in
+        [(&forth, StackKind::Split), (&back, StackKind::Split), (&back, StackKind::TwoField)]
     {
         let found = survey(&pool(cpus, stack)?, DEEP)?;
         same("CPUs", &found.iter().map(|worker| worker.cpu).collect::<Vec<_>>(), cpus)?;
@@ -84,7 +86,8 @@ fn at_home(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// The pages in use of the stacks of workers on `then`, which take over what deep workers on `before` have left, and join but once.
+/// The pages in use of the stacks of workers on `then`, which take over what deep workers on
+/// `before` have left, and join but once.
 fn taken_over(shape: &Shape, before: usize, then: usize) -> Result<Vec<usize>, String> {
     let four = |cpu: usize| pool(&[cpu; 4], StackKind::Split);
     // More stacks than are kept: what other checks have left is gone afterwards.

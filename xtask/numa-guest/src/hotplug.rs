@@ -60,7 +60,9 @@ fn one_off(shape: &Shape) -> Verdict {
     same("CPUs", &machine.cpus(), &rest)?;
     hwloc::compare(&machine)?;
     let node = shape.node_of(last).ok_or("the last CPU has no node")?;
-    ensure(!machine.nodes()[node].cpus.contains(last), || format!("node {node} still has CPU {last}"))?;
+    ensure(!machine.nodes()[node].cpus.contains(last), || {
+        format!("node {node} still has CPU {last}")
+    })?;
     same("allowed", Limits::read().allowed(), &rest)?;
     for mapping in [Mapping::Compact, Mapping::Scatter] {
         let seen = survey(&pool(rest.len(), &mapping)?);
@@ -68,9 +70,10 @@ fn one_off(shape: &Shape) -> Verdict {
         same(&format!("CPUs used by {mapping}"), &used, &rest)?;
     }
     let refusal = pool(1, &Mapping::Explicit(vec![last])).err();
-    ensure(refusal.as_ref().is_some_and(|why| why.ends_with(&format!("choose from {rest}"))), || {
-        format!("a pool on CPU {last}, which is off: {refusal:?}")
-    })?;
+    ensure(
+        refusal.as_ref().is_some_and(|why| why.ends_with(&format!("choose from {rest}"))),
+        || format!("a pool on CPU {last}, which is off: {refusal:?}"),
+    )?;
     Ok(Outcome::Passed)
 }
 
@@ -82,7 +85,8 @@ fn package_off(shape: &Shape) -> Verdict {
     hwloc::compare(&machine)?;
     same("nodes", &machine.nodes().len(), &shape.nodes.len())?;
     for (node, expected) in machine.nodes().iter().zip(&shape.nodes) {
-        let left: CpuSet = expected.cpus.iter().copied().filter(|&cpu| !off.0.contains(cpu)).collect();
+        let left: CpuSet =
+            expected.cpus.iter().copied().filter(|&cpu| !off.0.contains(cpu)).collect();
         same(&format!("CPUs of node {}", node.number), &node.cpus, &left)?;
         let memory = node.memory_bytes.is_some_and(|bytes| bytes > 0);
         same(&format!("memory on node {}", node.number), &memory, &(expected.memory_mib > 0))?;

@@ -12,8 +12,8 @@ use rustix::system::RebootCommand;
 const MOUNTS: [(&str, &str); 4] =
     [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("cgroup2", "/sys/fs/cgroup")];
 
-/// Whether this is the first process of a machine that was booted for it. Containers have first processes, too, which must not switch
-/// anything off.
+/// Whether this is the first process of a machine that was booted for it. Containers have first
+/// processes, too, which must not switch anything off.
 pub(crate) fn is_first_process() -> bool {
     rustix::process::getpid().is_init() && Path::new(ORDER_PATH).exists()
 }
@@ -46,7 +46,8 @@ pub(crate) fn order() -> Result<Order, String> {
     serde_json::from_str(&text).map_err(|error| format!("{ORDER_PATH}: {error}"))
 }
 
-/// Switches the machine off. If that fails, the kernel finds its first process gone, and panics, which is noticed, too.
+/// Switches the machine off. If that fails, the kernel finds its first process gone, and panics,
+/// which is noticed, too.
 pub(crate) fn power_off() -> ExitCode {
     rustix::fs::sync();
     match rustix::system::reboot(RebootCommand::PowerOff) {

@@ -1,4 +1,5 @@
-//! Control groups of this kernel: quotas and cpusets size and bound pools, and a pool follows them while it runs.
+//! Control groups of this kernel: quotas and cpusets size and bound pools, and a pool follows them
+//! while it runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A check that panicked may have left the process inside. What fails here is noticed by the next check of groups.
+        // A check that panicked may have left the process inside. What fails here is noticed by the
+        // next check of groups.
         let _ = leave();
         let _ = fs::remove_dir(&self.0);
     }
@@ -60,7 +62,8 @@ fn leave() -> Result<(), String> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("cannot write {text} to {}: {error}", path.display()))
+    fs::write(path, text)
+        .map_err(|error| format!("cannot write {text} to {}: {error}", path.display()))
 }
 
 /// The number of workers of a pool that is told nothing.
@@ -125,7 +128,8 @@ fn cpuset(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// How long a pool may take to follow; it looks at its limits ten times a second, when it has time to.
+/// How long a pool may take to follow; it looks at its limits ten times a second, when it has time
+/// to.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Keeps a pool busy, now and then, until so many of its workers may work.

@@ -1,4 +1,5 @@
-//! Locality domains of a machine that has some: who lies in which, and whose queue each worker serves first.
+//! Locality domains of a machine that has some: who lies in which, and whose queue each worker
+//! serves first.
 
 use std::collections::BTreeSet;
 use std::sync::{Barrier, Mutex};
@@ -15,8 +16,14 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "locality/domains-are-what-the-shape-has", run: domains_of_the_shape },
     Check { name: "locality/an-unpinned-pool-has-no-domains", run: unpinned },
     Check { name: "locality/a-node-without-workers-is-served-from-the-nearest", run: bare_nodes },
-    Check { name: "locality/a-queue-is-served-by-its-own-node-first-then-around-the-ring", run: ring },
-    Check { name: "locality/a-queue-is-served-by-its-own-node-first-then-by-the-nearest", run: nearest },
+    Check {
+        name: "locality/a-queue-is-served-by-its-own-node-first-then-around-the-ring",
+        run: ring,
+    },
+    Check {
+        name: "locality/a-queue-is-served-by-its-own-node-first-then-by-the-nearest",
+        run: nearest,
+    },
     Check { name: "locality/a-strict-queue-is-served-by-its-own-node-only", run: strict },
 ];
 
@@ -35,20 +42,21 @@ fn domains_of_the_shape(shape: &Shape) -> Verdict {
         let pool = pool(shape.cpus(), &mapping)?;
         let cpus: Vec<usize> = survey(&pool).iter().flat_map(|worker| worker.mask.iter()).collect();
         same("workers that are pinned", &cpus.len(), &shape.cpus())?;
-        let check = |kind: DomainKind, group: &dyn Fn(usize) -> Option<usize>| -> Result<(), String> {
-            let domains = domains(&pool, kind)?;
-            let groups: BTreeSet<_> = cpus.iter().map(|&cpu| group(cpu)).collect();
-            same(&format!("domains by {kind}"), &domains.len(), &groups.len())?;
-            for (a, b) in (0..cpus.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
-                let together = domains.of_seat(a) == domains.of_seat(b);
-                same(
-                    &format!("CPUs {} and {} in one domain by {kind}", cpus[a], cpus[b]),
-                    &together,
-                    &(group(cpus[a]) == group(cpus[b])),
-                )?;
-            }
-            Ok(())
-        };
+        let check =
+            |kind: DomainKind, group: &dyn Fn(usize) -> Option<usize>| -> Result<(), String> {
+                let domains = domains(&pool, kind)?;
+                let groups: BTreeSet<_> = cpus.iter().map(|&cpu| group(cpu)).collect();
+                same(&format!("domains by {kind}"), &domains.len(), &groups.len())?;
+                for (a, b) in (0..cpus.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+                    let together = domains.of_seat(a) == domains.of_seat(b);
+                    same(
+                        &format!("CPUs {} and {} in one domain by {kind}", cpus[a], cpus[b]),
+                        &together,
+                        &(group(cpus[a]) == group(cpus[b])),
+                    )?;
+                }
+                Ok(())
+            };
         check(DomainKind::Node, &|cpu| shape.node_of(cpu))?;
         check(DomainKind::Package, &|cpu| Some(shape.package_of(cpu)))?;
         check(DomainKind::Cache, &|cpu| Some(shape.package_of(cpu)))?;
@@ -79,7 +87,8 @@ fn bare_nodes(shape: &Shape) -> Verdict {
     let manned = nodes(&domains)?;
     for node in 0..shape.nodes.len() {
         let domain = domains.on_node(node).ok_or_else(|| format!("no domain for node {node}"))?;
-        let distance = |&other: &usize| if other == node { 0 } else { expected_distance(shape, node, other) };
+        let distance =
+            |&other: &usize| if other == node { 0 } else { expected_distance(shape, node, other) };
         let nearest = manned.iter().map(distance).min();
         same(
             &format!("distance from node {node} to its domain"),
@@ -90,7 +99,8 @@ fn bare_nodes(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// A task that was run: by which seat on which CPU, and of which domain it was, with its place in that domain's row.
+/// A task that was run: by which seat on which CPU, and of which domain it was, with its place in
+/// that domain's row.
 #[derive(Debug, Clone, Copy)]
 struct Ran {
     seat: usize,
@@ -102,8 +112,8 @@ struct Ran {
 /// Tasks in each domain.
 const TASKS: usize = 6;
 
-/// Fills all queues while every worker is held up, lets `first` go alone until it has run `quota` tasks, then all others, and tells in which order tasks were
-/// begun.
+/// Fills all queues while every worker is held up, lets `first` go alone until it has run `quota`
+/// tasks, then all others, and tells in which order tasks were begun.
 fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize) -> Vec<Ran> {
     let workers = pool.max_workers();
     let all_held = Barrier::new(workers);
@@ -113,7 +123,8 @@ fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize)
     pool.install(|body| {
         DomainScopeBuilder::new(domains).order(order).run_on(body, |scope| {
             let (all_held, hold, others, ran) = (&all_held, &hold, &others, &ran);
-            // Each is held up in its own domain, as a strict scope wants it; this one is held up in the body.
+            // Each is held up in its own domain, as a strict scope wants it; this one is held up in
+            // the body.
             for seat in (0..workers).filter(|&seat| seat != body.index()) {
                 scope.spawn_into(domains.of_seat(seat), move |worker: &Worker| {
                     all_held.wait();
@@ -121,7 +132,9 @@ fn run(pool: &Pool, domains: &Domains, order: Order, first: usize, quota: usize)
                 });
             }
             all_held.wait();
-            for (place, domain) in (0..TASKS).flat_map(|place| (0..domains.len()).map(move |d| (place, d))) {
+            for (place, domain) in
+                (0..TASKS).flat_map(|place| (0..domains.len()).map(move |d| (place, d)))
+            {
                 scope.spawn_into(domain, move |worker: &Worker| {
                     let mut ran = ran.lock().expect("no task panics");
                     ran.push(Ran { seat: worker.index(), cpu: here(), domain, place });
@@ -155,7 +168,8 @@ fn all_in_place(shape: &Shape, domains: &Domains, ran: &[Ran]) -> Result<(), Str
     Ok(())
 }
 
-/// Each worker in turn is alone with all queues, and must empty its own first and the others in the order of `key`, every row from its oldest task on.
+/// Each worker in turn is alone with all queues, and must empty its own first and the others in the
+/// order of `key`, every row from its oldest task on.
 fn alone(
     shape: &Shape,
     order: Order,
@@ -176,13 +190,19 @@ fn alone(
         let expected =
             rows.iter().flat_map(|&(_, domain)| (0..TASKS).map(move |place| (seat, domain, place)));
         let found = ran.iter().map(|ran| (ran.seat, ran.domain, ran.place));
-        same("seat, domain and place of each task", &found.collect::<Vec<_>>(), &expected.collect())?;
+        same(
+            "seat, domain and place of each task",
+            &found.collect::<Vec<_>>(),
+            &expected.collect(),
+        )?;
     }
     Ok(Outcome::Passed)
 }
 
 fn ring(shape: &Shape) -> Verdict {
-    alone(shape, Order::Ring, |domains, own, domain| Ok((domain + domains.len() - own) % domains.len()))
+    alone(shape, Order::Ring, |domains, own, domain| {
+        Ok((domain + domains.len() - own) % domains.len())
+    })
 }
 
 fn nearest(shape: &Shape) -> Verdict {

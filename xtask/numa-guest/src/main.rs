@@ -1,9 +1,11 @@
 #![forbid(unsafe_code)]
-//! The first process of a machine with several NUMA nodes: checks Sinew from inside, answers, switches the machine off.
+//! The first process of a machine with several NUMA nodes: checks Sinew from inside, answers,
+//! switches the machine off.
 //!
-//! `cargo xtask numa-guest` boots it in an emulator, of which [`numa_protocol`] says what both must agree on. No machine at hand has several
-//! nodes, but the kernel cannot tell: what is checked here is what that kernel says and does, on a machine whose shape is known from the
-//! command line it was made by.
+//! `cargo xtask numa-guest` boots it in an emulator, of which [`numa_protocol`] says what both must
+//! agree on. No machine at hand has several nodes, but the kernel cannot tell: what is checked here
+//! is what that kernel says and does, on a machine whose shape is known from the command line it
+//! was made by.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -54,8 +56,7 @@ mod worklist;
 use std::process::ExitCode;
 
 /// What anybody is told who starts this by hand.
-const NOT_HERE: &str =
-    "numa-guest: this is the first process of an emulated machine: `cargo xtask numa-guest` boots it";
+const NOT_HERE: &str = "numa-guest: this is the first process of an emulated machine: `cargo xtask numa-guest` boots it";
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {

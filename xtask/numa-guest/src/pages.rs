@@ -1,4 +1,5 @@
-//! Pages lie where a placement says: asked of the kernel by `where_is`, and beside it of `/proc/self/numa_maps`.
+//! Pages lie where a placement says: asked of the kernel by `where_is`, and beside it of
+//! `/proc/self/numa_maps`.
 
 use std::fs;
 
@@ -27,11 +28,14 @@ pub(crate) const CHECKS: &[Check] = &[
 const PAGE: usize = 4096;
 pub(crate) const PAGES: usize = 60;
 
-/// Fresh memory. The kernel's large pages would come to lie as a whole, and are not what is asked about.
+/// Fresh memory. The kernel's large pages would come to lie as a whole, and are not what is asked
+/// about.
 pub(crate) fn fresh(pages: usize) -> Result<MmapMut, String> {
-    let memory = MmapMut::map_anon(pages * PAGE).map_err(|error| format!("{pages} pages: {error}"))?;
+    let memory =
+        MmapMut::map_anon(pages * PAGE).map_err(|error| format!("{pages} pages: {error}"))?;
     memory.advise(Advice::NoHugePage).map_err(|error| format!("large pages: {error}"))?;
-    // The kernel tells of a neighbour with the same properties, such as a task stack, as one with it.
+    // The kernel tells of a neighbour with the same properties, such as a task stack, as one with
+    // it.
     memory.advise(Advice::DontFork).map_err(|error| format!("a map of its own: {error}"))?;
     Ok(memory)
 }
@@ -50,12 +54,17 @@ pub(crate) fn touch(memory: &mut MmapMut) -> Result<Vec<usize>, String> {
 /// How many pages lie on each node that has some.
 pub(crate) fn counts(nodes: &[usize]) -> Vec<(usize, usize)> {
     let present: CpuSet = nodes.iter().copied().collect();
-    present.iter().map(|node| (node, nodes.iter().filter(|&&other| other == node).count())).collect()
+    present
+        .iter()
+        .map(|node| (node, nodes.iter().filter(|&&other| other == node).count()))
+        .collect()
 }
 
-/// The same from a line like `7f2c54a00000 default anon=60 dirty=60 N0=15 N1=45 kernelpagesize_kB=4`.
+/// The same from a line like `7f2c54a00000 default anon=60 dirty=60 N0=15 N1=45
+/// kernelpagesize_kB=4`.
 fn numa_map(memory: &MmapMut) -> Result<Vec<(usize, usize)>, String> {
-    let maps = fs::read_to_string("/proc/self/numa_maps").map_err(|error| format!("numa_maps: {error}"))?;
+    let maps = fs::read_to_string("/proc/self/numa_maps")
+        .map_err(|error| format!("numa_maps: {error}"))?;
     let start = format!("{:08x} ", memory.as_ptr().addr());
     let line = maps.lines().find(|line| line.starts_with(&start));
     let line = line.ok_or_else(|| format!("no {start}in numa_maps"))?;
@@ -69,7 +78,8 @@ fn numa_map(memory: &MmapMut) -> Result<Vec<(usize, usize)>, String> {
 /// Touches fresh pages on `cpu` under a placement, and tells where they are.
 fn placed_from(cpu: usize, placement: Placement) -> Result<Vec<usize>, String> {
     restricted(&[cpu].into_iter().collect(), || {
-        let _placed = place_pages_of_current_thread(placement).map_err(|error| error.to_string())?;
+        let _placed =
+            place_pages_of_current_thread(placement).map_err(|error| error.to_string())?;
         touch(&mut fresh(PAGES)?)
     })
 }
@@ -125,8 +135,8 @@ fn bound_locally(shape: &Shape) -> Verdict {
     let (from, to) = (0, shape.cpus() - 1);
     let own = shape.node_of(from).ok_or("CPU 0 has no node")?;
     let nodes = restricted(&[from].into_iter().collect(), || {
-        let _placed =
-            place_pages_of_current_thread(Placement::BindLocal).map_err(|error| error.to_string())?;
+        let _placed = place_pages_of_current_thread(Placement::BindLocal)
+            .map_err(|error| error.to_string())?;
         crate::workers::set_mask(&[to].into_iter().collect())?;
         touch(&mut fresh(PAGES)?)
     })?;
@@ -134,7 +144,8 @@ fn bound_locally(shape: &Shape) -> Verdict {
     Ok(Outcome::Passed)
 }
 
-/// The kernel deals a thread's other allocations in the same round, so that two neighbours may lie together.
+/// The kernel deals a thread's other allocations in the same round, so that two neighbours may lie
+/// together.
 fn cyclic(shape: &Shape) -> Verdict {
     let counts = counts(&placed_from(0, Placement::Cyclic)?);
     let nodes: Vec<usize> = with_memory(shape).collect();
@@ -159,15 +170,21 @@ fn refused(shape: &Shape) -> Verdict {
     for node in bare.chain([shape.nodes.len(), 4711]) {
         let refusal = Placement::Bind(node).check().err().map(|error| error.to_string());
         let named = |why: &String| {
-            why.contains(&format!("bind:{node}")) && why.contains(&format!("only on {}", memory_nodes()))
+            why.contains(&format!("bind:{node}"))
+                && why.contains(&format!("only on {}", memory_nodes()))
         };
-        ensure(refusal.as_ref().is_some_and(named), || format!("bound to node {node}: {refusal:?}"))?;
+        ensure(refusal.as_ref().is_some_and(named), || {
+            format!("bound to node {node}: {refusal:?}")
+        })?;
     }
     for (node, told) in shape.nodes.iter().enumerate() {
         let (Some(&cpu), 0) = (told.cpus.first(), told.memory_mib) else { continue };
         let refusal = placed_from(cpu, Placement::BindLocal).err();
-        let named = |why: &String| why.contains("bind-local") && why.contains(&format!("node {node}"));
-        ensure(refusal.as_ref().is_some_and(named), || format!("bound locally to node {node}: {refusal:?}"))?;
+        let named =
+            |why: &String| why.contains("bind-local") && why.contains(&format!("node {node}"));
+        ensure(refusal.as_ref().is_some_and(named), || {
+            format!("bound locally to node {node}: {refusal:?}")
+        })?;
     }
     Ok(Outcome::Passed)
 }
@@ -195,9 +212,10 @@ fn cpuset(shape: &Shape) -> Verdict {
         all_on("one node", &placed_from(0, Placement::OneNode)?, last)?;
         all_on("cyclic", &placed_from(0, Placement::Cyclic)?, last)?;
         let refusal = Placement::Bind(0).check().err().map(|error| error.to_string());
-        ensure(refusal.as_ref().is_some_and(|why| why.ends_with(&format!("only on {last}"))), || {
-            format!("bound to node 0, outside the cpuset: {refusal:?}")
-        })
+        ensure(
+            refusal.as_ref().is_some_and(|why| why.ends_with(&format!("only on {last}"))),
+            || format!("bound to node 0, outside the cpuset: {refusal:?}"),
+        )
     })?;
     drop(group);
     same("nodes afterwards", &memory_nodes(), &with_memory(shape).collect())?;

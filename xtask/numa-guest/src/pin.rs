@@ -1,6 +1,7 @@
 //! Workers run where their mapping puts them, guests where they were.
 //!
-//! What a mapping should give is said here by what it is for, not by the code that deals the seats; on the regular shape it is written out.
+//! What a mapping should give is said here by what it is for, not by the code that deals the seats;
+//! on the regular shape it is written out.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,8 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "pin/a-cpu-outside-the-mask-is-refused-by-name", run: outside_the_mask },
 ];
 
-/// Every worker is on one CPU only, which is also all the kernel would allow it. Answers the CPUs by seat.
+/// Every worker is on one CPU only, which is also all the kernel would allow it. Answers the CPUs
+/// by seat.
 fn pinned(mapping: &Mapping, threads: usize) -> Result<Vec<usize>, String> {
     let mut cpus = Vec::new();
     for worker in survey(&pool(threads, mapping)?) {
@@ -35,7 +37,8 @@ fn pinned(mapping: &Mapping, threads: usize) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// As [`pinned`], with a worker for each CPU; the seating told the same before, every CPU is used, and whole cores come first.
+/// As [`pinned`], with a worker for each CPU; the seating told the same before, every CPU is used,
+/// and whole cores come first.
 fn all_pinned(shape: &Shape, mapping: &Mapping) -> Result<Vec<usize>, String> {
     let cpus = pinned(mapping, shape.cpus())?;
     let machine = Machine::host();
@@ -124,8 +127,12 @@ fn within_a_mask(shape: &Shape) -> Verdict {
         })?;
         same("workers", &seen.len(), &odd.len())?;
         let used: CpuSet = seen.iter().flat_map(|worker| worker.on.iter()).collect();
-        ensure(used.intersection(&odd) == used, || format!("{mapping}: workers ran on {used}, not {odd}"))?;
-        ensure(guest.intersection(&odd) == guest, || format!("{mapping}: the caller ran on {guest}"))?;
+        ensure(used.intersection(&odd) == used, || {
+            format!("{mapping}: workers ran on {used}, not {odd}")
+        })?;
+        ensure(guest.intersection(&odd) == guest, || {
+            format!("{mapping}: the caller ran on {guest}")
+        })?;
         if mapping != Mapping::None {
             same("CPUs in use", &used, &odd)?;
         }
@@ -141,8 +148,9 @@ fn outside_the_mask(shape: &Shape) -> Verdict {
             Ok(_) => Err(format!("a pool on {mapping} was built with the mask {odd}")),
             Err(refusal) => Ok(refusal),
         })?;
-        let expected =
-            format!("{mapping}: CPU {cpu} of the mapping is not one this process may use: choose from {odd}");
+        let expected = format!(
+            "{mapping}: CPU {cpu} of the mapping is not one this process may use: choose from {odd}"
+        );
         same("refusal", &refusal, &expected)?;
     }
     Ok(Outcome::Passed)

@@ -32,7 +32,12 @@ fn by_node(shape: &Shape) -> Result<(Pool, Domains), String> {
 }
 
 /// An array of blocks that has been filled, with right values.
-fn filled(pool: &Pool, domains: &Domains, deal: Deal, placement: Placement) -> Result<Placed<u64>, String> {
+fn filled(
+    pool: &Pool,
+    domains: &Domains,
+    deal: Deal,
+    placement: Placement,
+) -> Result<Placed<u64>, String> {
     let options = Placed::options(domains).deal(deal).placement(placement);
     let array = pool.install(|_| options.fill(BLOCKS * BLOCK, BLOCK, |i| i as u64));
     let array = array.map_err(|error| error.to_string())?;

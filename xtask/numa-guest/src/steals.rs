@@ -1,7 +1,9 @@
-//! Thieves go to their own package first, to the nearest victim of the others, slaves nowhere else, and strand no task.
+//! Thieves go to their own package first, to the nearest victim of the others, slaves nowhere else,
+//! and strand no task.
 //!
-//! An emulated CPU stands still for longer than a policy may usually keep a worker from work, so that everybody would be stranded now and then. Where it counts
-//! that slaves stay at home, rules may withhold work for ever.
+//! An emulated CPU stands still for longer than a policy may usually keep a worker from work, so
+//! that everybody would be stranded now and then. Where it counts that slaves stay at home, rules
+//! may withhold work for ever.
 
 use std::sync::{Barrier, Mutex};
 use std::time::Duration;
@@ -19,7 +21,10 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "steals/nearest-first-take-from-the-own-package-first-then-by-distance",
         run: nearest_first,
     },
-    Check { name: "steals/a-rule-that-keeps-to-the-package-empties-that-first", run: strictly_at_home },
+    Check {
+        name: "steals/a-rule-that-keeps-to-the-package-empties-that-first",
+        run: strictly_at_home,
+    },
     Check { name: "steals/slaves-never-leave-their-package", run: slaves_stay },
     Check { name: "steals/every-rule-leaves-no-task-behind", run: every_rule },
 ];
@@ -37,7 +42,8 @@ fn cpus(pool: &Pool) -> Vec<usize> {
 /// Tasks in the queue of each worker but the thief.
 const TASKS: usize = 5;
 
-/// Every worker but `thief` fills its own queue and is held up; the thief, alone, takes all there is. Answers from whom, in order, and who took it.
+/// Every worker but `thief` fills its own queue and is held up; the thief, alone, takes all there
+/// is. Answers from whom, in order, and who took it.
 fn rob(pool: &Pool, thief: usize) -> Vec<(usize, usize)> {
     let workers = pool.max_workers();
     let (all_held, all_filled) = (Barrier::new(workers), Barrier::new(workers));
@@ -70,7 +76,8 @@ fn rob(pool: &Pool, thief: usize) -> Vec<(usize, usize)> {
     taken.into_inner().expect("no task panics")
 }
 
-/// Each worker in turn robs all others, alone, in the order of `key`, which gets its CPU and the victim's.
+/// Each worker in turn robs all others, alone, in the order of `key`, which gets its CPU and the
+/// victim's.
 fn each_thief<K: Ord>(shape: &Shape, victims: Victims, key: impl Fn(usize, usize) -> K) -> Verdict {
     let pool = pool(shape, victims)?;
     let cpus = cpus(&pool);
@@ -93,9 +100,11 @@ fn nearest_first(shape: &Shape) -> Verdict {
     })
 }
 
-/// A rule that keeps everybody in the package goes beyond it, too, when nothing else is left: no task is stranded.
+/// A rule that keeps everybody in the package goes beyond it, too, when nothing else is left: no
+/// task is stranded.
 fn strictly_at_home(shape: &Shape) -> Verdict {
-    let loads = Loads { refresh: 5, scope: Scope::StrictlyPackage, after_success: AfterSuccess::Stay };
+    let loads =
+        Loads { refresh: 5, scope: Scope::StrictlyPackage, after_success: AfterSuccess::Stay };
     each_thief(shape, Victims::SortedLoads(loads), |here, there| {
         shape.package_of(here) != shape.package_of(there)
     })
@@ -104,7 +113,8 @@ fn strictly_at_home(shape: &Shape) -> Verdict {
 /// Looks in vain after which a thief may not do what it has not done.
 const LOOKS: u64 = 300;
 
-/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Answers how many the thief has taken once it has them all, or has looked in vain often.
+/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Answers how many the thief
+/// has taken once it has them all, or has looked in vain often.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     let workers = pool.max_workers();
     let (held, offered) = (Barrier::new(workers), Barrier::new(workers));
@@ -135,18 +145,24 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     taken.into_inner().expect("no task panics")
 }
 
-/// Of two workers of a package, let go in turn while all others are held up, one is the master and may leave it, and the other is not.
+/// Of two workers of a package, let go in turn while all others are held up, one is the master and
+/// may leave it, and the other is not.
 fn slaves_stay(shape: &Shape) -> Verdict {
     let builder = Pool::builder().threads(shape.cpus()).mapping(Mapping::Compact).guest_seat(false);
     let builder = builder.victims(Victims::Nearest).never_park(true).withhold(Duration::MAX);
     let pool = builder.build().map_err(|error| error.to_string())?;
     let package: Vec<usize> = cpus(&pool).iter().map(|&cpu| shape.package_of(cpu)).collect();
     for home in 1..=package.iter().copied().max().unwrap_or(0) {
-        let thieves: Vec<usize> = (0..package.len()).filter(|&seat| package[seat] == home).collect();
+        let thieves: Vec<usize> =
+            (0..package.len()).filter(|&seat| package[seat] == home).collect();
         let taken: Vec<usize> = thieves.iter().map(|&thief| taken_by(&pool, thief, 0)).collect();
         let masters = taken.iter().filter(|&&tasks| tasks == TASKS).count();
         let slaves = taken.iter().filter(|&&tasks| tasks == 0).count();
-        same(&format!("masters and slaves of package {home}"), &(masters, slaves), &(1, thieves.len() - 1))?;
+        same(
+            &format!("masters and slaves of package {home}"),
+            &(masters, slaves),
+            &(1, thieves.len() - 1),
+        )?;
     }
     Ok(Outcome::Passed)
 }

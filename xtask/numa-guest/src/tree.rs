@@ -1,4 +1,5 @@
-//! The tree that `sinew-topology` reads from this kernel's sysfs, beside the shape that the machine was made by.
+//! The tree that `sinew-topology` reads from this kernel's sysfs, beside the shape that the machine
+//! was made by.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +29,9 @@ fn without_warnings(_: &Shape) -> Verdict {
 
 /// The sets of CPUs that the objects of one level hold, as lists.
 pub(crate) fn sets_at(machine: &Machine, level: Level) -> BTreeSet<String> {
-    let cpus = |range: std::ops::Range<usize>| -> CpuSet { range.map(|pu| machine.pus()[pu].cpu).collect() };
+    let cpus = |range: std::ops::Range<usize>| -> CpuSet {
+        range.map(|pu| machine.pus()[pu].cpu).collect()
+    };
     machine.objects_at(level).map(|object| cpus(object.pus.clone()).to_string()).collect()
 }
 
@@ -128,7 +131,9 @@ fn order_of_distances(shape: &Shape) -> Verdict {
             let (a, b) = (far(here, near)?, far(here, other)?);
             let nearer = nearness(shape, here, near).cmp(&nearness(shape, here, other));
             ensure(a.cmp(&b) == nearer, || {
-                format!("from CPU {here}, {near} is at {a} and {other} at {b}, but should be {nearer:?}")
+                format!(
+                    "from CPU {here}, {near} is at {a} and {other} at {b}, but should be {nearer:?}"
+                )
             })?;
         }
     }

@@ -7,7 +7,8 @@ use rustix::thread;
 use sinew_core::{Mapping, Pool};
 use sinew_topology::CpuSet;
 
-/// How often a worker looks where it runs: a pin that does not hold shows soon, as all others want CPUs meanwhile.
+/// How often a worker looks where it runs: a pin that does not hold shows soon, as all others want
+/// CPUs meanwhile.
 const LOOKS: usize = 200;
 
 /// Where a thread has been seen, and what the kernel would allow it.

@@ -16,13 +16,15 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "worklist/the-callers-policy-is-back-after-a-run", run: afterwards },
 ];
 
-/// Three units on one worker, of which the second adds the third: the nodes of the pages that each of them was the first to touch, on CPU 0.
+/// Three units on one worker, of which the second adds the third: the nodes of the pages that each
+/// of them was the first to touch, on CPU 0.
 fn nodes_of_units(pages: Option<Pages>) -> Result<Vec<Vec<usize>>, String> {
     restricted(&[0].into_iter().collect(), || run_units(pages))
 }
 
 fn run_units(pages: Option<Pages>) -> Result<Vec<Vec<usize>>, String> {
-    let pool = Pool::builder().threads(1).mapping(Mapping::Compact).build().map_err(|e| e.to_string())?;
+    let pool =
+        Pool::builder().threads(1).mapping(Mapping::Compact).build().map_err(|e| e.to_string())?;
     // A stack: the last unit is the first.
     let mut list = Worklist::from(vec![1, 0]).tune(Tuning::Fixed(Settings::baseline(1)));
     if let Some(pages) = pages {
@@ -72,6 +74,8 @@ fn afterwards(shape: &Shape) -> Verdict {
         run_units(None)?;
         touch(&mut fresh(PAGES)?)
     })?;
-    ensure(counts(&nodes).len() == 1, || format!("the caller's pages lie on {:?}", counts(&nodes)))?;
+    ensure(counts(&nodes).len() == 1, || {
+        format!("the caller's pages lie on {:?}", counts(&nodes))
+    })?;
     Ok(Outcome::Passed)
 }

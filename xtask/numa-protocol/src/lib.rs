@@ -1,8 +1,9 @@
 #![forbid(unsafe_code)]
 //! What the NUMA guest and the program that boots it must agree on.
 //!
-//! `cargo xtask numa-guest` describes a machine to the emulator and puts an [`Order`] into the guest's initial RAM disk: that same
-//! machine, as the guest should find it. The guest answers over a serial line, one [`Line`] at a time.
+//! `cargo xtask numa-guest` describes a machine to the emulator and puts an [`Order`] into the
+//! guest's initial RAM disk: that same machine, as the guest should find it. The guest answers over
+//! a serial line, one [`Line`] at a time.
 
 mod line;
 mod shape;

@@ -1,7 +1,7 @@
 //! The lines by which the guest answers.
 //!
-//! First the names of all checks that will be run, then one line a check, then the end. So a check that is missing, whatever the
-//! reason, can be told from one that was never meant to run.
+//! First the names of all checks that will be run, then one line a check, then the end. So a check
+//! that is missing, whatever the reason, can be told from one that was never meant to run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -113,8 +113,10 @@ mod tests {
 
     #[test]
     fn a_reason_of_several_lines_becomes_one() {
-        let line =
-            Line::Check { name: "a".into(), outcome: Outcome::Failed("left: 1\n\n  right: 2\n".into()) };
+        let line = Line::Check {
+            name: "a".into(),
+            outcome: Outcome::Failed("left: 1\n\n  right: 2\n".into()),
+        };
         assert_eq!(line.to_string(), "CHECK a FAILED: left: 1 / right: 2");
     }
 

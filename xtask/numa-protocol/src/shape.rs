@@ -1,7 +1,8 @@
 //! A machine, as the emulator is told and as the guest should find it.
 //!
-//! CPUs are numbered as the emulator does: package by package, core by core, the threads of a core next to each other. So all
-//! that a tree of the machine must say follows from a few numbers, by arithmetic that shares nothing with what is checked.
+//! CPUs are numbered as the emulator does: package by package, core by core, the threads of a core
+//! next to each other. So all that a tree of the machine must say follows from a few numbers, by
+//! arithmetic that shares nothing with what is checked.
 
 use std::ops::Range;
 

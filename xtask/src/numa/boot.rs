@@ -1,7 +1,8 @@
 //! Starting the emulator, listening to its second serial line, and an end in any case.
 //!
-//! The kernel's own messages go to a file, from which the last lines are shown when something is amiss. The guest switches itself off; a kernel that
-//! panics restarts the machine, which the emulator takes for an end.
+//! The kernel's own messages go to a file, from which the last lines are shown when something is
+//! amiss. The guest switches itself off; a kernel that panics restarts the machine, which the
+//! emulator takes for an end.
 
 use super::needs::{Needs, QEMU};
 use super::transcript::Transcript;
@@ -14,7 +15,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// No device but serial lines. An Intel processor, because of AMD's the emulator does not tell which threads share a core or a cache.
+/// No device but serial lines. An Intel processor, because of AMD's the emulator does not tell
+/// which threads share a core or a cache.
 const MACHINE: [&str; 18] = [
     "-nodefaults",
     "-no-user-config",
@@ -36,8 +38,10 @@ const MACHINE: [&str; 18] = [
     "-append",
 ];
 
-/// Panics restart at once. Emulated time runs unevenly, so that the kernel's watchdogs would bark at nothing. What the checks ask for is where pages were put: balancing would move those
-/// that another node's CPU reads for a second or so, as it does in a slow machine while the answers are checked.
+/// Panics restart at once. Emulated time runs unevenly, so that the kernel's watchdogs would bark
+/// at nothing. What the checks ask for is where pages were put: balancing would move those that
+/// another node's CPU reads for a second or so, as it does in a slow machine while the answers are
+/// checked.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check nowatchdog \
                                 rcupdate.rcu_cpu_stall_suppress=1 numa_balancing=disable";
 
@@ -54,7 +58,12 @@ pub(super) fn boot(
 ) -> Result<Transcript, String> {
     let console = folder().join(format!("{}.console", shape.name));
     let mut qemu = Command::new(QEMU);
-    qemu.args(MACHINE).arg(KERNEL_ARGUMENTS).arg("-kernel").arg(&needs.kernel).arg("-initrd").arg(initrd);
+    qemu.args(MACHINE)
+        .arg(KERNEL_ARGUMENTS)
+        .arg("-kernel")
+        .arg(&needs.kernel)
+        .arg("-initrd")
+        .arg(initrd);
     qemu.args(shapes::arguments(shape));
     qemu.arg("-serial").arg(format!("file:{}", console.display())).args(["-serial", "stdio"]);
     qemu.stdin(Stdio::null()).stdout(Stdio::piped());

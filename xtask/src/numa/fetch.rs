@@ -1,4 +1,5 @@
-//! Getting Debian's cloud kernel without installing it: the package is downloaded into the target folder and unpacked there.
+//! Getting Debian's cloud kernel without installing it: the package is downloaded into the target
+//! folder and unpacked there.
 //!
 //! Only with `--fetch-kernel`; every command is shown before it runs.
 
@@ -26,7 +27,8 @@ pub(super) fn boot_folder() -> PathBuf {
 /// This is no Debian, or its package lists are missing or too old; the message is apt's.
 pub(super) fn kernel() -> Result<(), String> {
     let folder = folder();
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    fs::create_dir_all(&folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     let depends = command::output(Command::new("apt-cache").args(["depends", PACKAGE]))?;
     let package = dependency(&depends)
         .ok_or_else(|| format!("apt knows no kernel that {PACKAGE} depends on (apt-get update)"))?;

@@ -1,6 +1,7 @@
 //! The initial RAM disk: our program as `/init`, its order, and hwloc where the host has it.
 //!
-//! An archive in the kernel's `newc` format; the kernel makes a file system of it, which has nothing else.
+//! An archive in the kernel's `newc` format; the kernel makes a file system of it, which has
+//! nothing else.
 
 use super::needs::Hwloc;
 use crate::command;
@@ -12,14 +13,16 @@ use std::path::{Path, PathBuf};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds the program that the guest runs, without shared libraries, as there are none. Answers where it lies.
+/// Builds the program that the guest runs, without shared libraries, as there are none. Answers
+/// where it lies.
 ///
 /// # Errors
 ///
 /// It does not compile.
 pub(super) fn build_guest() -> Result<PathBuf, String> {
     let target = super::folder();
-    let mut cargo = command::cargo(&["build", "--quiet", "--package", "numa-guest", "--target", TARGET]);
+    let mut cargo =
+        command::cargo(&["build", "--quiet", "--package", "numa-guest", "--target", TARGET]);
     cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-C target-feature=+crt-static");
     // Nobody looks at it with a debugger, and the kernel unpacks what is left out here.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "none");
@@ -34,7 +37,8 @@ pub(super) fn build_guest() -> Result<PathBuf, String> {
 /// A file cannot be read, or the RAM disk cannot be written.
 pub(super) fn write(order: &Order, guest: &Path, hwloc: &Option<Hwloc>) -> Result<PathBuf, String> {
     let mut files = BTreeMap::from([("/init".to_owned(), read(guest)?)]);
-    let text = serde_json::to_vec(order).map_err(|error| format!("cannot write the order: {error}"))?;
+    let text =
+        serde_json::to_vec(order).map_err(|error| format!("cannot write the order: {error}"))?;
     files.insert(ORDER_PATH.to_owned(), text);
     if let Some(Hwloc { program, libraries }) = hwloc {
         files.insert(LSTOPO_PATH.to_owned(), read(program)?);
@@ -87,8 +91,12 @@ mod tests {
 
     #[test]
     fn folders_come_before_their_files_and_all_is_read_back() {
-        let files =
-            [("/init", "program"), ("/lib/a/b.so", "library"), ("/order.json", "{}"), ("/lib/c.so", "")];
+        let files = [
+            ("/init", "program"),
+            ("/lib/a/b.so", "library"),
+            ("/order.json", "{}"),
+            ("/lib/c.so", ""),
+        ];
         let files: BTreeMap<String, Vec<u8>> =
             files.into_iter().map(|(path, data)| (path.to_owned(), data.into())).collect();
         let bytes = archive(&files).expect("memory can be written");
@@ -112,6 +120,9 @@ mod tests {
             ("lib/c.so", PROGRAM, ""),
             ("order.json", PROGRAM, "{}"),
         ];
-        assert_eq!(found, expected.map(|(name, mode, data)| (name.to_owned(), mode, data.to_owned())));
+        assert_eq!(
+            found,
+            expected.map(|(name, mode, data)| (name.to_owned(), mode, data.to_owned()))
+        );
     }
 }

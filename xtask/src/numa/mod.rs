@@ -1,8 +1,9 @@
 //! `cargo xtask numa-guest`: Sinew on a real kernel with several NUMA nodes.
 //!
-//! An emulator makes the machine, of any shape one asks for; a kernel of the distribution's boots on it, from an initial RAM disk with
-//! nothing but our test program (`xtask/numa-guest`), which checks and answers over a serial line. Nothing is installed, and nothing
-//! is downloaded unless asked for with `--fetch-kernel`: what is missing is named with the command that gets it.
+//! An emulator makes the machine, of any shape one asks for; a kernel of the distribution's boots
+//! on it, from an initial RAM disk with nothing but our test program (`xtask/numa-guest`), which
+//! checks and answers over a serial line. Nothing is installed, and nothing is downloaded unless
+//! asked for with `--fetch-kernel`: what is missing is named with the command that gets it.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -64,7 +65,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     check(&needs, shapes, &options.only, Duration::from_secs(options.limit))
 }
 
-/// All checks on all shapes, for `cargo xtask ci`. Answers what is missing on this machine to do so, if anything is.
+/// All checks on all shapes, for `cargo xtask ci`. Answers what is missing on this machine to do
+/// so, if anything is.
 ///
 /// # Errors
 ///
@@ -81,7 +83,12 @@ fn folder() -> PathBuf {
     command::output_folder("numa-guest")
 }
 
-fn check(needs: &Needs, shapes: Vec<Shape>, only: &[String], limit: Duration) -> Result<(), String> {
+fn check(
+    needs: &Needs,
+    shapes: Vec<Shape>,
+    only: &[String],
+    limit: Duration,
+) -> Result<(), String> {
     println!("kernel {}", needs.kernel.display());
     let guest = image::build_guest()?;
     let mut rows = Vec::new();
@@ -107,7 +114,8 @@ fn check(needs: &Needs, shapes: Vec<Shape>, only: &[String], limit: Duration) ->
 fn print_table(rows: &[(String, Transcript, Duration)]) {
     println!("\n{:<16} {:>6} {:>8} {:>7} {:>8}", "shape", "ok", "skipped", "failed", "seconds");
     for (name, transcript, took) in rows {
-        let (ok, skipped, failed) = (transcript.passed(), transcript.skipped(), transcript.problems().len());
+        let (ok, skipped, failed) =
+            (transcript.passed(), transcript.skipped(), transcript.problems().len());
         println!("{name:<16} {ok:>6} {skipped:>8} {failed:>7} {:>8.1}", took.as_secs_f64());
     }
     for (name, transcript, _) in rows {

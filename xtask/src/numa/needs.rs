@@ -33,10 +33,14 @@ impl Needs {
     /// One line: the first thing that is missing, and how to get it.
     pub(super) fn find(kernel: Option<&Path>) -> Result<Self, String> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-            return Err("the guest's program is built for Linux on x86-64, on such a machine only".into());
+            return Err(
+                "the guest's program is built for Linux on x86-64, on such a machine only".into()
+            );
         }
         if find_program(QEMU).is_none() {
-            return Err(format!("{QEMU} is not installed (Debian: apt-get install qemu-system-x86)"));
+            return Err(format!(
+                "{QEMU} is not installed (Debian: apt-get install qemu-system-x86)"
+            ));
         }
         let kernel = match kernel {
             Some(file) => readable(file).ok_or_else(|| format!("{} cannot be read", file.display()))?,
@@ -59,11 +63,13 @@ fn readable(file: &Path) -> Option<PathBuf> {
     fs::File::open(file).is_ok().then(|| file.to_owned())
 }
 
-/// Of those made for virtual machines, which boot fastest, if there are any, the one that was installed last.
+/// Of those made for virtual machines, which boot fastest, if there are any, the one that was
+/// installed last.
 fn newest_kernel() -> Option<PathBuf> {
     let kernels = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("vmlinuz-"));
+        let named =
+            entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("vmlinuz-"));
         named.filter_map(|entry| readable(&entry.path())).collect()
     };
     let mut kernels = [kernels(&super::fetch::boot_folder()), kernels(Path::new("/boot"))].concat();
@@ -79,9 +85,11 @@ fn find_hwloc() -> Option<Hwloc> {
     Some(Hwloc { program, libraries: libraries(&list) })
 }
 
-/// From lines like `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`; the loader has no arrow.
+/// From lines like `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`; the loader has no
+/// arrow.
 fn libraries(list: &str) -> Vec<PathBuf> {
-    let path = |line: &str| line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
+    let path =
+        |line: &str| line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
     list.lines().filter_map(path).collect()
 }
 

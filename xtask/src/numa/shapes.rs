@@ -1,7 +1,7 @@
 //! The machines, and how the emulator is told.
 //!
-//! Each is there for something that the others do not show. Distances are chosen so that no two kinds of pairs are alike, where the shape allows it: a
-//! table read sideways would show.
+//! Each is there for something that the others do not show. Distances are chosen so that no two
+//! kinds of pairs are alike, where the shape allows it: a table read sideways would show.
 
 use numa_protocol::{Node, Shape};
 
@@ -54,7 +54,8 @@ fn threads(name: &str) -> Shape {
     }
 }
 
-/// Two nodes of unequal size in each package, below one level-3 cache, with distances that depend on the direction.
+/// Two nodes of unequal size in each package, below one level-3 cache, with distances that depend
+/// on the direction.
 fn lopsided(name: &str) -> Shape {
     let distances = [[10, 12, 20, 24], [11, 10, 26, 28], [22, 26, 10, 13], [24, 31, 14, 10]];
     Shape {
@@ -82,8 +83,11 @@ fn far_memory(name: &str) -> Shape {
 
 /// In a few words, for people.
 pub(super) fn described(shape: &Shape) -> String {
-    let nodes: Vec<String> =
-        shape.nodes.iter().map(|node| format!("CPUs {:?} with {} MiB", node.cpus, node.memory_mib)).collect();
+    let nodes: Vec<String> = shape
+        .nodes
+        .iter()
+        .map(|node| format!("CPUs {:?} with {} MiB", node.cpus, node.memory_mib))
+        .collect();
     let Shape { packages, cores, threads, .. } = shape;
     format!("{packages} packages x {cores} cores x {threads} threads; nodes: {}", nodes.join(", "))
 }
@@ -94,7 +98,10 @@ pub(super) fn arguments(shape: &Shape) -> Vec<String> {
     let memory: u64 = shape.nodes.iter().map(|node| node.memory_mib).sum();
     let cpus = shape.cpus();
     let mut words = vec!["-m".to_owned(), format!("{memory}M")];
-    words.extend(["-smp".to_owned(), format!("{cpus},sockets={packages},cores={cores},threads={threads}")]);
+    words.extend([
+        "-smp".to_owned(),
+        format!("{cpus},sockets={packages},cores={cores},threads={threads}"),
+    ]);
     for (number, node) in shape.nodes.iter().enumerate() {
         words.extend(node_arguments(number, node));
     }
@@ -111,7 +118,10 @@ fn node_arguments(number: usize, node: &Node) -> Vec<String> {
     let mut description = format!("node,nodeid={number}");
     if node.memory_mib > 0 {
         let size = node.memory_mib;
-        words.extend(["-object".to_owned(), format!("memory-backend-ram,id=memory{number},size={size}M")]);
+        words.extend([
+            "-object".to_owned(),
+            format!("memory-backend-ram,id=memory{number},size={size}M"),
+        ]);
         description += &format!(",memdev=memory{number}");
     }
     for cpu in &node.cpus {
@@ -130,7 +140,8 @@ mod tests {
     #[test]
     fn every_cpu_of_every_shape_has_one_node_and_every_node_a_distance_to_each() {
         for shape in all() {
-            let mut cpus: Vec<usize> = shape.nodes.iter().flat_map(|node| node.cpus.clone()).collect();
+            let mut cpus: Vec<usize> =
+                shape.nodes.iter().flat_map(|node| node.cpus.clone()).collect();
             cpus.sort_unstable();
             assert!(cpus.into_iter().eq(0..shape.cpus()), "{}", shape.name);
             assert_eq!(shape.distances.len(), shape.nodes.len());

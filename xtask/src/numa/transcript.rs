@@ -1,6 +1,7 @@
 //! What a guest has answered, and what it means.
 //!
-//! A guest that was killed, that panicked, or that lost a line has not passed: every check of its plan must have ended, once, and the end must have been told.
+//! A guest that was killed, that panicked, or that lost a line has not passed: every check of its
+//! plan must have ended, once, and the end must have been told.
 
 use numa_protocol::{Line, Outcome};
 
@@ -39,9 +40,11 @@ impl Transcript {
         self.count(|outcome| matches!(outcome, Outcome::Skipped(_)))
     }
 
-    /// Everything that is not as it should be, one line each; nothing if all checks passed or were skipped.
+    /// Everything that is not as it should be, one line each; nothing if all checks passed or were
+    /// skipped.
     pub(super) fn problems(&self) -> Vec<String> {
-        let failed = self.outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
+        let failed =
+            self.outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
         // Why has been told when it did.
         let failed = failed.map(|(name, _)| format!("{name} failed"));
         let mut problems: Vec<String> = self.complaints.iter().cloned().chain(failed).collect();

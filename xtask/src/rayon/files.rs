@@ -1,8 +1,8 @@
 //! Writing generated files and copying trees, leaving alone what is already right.
 //!
-//! Cargo decides by a file's time whether to build again, so that a file is written only where its contents change,
-//! and a second run starts where the first one ended. Copies are new files: what the registry marks read-only is
-//! writable here.
+//! Cargo decides by a file's time whether to build again, so that a file is written only where its
+//! contents change, and a second run starts where the first one ended. Copies are new files: what
+//! the registry marks read-only is writable here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +41,8 @@ pub(super) fn text(path: &Path) -> Result<String, String> {
 pub(super) fn tree(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let mut found = BTreeMap::new();
     for path in paths(folder)? {
-        let contents = fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let contents =
+            fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         found.insert(name, contents);
     }
@@ -57,7 +58,8 @@ pub(super) fn lay_out(folder: &Path, wanted: &BTreeMap<String, Vec<u8>>) -> Resu
     for name in present(folder)? {
         if !wanted.contains_key(&name) {
             let path = folder.join(&name);
-            fs::remove_file(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
+            fs::remove_file(&path)
+                .map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
         }
     }
     wanted.iter().try_for_each(|(name, contents)| put(&folder.join(name), contents))
@@ -68,8 +70,9 @@ fn present(folder: &Path) -> Result<Vec<String>, String> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let relative =
-        |path: &PathBuf| path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
+    let relative = |path: &PathBuf| {
+        path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/")
+    };
     Ok(paths(folder)?.iter().map(relative).collect())
 }
 
@@ -97,7 +100,8 @@ pub(super) fn clear(folder: &Path) -> Result<(), String> {
     if !folder.exists() {
         return Ok(());
     }
-    fs::remove_dir_all(folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()))
+    fs::remove_dir_all(folder)
+        .map_err(|error| format!("cannot remove {}: {error}", folder.display()))
 }
 
 #[cfg(test)]
@@ -106,7 +110,8 @@ mod tests {
     use super::*;
 
     fn scratch(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("xtask-files-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("xtask-files-{}-{name}", std::process::id()));
         clear(&folder).expect("an earlier run can be removed");
         folder
     }
@@ -114,8 +119,10 @@ mod tests {
     #[test]
     fn a_tree_laid_out_reads_back_as_it_was() {
         let folder = scratch("round");
-        let wanted =
-            BTreeMap::from([("a.txt".to_owned(), b"one".to_vec()), ("b/c/d.bin".to_owned(), vec![0, 255])]);
+        let wanted = BTreeMap::from([
+            ("a.txt".to_owned(), b"one".to_vec()),
+            ("b/c/d.bin".to_owned(), vec![0, 255]),
+        ]);
         lay_out(&folder, &wanted).expect("the folder can be written");
         assert_eq!(tree(&folder), Ok(wanted));
         clear(&folder).expect("the folder can be removed");
@@ -126,7 +133,8 @@ mod tests {
         let folder = scratch("again");
         let both = BTreeMap::from([("keep".to_owned(), vec![1]), ("b/drop".to_owned(), vec![2])]);
         lay_out(&folder, &both).expect("the folder can be written");
-        let time = |name: &str| fs::metadata(folder.join(name)).and_then(|file| file.modified()).ok();
+        let time =
+            |name: &str| fs::metadata(folder.join(name)).and_then(|file| file.modified()).ok();
         let before = time("keep");
         let one = BTreeMap::from([("keep".to_owned(), vec![1])]);
         lay_out(&folder, &one).expect("the folder can be written");

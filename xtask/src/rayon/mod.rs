@@ -1,9 +1,9 @@
 //! The drop-in under other people's tests and programs: `cargo xtask rayon`.
 //!
-//! `compat/rayon-core` claims that it can stand in for the published `rayon-core`. Two things hold it to that claim:
-//! the tests that rayon's authors wrote, and programs that use rayon, whose answers must not change by one byte.
-//! Nothing of theirs is kept in this repository: cargo fetches it, and what is generated from it lies under
-//! `target/rayon`.
+//! `compat/rayon-core` claims that it can stand in for the published `rayon-core`. Two things hold
+//! it to that claim: the tests that rayon's authors wrote, and programs that use rayon, whose
+//! answers must not change by one byte. Nothing of theirs is kept in this repository: cargo fetches
+//! it, and what is generated from it lies under `target/rayon`.
 //!
 //! | room | what it does |
 //! |---|---|
@@ -73,8 +73,8 @@ impl Side {
 ///
 /// # Errors
 ///
-/// A test failed or hung, fewer tests ran than there should be, a program's output differs, or there was nothing to
-/// check.
+/// A test failed or hung, fewer tests ran than there should be, a program's output differs, or
+/// there was nothing to check.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let wants = |what| options.what.is_none_or(|wanted| wanted == what);
     let mut names: Vec<&str> = Vec::new();
@@ -112,7 +112,8 @@ fn drop_in() -> PathBuf {
     command::root().join(command::DROP_IN)
 }
 
-/// Cargo, to be started in `folder`, with the artefacts of all packages in one place, and without settings of thread pools.
+/// Cargo, to be started in `folder`, with the artefacts of all packages in one place, and without
+/// settings of thread pools.
 fn cargo_in(folder: &Path, target: &Path) -> Command {
     let mut cargo = command::cargo(&[]);
     cargo.current_dir(folder).env("CARGO_TARGET_DIR", target).env("CARGO_TERM_COLOR", "never");
@@ -129,7 +130,8 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_of_the_chosen_kind_is_refused() {
-        for (what, name) in [(None, "glass"), (Some(What::Tests), "sd"), (Some(What::Programs), "core-unit")]
+        for (what, name) in
+            [(None, "glass"), (Some(What::Tests), "sd"), (Some(What::Programs), "core-unit")]
         {
             let options = Options { what, upstream: true, only: vec![name.to_owned()] };
             let why = run(&options).expect_err("there is nothing to run");

@@ -1,6 +1,7 @@
 //! Where cargo put the published sources, and which rayon-core a build resolved to.
 //!
-//! A scratch package that depends on what is wanted makes cargo fetch it, from wherever this machine's cargo fetches.
+//! A scratch package that depends on what is wanted makes cargo fetch it, from wherever this
+//! machine's cargo fetches.
 
 use super::{RAYON, RAYON_CORE, Side, cargo_in, drop_in, files, folder};
 use crate::command;
@@ -74,7 +75,8 @@ fn metadata(place: &Path, with_dependencies: bool) -> Result<Value, String> {
 
 /// The kind of machine that this is.
 fn host() -> Result<String, String> {
-    let mut rustc = std::process::Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let mut rustc =
+        std::process::Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     let version = command::output(rustc.arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| "rustc does not say what machine this is".to_owned())
@@ -114,15 +116,20 @@ pub(super) fn version(side: Side) -> Result<String, String> {
         return Err(format!("there is no package in {} (try --upstream)", place.display()));
     }
     let found = packages(&metadata(&place, false)?).find(|package| package.name == "rayon-core");
-    found.map(|package| package.version).ok_or_else(|| format!("{} is not rayon-core", place.display()))
+    found
+        .map(|package| package.version)
+        .ok_or_else(|| format!("{} is not rayon-core", place.display()))
 }
 
-/// The lines of a manifest that put the drop-in in the place of the published package; none for upstream.
+/// The lines of a manifest that put the drop-in in the place of the published package; none for
+/// upstream.
 pub(super) fn patch(side: Side) -> String {
     match side {
         Side::Upstream => String::new(),
         // A literal string: on some systems paths have backslashes.
-        Side::Ours => format!("\n[patch.crates-io]\nrayon-core = {{ path = '{}' }}\n", drop_in().display()),
+        Side::Ours => {
+            format!("\n[patch.crates-io]\nrayon-core = {{ path = '{}' }}\n", drop_in().display())
+        }
     }
 }
 
@@ -134,14 +141,21 @@ pub(super) fn patch(side: Side) -> String {
 pub(super) fn check_resolved(place: &Path, side: Side, sources: &Sources) -> Result<(), String> {
     let wanted = if side == Side::Ours { drop_in() } else { sources.rayon_core.clone() };
     let metadata = metadata(place, true)?;
-    let found: Vec<Package> = packages(&metadata).filter(|package| package.name == "rayon-core").collect();
+    let found: Vec<Package> =
+        packages(&metadata).filter(|package| package.name == "rayon-core").collect();
     match found.as_slice() {
         [only] if same_place(&only.folder, &wanted) => Ok(()),
         [] => Err("rayon-core is not in the graph".to_owned()),
         other => {
-            let list: Vec<String> =
-                other.iter().map(|it| format!("{} in {}", it.version, it.folder.display())).collect();
-            Err(format!("rayon-core is {}, not the one in {}", list.join(" and "), wanted.display()))
+            let list: Vec<String> = other
+                .iter()
+                .map(|it| format!("{} in {}", it.version, it.folder.display()))
+                .collect();
+            Err(format!(
+                "rayon-core is {}, not the one in {}",
+                list.join(" and "),
+                wanted.display()
+            ))
         }
     }
 }

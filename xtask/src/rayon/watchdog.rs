@@ -1,8 +1,9 @@
 //! Running a command that may hang.
 //!
-//! The command gets a process group of its own, so that what it started ends with it. An interrupt from the keyboard then reaches this program only, so
-//! the group begins with a *reaper*: a shell that waits for the end of a pipe which this program holds, and then kills the group. However this program ends, the
-//! kernel closes the pipe.
+//! The command gets a process group of its own, so that what it started ends with it. An interrupt
+//! from the keyboard then reaches this program only, so the group begins with a *reaper*: a shell
+//! that waits for the end of a pipe which this program holds, and then kills the group. However
+//! this program ends, the kernel closes the pipe.
 
 use std::fs::File;
 use std::path::Path;
@@ -41,7 +42,8 @@ impl Outputs {
     /// The file cannot be written.
     pub(super) fn together(log: &Path) -> Result<Outputs, String> {
         let out = create(log)?;
-        let err = out.try_clone().map_err(|error| format!("cannot write {}: {error}", log.display()))?;
+        let err =
+            out.try_clone().map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         Ok(Outputs { out, err })
     }
 
@@ -68,7 +70,11 @@ fn create(path: &Path) -> Result<File, String> {
 /// # Errors
 ///
 /// The command cannot be started or waited for.
-pub(super) fn run(command: &mut Command, outputs: Outputs, limit: Duration) -> Result<Ending, String> {
+pub(super) fn run(
+    command: &mut Command,
+    outputs: Outputs,
+    limit: Duration,
+) -> Result<Ending, String> {
     command.stdin(Stdio::null()).stdout(outputs.out).stderr(outputs.err);
     let group = Group::new()?;
     group.take_in(command);
@@ -121,7 +127,10 @@ impl Group {
         if let Some(reaper) = &self.reaper {
             let mut group = Command::new("kill");
             // What cannot be killed has ended already; the wait below tells.
-            let _ = group.args(["-KILL", "--", &format!("-{}", reaper.id())]).stderr(Stdio::null()).status();
+            let _ = group
+                .args(["-KILL", "--", &format!("-{}", reaper.id())])
+                .stderr(Stdio::null())
+                .status();
         }
         let _ = child.kill();
         let _ = child.wait();
@@ -153,10 +162,14 @@ mod tests {
     use std::io::{BufRead, BufReader, Read};
 
     fn shell(script: &str, limit: Duration) -> (Ending, String) {
-        let log =
-            std::env::temp_dir().join(format!("xtask-watchdog-{}-{}", std::process::id(), script.len()));
+        let log = std::env::temp_dir().join(format!(
+            "xtask-watchdog-{}-{}",
+            std::process::id(),
+            script.len()
+        ));
         let outputs = Outputs::together(&log).expect("the log can be written");
-        let ending = run(Command::new("sh").args(["-c", script]), outputs, limit).expect("a shell starts");
+        let ending =
+            run(Command::new("sh").args(["-c", script]), outputs, limit).expect("a shell starts");
         let text = std::fs::read_to_string(&log).expect("the log can be read");
         std::fs::remove_file(&log).expect("the log can be removed");
         (ending, text)
@@ -164,16 +177,21 @@ mod tests {
 
     #[test]
     fn both_streams_arrive_in_order_with_the_status() {
-        let (ending, text) = shell("echo one; echo two >&2; echo three; exit 3", Duration::from_secs(60));
+        let (ending, text) =
+            shell("echo one; echo two >&2; echo three; exit 3", Duration::from_secs(60));
         assert_eq!(text, "one\ntwo\nthree\n");
-        assert!(matches!(ending, Ending::Exited(status) if status.code() == Some(3)) && !ending.is_success());
+        assert!(
+            matches!(ending, Ending::Exited(status) if status.code() == Some(3))
+                && !ending.is_success()
+        );
     }
 
     #[test]
     fn a_command_that_hangs_is_killed_with_what_it_started() {
         let start = Instant::now();
         // The shell waits for the sleeper, so both must go for this to return soon.
-        let (ending, text) = shell("echo before; sleep 600 & wait; echo after", Duration::from_millis(200));
+        let (ending, text) =
+            shell("echo before; sleep 600 & wait; echo after", Duration::from_millis(200));
         assert_eq!((ending, text.as_str()), (Ending::Killed, "before\n"));
         assert!(start.elapsed() < Duration::from_secs(300));
     }
@@ -184,17 +202,23 @@ mod tests {
         let name = "rayon::watchdog::tests::a_command_ends_with_the_program_that_watches_it";
         if let Some(fifo) = std::env::var_os("XTASK_TEST_FIFO") {
             // Both hold the pipe open until they end, and one that lives on says so.
-            let script =
-                format!("exec 3>'{}'; echo begun >&3; (sleep 600; echo over >&3) & wait", fifo.display());
-            let outputs = Outputs::together(Path::new("/dev/null")).expect("nothing can be written");
-            let _ = run(Command::new("sh").args(["-c", &script]), outputs, Duration::from_secs(600));
+            let script = format!(
+                "exec 3>'{}'; echo begun >&3; (sleep 600; echo over >&3) & wait",
+                fifo.display()
+            );
+            let outputs =
+                Outputs::together(Path::new("/dev/null")).expect("nothing can be written");
+            let _ =
+                run(Command::new("sh").args(["-c", &script]), outputs, Duration::from_secs(600));
             return;
         }
         for signal in ["-TERM", "-KILL"] {
-            let fifo = std::env::temp_dir().join(format!("xtask-watchdog-{}{signal}", std::process::id()));
+            let fifo =
+                std::env::temp_dir().join(format!("xtask-watchdog-{}{signal}", std::process::id()));
             let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts");
             assert!(made.success());
-            let mut watching = Command::new(std::env::current_exe().expect("this program has a path"));
+            let mut watching =
+                Command::new(std::env::current_exe().expect("this program has a path"));
             watching.args([name, "--exact"]).env("XTASK_TEST_FIFO", &fifo).stdout(Stdio::null());
             let mut watching = watching.spawn().expect("this program starts");
             let mut held = BufReader::new(File::open(&fifo).expect("the command opens its end"));
@@ -204,7 +228,9 @@ mod tests {
             let sent = Command::new("kill").args([signal, &watching.id().to_string()]).status();
             assert!(sent.expect("kill starts").success());
             watching.wait().expect("it ends");
-            let rest = held.read_to_end(&mut Vec::new()).expect("the pipe ends with the last of its holders");
+            let rest = held
+                .read_to_end(&mut Vec::new())
+                .expect("the pipe ends with the last of its holders");
             assert_eq!(rest, 0);
             std::fs::remove_file(&fifo).expect("the pipe can be removed");
         }

@@ -1,7 +1,9 @@
-//! Floors: imports between the top-level modules of a crate point down, and no circle of imports crosses a folder.
+//! Floors: imports between the top-level modules of a crate point down, and no circle of imports
+//! crosses a folder.
 //!
-//! Modules stand on floors if no circle ties them. So every import inside of a circle is a finding: removing some of them opens it.
-//! The root of a crate is the top floor: it may import every module, and no module may import what the root defines.
+//! Modules stand on floors if no circle ties them. So every import inside of a circle is a finding:
+//! removing some of them opens it. The root of a crate is the top floor: it may import every
+//! module, and no module may import what the root defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +31,10 @@ fn top(path: &ModulePath) -> ModulePath {
 type Graph = BTreeMap<ModulePath, BTreeSet<ModulePath>>;
 type Circle = BTreeSet<ModulePath>;
 
-fn arrows<'i>(imports: impl Iterator<Item = &'i Import>, place: impl Fn(&ModulePath) -> ModulePath) -> Graph {
+fn arrows<'i>(
+    imports: impl Iterator<Item = &'i Import>,
+    place: impl Fn(&ModulePath) -> ModulePath,
+) -> Graph {
     let mut graph = Graph::new();
     for import in imports {
         graph.entry(place(&import.from)).or_default().insert(place(&import.to));
@@ -51,7 +56,8 @@ fn circles(graph: &Graph) -> Vec<Circle> {
         if found.iter().any(|circle| circle.contains(*from)) {
             continue;
         }
-        let is_back = |there: &&&ModulePath| reach.get(**there).is_some_and(|back| back.contains(*from));
+        let is_back =
+            |there: &&&ModulePath| reach.get(**there).is_some_and(|back| back.contains(*from));
         let mut circle: BTreeSet<ModulePath> =
             to.iter().filter(is_back).map(|path| (*path).clone()).collect();
         circle.insert((*from).clone());
@@ -73,10 +79,12 @@ fn reachable<'g>(graph: &'g Graph, from: &ModulePath) -> BTreeSet<&'g ModulePath
     seen
 }
 
-/// Whether the modules lie in more than one folder. `a` with children lies in the folder `a`, as they do.
+/// Whether the modules lie in more than one folder. `a` with children lies in the folder `a`, as
+/// they do.
 fn crosses_folders(circle: &Circle) -> bool {
     let shortest = circle.iter().min_by_key(|path| path.len()).expect("a circle has modules");
-    let is_parent = circle.iter().all(|path| path.starts_with(shortest) && path.len() <= shortest.len() + 1);
+    let is_parent =
+        circle.iter().all(|path| path.starts_with(shortest) && path.len() <= shortest.len() + 1);
     let folder = |path: &ModulePath| path[..path.len().saturating_sub(1)].to_vec();
     let folders: BTreeSet<ModulePath> = circle.iter().map(folder).collect();
     folders.len() > 1 && !is_parent
@@ -87,7 +95,9 @@ mod tests {
     use super::*;
 
     fn planted(arrows: &[(&str, &str)]) -> Vec<Import> {
-        let path = |text: &str| text.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let path = |text: &str| {
+            text.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
         let import = |&(from, to): &(&str, &str)| Import {
             from: path(from),
             to: path(to),

@@ -1,6 +1,8 @@
-//! Counts that only fall: what is not yet as it should be, for each part of the project, in `xtask/tidy-counts.txt`.
+//! Counts that only fall: what is not yet as it should be, for each part of the project, in
+//! `xtask/tidy-counts.txt`.
 //!
-//! More findings than the file allows are an error, and so are fewer, until the file says so: else they could come back unseen.
+//! More findings than the file allows are an error, and so are fewer, until the file says so: else
+//! they could come back unseen.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,7 +42,8 @@ pub(super) fn check(root: &Path, files: &[SourceFile]) -> Result<(), String> {
     let found = tally(files)?;
     let mut wrong = String::new();
     for key in allowed.keys().chain(found.keys().filter(|key| !allowed.contains_key(*key))) {
-        let (limit, count) = (allowed.get(key).copied().unwrap_or(0), found.get(key).map_or(0, Vec::len));
+        let (limit, count) =
+            (allowed.get(key).copied().unwrap_or(0), found.get(key).map_or(0, Vec::len));
         let (rule, part) = key;
         if count > limit {
             let _ = write!(
@@ -82,8 +85,11 @@ pub(super) fn lower(root: &Path, files: &[SourceFile]) -> Result<(), String> {
 pub(super) fn show(files: &[SourceFile], name: &str, part: &str) -> Result<(), String> {
     let names = || RULES.map(|rule| rule.name).join(", ");
     let rule = RULES.iter().find(|rule| rule.name == name);
-    let rule = rule.ok_or_else(|| format!("unknown count `{name}`; expected one of: {}", names()))?;
-    for (path, finding) in (rule.find)(files)?.into_iter().filter(|(path, _)| path.starts_with(part)) {
+    let rule =
+        rule.ok_or_else(|| format!("unknown count `{name}`; expected one of: {}", names()))?;
+    for (path, finding) in
+        (rule.find)(files)?.into_iter().filter(|(path, _)| path.starts_with(part))
+    {
         println!("{path}:{}: {}", finding.line, finding.what);
     }
     Ok(())
@@ -117,16 +123,22 @@ fn in_each(files: &[SourceFile], find: fn(&SourceFile) -> Vec<Finding>) -> Vec<L
 /// Imports that point up or lie on a circle across folders, in every crate.
 fn upward_imports(files: &[SourceFile]) -> Result<Vec<Located>, String> {
     let roots = files.iter().filter_map(|file| {
-        let folder = file.path.strip_suffix("lib.rs").or_else(|| file.path.strip_suffix("main.rs"))?;
+        let folder =
+            file.path.strip_suffix("lib.rs").or_else(|| file.path.strip_suffix("main.rs"))?;
         folder.ends_with("src/").then(|| folder.to_owned())
     });
     let mut found = Vec::new();
     for folder in roots.collect::<std::collections::BTreeSet<String>>() {
         let imports = modules::imports(&folder, files)?;
         for import in circles::offending(&imports) {
-            let name =
-                |path: &[String]| if path.is_empty() { "the root".to_owned() } else { path.join("::") };
-            let what = format!("{} imports {}, which leads back to it", name(&import.from), name(&import.to));
+            let name = |path: &[String]| {
+                if path.is_empty() { "the root".to_owned() } else { path.join("::") }
+            };
+            let what = format!(
+                "{} imports {}, which leads back to it",
+                name(&import.from),
+                name(&import.to)
+            );
             found.push((import.file.clone(), Finding { line: import.line, what }));
         }
     }
@@ -134,8 +146,8 @@ fn upward_imports(files: &[SourceFile]) -> Result<Vec<Located>, String> {
 }
 
 fn read(root: &Path) -> Result<BTreeMap<Key, usize>, String> {
-    let text =
-        std::fs::read_to_string(root.join(FILE)).map_err(|why| format!("cannot read {FILE}: {why}"))?;
+    let text = std::fs::read_to_string(root.join(FILE))
+        .map_err(|why| format!("cannot read {FILE}: {why}"))?;
     text.lines()
         .map(|line| parse(line).ok_or_else(|| format!("{FILE}: not `RULE PART COUNT`: `{line}`")))
         .collect()
@@ -153,7 +165,8 @@ mod tests {
     use super::*;
 
     fn planted(up: bool) -> Vec<SourceFile> {
-        let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), text: text.to_owned() };
+        let file =
+            |path: &str, text: &str| SourceFile { path: path.to_owned(), text: text.to_owned() };
         let below = if up { "use crate::above::X;\n" } else { "" };
         vec![
             file("crates/a/src/lib.rs", "mod above;\nmod below;\n"),

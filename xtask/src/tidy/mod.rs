@@ -1,8 +1,9 @@
 //! House rules that no compiler checks: `cargo xtask tidy`.
 //!
-//! A rule is a pure function from a file to findings; this room only collects the files and prints. Rules look at
-//! lines, not at syntax: they are cheap, they may be fooled, and clippy stands behind them for what matters.
-//! Imports and prose are not yet as they should be, so their findings are counted, and the counts only fall ([`counts`]).
+//! A rule is a pure function from a file to findings; this room only collects the files and prints.
+//! Rules look at lines, not at syntax: they are cheap, they may be fooled, and clippy stands behind
+//! them for what matters. Imports and prose are not yet as they should be, so their findings are
+//! counted, and the counts only fall ([`counts`]).
 
 mod circles;
 mod counts;
@@ -46,7 +47,8 @@ pub(crate) struct Options {
 ///
 /// # Errors
 ///
-/// How many findings there are (each is printed), a count that has changed, or a file that cannot be read.
+/// How many findings there are (each is printed), a count that has changed, or a file that cannot
+/// be read.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
     let mut files = Vec::new();
     collect(root, root, &mut files)?;
@@ -80,9 +82,11 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<()
             if !name.starts_with('.') && name != "target" && !name.starts_with("target-") {
                 collect(root, &path, files)?;
             }
-        } else if path.extension().is_some_and(|kind| EXTENSIONS.iter().any(|known| kind == *known)) {
+        } else if path.extension().is_some_and(|kind| EXTENSIONS.iter().any(|known| kind == *known))
+        {
             let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
-            let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            let path =
+                path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
             files.push(SourceFile { path, text });
         }
     }

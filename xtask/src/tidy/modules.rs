@@ -1,7 +1,8 @@
 //! The modules of a crate and what they import from each other, read from the source.
 //!
-//! A module is a file. A path such as `crate::a::b::Name` leads to the file that defines `Name`: through inline modules and through `pub use`. Tests import what
-//! they like, so modules under a `cfg` that names `test` are left out.
+//! A module is a file. A path such as `crate::a::b::Name` leads to the file that defines `Name`:
+//! through inline modules and through `pub use`. Tests import what they like, so modules under a
+//! `cfg` that names `test` are left out.
 //!
 //! # Not handled
 //!
@@ -47,7 +48,8 @@ struct Contents {
     modules: BTreeSet<ModulePath>,
 }
 
-/// The imports between the files of the crate whose sources lie below `folder`, each pair of modules once.
+/// The imports between the files of the crate whose sources lie below `folder`, each pair of
+/// modules once.
 ///
 /// # Errors
 ///
@@ -56,7 +58,8 @@ pub(super) fn imports(folder: &str, files: &[SourceFile]) -> Result<Vec<Import>,
     let mut contents = Contents::default();
     let mut paths = BTreeMap::new();
     for file in files {
-        let Some(inside) = file.path.strip_prefix(folder).and_then(|rest| rest.strip_suffix(".rs")) else {
+        let Some(inside) = file.path.strip_prefix(folder).and_then(|rest| rest.strip_suffix(".rs"))
+        else {
             continue;
         };
         let module = module_of(inside);
@@ -97,11 +100,20 @@ fn resolve(contents: &Contents, paths: &BTreeMap<ModulePath, String>) -> Vec<Imp
 /// The innermost module around `module` that has a file.
 fn file_of(paths: &BTreeMap<ModulePath, String>, module: &[String]) -> ModulePath {
     let lengths = (0..=module.len()).rev();
-    lengths.map(|length| module[..length].to_vec()).find(|path| paths.contains_key(path)).unwrap_or_default()
+    lengths
+        .map(|length| module[..length].to_vec())
+        .find(|path| paths.contains_key(path))
+        .unwrap_or_default()
 }
 
-/// The module that defines the last of `segments`, seen from `module`; `None` for what lies outside of the crate.
-fn target(contents: &Contents, module: &[String], segments: &[String], detours: usize) -> Option<ModulePath> {
+/// The module that defines the last of `segments`, seen from `module`; `None` for what lies outside
+/// of the crate.
+fn target(
+    contents: &Contents,
+    module: &[String],
+    segments: &[String],
+    detours: usize,
+) -> Option<ModulePath> {
     let (mut here, rest) = start(contents, module, segments)?;
     for (index, name) in rest.iter().enumerate() {
         let mut inner = here.clone();
@@ -110,7 +122,8 @@ fn target(contents: &Contents, module: &[String], segments: &[String], detours: 
             here = inner;
         } else if let Some(export) = contents.exports.get(&(here.clone(), name.clone())) {
             let path: Vec<String> = export.iter().chain(&rest[index + 1..]).cloned().collect();
-            let through = if detours == 0 { None } else { target(contents, &here, &path, detours - 1) };
+            let through =
+                if detours == 0 { None } else { target(contents, &here, &path, detours - 1) };
             return Some(through.unwrap_or(here));
         } else {
             break;
@@ -264,7 +277,8 @@ fn attributes(item: &Item) -> &[Attribute] {
 fn is_for_tests(attribute: &Attribute) -> bool {
     let Meta::List(list) = &attribute.meta else { return false };
     let text = list.tokens.to_string();
-    let names = |word: &str| text.split(|mark: char| !mark.is_alphanumeric()).any(|part| part == word);
+    let names =
+        |word: &str| text.split(|mark: char| !mark.is_alphanumeric()).any(|part| part == word);
     let is_model = text == "loom" || text == "shuttle";
     list.path.is_ident("cfg") && (is_model || names("test") && !text.starts_with("not"))
 }
@@ -275,11 +289,14 @@ mod tests {
     use super::*;
 
     fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
-        let file =
-            |(path, text): &(&str, &str)| SourceFile { path: (*path).to_owned(), text: (*text).to_owned() };
+        let file = |(path, text): &(&str, &str)| SourceFile {
+            path: (*path).to_owned(),
+            text: (*text).to_owned(),
+        };
         let files: Vec<SourceFile> = sources.iter().map(file).collect();
-        let arrow =
-            |import: Import| format!("{}->{}:{}", import.from.join("/"), import.to.join("/"), import.line);
+        let arrow = |import: Import| {
+            format!("{}->{}:{}", import.from.join("/"), import.to.join("/"), import.line)
+        };
         imports("src/", &files).expect("the sources are Rust").into_iter().map(arrow).collect()
     }
 
@@ -309,7 +326,10 @@ mod tests {
     fn tests_import_what_they_like() {
         let sources = [
             ("src/lib.rs", "mod a;\nmod b;\n#[cfg(all(test, not(loom)))]\nmod checks;\n"),
-            ("src/a.rs", "#[cfg(test)]\nmod tests {\n use crate::b::X;\n}\n#[cfg(test)]\nuse crate::b::Y;\n"),
+            (
+                "src/a.rs",
+                "#[cfg(test)]\nmod tests {\n use crate::b::X;\n}\n#[cfg(test)]\nuse crate::b::Y;\n",
+            ),
             ("src/b.rs", "#[cfg(not(test))]\nuse crate::a::Z;\n"),
             ("src/checks.rs", "use crate::a::Z;\n"),
         ];

@@ -1,6 +1,8 @@
-//! What can be counted of plain English: long lines, long sentences, sentences with a clause as their subject.
+//! What can be counted of plain English: long lines, long sentences, sentences with a clause as
+//! their subject.
 //!
-//! Prose is what Markdown says outside of code, and what comments say in Rust. A table's cells are sentences of their own.
+//! Prose is what Markdown says outside of code, and what comments say in Rust. A table's cells are
+//! sentences of their own.
 
 use super::{Finding, SourceFile};
 
@@ -19,7 +21,8 @@ pub(super) fn long_lines(file: &SourceFile) -> Vec<Finding> {
         let text = line.trim_start().trim_start_matches(['/', '!']).trim_start();
         text.starts_with('|') || text.contains("](http")
     };
-    let is_long = |(_, line): &(usize, &str)| line.chars().count() > MOST_COLUMNS && !is_fixed(line);
+    let is_long =
+        |(_, line): &(usize, &str)| line.chars().count() > MOST_COLUMNS && !is_fixed(line);
     let finding = |(index, line): (usize, &str)| Finding {
         line: index + 1,
         what: format!("{} columns, at most {MOST_COLUMNS}", line.chars().count()),
@@ -106,7 +109,8 @@ fn prose_of<'l>(path: &str, line: &'l str) -> Option<&'l str> {
 }
 
 fn begins_paragraph(text: &str) -> bool {
-    let is_numbered = text.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+    let is_numbered =
+        text.split_once(". ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     ["- ", "* ", "#", "|"].iter().any(|mark| text.starts_with(mark)) || is_numbered
 }
 
@@ -115,7 +119,8 @@ fn split(paragraph: &mut (usize, String), found: &mut Vec<(usize, String)>) {
     let (line, text) = std::mem::take(paragraph);
     let mut rest = text.trim();
     while !rest.is_empty() {
-        let ends = [". ", "! ", "? "].iter().filter_map(|mark| rest.find(mark).map(|at| at + 1)).min();
+        let ends =
+            [". ", "! ", "? "].iter().filter_map(|mark| rest.find(mark).map(|at| at + 1)).min();
         let (sentence, after) = rest.split_at(ends.unwrap_or(rest.len()));
         found.push((line, sentence.trim_matches([' ', '*', '_']).to_owned()));
         rest = after.trim_start();

@@ -82,7 +82,11 @@ fn header(file: &SourceFile, found: &mut Vec<Finding>) {
     // Attributes of the crate may stand before its header.
     let first = lines(file).find(|(_, line)| !line.trim().is_empty() && !line.starts_with("#!["));
     if !first.is_some_and(|(_, line)| line.starts_with("//!")) {
-        report(found, first.map_or(1, |(number, _)| number), "no `//!` header: say what lives here");
+        report(
+            found,
+            first.map_or(1, |(number, _)| number),
+            "no `//!` header: say what lives here",
+        );
     }
 }
 
@@ -99,7 +103,8 @@ fn safety(file: &SourceFile, found: &mut Vec<Finding>) {
 
 fn forbids_unsafe(file: &SourceFile, found: &mut Vec<Finding>) {
     let crate_root = file.path.ends_with("src/lib.rs") || file.path.ends_with("src/main.rs");
-    let is_exempt_crate = UNSAFE_CRATES.iter().any(|name| file.path == format!("crates/{name}/src/lib.rs"));
+    let is_exempt_crate =
+        UNSAFE_CRATES.iter().any(|name| file.path == format!("crates/{name}/src/lib.rs"));
     let exempt = is_exempt_crate || file.path == UNSAFE_PROGRAM;
     if crate_root && !exempt && !file.text.contains("#![forbid(unsafe_code)]") {
         report(found, 1, "this crate has no `unsafe`: say `#![forbid(unsafe_code)]`");
@@ -107,8 +112,8 @@ fn forbids_unsafe(file: &SourceFile, found: &mut Vec<Finding>) {
 }
 
 fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
-    // A model keeps its own books outside the world that it models. An integration test is a user's program, and so
-    // is what `bench/rayon` measures: it is built without Sinew as well.
+    // A model keeps its own books outside the world that it models. An integration test is a user's
+    // program, and so is what `bench/rayon` measures: it is built without Sinew as well.
     let users = file.path.contains("/tests/") || file.path.starts_with("bench/rayon/");
     let outside = file.path.ends_with("/models.rs") || users;
     // What is loaded into other people's programs is built without any other crate.
@@ -119,7 +124,11 @@ fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
     for (number, line) in code(file) {
         let nested = line.contains(GROUPED_IMPORT) && line.contains("atomic");
         if nested || ATOMICS.iter().any(|path| line.contains(path)) {
-            report(found, number, "atomics come from `sinew_sync::atomic`, so that models see them");
+            report(
+                found,
+                number,
+                "atomics come from `sinew_sync::atomic`, so that models see them",
+            );
         }
     }
 }
@@ -127,14 +136,19 @@ fn facade(file: &SourceFile, found: &mut Vec<Finding>) {
 fn words(file: &SourceFile, found: &mut Vec<Finding>) {
     for (number, line) in lines(file) {
         for word in UNFINISHED.iter().filter(|word| line.contains(**word)) {
-            report(found, number, format!("`{word}`: finish it, or write down why it is not needed"));
+            report(
+                found,
+                number,
+                format!("`{word}`: finish it, or write down why it is not needed"),
+            );
         }
     }
 }
 
 fn tests(file: &SourceFile, found: &mut Vec<Finding>) {
     let name = file.path.rsplit('/').next().unwrap_or_default();
-    let mut testing = file.path.contains("/tests/") || matches!(name, "test.rs" | "tests.rs" | "models.rs");
+    let mut testing =
+        file.path.contains("/tests/") || matches!(name, "test.rs" | "tests.rs" | "models.rs");
     for (number, line) in code(file) {
         // By convention tests stand at the end of a file, so everything below this line is one.
         testing |= line.trim_start().starts_with("#[cfg(test)]");
@@ -154,7 +168,10 @@ mod tests {
 
     fn findings(path: &str, text: &str) -> Vec<String> {
         let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
-        check(&file).into_iter().map(|finding| format!("{}: {}", finding.line, finding.what)).collect()
+        check(&file)
+            .into_iter()
+            .map(|finding| format!("{}: {}", finding.line, finding.what))
+            .collect()
     }
 
     #[track_caller]
@@ -171,7 +188,10 @@ mod tests {
     #[test]
     fn a_file_of_six_hundred_and_one_lines_is_too_long() {
         one("crates/a/src/b.rs", &format!("//! A room.\n{}", "\n".repeat(600)), "601: 601 lines");
-        assert_eq!(findings("crates/a/src/b.rs", &format!("//! A room.\n{}", "\n".repeat(599))), [""; 0]);
+        assert_eq!(
+            findings("crates/a/src/b.rs", &format!("//! A room.\n{}", "\n".repeat(599))),
+            [""; 0]
+        );
     }
 
     #[test]
@@ -184,7 +204,10 @@ mod tests {
     fn an_unsafe_block_needs_its_proof_nearby() {
         let block = format!("let x = {} f() }};\n", UNSAFE_FORMS[0]);
         one("a/src/b.rs", &format!("//! A room.\n{block}"), "2: `unsafe`");
-        assert_eq!(findings("a/src/b.rs", &format!("//! A room.\n// SAFETY: by I1.\n{block}")), [""; 0]);
+        assert_eq!(
+            findings("a/src/b.rs", &format!("//! A room.\n// SAFETY: by I1.\n{block}")),
+            [""; 0]
+        );
         let far = "\n".repeat(PROOF_REACH + 1);
         one("a/src/b.rs", &format!("//! A room.\n// SAFETY: by I1.{far}{block}"), "15: `unsafe`");
     }
@@ -199,14 +222,20 @@ mod tests {
     fn atomics_are_named_in_the_facade_only() {
         let direct = format!("//! A room.\nuse {}::AtomicU8;\n", ATOMICS[0]);
         one("crates/sinew-core/src/b.rs", &direct, "2: atomics come from");
-        for allowed in
-            ["crates/sinew-sync/src/b.rs", "a/src/c/models.rs", "a/tests/b.rs", "bench/rayon/src/b.rs"]
-        {
+        for allowed in [
+            "crates/sinew-sync/src/b.rs",
+            "a/src/c/models.rs",
+            "a/tests/b.rs",
+            "bench/rayon/src/b.rs",
+        ] {
             assert_eq!(findings(allowed, &direct), [""; 0]);
         }
         let grouped = format!("//! A room.\n{GROUPED_IMPORT}Arc, atomic::AtomicU8}};\n");
         one("a/src/b.rs", &grouped, "2: atomics");
-        assert_eq!(findings("a/src/b.rs", &format!("//! A room.\n/// Like {}.\n", ATOMICS[0])), [""; 0]);
+        assert_eq!(
+            findings("a/src/b.rs", &format!("//! A room.\n/// Like {}.\n", ATOMICS[0])),
+            [""; 0]
+        );
     }
 
     #[test]

@@ -40,7 +40,8 @@ fn serially(graph: &Graph) -> Vec<u32> {
 
 fn by_levels(graph: &Graph) -> Vec<u32> {
     let distances: Vec<AtomicU32> = graph.neighbours.iter().map(|_| AtomicU32::new(FAR)).collect();
-    // Relaxed, here and below: a distance stands for itself, and the levels are apart by rayon's own synchronisation.
+    // Relaxed, here and below: a distance stands for itself, and the levels are apart by rayon's
+    // own synchronisation.
     distances[0].store(0, Relaxed);
     let (mut level, mut distance) = (vec![0u32], 0);
     while !level.is_empty() {

@@ -1,6 +1,7 @@
 //! Short parallel work between serial stretches, and no work at all: what a pool spends on waiting.
 //!
-//! Jobs and serial stretches are counted steps, not looks at a clock, so that every run does the same work.
+//! Jobs and serial stretches are counted steps, not looks at a clock, so that every run does the
+//! same work.
 
 use super::inside;
 use crate::answer::mix;
@@ -90,7 +91,11 @@ pub(super) fn iter(scale: Scale) -> Box<dyn Work> {
 }
 
 pub(super) fn inside_the_pool(scale: Scale) -> Box<dyn Work> {
-    work(few(scale, Stretch::Busy(100)), |plan| plan.serially(), |plan| inside(|| plan.by_iterators()))
+    work(
+        few(scale, Stretch::Busy(100)),
+        |plan| plan.serially(),
+        |plan| inside(|| plan.by_iterators()),
+    )
 }
 
 pub(super) fn sleep(scale: Scale) -> Box<dyn Work> {

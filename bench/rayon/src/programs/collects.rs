@@ -56,7 +56,9 @@ pub(super) fn list(scale: Scale) -> Box<dyn Work> {
 pub(super) fn map(scale: Scale) -> Box<dyn Work> {
     work(
         scale.pick(50_000, 1_000),
-        |count: &u64| (0..*count).map(|number| (number, mix(number))).collect::<HashMap<u64, u64>>(),
+        |count: &u64| {
+            (0..*count).map(|number| (number, mix(number))).collect::<HashMap<u64, u64>>()
+        },
         |count| (0..*count).into_par_iter().map(|number| (number, mix(number))).collect(),
     )
 }
@@ -64,7 +66,12 @@ pub(super) fn map(scale: Scale) -> Box<dyn Work> {
 pub(super) fn unzip(scale: Scale) -> Box<dyn Work> {
     work(
         numbers(scale.pick(500_000, 5_000)),
-        |numbers| numbers.iter().map(|number| (number ^ 7, number >> 4)).unzip::<_, _, Vec<u32>, Vec<u32>>(),
+        |numbers| {
+            numbers
+                .iter()
+                .map(|number| (number ^ 7, number >> 4))
+                .unzip::<_, _, Vec<u32>, Vec<u32>>()
+        },
         |numbers| numbers.par_iter().map(|number| (number ^ 7, number >> 4)).unzip(),
     )
 }

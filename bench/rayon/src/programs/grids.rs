@@ -1,4 +1,5 @@
-//! Fields of numbers: many short sweeps over a small one, and one sweep over rows of very different cost.
+//! Fields of numbers: many short sweeps over a small one, and one sweep over rows of very different
+//! cost.
 
 use crate::work::{Scale, Work, work};
 use rayon::prelude::*;
@@ -13,7 +14,8 @@ struct Plate {
 
 impl Plate {
     fn run(&self, sweep: impl Fn(&[f32], &mut [f32])) -> Vec<f32> {
-        let mut now: Vec<f32> = (0..self.side * self.side).map(|index| (index % 17) as f32).collect();
+        let mut now: Vec<f32> =
+            (0..self.side * self.side).map(|index| (index % 17) as f32).collect();
         let mut then = now.clone();
         for _ in 0..self.sweeps {
             sweep(&now, &mut then);
@@ -41,7 +43,9 @@ pub(super) fn stencil(scale: Scale) -> Box<dyn Work> {
     let serial = |plate: &Plate| {
         let side = plate.side;
         plate.run(|now, then| {
-            then.chunks_mut(side * BAND).enumerate().for_each(|(index, rows)| band(side, index, now, rows));
+            then.chunks_mut(side * BAND)
+                .enumerate()
+                .for_each(|(index, rows)| band(side, index, now, rows));
         })
     };
     let parallel = |plate: &Plate| {
@@ -76,6 +80,7 @@ fn picture_row(side: usize, row: usize) -> u32 {
 
 pub(super) fn mandelbrot(scale: Scale) -> Box<dyn Work> {
     let serial = |side: &usize| (0..*side).map(|row| picture_row(*side, row)).collect::<Vec<u32>>();
-    let parallel = |side: &usize| (0..*side).into_par_iter().map(|row| picture_row(*side, row)).collect();
+    let parallel =
+        |side: &usize| (0..*side).into_par_iter().map(|row| picture_row(*side, row)).collect();
     work(scale.pick(160, 24), serial, parallel)
 }

@@ -70,7 +70,11 @@ pub(super) fn words(scale: Scale) -> Box<dyn Work> {
         let word = if number.is_multiple_of(3) { number % 4_000 } else { number % 50 };
         format!("w{word}{}", if index % 10 == 9 { '\n' } else { ' ' })
     });
-    work(words.collect::<String>(), |text| counted_words(HashMap::new(), text), |text| count_by_lines(text))
+    work(
+        words.collect::<String>(),
+        |text| counted_words(HashMap::new(), text),
+        |text| count_by_lines(text),
+    )
 }
 
 type Words = HashMap<String, u32>;

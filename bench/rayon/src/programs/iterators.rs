@@ -22,10 +22,13 @@ pub(super) fn flat_map(scale: Scale) -> Box<dyn Work> {
     work(
         scale.pick(2_000, 50),
         |count: &u64| {
-            (0..*count).flat_map(|outer| (0..outer % 200).map(move |inner| small(outer ^ inner))).sum::<u64>()
+            (0..*count)
+                .flat_map(|outer| (0..outer % 200).map(move |inner| small(outer ^ inner)))
+                .sum::<u64>()
         },
         |count| {
-            let row = |outer| (0..outer % 200).into_par_iter().map(move |inner| small(outer ^ inner));
+            let row =
+                |outer| (0..outer % 200).into_par_iter().map(move |inner| small(outer ^ inner));
             (0..*count).into_par_iter().flat_map(row).sum()
         },
     )
@@ -48,7 +51,10 @@ pub(super) fn fold(scale: Scale) -> Box<dyn Work> {
         numbers(scale.pick(2_000_000, 5_000)),
         |numbers| numbers.iter().fold(NOTHING, wide),
         |numbers| {
-            numbers.par_iter().fold(|| NOTHING, wide).reduce(|| NOTHING, |a, b| (a.0.min(b.0), a.1.max(b.1)))
+            numbers
+                .par_iter()
+                .fold(|| NOTHING, wide)
+                .reduce(|| NOTHING, |a, b| (a.0.min(b.0), a.1.max(b.1)))
         },
     )
 }
@@ -95,14 +101,16 @@ pub(super) fn find(scale: Scale) -> Box<dyn Work> {
         Haystack { numbers, needle },
         |hay| hay.numbers.iter().position(|number| *number == hay.needle),
         |hay| {
-            let found = hay.numbers.par_iter().enumerate().find_first(|(_, number)| **number == hay.needle);
+            let found =
+                hay.numbers.par_iter().enumerate().find_first(|(_, number)| **number == hay.needle);
             found.map(|(index, _)| index)
         },
     )
 }
 
 pub(super) fn chars(scale: Scale) -> Box<dyn Work> {
-    let text: String = numbers(scale.pick(300_000, 3_000)).iter().map(|number| letter(*number)).collect();
+    let text: String =
+        numbers(scale.pick(300_000, 3_000)).iter().map(|number| letter(*number)).collect();
     work(
         text,
         |text| text.chars().filter(|letter| !letter.is_ascii()).count(),
@@ -129,7 +137,10 @@ pub(super) fn tiny(scale: Scale) -> Box<dyn Work> {
         },
         |numbers| {
             inside(|| {
-                numbers.chunks(TINY).map(|few| few.par_iter().map(|number| number >> 8).sum()).collect()
+                numbers
+                    .chunks(TINY)
+                    .map(|few| few.par_iter().map(|number| number >> 8).sum())
+                    .collect()
             })
         },
     )

@@ -1,4 +1,5 @@
-//! The game of life on a torus, a row an item: once with rows written in place, once with a serial source of rows.
+//! The game of life on a torus, a row an item: once with rows written in place, once with a serial
+//! source of rows.
 
 use crate::work::{Scale, Work, work};
 use rayon::prelude::*;
@@ -44,7 +45,9 @@ fn row(side: usize, now: &[u8], y: usize, then: &mut [u8]) {
 
 fn serially(start: &Start) -> Vec<u8> {
     let side = start.side;
-    start.run(|now, then| then.chunks_mut(side).enumerate().for_each(|(y, line)| row(side, now, y, line)))
+    start.run(|now, then| {
+        then.chunks_mut(side).enumerate().for_each(|(y, line)| row(side, now, y, line))
+    })
 }
 
 pub(super) fn by_rows(scale: Scale) -> Box<dyn Work> {
@@ -61,7 +64,10 @@ pub(super) fn by_bridge(scale: Scale) -> Box<dyn Work> {
     let parallel = |start: &Start| {
         let side = start.side;
         start.run(|now, then| {
-            then.chunks_mut(side).enumerate().par_bridge().for_each(|(y, line)| row(side, now, y, line));
+            then.chunks_mut(side)
+                .enumerate()
+                .par_bridge()
+                .for_each(|(y, line)| row(side, now, y, line));
         })
     };
     work(Start::new(scale), serially, parallel)

@@ -1,5 +1,5 @@
-//! Matrix products, by quadrants and by rows. The elements are small whole numbers, so every order of additions gives
-//! the same sums.
+//! Matrix products, by quadrants and by rows. The elements are small whole numbers, so every order
+//! of additions gives the same sums.
 
 use crate::work::{Scale, Work, work};
 use rayon::prelude::*;
@@ -42,8 +42,9 @@ pub(super) fn by_quadrants(scale: Scale) -> Box<dyn Work> {
     work(Factors::new(scale), serial, parallel)
 }
 
-/// Where element (`row`, `column`) is kept: a matrix is four quadrants, one after another, and so on down to blocks of
-/// [`LEAF`], which are kept by rows. So a quadrant is a slice, and four of them can be written at the same time.
+/// Where element (`row`, `column`) is kept: a matrix is four quadrants, one after another, and so
+/// on down to blocks of [`LEAF`], which are kept by rows. So a quadrant is a slice, and four of
+/// them can be written at the same time.
 fn place(side: usize, row: usize, column: usize) -> usize {
     if side == LEAF {
         return row * LEAF + column;
@@ -91,12 +92,16 @@ fn multiply_block(a: &[f64], b: &[f64], c: &mut [f64]) {
 pub(super) fn by_rows(scale: Scale) -> Box<dyn Work> {
     let serial = |factors: &Factors| {
         let mut c = vec![0.0; factors.a.len()];
-        c.chunks_mut(factors.side).enumerate().for_each(|(index, row)| one_row(factors, index, row));
+        c.chunks_mut(factors.side)
+            .enumerate()
+            .for_each(|(index, row)| one_row(factors, index, row));
         c
     };
     let parallel = |factors: &Factors| {
         let mut c = vec![0.0; factors.a.len()];
-        c.par_chunks_mut(factors.side).enumerate().for_each(|(index, row)| one_row(factors, index, row));
+        c.par_chunks_mut(factors.side)
+            .enumerate()
+            .for_each(|(index, row)| one_row(factors, index, row));
         c
     };
     work(Factors::new(scale), serial, parallel)

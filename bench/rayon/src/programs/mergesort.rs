@@ -43,7 +43,8 @@ fn insert(data: &mut [u32]) {
     }
 }
 
-/// Merges two sorted slices: halves the longer, cuts the other at the same value, and merges both pairs.
+/// Merges two sorted slices: halves the longer, cuts the other at the same value, and merges both
+/// pairs.
 fn merge(left: &[u32], right: &[u32], output: &mut [u32]) {
     if left.len() < right.len() {
         return merge(right, left, output);
@@ -54,12 +55,16 @@ fn merge(left: &[u32], right: &[u32], output: &mut [u32]) {
     let half = left.len() / 2;
     let cut = right.partition_point(|item| *item < left[half]);
     let (low, high) = output.split_at_mut(half + cut);
-    rayon::join(|| merge(&left[..half], &right[..cut], low), || merge(&left[half..], &right[cut..], high));
+    rayon::join(
+        || merge(&left[..half], &right[..cut], low),
+        || merge(&left[half..], &right[cut..], high),
+    );
 }
 
 fn merge_serially<'a>(mut left: &'a [u32], mut right: &'a [u32], output: &mut [u32]) {
     for place in output {
-        let from_left = right.first().is_none_or(|right| left.first().is_some_and(|left| left <= right));
+        let from_left =
+            right.first().is_none_or(|right| left.first().is_some_and(|left| left <= right));
         let source = if from_left { &mut left } else { &mut right };
         *place = source[0];
         *source = &source[1..];

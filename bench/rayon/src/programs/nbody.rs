@@ -1,5 +1,5 @@
-//! Bodies that attract each other, for a few steps. Accelerations are whole numbers once computed, so that they can be
-//! added in any order.
+//! Bodies that attract each other, for a few steps. Accelerations are whole numbers once computed,
+//! so that they can be added in any order.
 
 use crate::work::{Scale, Work, work};
 use rayon::prelude::*;
@@ -20,7 +20,10 @@ impl Bodies {
     fn new(scale: Scale) -> Self {
         let mut random = fastrand::Rng::with_seed(3);
         let mut place = || [random.f64(), random.f64(), random.f64()];
-        Self { places: (0..scale.pick(600, 40)).map(|_| place()).collect(), steps: scale.pick(3, 2) }
+        Self {
+            places: (0..scale.pick(600, 40)).map(|_| place()).collect(),
+            steps: scale.pick(3, 2),
+        }
     }
 
     /// Moves the bodies step by step, with `pulls` to say where to.
@@ -61,10 +64,12 @@ fn pulls_at(one: &Place, places: &[Place]) -> Pull {
 }
 
 pub(super) fn by_rows(scale: Scale) -> Box<dyn Work> {
-    let serial =
-        |bodies: &Bodies| bodies.run(|places| places.iter().map(|one| pulls_at(one, places)).collect());
-    let parallel =
-        |bodies: &Bodies| bodies.run(|places| places.par_iter().map(|one| pulls_at(one, places)).collect());
+    let serial = |bodies: &Bodies| {
+        bodies.run(|places| places.iter().map(|one| pulls_at(one, places)).collect())
+    };
+    let parallel = |bodies: &Bodies| {
+        bodies.run(|places| places.par_iter().map(|one| pulls_at(one, places)).collect())
+    };
     work(Bodies::new(scale), serial, parallel)
 }
 

@@ -41,7 +41,10 @@ fn serially(board: Board) -> u64 {
     if board.row == board.side {
         return 1;
     }
-    (0..board.side).filter(|column| board.free(*column)).map(|column| serially(board.with(column))).sum()
+    (0..board.side)
+        .filter(|column| board.free(*column))
+        .map(|column| serially(board.with(column)))
+        .sum()
 }
 
 fn in_parallel(board: Board) -> u64 {
@@ -53,5 +56,9 @@ fn in_parallel(board: Board) -> u64 {
 }
 
 pub(super) fn program(scale: Scale) -> Box<dyn Work> {
-    work(scale.pick(10, 7), |side| serially(Board::new(*side)), |side| in_parallel(Board::new(*side)))
+    work(
+        scale.pick(10, 7),
+        |side| serially(Board::new(*side)),
+        |side| in_parallel(Board::new(*side)),
+    )
 }

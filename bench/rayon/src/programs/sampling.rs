@@ -4,7 +4,8 @@ use crate::answer::mix;
 use crate::work::{Scale, Work, work};
 use rayon::prelude::*;
 
-/// Whether point number `index` lies in the circle. Its place follows from its number, so all runs draw the same.
+/// Whether point number `index` lies in the circle. Its place follows from its number, so all runs
+/// draw the same.
 fn hit(index: u64) -> bool {
     let bits = mix(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let part = |bits: u64| (bits & 0xffff_ffff) as f64 / f64::from(u32::MAX);

@@ -71,7 +71,11 @@ fn grow<'s>(scope: &Scope<'s>, root: u64, tree: &'s mut [u64]) {
 }
 
 pub(super) fn nested(scale: Scale) -> Box<dyn Work> {
-    work(scale.pick(12, 5), |depth: &u32| (1u64 << depth) - 1, |depth| inside(|| tasks_below(*depth)))
+    work(
+        scale.pick(12, 5),
+        |depth: &u32| (1u64 << depth) - 1,
+        |depth| inside(|| tasks_below(*depth)),
+    )
 }
 
 /// A scope with two tasks, which do the same one level further down; returns the number of scopes.

@@ -24,7 +24,11 @@ pub(super) fn first(scale: Scale) -> Box<dyn Work> {
     work(
         text(scale),
         |text| text.find(WORD),
-        |text| text.as_bytes().par_windows(WORD.len()).position_first(|window| window == WORD.as_bytes()),
+        |text| {
+            text.as_bytes()
+                .par_windows(WORD.len())
+                .position_first(|window| window == WORD.as_bytes())
+        },
     )
 }
 

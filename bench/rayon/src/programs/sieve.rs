@@ -37,12 +37,15 @@ fn small_primes(limit: usize) -> Vec<bool> {
     flags
 }
 
-/// Strikes out the multiples of `primes` in the segment that begins at `start`, and counts what is left.
+/// Strikes out the multiples of `primes` in the segment that begins at `start`, and counts what is
+/// left.
 fn primes_in(start: usize, segment: &mut [bool], primes: &[usize]) -> usize {
     segment[..2usize.saturating_sub(start)].fill(false);
     for prime in primes {
         let first = (prime * prime).max(start.next_multiple_of(*prime));
-        (first..start + segment.len()).step_by(*prime).for_each(|multiple| segment[multiple - start] = false);
+        (first..start + segment.len())
+            .step_by(*prime)
+            .for_each(|multiple| segment[multiple - start] = false);
     }
     segment.iter().filter(|flag| **flag).count()
 }

@@ -13,7 +13,11 @@ fn sorted<T: Clone>(input: &[T], sort: impl FnOnce(&mut [T])) -> Vec<T> {
 
 pub(super) fn stable(scale: Scale) -> Box<dyn Work> {
     let input = numbers(scale.pick(200_000, 5_000));
-    work(input, |input| sorted(input, |data| data.sort()), |input| sorted(input, |data| data.par_sort()))
+    work(
+        input,
+        |input| sorted(input, |data| data.sort()),
+        |input| sorted(input, |data| data.par_sort()),
+    )
 }
 
 pub(super) fn unstable(scale: Scale) -> Box<dyn Work> {
@@ -26,10 +30,15 @@ pub(super) fn unstable(scale: Scale) -> Box<dyn Work> {
 
 /// Sorts places of strings, so that no string is copied while the clock runs.
 pub(super) fn strings(scale: Scale) -> Box<dyn Work> {
-    let texts = numbers(scale.pick(30_000, 2_000)).into_iter().map(|number| format!("{number:x}")).collect();
+    let texts = numbers(scale.pick(30_000, 2_000))
+        .into_iter()
+        .map(|number| format!("{number:x}"))
+        .collect();
     work(
         texts,
-        |texts: &Vec<String>| places(texts, |places| places.sort_unstable_by_key(|place| key(texts, *place))),
+        |texts: &Vec<String>| {
+            places(texts, |places| places.sort_unstable_by_key(|place| key(texts, *place)))
+        },
         |texts| places(texts, |places| places.par_sort_unstable_by_key(|place| key(texts, *place))),
     )
 }
@@ -48,7 +57,8 @@ fn key(texts: &[String], place: usize) -> (&str, usize) {
 /// Few different keys: a sort that were not stable would be found out.
 pub(super) fn by_key(scale: Scale) -> Box<dyn Work> {
     let numbers = numbers(scale.pick(200_000, 5_000)).into_iter();
-    let pairs: Vec<(u32, u32)> = numbers.enumerate().map(|(index, key)| (key % 100, index as u32)).collect();
+    let pairs: Vec<(u32, u32)> =
+        numbers.enumerate().map(|(index, key)| (key % 100, index as u32)).collect();
     work(
         pairs,
         |pairs| sorted(pairs, |data| data.sort_by_key(|pair| pair.0)),

@@ -1,7 +1,9 @@
-//! The shortest round trip through some cities: branch and bound, with tasks in a scope and one shared bound.
+//! The shortest round trip through some cities: branch and bound, with tasks in a scope and one
+//! shared bound.
 //!
-//! How many branches are looked at would depend on when a good tour is found. So the search begins with a bound just
-//! above the best tour, and has to find that tour and to show that there is no better one: the same work in every run.
+//! How many branches are looked at would depend on when a good tour is found. So the search begins
+//! with a bound just above the best tour, and has to find that tour and to show that there is no
+//! better one: the same work in every run.
 
 use crate::work::{Scale, Work, work};
 use rayon::Scope;
@@ -20,7 +22,8 @@ struct Map {
 impl Map {
     fn new(cities: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(5);
-        let places: Vec<(u32, u32)> = (0..cities).map(|_| (random.u32(..1000), random.u32(..1000))).collect();
+        let places: Vec<(u32, u32)> =
+            (0..cities).map(|_| (random.u32(..1000), random.u32(..1000))).collect();
         let row = |from: &(u32, u32)| {
             places.iter().map(|to| from.0.abs_diff(to.0) + from.1.abs_diff(to.1)).collect()
         };
@@ -35,7 +38,8 @@ impl Map {
     }
 }
 
-/// The length of the best tour, found in a different way: by the best path through every set of cities.
+/// The length of the best tour, found in a different way: by the best path through every set of
+/// cities.
 fn best_by_sets(distances: &[Vec<u32>]) -> u32 {
     let cities = distances.len();
     let mut best = vec![vec![u32::MAX / 2; cities]; 1 << cities];
@@ -58,7 +62,9 @@ pub(super) fn program(scale: Scale) -> Box<dyn Work> {
         let bound = AtomicU32::new(map.best + 1);
         let left = map.shortest.iter().sum();
         let search = Search { map, bound: &bound };
-        rayon::scope(|scope| search.extend(Some(scope), Tour { visited: 1, last: 0, length: 0, left }));
+        rayon::scope(|scope| {
+            search.extend(Some(scope), Tour { visited: 1, last: 0, length: 0, left })
+        });
         bound.into_inner()
     };
     work(Map::new(scale.pick(13, 8)), |map| map.best, parallel)
@@ -70,7 +76,8 @@ struct Tour {
     visited: u32,
     last: usize,
     length: u32,
-    /// The sum of the shortest ways out of the last city and of those not yet visited: no end of the tour is shorter.
+    /// The sum of the shortest ways out of the last city and of those not yet visited: no end of
+    /// the tour is shorter.
     left: u32,
 }
 

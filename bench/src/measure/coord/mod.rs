@@ -1,7 +1,10 @@
-//! Programs that share this machine: what it costs them together, with a table and without, and what the table costs.
+//! Programs that share this machine: what it costs them together, with a table and without, and
+//! what the table costs.
 //!
-//! Programs are processes of this binary, each with many short parallel loops. A lone one's time is the measure: k of them, wherever they are in time, have the ideal total of k times as
-//! much, and the fair time of each is what it would take on its part of the machine while others are there. Modes are run in turn, so that what else happens on the machine hits all.
+//! Programs are processes of this binary, each with many short parallel loops. A lone one's time is
+//! the measure: k of them, wherever they are in time, have the ideal total of k times as much, and
+//! the fair time of each is what it would take on its part of the machine while others are there.
+//! Modes are run in turn, so that what else happens on the machine hits all.
 
 mod program;
 mod table;
@@ -48,7 +51,8 @@ enum Mode {
     Coordinated,
 }
 
-/// What came of one run: the total time against the ideal, and the worst program's against its fair one.
+/// What came of one run: the total time against the ideal, and the worst program's against its fair
+/// one.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     total: f64,
@@ -103,7 +107,8 @@ fn round(
         Start::Together => Duration::ZERO,
         Start::Staggered => alone / 2,
     };
-    let programs = (0..count).map(|_| Program::start(loops, place)).collect::<Result<Vec<_>, _>>()?;
+    let programs =
+        (0..count).map(|_| Program::start(loops, place)).collect::<Result<Vec<_>, _>>()?;
     let began = std::time::Instant::now();
     let mut running = Vec::new();
     for program in programs {
@@ -121,14 +126,16 @@ fn round(
     Ok(Outcome { total: total / (alone * count as f64), worst })
 }
 
-/// What each of `count` programs takes that come at intervals of `gap`, and share a machine on which one takes `alone`.
+/// What each of `count` programs takes that come at intervals of `gap`, and share a machine on
+/// which one takes `alone`.
 fn fair_times(count: usize, gap: f64, alone: f64) -> Vec<f64> {
     let mut left = vec![alone; count];
     let mut ended = vec![0.0; count];
     let mut now = 0.0;
     loop {
         let came = |i: usize| i as f64 * gap;
-        let active: Vec<usize> = (0..count).filter(|&i| left[i] > 1e-12 && came(i) <= now + 1e-12).collect();
+        let active: Vec<usize> =
+            (0..count).filter(|&i| left[i] > 1e-12 && came(i) <= now + 1e-12).collect();
         let next = (0..count).map(came).find(|&came| came > now + 1e-12);
         if active.is_empty() {
             let Some(next) = next else { break };
@@ -157,7 +164,8 @@ mod tests {
     #[test]
     fn fair_times_are_those_of_an_equal_split() {
         assert_eq!(fair_times(2, 0.0, 1.0), [2.0, 2.0]);
-        // The first has half of its work done when the second comes: both share for a second, then the second is alone for half of one.
+        // The first has half of its work done when the second comes: both share for a second, then
+        // the second is alone for half of one.
         let staggered = fair_times(2, 0.5, 1.0);
         assert!(staggered.iter().all(|time| (time - 1.5).abs() < 1e-9), "{staggered:?}");
     }

@@ -23,7 +23,8 @@ pub(crate) struct Arguments {
     table: Option<PathBuf>,
 }
 
-/// The program itself: says that it is there, waits for a line, and answers with nanoseconds and a checksum.
+/// The program itself: says that it is there, waits for a line, and answers with nanoseconds and a
+/// checksum.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let builder = Pool::builder();
     let builder = match &arguments.table {
@@ -37,8 +38,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let began = Instant::now();
     let mut sum = 0_u64;
     for _ in 0..arguments.loops {
-        let part = pool
-            .run(|_| over(0..ITEMS as usize).map_reduce(|i| spin(STEPS, i as u64), || 0, u64::wrapping_add));
+        let part = pool.run(|_| {
+            over(0..ITEMS as usize).map_reduce(|i| spin(STEPS, i as u64), || 0, u64::wrapping_add)
+        });
         sum = sum.wrapping_add(part);
     }
     println!("{} {sum}", began.elapsed().as_nanos());

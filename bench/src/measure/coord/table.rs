@@ -1,4 +1,5 @@
-//! What the table itself costs: joining, a run beside programs that do nothing, and how soon the dead are found.
+//! What the table itself costs: joining, a run beside programs that do nothing, and how soon the
+//! dead are found.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -18,12 +19,15 @@ pub(super) fn run(scale: Scale, place: &Path) -> Result<Vec<Line>, String> {
     let table = Table::open(place).map_err(|error| error.to_string())?;
     let mut lines = Vec::new();
     for others in [0, 3, 15] {
-        let line = Line::percentiles(format!("join {others} programs"), joining(scale, &table, others)?);
+        let line =
+            Line::percentiles(format!("join {others} programs"), joining(scale, &table, others)?);
         lines.extend(line.map(|line| line.at_most("median", 1e6, "at most 1 ms")));
     }
     for &end in End::ALL {
-        let line =
-            Line::percentiles(format!("cores {} are back", end.of()), ending(scale, place, &table, end)?);
+        let line = Line::percentiles(
+            format!("cores {} are back", end.of()),
+            ending(scale, place, &table, end)?,
+        );
         lines.extend(line.map(|line| line.at_most("90 %", 1e7, "at most 10 ms")));
     }
     lines.extend(idle_table(scale, place, &table)?);
@@ -85,13 +89,16 @@ enum Neighbour {
 impl Neighbour {
     fn start(end: End, place: &Path) -> Result<Self, String> {
         match end {
-            End::Killed => Ok(Self::Program(Program::start(usize::MAX >> 8, Some(place))?.go()?, end)),
+            End::Killed => {
+                Ok(Self::Program(Program::start(usize::MAX >> 8, Some(place))?.go()?, end))
+            }
             End::Ended => Ok(Self::Program(Program::start(400, Some(place))?, end)),
             End::Command => Ok(Self::Command(command(place).map_err(|error| error.to_string())?)),
         }
     }
 
-    /// Whether its neighbour's share tells that it is there. One that has not begun yet may be dormant.
+    /// Whether its neighbour's share tells that it is there. One that has not begun yet may be
+    /// dormant.
     fn is_seen(&self, share: &Share, all: u32) -> bool {
         let waits = matches!(self, Self::Program(_, End::Ended));
         share.neighbours > 0 && (waits || share.threads < all || all == 1)
@@ -160,12 +167,14 @@ fn ending(scale: Scale, place: &Path, table: &Table, end: End) -> Result<Vec<f64
         .collect()
 }
 
-/// A coordinated pool beside a program that does nothing, against a pool of the same size without a table.
+/// A coordinated pool beside a program that does nothing, against a pool of the same size without a
+/// table.
 fn idle_table(scale: Scale, place: &Path, table: &Table) -> Result<Option<Line>, String> {
     let idle = member(table)?;
     idle.set_demand(0);
     let plain = Pool::builder().build().map_err(|error| error.to_string())?;
-    let coordinated = Pool::builder().coordinate_in(place).build().map_err(|error| error.to_string())?;
+    let coordinated =
+        Pool::builder().coordinate_in(place).build().map_err(|error| error.to_string())?;
     let began = now_ns();
     while coordinated.share().is_none() && now_ns() - began < 5_000_000_000 {
         std::thread::yield_now();
@@ -174,8 +183,9 @@ fn idle_table(scale: Scale, place: &Path, table: &Table) -> Result<Option<Line>,
     let run = |pool: &Pool| {
         let began = now_ns();
         for _ in 0..loops {
-            let sum: u64 = pool
-                .run(|_| over(0..64_usize).map_reduce(|i| spin(1_000, i as u64), || 0, u64::wrapping_add));
+            let sum: u64 = pool.run(|_| {
+                over(0..64_usize).map_reduce(|i| spin(1_000, i as u64), || 0, u64::wrapping_add)
+            });
             std::hint::black_box(sum);
         }
         (now_ns() - began) as f64
@@ -193,7 +203,8 @@ fn idle_table(scale: Scale, place: &Path, table: &Table) -> Result<Option<Line>,
         .collect();
     ratios.sort_by(f64::total_cmp);
     let line = quantile(&ratios, 0.5).map(|ratio| {
-        let line = Line::single("a run beside an idle program".into(), "ratio", ratio, Unit::Number);
+        let line =
+            Line::single("a run beside an idle program".into(), "ratio", ratio, Unit::Number);
         line.at_most("ratio", 1.005, "at most 0.5 % more")
     });
     Ok(line)

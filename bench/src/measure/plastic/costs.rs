@@ -1,4 +1,5 @@
-//! What it costs that a loop can be changed or is measured, and what a change is worth: beside the same without, in turn.
+//! What it costs that a loop can be changed or is measured, and what a change is worth: beside the
+//! same without, in turn.
 
 use super::Line;
 use crate::measure::pairs;
@@ -32,18 +33,26 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
 fn unused(pool: &Pool, scale: Scale, steps: u32, items: usize) -> Option<Line> {
     let item = |number: usize| {
         black_box(
-            (0..steps).fold(number as u64, |sum, step| black_box(sum.wrapping_mul(31) + u64::from(step))),
+            (0..steps)
+                .fold(number as u64, |sum, step| black_box(sum.wrapping_mul(31) + u64::from(step))),
         );
     };
     let control = Control::new();
     let plain = || pool.run(|_| over(0..items).for_each(item));
-    let controlled = || pool.run(|_| over(0..items).control(&control).for_each(item)).unwrap_or_default();
+    let controlled =
+        || pool.run(|_| over(0..items).control(&control).for_each(item)).unwrap_or_default();
     let what = format!("a control that nobody uses, {items} items of {steps} steps");
     pairs::compare(what, scale.pick(500, 2), plain, controlled, (1.01, "at most 1 % more"))
 }
 
 /// What each thread does, measured.
-fn metrics(pool: &Pool, scale: Scale, tasks: usize, repeats: u32, schedule: Schedule) -> Option<Line> {
+fn metrics(
+    pool: &Pool,
+    scale: Scale,
+    tasks: usize,
+    repeats: u32,
+    schedule: Schedule,
+) -> Option<Line> {
     let workload = Workload::uniform(tasks, repeats);
     let tasks_of = || over(workload.tasks()).schedule(schedule);
     let plain = || pool.run(|_| drop(tasks_of().map_array(workload.table(), apply)));
@@ -52,7 +61,8 @@ fn metrics(pool: &Pool, scale: Scale, tasks: usize, repeats: u32, schedule: Sche
     pairs::compare(what, scale.pick(60, 2), plain, metered, (1.01, "at most 1 % more"))
 }
 
-/// Heavy tasks first: a loop that begins under static and is switched, beside one that is dynamic from the beginning. The bar is a throughput of 0.98.
+/// Heavy tasks first: a loop that begins under static and is switched, beside one that is dynamic
+/// from the beginning. The bar is a throughput of 0.98.
 fn switched(pool: &Pool, scale: Scale) -> Result<Option<Line>, String> {
     let (tasks, heavy, light) = scale.pick((100_000, 1_000, 10), (2_000, 100, 1));
     let workload = Workload::biased(tasks, heavy, light, pool.max_workers().max(2));

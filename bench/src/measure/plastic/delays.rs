@@ -1,11 +1,13 @@
 //! How soon a change takes effect.
 //!
-//! A change counts as followed when the first item begins whose participant works under it and, where the number of threads has changed, when just so
-//! many work. All of the pool's workers have threads of their own: guests are not pinned, and so would follow a mapping without moving.
+//! A change counts as followed when the first item begins whose participant works under it and,
+//! where the number of threads has changed, when just so many work. All of the pool's workers have
+//! threads of their own: guests are not pinned, and so would follow a mapping without moving.
 //!
-//! Changes come from a thread outside, which sleeps in between, and from the loop's own bodies. The thread outside takes a core from a worker whenever it wakes, as
-//! any other thread would on a machine whose cores are all at work; from the bodies nothing is measured but the loop. All changes of one kind are made to one loop,
-//! so a cost that grows with the number of changes shows.
+//! Changes come from a thread outside, which sleeps in between, and from the loop's own bodies. The
+//! thread outside takes a core from a worker whenever it wakes, as any other thread would on a
+//! machine whose cores are all at work; from the bodies nothing is measured but the loop. All
+//! changes of one kind are made to one loop, so a cost that grows with the number of changes shows.
 
 use super::{Line, Unit};
 use crate::problem::Scale;
@@ -33,7 +35,11 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
         {
             for (caller, by) in [(Caller::Outside, ""), (Caller::Body, " by a body")] {
                 let delays = delays(&pool, scale, grain_ns, kind, caller);
-                lines.extend(judge(format!("{what} changed{by}, items of {grain}"), delays, grain_ns));
+                lines.extend(judge(
+                    format!("{what} changed{by}, items of {grain}"),
+                    delays,
+                    grain_ns,
+                ));
             }
         }
     }
@@ -48,7 +54,8 @@ fn judge(what: String, mut delays: Vec<f64>, grain_ns: u64) -> Vec<Line> {
         let line = Line::single(format!("{what}: usually"), "median", median, Unit::Ns);
         line.at_most("median", limit, "at most a slice and 50 µs")
     });
-    let all = Line::percentiles(what, delays).map(|line| line.at_most("99 %", 1e6, "at most 1 ms in 99 %"));
+    let all = Line::percentiles(what, delays)
+        .map(|line| line.at_most("99 %", 1e6, "at most 1 ms in 99 %"));
     all.into_iter().chain(median).collect()
 }
 
@@ -79,8 +86,12 @@ impl Kind {
             Self::Schedule => control.set_schedule(SCHEDULES[random % SCHEDULES.len()]),
             Self::Mapping => {
                 let cpu = sinew_topology::current_cpu().unwrap_or(0);
-                let mappings =
-                    [Mapping::Compact, Mapping::None, Mapping::Scatter, Mapping::Explicit(vec![cpu])];
+                let mappings = [
+                    Mapping::Compact,
+                    Mapping::None,
+                    Mapping::Scatter,
+                    Mapping::Explicit(vec![cpu]),
+                ];
                 // This thread runs there: it is allowed.
                 let _ = control.set_mapping(&mappings[random % mappings.len()]);
             }
@@ -125,8 +136,15 @@ impl Books {
 }
 
 impl<'c> Changes<'c> {
-    fn new(control: &'c Control, kind: Kind, caller: Caller, threads: usize, wanted: usize) -> Self {
-        let books = Books { delays: Vec::with_capacity(wanted), random: fastrand::Rng::with_seed(6) };
+    fn new(
+        control: &'c Control,
+        kind: Kind,
+        caller: Caller,
+        threads: usize,
+        wanted: usize,
+    ) -> Self {
+        let books =
+            Books { delays: Vec::with_capacity(wanted), random: fastrand::Rng::with_seed(6) };
         Self {
             control,
             kind,

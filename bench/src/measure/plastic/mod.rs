@@ -1,4 +1,5 @@
-//! Loops that are changed while they run: how soon a change takes effect, what it costs that there could be one, and what one is worth.
+//! Loops that are changed while they run: how soon a change takes effect, what it costs that there
+//! could be one, and what one is worth.
 //!
 //! | file | what lives there |
 //! |---|---|

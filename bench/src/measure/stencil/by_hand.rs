@@ -1,6 +1,8 @@
-//! The same stencils as one would write them by hand: two grids, slices of rows, and the elements at both ends of a row by themselves.
+//! The same stencils as one would write them by hand: two grids, slices of rows, and the elements
+//! at both ends of a row by themselves.
 //!
-//! A grid of one, two or three dimensions is a list of rows, of each of which two more lie beside it for every dimension but the last.
+//! A grid of one, two or three dimensions is a list of rows, of each of which two more lie beside
+//! it for every dimension but the last.
 
 use crate::runtimes::sinew::{Pool, Schedule, over};
 use sinew::Edge;
@@ -25,14 +27,22 @@ impl<const BESIDE: usize> ByHand<BESIDE> {
         let columns = shape[shape.len() - 1];
         let rows = if shape.len() > 1 { shape[shape.len() - 2] } else { 1 };
         let constant = if let Edge::Constant(value) = edge { value } else { 0.0 };
-        Self { next: grid.clone(), now: grid, rows, columns, edge, constants: vec![constant; columns] }
+        Self {
+            next: grid.clone(),
+            now: grid,
+            rows,
+            columns,
+            edge,
+            constants: vec![constant; columns],
+        }
     }
 
     pub(super) fn grid(&self) -> &[f64] {
         &self.now
     }
 
-    /// So many sweeps on the calling thread. The second grid is filled anew, as it is for whoever has only the first.
+    /// So many sweeps on the calling thread. The second grid is filled anew, as it is for whoever
+    /// has only the first.
     pub(super) fn run(&mut self, sweeps: usize) {
         self.next = self.now.clone();
         for _ in 0..sweeps {
@@ -73,7 +83,8 @@ impl<const BESIDE: usize> ByHand<BESIDE> {
         &self.now[row * self.columns..][..self.columns]
     }
 
-    /// Of the rows beside `row` this one: before and behind in the same layer, then in the layers before and behind.
+    /// Of the rows beside `row` this one: before and behind in the same layer, then in the layers
+    /// before and behind.
     fn beside(&self, row: usize, number: usize) -> &[f64] {
         let in_layer = number < 2;
         let (index, length, stride) = if in_layer {
@@ -102,7 +113,8 @@ impl<const BESIDE: usize> ByHand<BESIDE> {
             if (first..end).contains(&column)
                 && let Some((left, right)) = self.ends(here, column)
             {
-                out[column - first] = blend(left, right, beside.iter().map(|row| row[column]), BESIDE);
+                out[column - first] =
+                    blend(left, right, beside.iter().map(|row| row[column]), BESIDE);
             }
         }
         let (start, end) = (first.max(1), end.min(last));
@@ -118,7 +130,11 @@ impl<const BESIDE: usize> ByHand<BESIDE> {
             Edge::Constant(value) => Some(value),
             _ => None,
         };
-        if column == 0 { Some((beyond(last)?, here[1])) } else { Some((here[last - 1], beyond(0)?)) }
+        if column == 0 {
+            Some((beyond(last)?, here[1]))
+        } else {
+            Some((here[last - 1], beyond(0)?))
+        }
     }
 }
 

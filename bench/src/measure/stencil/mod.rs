@@ -1,7 +1,9 @@
-//! Stencils beside the same by hand, by dimension and by what lies beyond the edges: on one thread, and on all of them.
+//! Stencils beside the same by hand, by dimension and by what lies beyond the edges: on one thread,
+//! and on all of them.
 //!
-//! The mean of the neighbours along each dimension, of a million elements, twenty sweeps a run. Every run of ours and by hand goes on from where the one before has
-//! ended, and both are compared bit by bit before they are timed.
+//! The mean of the neighbours along each dimension, of a million elements, twenty sweeps a run.
+//! Every run of ours and by hand goes on from where the one before has ended, and both are compared
+//! bit by bit before they are timed.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -29,12 +31,17 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let pool = Pool::builder().build().map_err(|error| error.to_string())?;
     let mut lines = Vec::new();
     for (edge, name) in EDGES {
-        let case =
-            |dimensions| Case { pool: &pool, scale, edge, name: format!("{dimensions}, {name} edges") };
+        let case = |dimensions| Case {
+            pool: &pool,
+            scale,
+            edge,
+            name: format!("{dimensions}, {name} edges"),
+        };
         let line = |c: Around<'_, f64, 1, 1>| (c[[-1]] + c[[1]]) * (1.0 / 2.0);
         lines.extend(case("1-D").run::<1, 0>([scale.pick(1_000_000, 1_000)], line)?);
-        let plane =
-            |c: Around<'_, f64, 2, 1>| (c[[0, -1]] + c[[0, 1]] + c[[-1, 0]] + c[[1, 0]]) * (1.0 / 4.0);
+        let plane = |c: Around<'_, f64, 2, 1>| {
+            (c[[0, -1]] + c[[0, 1]] + c[[-1, 0]] + c[[1, 0]]) * (1.0 / 4.0)
+        };
         lines.extend(case("2-D").run::<2, 2>([scale.pick(1_000, 30); 2], plane)?);
         let space = |c: Around<'_, f64, 3, 1>| {
             let layer = c[[0, 0, -1]] + c[[0, 0, 1]] + c[[0, -1, 0]] + c[[0, 1, 0]];
@@ -69,7 +76,8 @@ impl Case<'_> {
         };
         let mut lines = Vec::new();
         for threads in [1, pool.max_workers()] {
-            let (mut grid, mut by_hand) = (start.clone(), ByHand::<BESIDE>::new(start.clone(), &shape, edge));
+            let (mut grid, mut by_hand) =
+                (start.clone(), ByHand::<BESIDE>::new(start.clone(), &shape, edge));
             let hands = |by_hand: &mut ByHand<BESIDE>| match threads {
                 1 => by_hand.run(sweeps),
                 _ => by_hand.run_on(pool, sweeps),
@@ -78,7 +86,13 @@ impl Case<'_> {
             hands(&mut by_hand);
             same(&grid, by_hand.grid(), name)?;
             let (ours, hands) = (|| ours(&mut grid, threads), || hands(&mut by_hand));
-            lines.extend(pairs::compare(format!("{name}, threads: {threads}"), rounds, hands, ours, BAR));
+            lines.extend(pairs::compare(
+                format!("{name}, threads: {threads}"),
+                rounds,
+                hands,
+                ours,
+                BAR,
+            ));
         }
         Ok(lines)
     }

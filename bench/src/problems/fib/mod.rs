@@ -1,6 +1,7 @@
 //! Fibonacci numbers by the naive recursion: nothing but spawning and joining.
 //!
-//! An operation is a join, so the time per operation is the whole price of a task: its call, its spawn and its join.
+//! An operation is a join, so the time per operation is the whole price of a task: its call, its
+//! spawn and its join.
 
 mod chili;
 mod rayon;
@@ -62,7 +63,13 @@ fn cases(scale: Scale) -> Vec<Case> {
 
 fn sized(label: &'static str, size: u64) -> Case {
     // One join for every call with an argument of at least 2: fib(n + 1) - 1 of them.
-    Case { label, size, kind: 0, repeats: 1, operations: serial::fib(size + 1).saturating_sub(1).max(1) }
+    Case {
+        label,
+        size,
+        kind: 0,
+        repeats: 1,
+        operations: serial::fib(size + 1).saturating_sub(1).max(1),
+    }
 }
 
 #[cfg(test)]

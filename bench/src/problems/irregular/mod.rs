@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn the_loads_are_as_uneven_as_described() {
-        let steps = |kind| (0..1_024).map(|i| Load { kind, length: 1_024 }.steps(i)).collect::<Vec<_>>();
+        let steps =
+            |kind| (0..1_024).map(|i| Load { kind, length: 1_024 }.steps(i)).collect::<Vec<_>>();
         let (few, decreasing, random) = (steps(FEW_HEAVY), steps(DECREASING), steps(RANDOM));
         assert_eq!(few.iter().filter(|steps| **steps == 20_000).count(), 11);
         assert!(few[256..].iter().all(|steps| *steps == 100));

@@ -8,8 +8,12 @@ pub(super) fn forms() -> [Form; 4] {
     [
         sinew::form("sinew", |pool, case| run(pool, case, Schedule::default())),
         sinew::form("sinew static", |pool, case| run(pool, case, Schedule::Static)),
-        sinew::form("sinew dynamic:16", |pool, case| run(pool, case, Schedule::Dynamic { chunk: 16 })),
-        sinew::form("sinew tapered:16", |pool, case| run(pool, case, Schedule::Tapered { min: 16 })),
+        sinew::form("sinew dynamic:16", |pool, case| {
+            run(pool, case, Schedule::Dynamic { chunk: 16 })
+        }),
+        sinew::form("sinew tapered:16", |pool, case| {
+            run(pool, case, Schedule::Tapered { min: 16 })
+        }),
     ]
 }
 

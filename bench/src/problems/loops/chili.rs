@@ -17,7 +17,12 @@ impl Each for Halves<'_> {
     }
 }
 
-fn halve(scope: &mut Scope<'_>, range: Range<usize>, grain: usize, body: &(impl Fn(usize) + Send + Sync)) {
+fn halve(
+    scope: &mut Scope<'_>,
+    range: Range<usize>,
+    grain: usize,
+    body: &(impl Fn(usize) + Send + Sync),
+) {
     if range.len() <= grain {
         return range.for_each(body);
     }

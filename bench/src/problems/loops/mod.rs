@@ -1,7 +1,8 @@
-//! Empty loops, thousands in a row: what it costs to hand out indices to a team and to hear that all are done.
+//! Empty loops, thousands in a row: what it costs to hand out indices to a team and to hear that
+//! all are done.
 //!
-//! An operation is one loop. The bodies do nothing that could be checked, so the short run before each timed one marks
-//! every index and demands that all were visited exactly once.
+//! An operation is one loop. The bodies do nothing that could be checked, so the short run before
+//! each timed one marks every index and demands that all were visited exactly once.
 
 mod chili;
 #[cfg(feature = "fork-union")]
@@ -71,7 +72,8 @@ trait Each {
     fn each(&mut self, length: usize, body: impl Fn(usize) + Send + Sync);
 }
 
-/// Runs the loops of `case`: the number of indices visited, or when checking the number visited exactly once.
+/// Runs the loops of `case`: the number of indices visited, or when checking the number visited
+/// exactly once.
 fn drive(case: &Case, runtime: &mut impl Each) -> u64 {
     let length = usize::try_from(case.size).expect("a length that fits into memory");
     if case.kind == CHECK {

@@ -1,6 +1,7 @@
 //! The product of two square matrices, by rows: regular work with enough in every piece.
 //!
-//! The elements are small whole numbers, so every order of adding gives the same sum and answers can be compared.
+//! The elements are small whole numbers, so every order of adding gives the same sum and answers
+//! can be compared.
 
 mod chili;
 #[cfg(feature = "fork-union")]
@@ -53,8 +54,9 @@ struct Matrices {
 impl Matrices {
     fn new(case: &Case) -> Self {
         let n = usize::try_from(case.size).expect("a size that fits into memory");
-        let fill =
-            |f: fn(usize, usize) -> usize| (0..n).flat_map(|i| (0..n).map(move |j| f(i, j) as f64)).collect();
+        let fill = |f: fn(usize, usize) -> usize| {
+            (0..n).flat_map(|i| (0..n).map(move |j| f(i, j) as f64)).collect()
+        };
         let (a, b) = (fill(|i, j| (i * 7 + j * 3) % 11), fill(|i, j| (i * 5 + j) % 13));
         Self { n, a, b, c: vec![0.0; n * n] }
     }

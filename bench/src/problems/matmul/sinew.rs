@@ -15,7 +15,8 @@ pub(super) fn forms() -> [Form; 2] {
             let mut matrices = Matrices::new(case);
             let Matrices { n, a, b, c } = &mut matrices;
             let (a, b, n) = (&*a, &*b, *n);
-            let row = |(i, c_row): (usize, &mut [f64])| multiply_row(&a[i * n..(i + 1) * n], b, c_row);
+            let row =
+                |(i, c_row): (usize, &mut [f64])| multiply_row(&a[i * n..(i + 1) * n], b, c_row);
             pool.run(|_| over(c).chunks(n).enumerate().for_each(row));
             matrices.sum()
         }),

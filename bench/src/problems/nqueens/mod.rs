@@ -1,6 +1,8 @@
-//! Placing n queens that do not attack each other: count the ways, a task for every choice, without a cut-off.
+//! Placing n queens that do not attack each other: count the ways, a task for every choice, without
+//! a cut-off.
 //!
-//! The tree is unbalanced and its nodes are tiny, so this is where a task must be cheap *and* be found.
+//! The tree is unbalanced and its nodes are tiny, so this is where a task must be cheap *and* be
+//! found.
 
 mod chili;
 mod rayon;
@@ -56,7 +58,8 @@ impl Board {
         self.all & !(self.columns | self.left | self.right)
     }
 
-    /// The board after a queen in the lowest of the `free` columns, and the free columns that remain.
+    /// The board after a queen in the lowest of the `free` columns, and the free columns that
+    /// remain.
     fn choose(self, free: u64) -> (Self, u64) {
         let bit = free & free.wrapping_neg();
         let next = Self {

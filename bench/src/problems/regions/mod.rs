@@ -1,7 +1,8 @@
 //! Short parallel regions, thousands in a row: two pieces of equal work, and then the next two.
 //!
-//! A region is named by what it takes serially: one of 20 µs is two pieces of 10 µs. An operation is one region.
-//! Between two regions nothing happens, so a runtime that wakes its threads for each pays every time.
+//! A region is named by what it takes serially: one of 20 µs is two pieces of 10 µs. An operation
+//! is one region. Between two regions nothing happens, so a runtime that wakes its threads for each
+//! pays every time.
 
 mod chili;
 #[cfg(feature = "fork-union")]
@@ -67,7 +68,12 @@ fn cases(scale: Scale) -> Vec<Case> {
         // The size is the length of one piece, in steps of work.
         Case { label, size: work::steps_for_ns(us * 500), kind: 0, repeats, operations: repeats }
     };
-    vec![case("5 µs", 5, 4_000), case("20 µs", 20, 2_000), case("80 µs", 80, 1_000), case("800 µs", 800, 100)]
+    vec![
+        case("5 µs", 5, 4_000),
+        case("20 µs", 20, 2_000),
+        case("80 µs", 80, 1_000),
+        case("800 µs", 800, 100),
+    ]
 }
 
 /// Runs the regions of `case`, each given its two pieces.

@@ -1,4 +1,5 @@
-//! Regions on Sinew: a join each, called from outside the pool or all from inside, and a loop over two pieces.
+//! Regions on Sinew: a join each, called from outside the pool or all from inside, and a loop over
+//! two pieces.
 
 use super::{Piece, series};
 use crate::problem::Form;
@@ -7,7 +8,9 @@ use crate::runtimes::sinew::{self, Worker, over};
 pub(super) fn forms() -> [Form; 3] {
     [
         sinew::form("sinew", |pool, case| series(case, |a, b| pool.run(|w| region(w, a, b)))),
-        sinew::form("sinew inside", |pool, case| pool.run(|w| series(case, |a, b| region(w, a, b)))),
+        sinew::form("sinew inside", |pool, case| {
+            pool.run(|w| series(case, |a, b| region(w, a, b)))
+        }),
         sinew::form("sinew loop", |pool, case| {
             series(case, |a, b| {
                 let pieces = [a, b];

@@ -1,4 +1,5 @@
-//! A tree in which every node has ten children, down to a million leaves; each leaf says its number, the root adds.
+//! A tree in which every node has ten children, down to a million leaves; each leaf says its
+//! number, the root adds.
 //!
 //! The ten children of a node are spawned by nested joins where a runtime has only those.
 
@@ -57,7 +58,8 @@ impl Children {
     /// Two halves.
     fn split(self) -> (Self, Self) {
         let count = self.count / 2;
-        let rest = Self { first: self.first + count * self.leaves, count: self.count - count, ..self };
+        let rest =
+            Self { first: self.first + count * self.leaves, count: self.count - count, ..self };
         (Self { count, ..self }, rest)
     }
 }

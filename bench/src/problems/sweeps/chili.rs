@@ -21,5 +21,8 @@ fn halve(scope: &mut Scope<'_>, sweep: Sweep, first: usize, rows: &mut [u64]) {
     }
     let middle = rows.len() / WIDTH / 2;
     let (low, high) = rows.split_at_mut(middle * WIDTH);
-    scope.join(|scope| halve(scope, sweep, first, low), |scope| halve(scope, sweep, first + middle, high));
+    scope.join(
+        |scope| halve(scope, sweep, first, low),
+        |scope| halve(scope, sweep, first + middle, high),
+    );
 }

@@ -9,7 +9,9 @@ pub(super) fn form() -> Form {
     rayon::form("rayon", |pool, case| {
         pool.install(|| {
             Sweep::drive(case, |sweep, data| {
-                data.par_chunks_mut(WIDTH).enumerate().for_each(|(number, row)| sweep.row(number, row));
+                data.par_chunks_mut(WIDTH)
+                    .enumerate()
+                    .for_each(|(number, row)| sweep.row(number, row));
             })
         })
     })

@@ -10,7 +10,9 @@ pub(super) fn forms() -> [Form; 5] {
         sinew::form("sinew static", |pool, case| run(pool, case, Schedule::Static)),
         sinew::form("sinew affinity", |pool, case| run(pool, case, Schedule::Affinity)),
         sinew::form("sinew weighted", |pool, case| run(pool, case, Schedule::Weighted)),
-        sinew::form("sinew adaptive", |pool, case| run(pool, case, Schedule::Adaptive { grain: 1 })),
+        sinew::form("sinew adaptive", |pool, case| {
+            run(pool, case, Schedule::Adaptive { grain: 1 })
+        }),
     ]
 }
 

@@ -2,7 +2,8 @@
 
 use crate::support::{alone, assert_one_line, assert_passed, child, errors, fib, is_child, pool};
 
-/// Runs the test `name` with each list of `variables`; the child gets the number it must find from one more.
+/// Runs the test `name` with each list of `variables`; the child gets the number it must find from
+/// one more.
 fn threads_are(name: &str, expected: &str, variables: &[&[(&str, &str)]]) {
     if is_child() {
         let found = (rayon_core::current_num_threads(), pool(0).current_num_threads());
@@ -40,7 +41,8 @@ fn the_number_of_threads_comes_from_the_first_variable_that_says_one() {
     );
 }
 
-/// Would miss: a number of 0 that is refused, or not taken for a word of its own, so that a lesser variable counts.
+/// Would miss: a number of 0 that is refused, or not taken for a word of its own, so that a lesser
+/// variable counts.
 #[test]
 fn zero_and_no_number_stand_for_the_machines() {
     threads_are(
@@ -108,7 +110,8 @@ fn every_good_value_is_taken_in_silence() {
         ("SINEW_PROFILE", &["0", "1"]),
     ] {
         for value in values {
-            let output = alone(name, &[(variable, value), ("RAYON_NUM_THREADS", "2")], || ()).unwrap();
+            let output =
+                alone(name, &[(variable, value), ("RAYON_NUM_THREADS", "2")], || ()).unwrap();
             assert_eq!(errors(&output), "", "{variable}={value}");
         }
     }

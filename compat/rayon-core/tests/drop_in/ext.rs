@@ -1,4 +1,5 @@
-//! What rayon-core does not have: a number of threads that changes, counters, a shutdown that waits, more to say to the builder.
+//! What rayon-core does not have: a number of threads that changes, counters, a shutdown that
+//! waits, more to say to the builder.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -27,7 +28,8 @@ fn at_work(pool: &ThreadPool) -> Vec<usize> {
     seen
 }
 
-/// Would miss: a number that leaves nobody, threads beyond it that work, a size of the pool that changes with it.
+/// Would miss: a number that leaves nobody, threads beyond it that work, a size of the pool that
+/// changes with it.
 #[test]
 fn threads_beyond_the_active_ones_rest() {
     ends(|| {
@@ -36,7 +38,10 @@ fn threads_beyond_the_active_ones_rest() {
         for (asked, answer) in [(0, 1), (1, 1), (2, 2), (4, 4), (9, 4), (3, 3)] {
             assert_eq!((pool.set_active_threads(asked), pool.active_threads()), (answer, answer));
             assert!(at_work(&pool).iter().all(|&thread| thread < answer));
-            assert_eq!((pool.current_num_threads(), pool.install(rayon_core::current_num_threads)), (4, 4));
+            assert_eq!(
+                (pool.current_num_threads(), pool.install(rayon_core::current_num_threads)),
+                (4, 4)
+            );
             assert_eq!(pool.broadcast(|part| part.index()), [0, 1, 2, 3]);
             assert_eq!(pool.install(|| fib(12)), 144);
         }
@@ -61,18 +66,25 @@ fn threads_come_back_when_the_number_rises() {
 /// Would miss: free functions that go to another pool than the global one.
 #[test]
 fn the_free_functions_are_those_of_the_global_pool() {
-    alone("ext::the_free_functions_are_those_of_the_global_pool", &[("RAYON_NUM_THREADS", "3")], || {
-        ends(|| {
-            assert_eq!((ext::set_active_threads(1), ext::active_threads()), (1, 1));
-            assert_eq!(fib(10), 55);
-            assert_eq!((rayon_core::current_num_threads(), rayon_core::broadcast(|_| ()).len()), (3, 3));
-            assert_eq!((ext::set_active_threads(9), ext::active_threads()), (3, 3));
-            // Each call from outside is one task from outside.
-            let before = ext::counters();
-            (0..10).for_each(|_| assert_eq!(rayon_core::join(|| 1, || 2), (1, 2)));
-            assert_eq!(ext::counters().since(before).injected, 10);
-        });
-    });
+    alone(
+        "ext::the_free_functions_are_those_of_the_global_pool",
+        &[("RAYON_NUM_THREADS", "3")],
+        || {
+            ends(|| {
+                assert_eq!((ext::set_active_threads(1), ext::active_threads()), (1, 1));
+                assert_eq!(fib(10), 55);
+                assert_eq!(
+                    (rayon_core::current_num_threads(), rayon_core::broadcast(|_| ()).len()),
+                    (3, 3)
+                );
+                assert_eq!((ext::set_active_threads(9), ext::active_threads()), (3, 3));
+                // Each call from outside is one task from outside.
+                let before = ext::counters();
+                (0..10).for_each(|_| assert_eq!(rayon_core::join(|| 1, || 2), (1, 2)));
+                assert_eq!(ext::counters().since(before).injected, 10);
+            });
+        },
+    );
 }
 
 /// Would miss: counters that count another pool's work, or none.
@@ -91,7 +103,8 @@ fn counters_are_those_of_the_pool() {
     });
 }
 
-/// Would miss: a profile of another pool's work, one that nobody asked for, and one that the environment asks for and nobody can read.
+/// Would miss: a profile of another pool's work, one that nobody asked for, and one that the
+/// environment asks for and nobody can read.
 #[test]
 fn profiles_are_those_of_pools_that_were_told_to() {
     let spawned = |pool: &ThreadPool| {
@@ -115,7 +128,8 @@ fn profiles_are_those_of_pools_that_were_told_to() {
     alone(name, &[("EXPECTED", "0")], || ());
 }
 
-/// Would miss: a shutdown that returns before a task has run or an exit handler has returned; and one that waits for its caller.
+/// Would miss: a shutdown that returns before a task has run or an exit handler has returned; and
+/// one that waits for its caller.
 #[test]
 fn a_shutdown_waits_for_everything() {
     ends(|| {
@@ -136,7 +150,8 @@ fn a_shutdown_waits_for_everything() {
         waits.shutdown();
         assert_eq!((ran.load(Ordering::SeqCst), left.load(Ordering::SeqCst)), (20, 3));
 
-        let (inside, (give, take), (tell, told)) = (pool(2), mpsc::channel::<ThreadPool>(), mpsc::channel());
+        let (inside, (give, take), (tell, told)) =
+            (pool(2), mpsc::channel::<ThreadPool>(), mpsc::channel());
         inside.spawn(move || {
             let pool = take.recv().unwrap();
             tell.send(message_of(|| pool.shutdown())).unwrap();
@@ -146,7 +161,8 @@ fn a_shutdown_waits_for_everything() {
     });
 }
 
-/// Would miss: a policy or a mapping that is not the pool's that was asked, or one that a pool cannot work under; an impossible mapping that is taken.
+/// Would miss: a policy or a mapping that is not the pool's that was asked, or one that a pool
+/// cannot work under; an impossible mapping that is taken.
 #[test]
 fn victims_and_places_change_while_a_pool_works() {
     ends(|| {
@@ -167,7 +183,8 @@ fn victims_and_places_change_while_a_pool_works() {
     });
 }
 
-/// Would miss: something that the builder is told and that keeps a pool from working, or a text that does not tell.
+/// Would miss: something that the builder is told and that keeps a pool from working, or a text
+/// that does not tell.
 #[test]
 fn more_can_be_said_about_a_pool() {
     ends(|| {
@@ -179,14 +196,17 @@ fn more_can_be_said_about_a_pool() {
             .spin(Duration::ZERO)
             .follow_limits(false);
         let text = format!("{builder:?}");
-        for part in ["num_threads: 2", "wait: Some(Block)", "mapping: Some(None)", "victims: Some(Random)"] {
+        for part in
+            ["num_threads: 2", "wait: Some(Block)", "mapping: Some(None)", "victims: Some(Random)"]
+        {
             assert!(text.contains(part), "{part} is not in {text}");
         }
         let pool = builder.build().unwrap();
         assert_eq!(pool.install(|| fib(12)), 144);
         let both = Barrier::new(2);
         pool.join(|| both.wait(), || both.wait());
-        let nowhere = ThreadPoolBuilder::new().num_threads(1).mapping("123456".parse().unwrap()).build();
+        let nowhere =
+            ThreadPoolBuilder::new().num_threads(1).mapping("123456".parse().unwrap()).build();
         assert!(nowhere.unwrap_err().to_string().contains("123456"));
     });
 }
@@ -220,8 +240,9 @@ mod limits {
         AtWork(over)
     }
 
-    /// Would miss: a pool that does not share, whether the builder or the variable asks for it; one that keeps less than it could have when the other has ended; a
-    /// size of the pool that changes with its share; and one that shares unasked.
+    /// Would miss: a pool that does not share, whether the builder or the variable asks for it; one
+    /// that keeps less than it could have when the other has ended; a size of the pool that changes
+    /// with its share; and one that shares unasked.
     #[test]
     fn pools_that_coordinate_leave_each_other_cores() {
         let all = thread::available_parallelism().map_or(1, usize::from);
@@ -276,7 +297,8 @@ mod limits {
     fn first_of(set: &libc::cpu_set_t) -> libc::cpu_set_t {
         // SAFETY: all zeroes is a set; the numbers are below the size of one.
         unsafe {
-            let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, set)).unwrap();
+            let first =
+                (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, set)).unwrap();
             let mut one: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(first, &mut one);
             one
@@ -295,7 +317,8 @@ mod limits {
         }
     }
 
-    /// Works until `pool` has found that `threads` may work; the time limit of `ends` catches one that never does.
+    /// Works until `pool` has found that `threads` may work; the time limit of `ends` catches one
+    /// that never does.
     fn work_until(pool: &ThreadPool, threads: usize) {
         while pool.active_threads() != threads {
             assert_eq!(pool.install(|| fib(10)), 55);
@@ -303,7 +326,8 @@ mod limits {
         }
     }
 
-    /// Would miss: a pool that does not look again, or looks and does nothing; one that was told its number, or not to look, and does so nevertheless.
+    /// Would miss: a pool that does not look again, or looks and does nothing; one that was told
+    /// its number, or not to look, and does so nevertheless.
     #[test]
     fn a_pool_follows_the_affinity_of_its_process() {
         if thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -313,7 +337,8 @@ mod limits {
         alone("ext::limits::a_pool_follows_the_affinity_of_its_process", &[], || {
             ends(|| {
                 let (unset, set) = (pool(0), pool(2));
-                let follows = ThreadPoolBuilder::new().num_threads(2).follow_limits(true).build().unwrap();
+                let follows =
+                    ThreadPoolBuilder::new().num_threads(2).follow_limits(true).build().unwrap();
                 let ignores = ThreadPoolBuilder::new().follow_limits(false).build().unwrap();
                 let (most, all) = (unset.current_num_threads(), allowed());
                 assert!(most >= 2);

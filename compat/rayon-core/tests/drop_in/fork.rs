@@ -1,4 +1,5 @@
-//! `fork(2)`: the child has none of the parent's threads, and works nevertheless. Each test forks in a child process of its own.
+//! `fork(2)`: the child has none of the parent's threads, and works nevertheless. Each test forks
+//! in a child process of its own.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +17,8 @@ enum End {
     Signal(i32),
 }
 
-/// Forks; the child calls `f` and ends without unwinding, since it has a copy of the test harness on its stack. A child that hangs is killed.
+/// Forks; the child calls `f` and ends without unwinding, since it has a copy of the test harness
+/// on its stack. A child that hangs is killed.
 fn fork(f: impl FnOnce()) -> End {
     // SAFETY: the child has one thread, and calls only what this library promises to work there.
     let pid = unsafe { libc::fork() };
@@ -71,7 +73,8 @@ fn use_pool(pool: &ThreadPool) {
     assert_eq!(end.recv(), Ok(threads));
 }
 
-/// Would miss: a child that waits for threads it does not have, or locks that they held; and a parent that suffers by the fork.
+/// Would miss: a child that waits for threads it does not have, or locks that they held; and a
+/// parent that suffers by the fork.
 #[test]
 fn a_child_has_a_global_pool_of_its_own() {
     alone("fork::a_child_has_a_global_pool_of_its_own", &[("RAYON_NUM_THREADS", "3")], || {
@@ -90,7 +93,8 @@ fn a_child_has_a_global_pool_of_its_own() {
     });
 }
 
-/// Would miss: a child that joins threads of its parent, or a pool that cannot be used, or that is another one afterwards.
+/// Would miss: a child that joins threads of its parent, or a pool that cannot be used, or that is
+/// another one afterwards.
 #[test]
 fn a_pool_that_came_along_works_in_the_child() {
     alone("fork::a_pool_that_came_along_works_in_the_child", &[], || {
@@ -125,7 +129,9 @@ fn a_pool_in_a_child_has_the_names_hooks_and_stacks_of_its_parent() {
             .thread_name(|index| format!("mine {index}"))
             .stack_size(8 << 20)
             .start_handler(move |_| _ = started.fetch_add(1, Ordering::SeqCst))
-            .panic_handler(move |payload| panicked.send(*payload.downcast::<&str>().unwrap()).unwrap())
+            .panic_handler(move |payload| {
+                panicked.send(*payload.downcast::<&str>().unwrap()).unwrap()
+            })
             .build()
             .unwrap();
         let names = || pool.broadcast(|_| thread::current().name().map(str::to_owned));
@@ -143,7 +149,8 @@ fn a_pool_in_a_child_has_the_names_hooks_and_stacks_of_its_parent() {
     });
 }
 
-/// Would miss: a pool whose threads were the user's, and cannot be had again, or were bound to a scope that the child is not in.
+/// Would miss: a pool whose threads were the user's, and cannot be had again, or were bound to a
+/// scope that the child is not in.
 #[test]
 fn pools_of_other_threads_work_in_a_child() {
     alone("fork::pools_of_other_threads_work_in_a_child", &[], || {
@@ -158,7 +165,10 @@ fn pools_of_other_threads_work_in_a_child() {
             assert_eq!(fork(|| use_pool(pool)), End::Exit(0));
             use_pool(pool);
         };
-        ThreadPoolBuilder::new().num_threads(2).build_scoped(|thread| thread.run(), scoped).unwrap();
+        ThreadPoolBuilder::new()
+            .num_threads(2)
+            .build_scoped(|thread| thread.run(), scoped)
+            .unwrap();
     });
 }
 
@@ -185,7 +195,8 @@ fn a_global_pool_that_was_described_is_so_in_a_child() {
     });
 }
 
-/// Would miss: a child whose only thread still takes itself for a worker of its parent's pool, and waits for that one's threads.
+/// Would miss: a child whose only thread still takes itself for a worker of its parent's pool, and
+/// waits for that one's threads.
 #[test]
 fn a_thread_that_was_a_worker_can_use_pools_in_a_child() {
     alone("fork::a_thread_that_was_a_worker_can_use_pools_in_a_child", &[], || {
@@ -199,7 +210,8 @@ fn a_thread_that_was_a_worker_can_use_pools_in_a_child() {
         });
         assert_eq!(end, End::Exit(0));
         // The main thread of a program may be one for good.
-        let build = || ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap();
+        let build =
+            || ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap();
         let ends = thread::spawn(move || {
             let pool = build();
             assert_eq!(pool.install(|| fib(10)), 55);

@@ -1,4 +1,5 @@
-//! Handlers and names of threads, panics of all of them, threads that the user starts, and what the types are.
+//! Handlers and names of threads, panics of all of them, threads that the user starts, and what the
+//! types are.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -13,7 +14,9 @@ use rayon_core::{
     ThreadPoolBuilder, Yield,
 };
 
-use crate::support::{alone, assert_aborted, child, ends, fib, is_child, message_of, pool, use_much_stack};
+use crate::support::{
+    alone, assert_aborted, child, ends, fib, is_child, message_of, pool, use_much_stack,
+};
 
 /// A handler that sends the numbers it is called with.
 fn telling() -> (impl Fn(usize) + Send + Sync + 'static, mpsc::Receiver<usize>) {
@@ -28,7 +31,8 @@ fn sorted(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
     numbers
 }
 
-/// Would miss: a handler that is called for a thread twice or not at all, or on another one, or before its thread is part of the pool.
+/// Would miss: a handler that is called for a thread twice or not at all, or on another one, or
+/// before its thread is part of the pool.
 #[test]
 fn handlers_are_called_once_on_each_thread() {
     ends(|| {
@@ -56,7 +60,8 @@ fn handlers_are_called_once_on_each_thread() {
     });
 }
 
-/// Would miss: handlers of a thread that the pool did not start; a second pool of the same thread, which upstream refuses.
+/// Would miss: handlers of a thread that the pool did not start; a second pool of the same thread,
+/// which upstream refuses.
 #[test]
 fn the_building_thread_may_be_number_0() {
     ends(|| {
@@ -64,12 +69,18 @@ fn the_building_thread_may_be_number_0() {
         let build = || ThreadPoolBuilder::new().num_threads(3).use_current_thread();
         let pool = build().start_handler(start).exit_handler(exit).build().unwrap();
         let here = thread::current().id();
-        assert_eq!((rayon_core::current_thread_index(), pool.current_thread_index()), (Some(0), Some(0)));
+        assert_eq!(
+            (rayon_core::current_thread_index(), pool.current_thread_index()),
+            (Some(0), Some(0))
+        );
         assert_eq!(pool.install(|| thread::current().id()), here);
         let all = Barrier::new(3);
         pool.scope(|s| (0..3).for_each(|_| s.spawn(|_| _ = all.wait())));
         for error in [build().build().unwrap_err(), pool.install(|| build().build().unwrap_err())] {
-            assert_eq!(error.to_string(), "The current thread is already part of another thread pool.");
+            assert_eq!(
+                error.to_string(),
+                "The current thread is already part of another thread pool."
+            );
             assert!(error.source().is_none());
         }
         drop(pool);
@@ -79,7 +90,8 @@ fn the_building_thread_may_be_number_0() {
     });
 }
 
-/// Would miss: a payload that goes nowhere, of a task or of a handler, or stops the process although somebody takes it.
+/// Would miss: a payload that goes nowhere, of a task or of a handler, or stops the process
+/// although somebody takes it.
 #[test]
 fn the_panic_handler_gets_every_payload() {
     ends(|| {
@@ -103,7 +115,12 @@ fn the_panic_handler_gets_every_payload() {
         payloads.sort_unstable();
         let twice = |name| [name, name];
         let detached = ["spawn"].into_iter().chain(twice("spawn_broadcast")).chain(["spawn_fifo"]);
-        assert!(payloads.iter().copied().eq(twice("exit").into_iter().chain(detached).chain(twice("start"))));
+        assert!(
+            payloads
+                .iter()
+                .copied()
+                .eq(twice("exit").into_iter().chain(detached).chain(twice("start")))
+        );
     });
 }
 
@@ -135,11 +152,13 @@ fn a_panic_that_nobody_takes_aborts_with_one_line() {
     }
 }
 
-/// Would miss: names in another order than the threads', a name for a thread that is to have none, a stack of another size.
+/// Would miss: names in another order than the threads', a name for a thread that is to have none,
+/// a stack of another size.
 #[test]
 fn threads_have_the_names_and_stacks_that_were_asked_for() {
     ends(|| {
-        let names = |pool: &ThreadPool| pool.broadcast(|_| thread::current().name().map(str::to_owned));
+        let names =
+            |pool: &ThreadPool| pool.broadcast(|_| thread::current().name().map(str::to_owned));
         assert_eq!(names(&pool(2)), [None, None]);
         // Called once for each, in order: it may count.
         let mut letters = ["a", "b", "c"].into_iter();
@@ -154,7 +173,8 @@ fn threads_have_the_names_and_stacks_that_were_asked_for() {
     });
 }
 
-/// Would miss: what a handler cannot know about a thread, or a pool that does not wait for the user's threads.
+/// Would miss: what a handler cannot know about a thread, or a pool that does not wait for the
+/// user's threads.
 #[test]
 fn a_spawn_handler_gets_number_name_and_stack_of_each_thread() {
     ends(|| {
@@ -206,12 +226,16 @@ fn scoped_threads_may_borrow_and_end_with_their_call() {
         let locals = build().build_scoped(wrapper, |pool| pool.broadcast(|_| LOCAL.get())).unwrap();
         assert_eq!(locals, [Some("wrapped"); 3]);
         assert_eq!((entered.load(Ordering::SeqCst), left.load(Ordering::SeqCst)), (3, 3));
-        assert_eq!(message_of(|| build().build_scoped(wrapper, |_| -> () { panic!("body") })), "body");
+        assert_eq!(
+            message_of(|| build().build_scoped(wrapper, |_| -> () { panic!("body") })),
+            "body"
+        );
         assert_eq!((entered.load(Ordering::SeqCst), left.load(Ordering::SeqCst)), (6, 6));
     });
 }
 
-/// Would miss: a pool that waits for the very thread that drops it, or ends under the tasks that are left.
+/// Would miss: a pool that waits for the very thread that drops it, or ends under the tasks that
+/// are left.
 #[test]
 fn a_pool_may_be_dropped_by_one_of_its_own_tasks() {
     ends(|| {
@@ -297,7 +321,8 @@ fn every_type_can_be_printed() {
     let error = ThreadPoolBuilder::new().num_threads(1).spawn_handler(refuse).build().unwrap_err();
     assert!(error.to_string().starts_with("ThreadBuilder"), "{error}");
     texts.insert(format!("{error:?}"));
-    let begins = |name: &str| texts.iter().any(|text| text.trim_start_matches('"').starts_with(name));
+    let begins =
+        |name: &str| texts.iter().any(|text| text.trim_start_matches('"').starts_with(name));
     for name in [
         "ThreadPool {",
         "ThreadPoolBuilder {",
@@ -326,7 +351,8 @@ macro_rules! is_not {
     }};
 }
 
-/// Would miss: a type that may be shared or sent where upstream's may not, or the other way round: programs that do not compile any more, or should not.
+/// Would miss: a type that may be shared or sent where upstream's may not, or the other way round:
+/// programs that do not compile any more, or should not.
 #[test]
 fn types_may_be_sent_and_shared_as_upstreams() {
     fn send<T: Send>() {}

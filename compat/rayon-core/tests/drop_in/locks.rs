@@ -1,5 +1,6 @@
-//! Programs that hold a lock, or something like it, across a parallel call: known to hang, or to panic, where a waiting thread runs any task.
-//! Under [`Wait::Descendants`] all of them end, and are right. That they are no paper tigers is shown by [`reentries`].
+//! Programs that hold a lock, or something like it, across a parallel call: known to hang, or to
+//! panic, where a waiting thread runs any task. Under [`Wait::Descendants`] all of them end, and
+//! are right. That they are no paper tigers is shown by [`reentries`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -26,8 +27,9 @@ fn at_depth(depth: u32, f: &(impl Fn() + Sync)) {
     }
 }
 
-/// Calls `f` in many tasks of each kind: arms of a recursion, of a scope, of an in-order scope, of a scope that others hold open, and of one in which some lie
-/// deeper than anything that the others wait for.
+/// Calls `f` in many tasks of each kind: arms of a recursion, of a scope, of an in-order scope, of
+/// a scope that others hold open, and of one in which some lie deeper than anything that the others
+/// wait for.
 fn in_many_tasks(pool: &ThreadPool, f: impl Fn() + Sync) {
     fn halves(tasks: u64, f: &(impl Fn() + Sync)) {
         match tasks {
@@ -145,8 +147,8 @@ const PROGRAMS: [fn(&ThreadPool); 5] = [
     thread_local_borrowed_across_parallel_calls,
 ];
 
-/// Would miss: a waiting thread that runs a task which is no part of what it waits for, in a join or at the end of a scope; or one that may run nothing
-/// and is needed.
+/// Would miss: a waiting thread that runs a task which is no part of what it waits for, in a join
+/// or at the end of a scope; or one that may run nothing and is needed.
 #[test]
 fn locks_may_be_held_across_parallel_calls() {
     for program in PROGRAMS {
@@ -175,7 +177,9 @@ fn a_lock_may_be_held_across_a_call_into_another_pool() {
                 });
                 in_many_tasks(&pool, || {
                     let (mut sum, there) = (sum.lock().unwrap(), AtomicU64::new(0));
-                    other.in_place_scope(|s| s.spawn(|_| _ = there.fetch_add(parallel(), Ordering::Relaxed)));
+                    other.in_place_scope(|s| {
+                        s.spawn(|_| _ = there.fetch_add(parallel(), Ordering::Relaxed))
+                    });
                     *sum += there.into_inner();
                 });
                 in_many_tasks(&pool, || {
@@ -191,7 +195,8 @@ fn a_lock_may_be_held_across_a_call_into_another_pool() {
     }
 }
 
-/// Would miss: the same for programs that nobody can change: a variable that does not reach pools which know nothing of it.
+/// Would miss: the same for programs that nobody can change: a variable that does not reach pools
+/// which know nothing of it.
 #[test]
 fn locks_may_be_held_across_parallel_calls_where_the_environment_says_so() {
     let name = "locks::locks_may_be_held_across_parallel_calls_where_the_environment_says_so";
@@ -231,9 +236,10 @@ fn scope(here: &(dyn Fn() + Sync), there: &(dyn Fn() + Sync)) {
     });
 }
 
-/// Has one thread hold a "lock" `across` a wait for the other thread, which has spawned a task that takes it, too, and that lies deeper than the wait. Answers how
-/// often that task came to a thread that held it already: where a lock would hang. Nothing is left to chance: the other thread's part ends only when the task has
-/// been run, or when the thread that waits has gone to sleep.
+/// Has one thread hold a "lock" `across` a wait for the other thread, which has spawned a task that
+/// takes it, too, and that lies deeper than the wait. Answers how often that task came to a thread
+/// that held it already: where a lock would hang. Nothing is left to chance: the other thread's
+/// part ends only when the task has been run, or when the thread that waits has gone to sleep.
 fn reentries(pool: &ThreadPool, across: Across) -> usize {
     assert_eq!(pool.current_num_threads(), 2);
     let (begun, reentries, ran) = (Barrier::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -266,7 +272,8 @@ fn reentries(pool: &ThreadPool, across: Across) -> usize {
     reentries.into_inner()
 }
 
-/// Would miss: programs above that no policy fails, so that they end for nothing; and a policy that is not the one that was asked for.
+/// Would miss: programs above that no policy fails, so that they end for nothing; and a policy that
+/// is not the one that was asked for.
 #[test]
 fn a_thread_that_waits_takes_its_lock_again_under_the_policies_that_let_it() {
     ends(|| {
@@ -275,20 +282,25 @@ fn a_thread_that_waits_takes_its_lock_again_under_the_policies_that_let_it() {
         {
             let pool = of(2, wait);
             for _ in 0..20 {
-                assert_eq!([join, scope].map(|across| reentries(&pool, across)), [expected; 2], "{wait}");
+                assert_eq!(
+                    [join, scope].map(|across| reentries(&pool, across)),
+                    [expected; 2],
+                    "{wait}"
+                );
             }
         }
     });
 }
 
-/// Would miss: a variable that does not set the policy, that beats the builder, or a default that is not upstream's.
+/// Would miss: a variable that does not set the policy, that beats the builder, or a default that
+/// is not upstream's.
 #[test]
 fn the_environment_sets_the_policy_unless_the_builder_does() {
     let name = "locks::the_environment_sets_the_policy_unless_the_builder_does";
     let counted = || {
         let build = || ThreadPoolBuilder::new().num_threads(2);
-        let set =
-            [Wait::Any, Wait::Descendants].map(|wait| reentries(&build().wait(wait).build().unwrap(), join));
+        let set = [Wait::Any, Wait::Descendants]
+            .map(|wait| reentries(&build().wait(wait).build().unwrap(), join));
         assert_eq!(set, [1, 0]);
         let expected = std::env::var("EXPECTED").unwrap().parse();
         assert_eq!(Ok(reentries(&build().build().unwrap(), join)), expected);
@@ -296,7 +308,8 @@ fn the_environment_sets_the_policy_unless_the_builder_does() {
     if is_child() {
         return ends(counted);
     }
-    for (wait, expected) in [("any", "1"), ("leapfrog", "1"), ("descendants", "0"), ("block", "0")] {
+    for (wait, expected) in [("any", "1"), ("leapfrog", "1"), ("descendants", "0"), ("block", "0")]
+    {
         alone(name, &[("SINEW_WAIT", wait), ("EXPECTED", expected)], || ());
     }
     alone(name, &[("EXPECTED", "1")], || ());

@@ -48,11 +48,13 @@ enum Part {
 const THREADS: [usize; 2] = [5, 8];
 
 impl Part {
-    /// Calls into the other pool only where `both`: pools that call, and broadcast, into each other need workers that run anything while they wait.
+    /// Calls into the other pool only where `both`: pools that call, and broadcast, into each other
+    /// need workers that run anything while they wait.
     fn random(rng: &mut Rng, depth: u32, both: bool) -> Self {
         let Some(depth) = depth.checked_sub(1) else { return Self::leaf(rng) };
         let one = |rng: &mut Rng| Box::new(Self::random(rng, depth, both));
-        let some = |rng: &mut Rng| (0..rng.usize(..4)).map(|_| Self::random(rng, depth, both)).collect();
+        let some =
+            |rng: &mut Rng| (0..rng.usize(..4)).map(|_| Self::random(rng, depth, both)).collect();
         match rng.u32(..20) {
             0..8 => Self::Join(Box::new([*one(rng), *one(rng)])),
             8 | 9 => Self::Scope(some(rng)),
@@ -92,7 +94,9 @@ impl Part {
             Self::Number(_) | Self::Catch(_) | Self::Yield => false,
             Self::Throw(_) => true,
             Self::Join(parts) => parts.iter().any(Self::panics),
-            Self::Scope(parts) | Self::Fifo(parts) | Self::InPlace(parts) => parts.iter().any(Self::panics),
+            Self::Scope(parts) | Self::Fifo(parts) | Self::InPlace(parts) => {
+                parts.iter().any(Self::panics)
+            }
             Self::There(part) => part.panics(),
             Self::Everywhere(number) | Self::Tasks(number) => number.is_multiple_of(2),
         }
@@ -141,7 +145,9 @@ impl World {
             Part::Tasks(number) => rayon_core::scope(|s| {
                 s.spawn_broadcast(|_, context| self.add_everywhere(*number, context.index()));
             }),
-            Part::Yield => assert!(rayon_core::yield_now().is_some() && rayon_core::yield_local().is_some()),
+            Part::Yield => {
+                assert!(rayon_core::yield_now().is_some() && rayon_core::yield_local().is_some())
+            }
         }
     }
 
@@ -168,8 +174,9 @@ impl World {
         let program = Part::random(&mut rng, depth, both);
         let before = self.sum.load(Ordering::Relaxed);
         let left = Arc::clone(detached);
-        self.pools[at]
-            .spawn_fifo(move || rayon_core::spawn(move || _ = left.fetch_add(1, Ordering::Relaxed)));
+        self.pools[at].spawn_fifo(move || {
+            rayon_core::spawn(move || _ = left.fetch_add(1, Ordering::Relaxed))
+        });
         assert_eq!(panics(|| self.pools[at].install(|| self.run(&program, at))), program.panics());
         assert_eq!(self.sum.load(Ordering::Relaxed) - before, program.sum(at), "seed {seed}");
     }
@@ -182,7 +189,9 @@ impl World {
             match rng.u32(..8) {
                 0 => pool.set_victims(Victims::MostLoaded { every: 1 + rng.u32(..3) }),
                 1 => pool.set_victims(Victims::Random),
-                2 => pool.set_mapping(if rng.bool() { &Mapping::Compact } else { &Mapping::None }).unwrap(),
+                2 => pool
+                    .set_mapping(if rng.bool() { &Mapping::Compact } else { &Mapping::None })
+                    .unwrap(),
                 _ => assert!((1..=8).contains(&pool.set_active_threads(rng.usize(..10)))),
             }
             (0..rng.u32(..50)).for_each(|_| thread::yield_now());

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-/// How long anything may take before it counts as hanging. Generous: the machine may be busy with other tests.
+/// How long anything may take before it counts as hanging. Generous: the machine may be busy with
+/// other tests.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// A pool of `threads` threads.
@@ -25,20 +26,24 @@ pub(crate) fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// Needs more stack than threads have by default. Never part of a caller's frame, which may lie on another thread.
+/// Needs more stack than threads have by default. Never part of a caller's frame, which may lie on
+/// another thread.
 #[inline(never)]
 pub(crate) fn use_much_stack() {
     assert_eq!(std::hint::black_box([1u8; 4 << 20]).len(), 4 << 20);
 }
 
-/// Runs `test` on a thread of its own. A test that hangs ends the process with its name instead of hanging the whole run.
+/// Runs `test` on a thread of its own. A test that hangs ends the process with its name instead of
+/// hanging the whole run.
 pub(crate) fn ends<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static) -> R {
     let (done, result) = mpsc::channel();
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let thread = std::thread::spawn(move || done.send(test()).is_ok());
     match result.recv_timeout(LIMIT) {
         Ok(result) => result,
-        Err(mpsc::RecvTimeoutError::Disconnected) => std::panic::resume_unwind(thread.join().unwrap_err()),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
         Err(mpsc::RecvTimeoutError::Timeout) => hangs(&name),
     }
 }
@@ -72,7 +77,9 @@ fn hangs(name: &str) -> ! {
 pub(crate) fn message_of<R>(f: impl FnOnce() -> R) -> &'static str {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(_) => panic!("no panic"),
-        Err(payload) => payload.downcast_ref::<&'static str>().copied().expect("a payload that is a literal"),
+        Err(payload) => {
+            payload.downcast_ref::<&'static str>().copied().expect("a payload that is a literal")
+        }
     }
 }
 
@@ -81,21 +88,31 @@ pub(crate) fn is_child() -> bool {
     std::env::var_os("SINEW_TEST_CHILD").is_some()
 }
 
-/// The test `name` (with its module) once more, alone in a process of its own, where [`is_child`] is true.
+/// The test `name` (with its module) once more, alone in a process of its own, where [`is_child`]
+/// is true.
 pub(crate) fn child(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env("SINEW_TEST_CHILD", "1");
     command.stdin(Stdio::null());
-    for variable in
-        ["THREADS", "MAPPING", "WAIT", "VICTIMS", "FENCES", "SPIN_US", "STACK", "COORDINATE", "PROFILE"]
-    {
+    for variable in [
+        "THREADS",
+        "MAPPING",
+        "WAIT",
+        "VICTIMS",
+        "FENCES",
+        "SPIN_US",
+        "STACK",
+        "COORDINATE",
+        "PROFILE",
+    ] {
         command.env_remove(format!("SINEW_{variable}"));
     }
     command.env_remove("RAYON_NUM_THREADS").env_remove("RAYON_RS_NUM_CPUS");
     command
 }
 
-/// Runs `test` in a child process with `variables`, and asserts that it passes. Answers what the child wrote, unless this is the child.
+/// Runs `test` in a child process with `variables`, and asserts that it passes. Answers what the
+/// child wrote, unless this is the child.
 pub(crate) fn alone(name: &str, variables: &[(&str, &str)], test: impl FnOnce()) -> Option<Output> {
     if is_child() {
         test();
@@ -117,7 +134,8 @@ pub(crate) fn assert_passed(output: &Output) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{}", errors(output));
 }
 
-/// Asserts that the child aborted, and wrote one line of ours to standard error, which contains `part`.
+/// Asserts that the child aborted, and wrote one line of ours to standard error, which contains
+/// `part`.
 pub(crate) fn assert_aborted(output: &Output, part: &str) {
     #[cfg(unix)]
     {

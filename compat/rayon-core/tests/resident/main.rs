@@ -1,4 +1,5 @@
-//! Pools and threads that come and go hold no more memory after many than after few. With `SINEW_DEEP=1`: after a million.
+//! Pools and threads that come and go hold no more memory after many than after few. With
+//! `SINEW_DEEP=1`: after a million.
 
 #[path = "../../../../crates/sinew-stm/tests/resident/memory.rs"]
 mod memory;

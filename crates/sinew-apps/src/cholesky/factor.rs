@@ -1,9 +1,11 @@
-//! The factorisation A = L Lᵀ by quadrants; of A only the lower triangle is there, and becomes L in place.
+//! The factorisation A = L Lᵀ by quadrants; of A only the lower triangle is there, and becomes L in
+//! place.
 //!
-//! With A's quadrants a, c below it and d at its lower right, L has factor(a), c·factor(a)⁻ᵀ and factor(d − c'·c'ᵀ) in their places, c' being
-//! the new c. Solving and multiplying fall into quadrants in the same way, down to dense blocks, where plain loops do
-//! it. What is empty ends every recursion. Source: the sparse Cholesky program of the Cilk-5 distribution. Difference: the two
-//! products that go into one quadrant are one task, not two with a meeting in between.
+//! With A's quadrants a, c below it and d at its lower right, L has factor(a), c·factor(a)⁻ᵀ and
+//! factor(d − c'·c'ᵀ) in their places, c' being the new c. Solving and multiplying fall into
+//! quadrants in the same way, down to dense blocks, where plain loops do it. What is empty ends
+//! every recursion. Source: the sparse Cholesky program of the Cilk-5 distribution. Difference: the
+//! two products that go into one quadrant are one task, not two with a meeting in between.
 
 use super::tree::{Block, Quadrants, SIDE, Tree};
 use crate::fork::Fork;
@@ -43,12 +45,18 @@ fn solve(fork: &impl Fork, b: &mut Tree, l: &Tree) {
                 |fork| solve_row(fork, lower_left, lower_right, l),
             );
         }
-        // Nothing on the right side: nothing to solve. A positive definite matrix has no empty diagonal.
+        // Nothing on the right side: nothing to solve. A positive definite matrix has no empty
+        // diagonal.
         _ => {}
     }
 }
 
-fn solve_row(fork: &impl Fork, left: &mut Tree, right: &mut Tree, [upper, _, corner, lower]: &Quadrants) {
+fn solve_row(
+    fork: &impl Fork,
+    left: &mut Tree,
+    right: &mut Tree,
+    [upper, _, corner, lower]: &Quadrants,
+) {
     solve(fork, left, upper);
     subtract(fork, right, left, corner);
     solve(fork, right, lower);
@@ -112,7 +120,9 @@ fn subtract_square(fork: &impl Fork, r: &mut Tree, a: &Tree) {
                         meet(lower, upper),
                         |fork| subtract_rows(fork, lower_left, lower, upper),
                         true,
-                        |fork| lower.iter().for_each(|part| subtract_square(fork, lower_right, part)),
+                        |fork| {
+                            lower.iter().for_each(|part| subtract_square(fork, lower_right, part))
+                        },
                     );
                 },
             );
@@ -202,8 +212,18 @@ mod tests {
     /// Would miss: rows and columns mixed up in a block.
     #[test]
     fn a_block_by_hand() {
-        let a = [[4.0, 0.0, 0.0, 0.0], [2.0, 10.0, 0.0, 0.0], [-2.0, 5.0, 6.0, 0.0], [6.0, 0.0, -4.0, 15.0]];
-        let l = [[2.0, 0.0, 0.0, 0.0], [1.0, 3.0, 0.0, 0.0], [-1.0, 2.0, 1.0, 0.0], [3.0, -1.0, 1.0, 2.0]];
+        let a = [
+            [4.0, 0.0, 0.0, 0.0],
+            [2.0, 10.0, 0.0, 0.0],
+            [-2.0, 5.0, 6.0, 0.0],
+            [6.0, 0.0, -4.0, 15.0],
+        ];
+        let l = [
+            [2.0, 0.0, 0.0, 0.0],
+            [1.0, 3.0, 0.0, 0.0],
+            [-1.0, 2.0, 1.0, 0.0],
+            [3.0, -1.0, 1.0, 2.0],
+        ];
         let [mut a, l] = [a, l].map(within_unit);
         factor(&Alone, &mut a);
         assert_eq!(a, l);

@@ -1,9 +1,11 @@
 //! Cholesky factorisation of a sparse positive definite matrix: A = L Lᵀ with a lower triangle L.
 //!
-//! The matrix is random, with about four elements a row below and on its diagonal that are not 0. Elimination fills L up, where and how much nobody can
-//! foresee: the tree of tasks is as irregular as the matrix, its leaves are products of 8 × 8 blocks, some 100 ns each. Source: the Cilk-5
-//! distribution; sizes after Karl-Filip Faxén and John Ardelius, *Manycore work stealing*, 2011. Difference: the diagonal outweighs each row, so
-//! that a random matrix is positive definite for certain.
+//! The matrix is random, with about four elements a row below and on its diagonal that are not 0.
+//! Elimination fills L up, where and how much nobody can foresee: the tree of tasks is as irregular
+//! as the matrix, its leaves are products of 8 × 8 blocks, some 100 ns each. Source: the Cilk-5
+//! distribution; sizes after Karl-Filip Faxén and John Ardelius, *Manycore work stealing*, 2011.
+//! Difference: the diagonal outweighs each row, so that a random matrix is positive definite for
+//! certain.
 //!
 //! A repetition copies the matrix, which is small beside its factor.
 
@@ -68,7 +70,8 @@ struct Cholesky {
 #[derive(Debug, Clone, PartialEq)]
 struct Matrix {
     rows: usize,
-    /// Rows of the tree, a power of two; on the diagonal of the block that crosses the last row there are ones.
+    /// Rows of the tree, a power of two; on the diagonal of the block that crosses the last row
+    /// there are ones.
     side: usize,
     tree: Tree,
 }
@@ -100,7 +103,8 @@ impl Matrix {
     }
 }
 
-/// About `ROW` - 1 elements a row; of several that fall onto the same place the last counts, so there may be a few less.
+/// About `ROW` - 1 elements a row; of several that fall onto the same place the last counts, so
+/// there may be a few less.
 fn below_diagonal(rows: usize) -> Vec<(usize, usize, f64)> {
     let mut rng = fastrand::Rng::with_seed(1);
     let mut places: Vec<(usize, usize)> = (0..(ROW - 1) * rows)
@@ -161,12 +165,14 @@ impl Matrix {
         product
     }
 
-    /// ‖A − L Lᵀ‖ relative to ‖A‖: the mean length of both applied to vectors of random signs is the Frobenius norm.
+    /// ‖A − L Lᵀ‖ relative to ‖A‖: the mean length of both applied to vectors of random signs is
+    /// the Frobenius norm.
     fn residual(&self, l: &Factor) -> f64 {
         let mut rng = fastrand::Rng::with_seed(2);
         let (mut wrong, mut all) = (0.0, 0.0);
         for _ in 0..PROBES {
-            let signs: Vec<f64> = (0..self.side).map(|_| if rng.bool() { 1.0 } else { -1.0 }).collect();
+            let signs: Vec<f64> =
+                (0..self.side).map(|_| if rng.bool() { 1.0 } else { -1.0 }).collect();
             let (known, found) = (self.apply(&signs), l.apply(&signs));
             wrong += known.iter().zip(&found).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
             all += known.iter().map(|a| a * a).sum::<f64>();
@@ -193,12 +199,17 @@ impl Solve for Cholesky {
         repeat(self.repetitions, || self.matrix.factor(worker))
     }
 
-    /// A triangle whose residual is within the rounding errors of as many operations as there are rows.
+    /// A triangle whose residual is within the rounding errors of as many operations as there are
+    /// rows.
     fn check(&self, answer: &Factor) -> Result<(), Wrong> {
-        Wrong::unless(answer.is_triangle(), || "not a lower triangle with a positive diagonal".to_owned())?;
+        Wrong::unless(answer.is_triangle(), || {
+            "not a lower triangle with a positive diagonal".to_owned()
+        })?;
         let residual = self.matrix.residual(answer);
         let bound = f64::EPSILON * (8 + self.matrix.rows) as f64;
-        Wrong::unless(residual <= bound, || format!("the residual is {residual:e}, more than {bound:e}"))
+        Wrong::unless(residual <= bound, || {
+            format!("the residual is {residual:e}, more than {bound:e}")
+        })
     }
 }
 
@@ -225,7 +236,8 @@ mod tests {
         l
     }
 
-    /// Would miss: a product left out where parts of the matrix are empty; sizes that are no multiple of a block.
+    /// Would miss: a product left out where parts of the matrix are empty; sizes that are no
+    /// multiple of a block.
     #[test]
     fn factors_of_all_sizes_are_those_of_a_dense_matrix() {
         for rows in (1..20).chain([33, 64, 100, 200]) {

@@ -1,8 +1,10 @@
-//! Sparse square matrices as trees: a matrix is empty, a small dense block, or four matrices of half its side.
+//! Sparse square matrices as trees: a matrix is empty, a small dense block, or four matrices of
+//! half its side.
 //!
-//! Every node is owned by its parent, so disjoint parts of a matrix can be changed at the same time without any further ado. All
-//! matrices of one calculation have the same side, a power of two times [`SIDE`], hence the same shape: where two of them
-//! meet, both are blocks, or both are quadrants, or one is empty.
+//! Every node is owned by its parent, so disjoint parts of a matrix can be changed at the same time
+//! without any further ado. All matrices of one calculation have the same side, a power of two
+//! times [`SIDE`], hence the same shape: where two of them meet, both are blocks, or both are
+//! quadrants, or one is empty.
 
 /// Rows and columns of a dense block.
 pub(crate) const SIDE: usize = 8;
@@ -66,12 +68,19 @@ impl Tree {
         self.each_from(side, (0, 0), visit);
     }
 
-    fn each_from(&self, side: usize, (top, left): (usize, usize), visit: &mut impl FnMut(usize, usize, f64)) {
+    fn each_from(
+        &self,
+        side: usize,
+        (top, left): (usize, usize),
+        visit: &mut impl FnMut(usize, usize, f64),
+    ) {
         match self {
             Self::Empty => {}
             Self::Block(block) => {
                 for (row, columns) in (top..).zip(&**block) {
-                    for (column, &value) in (left..).zip(columns).filter(|(_, value)| **value != 0.0) {
+                    for (column, &value) in
+                        (left..).zip(columns).filter(|(_, value)| **value != 0.0)
+                    {
                         visit(row, column, value);
                     }
                 }
@@ -91,12 +100,19 @@ impl Tree {
 mod tests {
     use super::*;
 
-    /// Would miss: an element that lands in another quadrant, or that is visited twice or not at all.
+    /// Would miss: an element that lands in another quadrant, or that is visited twice or not at
+    /// all.
     #[test]
     fn what_is_set_is_visited_where_it_was_set() {
         let mut tree = Tree::default();
-        let mut set =
-            vec![(0, 0, 1.0), (3, 5, 2.0), (32, 31, 3.0), (35, 60, 4.0), (60, 0, 5.0), (63, 63, 6.0)];
+        let mut set = vec![
+            (0, 0, 1.0),
+            (3, 5, 2.0),
+            (32, 31, 3.0),
+            (35, 60, 4.0),
+            (60, 0, 5.0),
+            (63, 63, 6.0),
+        ];
         for &(row, column, value) in &set {
             tree.set(64, row, column, value);
         }

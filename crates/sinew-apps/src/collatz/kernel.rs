@@ -40,7 +40,9 @@ const STEPS: u64 = 8;
 /// Does a task, which may read the table anywhere. What comes out depends on all that it did.
 pub fn apply(task: &Task, table: &[u32]) -> u64 {
     match task.kind {
-        Kind::Compute => (0..task.repeats).map(|_| steps(black_box(table[task.start as usize]))).sum(),
+        Kind::Compute => {
+            (0..task.repeats).map(|_| steps(black_box(table[task.start as usize]))).sum()
+        }
         Kind::Stream => stream(task, table),
         Kind::Irregular => (0..task.repeats).fold(task.start, |at, _| table[at as usize]).into(),
     }
@@ -105,7 +107,8 @@ fn sum_of_entries(start: u64, count: u64, entries: u64) -> u64 {
     whole(start + count) - whole(start)
 }
 
-/// Where the generator is after `steps` from `start`: its composition with itself, squared and multiplied.
+/// Where the generator is after `steps` from `start`: its composition with itself, squared and
+/// multiplied.
 fn jump(start: u32, mut steps: u32, entries: usize) -> u32 {
     let (mut factor, mut addend) = (FACTOR, ADDEND);
     let mut at = start;
@@ -132,7 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a closed form that differs from the steps it stands for, at the end of the table too.
+        /// Would miss: a closed form that differs from the steps it stands for, at the end of the
+        /// table too.
         #[test]
         fn closed_forms_are_what_the_steps_come_to(
             kind in prop::sample::select(vec![Kind::Compute, Kind::Stream, Kind::Irregular]),

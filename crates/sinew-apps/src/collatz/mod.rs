@@ -1,10 +1,14 @@
-//! The synthetic workload of the plastic skeletons: a map-array whose tasks repeat a Collatz sequence.
+//! The synthetic workload of the plastic skeletons: a map-array whose tasks repeat a Collatz
+//! sequence.
 //!
-//! Source: Jenkins, "Design and Analysis of a Plastic Parallel Programming System", sections 4.4 and 5.2. A task's *grain* is how often it repeats the
-//! sequence from one constant start. *Uniform* tasks all have the same grain; of *biased* ones the first of N parts has a larger grain than the others: the worst
-//! case for static shares among N threads. The start is not published; from 6 a repetition takes about 10 ns, as the published times imply.
+//! Source: Jenkins, "Design and Analysis of a Plastic Parallel Programming System", sections 4.4
+//! and 5.2. A task's *grain* is how often it repeats the sequence from one constant start.
+//! *Uniform* tasks all have the same grain; of *biased* ones the first of N parts has a larger
+//! grain than the others: the worst case for static shares among N threads. The start is not
+//! published; from 6 a repetition takes about 10 ns, as the published times imply.
 //!
-//! Tasks that stream through a table or walk it in random order, for what is named there as future work, are made by [`Workload::kind`].
+//! Tasks that stream through a table or walk it in random order, for what is named there as future
+//! work, are made by [`Workload::kind`].
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -28,7 +32,8 @@ use crate::product::Product;
 pub use kernel::{Kind, Task, apply};
 pub use workload::Workload;
 
-const SIZES: &str = "TASKSxREPEATS, or TASKSxREPEATSxFEWERxN: only the first of N parts has REPEATS";
+const SIZES: &str =
+    "TASKSxREPEATS, or TASKSxREPEATSxFEWERxN: only the first of N parts has REPEATS";
 
 /// Tasks, repetitions of a task, those of the light tasks (0: there are none), and parts.
 const NUMBERS: Product<4> = Product {

@@ -46,8 +46,9 @@ impl Workload {
         Self { tasks, table: table(Kind::Compute, 1), kind: Kind::Compute, heavy, light }
     }
 
-    /// The same number of tasks and repetitions with another kind of work, on a table of `entries` entries of four bytes, rounded up to a power of two. Tasks
-    /// that stream begin one behind the other.
+    /// The same number of tasks and repetitions with another kind of work, on a table of `entries`
+    /// entries of four bytes, rounded up to a power of two. Tasks that stream begin one behind the
+    /// other.
     #[must_use]
     pub fn kind(mut self, kind: Kind, entries: usize) -> Self {
         self.table = table(kind, entries.next_power_of_two());
@@ -84,11 +85,15 @@ impl Workload {
     /// The first task whose answer is wrong.
     pub fn check(&self, answers: &[u64]) -> Result<(), Wrong> {
         let (tasks, entries) = (self.tasks.len(), self.table.len());
-        Wrong::unless(answers.len() == tasks, || format!("{} answers of {tasks} tasks", answers.len()))?;
+        Wrong::unless(answers.len() == tasks, || {
+            format!("{} answers of {tasks} tasks", answers.len())
+        })?;
         let mut pairs = self.tasks.iter().zip(answers).enumerate();
         pairs.try_for_each(|(number, (task, &answer))| {
             let right = expected(task, entries);
-            Wrong::unless(answer == right, || format!("task {number} answers {answer} instead of {right}"))
+            Wrong::unless(answer == right, || {
+                format!("task {number} answers {answer} instead of {right}")
+            })
         })
     }
 
@@ -120,7 +125,9 @@ mod tests {
     /// Would miss: heavy tasks that are not the first ones, or not 1/N of all.
     #[test]
     fn heavy_tasks_come_first_and_are_one_of_n_parts() {
-        let grains = |workload: &Workload| workload.tasks.iter().map(|task| task.repeats).collect::<Vec<_>>();
+        let grains = |workload: &Workload| {
+            workload.tasks.iter().map(|task| task.repeats).collect::<Vec<_>>()
+        };
         assert_eq!(grains(&Workload::biased(8, 9, 1, 4)), [9, 9, 1, 1, 1, 1, 1, 1]);
         assert_eq!(grains(&Workload::uniform(3, 7)), [7; 3]);
         assert_eq!(
@@ -147,7 +154,10 @@ mod tests {
         let workload = Workload::uniform(10, 3);
         let mut answers = workload.serial();
         answers[4] += 1;
-        assert_eq!(workload.check(&answers).unwrap_err().to_string(), "task 4 answers 25 instead of 24");
+        assert_eq!(
+            workload.check(&answers).unwrap_err().to_string(),
+            "task 4 answers 25 instead of 24"
+        );
         assert!(workload.check(&answers[..9]).unwrap_err().to_string().contains("9 answers"));
     }
 }

@@ -1,15 +1,16 @@
 //! The convex hull of random points in a disc, by quickhull.
 //!
-//! The outermost points in four directions span a quadrangle; whatever lies within is forgotten, and the rest belongs to the
-//! edge it lies beyond. So it goes on: of the points beyond an edge the farthest becomes a corner, which makes two edges of
-//! one. Three of four points are forgotten in each round, so the first rounds are nearly all of the work: loops over pieces
-//! of the points. Below them the two edges are tasks.
+//! The outermost points in four directions span a quadrangle; whatever lies within is forgotten,
+//! and the rest belongs to the edge it lies beyond. So it goes on: of the points beyond an edge the
+//! farthest becomes a corner, which makes two edges of one. Three of four points are forgotten in
+//! each round, so the first rounds are nearly all of the work: loops over pieces of the points.
+//! Below them the two edges are tasks.
 //!
-//! Sides are judged by exact predicates, so that nothing is ever forgotten that lies outside. How far a point is away is not
-//! exact; should a corner be chosen that is none, the scan at the end drops it. The answer is therefore *the* hull, the same
-//! one in whatever order it is found.
-//! Source: Barber, Dobkin and Huhdanpaa, "The Quickhull Algorithm for Convex Hulls". Differences: the first quadrangle, which
-//! is Akl and Toussaint's, and the final scan, which is Andrew's.
+//! Sides are judged by exact predicates, so that nothing is ever forgotten that lies outside. How
+//! far a point is away is not exact; should a corner be chosen that is none, the scan at the end
+//! drops it. The answer is therefore *the* hull, the same one in whatever order it is found.
+//! Source: Barber, Dobkin and Huhdanpaa, "The Quickhull Algorithm for Convex Hulls". Differences:
+//! the first quadrangle, which is Akl and Toussaint's, and the final scan, which is Andrew's.
 
 mod polygon;
 mod quickhull;
@@ -118,15 +119,22 @@ mod tests {
     fn awkward_inputs_have_the_right_hull() {
         assert_eq!(hull(&[(1.0, 2.0)]), [(1.0, 2.0)]);
         assert_eq!(hull(&[(1.0, 2.0); 7]), [(1.0, 2.0)]);
-        assert_eq!(hull(&[(2.0, 2.0), (0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]), [(0.0, 0.0), (2.0, 2.0)]);
+        assert_eq!(
+            hull(&[(2.0, 2.0), (0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]),
+            [(0.0, 0.0), (2.0, 2.0)]
+        );
         assert_eq!(hull(&[(3.0, 1.0), (3.0, 5.0), (3.0, 2.0)]), [(3.0, 1.0), (3.0, 5.0)]);
-        assert_eq!(hull(&[(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)]), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]);
+        assert_eq!(
+            hull(&[(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)]),
+            [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
+        );
     }
 
     /// Would miss: points that leave an edge by less than rounding; the next test sees those.
     #[test]
     fn points_on_an_edge_are_no_corners() {
-        let grid: Vec<(f64, f64)> = (0..49).map(|at| (f64::from(at % 7), f64::from(at / 7))).collect();
+        let grid: Vec<(f64, f64)> =
+            (0..49).map(|at| (f64::from(at % 7), f64::from(at / 7))).collect();
         assert_eq!(hull(&grid), [(0.0, 0.0), (6.0, 0.0), (6.0, 6.0), (0.0, 6.0)]);
     }
 
@@ -137,19 +145,22 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(1);
         for length in (1..200).map(|round| 1 + round % 20) {
             let mut coordinate = || f64::from(rng.u8(..5));
-            let problem = prepared((0..length).map(|_| Point { x: coordinate(), y: coordinate() }).collect());
+            let problem =
+                prepared((0..length).map(|_| Point { x: coordinate(), y: coordinate() }).collect());
             problem
                 .check(&problem.serial(()))
                 .unwrap_or_else(|wrong| panic!("{:?}: {wrong}", problem.points));
         }
     }
 
-    /// Nearly collinear points, whose sides a determinant in plain floating-point arithmetic gets wrong.
-    /// Would miss: predicates that are wrong only where the checker, which asks the same crate, is wrong as well.
+    /// Nearly collinear points, whose sides a determinant in plain floating-point arithmetic gets
+    /// wrong. Would miss: predicates that are wrong only where the checker, which asks the same
+    /// crate, is wrong as well.
     #[test]
     fn points_that_hardly_leave_a_line_are_judged_exactly() {
         let near = |at: usize| 0.5 + (at * 7919 % 64) as f64 * f64::EPSILON;
-        let mut input: Vec<Point> = (0..4096).map(|at| Point { x: near(at), y: near(at / 64) }).collect();
+        let mut input: Vec<Point> =
+            (0..4096).map(|at| Point { x: near(at), y: near(at / 64) }).collect();
         input.extend(points(&[(12.0, 12.0), (24.0, 24.0)]));
         let problem = prepared(input);
         problem.check(&problem.serial(())).unwrap();
@@ -163,7 +174,8 @@ mod tests {
         assert!(pool.run(|worker| problem.parallel(worker, ())) == problem.serial(()));
     }
 
-    /// Would miss: a corner moved so far that it hides a neighbour; that is no longer convex, or leaves points outside.
+    /// Would miss: a corner moved so far that it hides a neighbour; that is no longer convex, or
+    /// leaves points outside.
     #[test]
     fn a_missing_foreign_or_misplaced_corner_is_noticed() {
         let problem = prepared(disc(1000));
@@ -175,7 +187,10 @@ mod tests {
             problem.check(&Polygon::of(vertices)).unwrap_err().to_string()
         };
         assert!(wrong(|v| _ = v.remove(3)).contains("outside"));
-        assert!(wrong(|v| (v[3].x, v[3].y) = (1.000_001 * v[3].x, 1.000_001 * v[3].y)).contains("no point"));
+        assert!(
+            wrong(|v| (v[3].x, v[3].y) = (1.000_001 * v[3].x, 1.000_001 * v[3].y))
+                .contains("no point")
+        );
         assert!(wrong(|v| v.swap(3, 4)).contains("convex"));
         assert!(wrong(|v| v.reverse()).contains("convex"));
         assert!(wrong(|v| v.extend_from_within(..)).contains("convex"));

@@ -1,8 +1,9 @@
 //! A convex polygon: made of candidates by a scan, and judged by exact orientation tests.
 //!
-//! Points are ordered by their x, and by their y where that is the same. In this order a convex polygon goes up along its
-//! lower chain and down along its upper one, and each point between the ends is above an edge of the one and below an edge
-//! of the other: both are found by bisection, so that all points can be judged, not just a sample.
+//! Points are ordered by their x, and by their y where that is the same. In this order a convex
+//! polygon goes up along its lower chain and down along its upper one, and each point between the
+//! ends is above an edge of the one and below an edge of the other: both are found by bisection, so
+//! that all points can be judged, not just a sample.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -61,13 +62,14 @@ impl Polygon {
         Wrong::unless(convex, || "the hull is not convex, or not counter-clockwise".to_owned())
     }
 
-    /// No point lies outside, and each corner is one of the points. The shape must have been checked.
+    /// No point lies outside, and each corner is one of the points. The shape must have been
+    /// checked.
     pub(super) fn check_hull_of(&self, points: &[Point]) -> Result<(), Wrong> {
         let (lower, upper) = self.chains();
         let mut seen = [vec![false; lower.len()], vec![false; upper.len()]];
         for point in points {
-            let inside =
-                beside(&lower, point, &mut seen[0], 1.0) && beside(&upper, point, &mut seen[1], -1.0);
+            let inside = beside(&lower, point, &mut seen[0], 1.0)
+                && beside(&upper, point, &mut seen[1], -1.0);
             Wrong::unless(inside, || format!("({}, {}) lies outside the hull", point.x, point.y))?;
         }
         let all_seen = seen.iter().flatten().all(|&seen| seen);
@@ -102,7 +104,8 @@ fn chain<'p>(points: impl Iterator<Item = &'p Point>) -> Vec<Point> {
     chain
 }
 
-/// Whether a point lies on or to one side of a chain: above if `above` is 1, below if it is -1. Notes a corner it is.
+/// Whether a point lies on or to one side of a chain: above if `above` is 1, below if it is -1.
+/// Notes a corner it is.
 fn beside(chain: &[Point], point: &Point, seen: &mut [bool], above: f64) -> bool {
     let after = chain.partition_point(|corner| order(corner, point).is_le());
     let Some(before) = after.checked_sub(1) else { return false };

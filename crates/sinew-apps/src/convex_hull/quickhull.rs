@@ -1,11 +1,15 @@
-//! Quickhull: what lies beyond an edge is split at its farthest point, until nothing lies beyond any edge.
+//! Quickhull: what lies beyond an edge is split at its farthest point, until nothing lies beyond
+//! any edge.
 //!
-//! Both versions answer candidates: all corners of the hull, perhaps a few more points, in any order.
+//! Both versions answer candidates: all corners of the hull, perhaps a few more points, in any
+//! order.
 //!
 //! # Invariants
 //!
-//! - I1: a point is forgotten only if it lies within, or on the edge of, a polygon whose corners are candidates.
-//! - I2: what lies beyond an edge is fewer points than before the split, as the farthest is gone: the recursion ends.
+//! - I1: a point is forgotten only if it lies within, or on the edge of, a polygon whose corners
+//!   are candidates.
+//! - I2: what lies beyond an edge is fewer points than before the split, as the farthest is gone:
+//!   the recursion ends.
 
 use robust::orient2d;
 use sinew::{Worker, over};
@@ -26,8 +30,8 @@ struct Edge {
 }
 
 impl Edge {
-    /// How far a point lies outside an edge that goes counter-clockwise: roughly a multiple of the distance, with exactly
-    /// the right sign.
+    /// How far a point lies outside an edge that goes counter-clockwise: roughly a multiple of the
+    /// distance, with exactly the right sign.
     fn beyond(self, point: Point) -> f64 {
         orient2d(self.to, self.from, point)
     }
@@ -193,7 +197,8 @@ impl Spread {
 
 /// Puts together what a loop found beyond each edge.
 fn collect<const EDGES: usize>(edges: [Edge; EDGES], found: Vec<[Side; EDGES]>) -> [Spread; EDGES] {
-    let mut spreads = edges.map(|edge| Spread { pieces: Vec::new(), farthest: Side::of(edge).farthest });
+    let mut spreads =
+        edges.map(|edge| Spread { pieces: Vec::new(), farthest: Side::of(edge).farthest });
     for sides in found {
         for (spread, side) in spreads.iter_mut().zip(sides) {
             spread.push(side);

@@ -1,10 +1,12 @@
-//! Smoothed particle hydrodynamics: density, pressure and viscosity of a fluid from the particles near each place.
+//! Smoothed particle hydrodynamics: density, pressure and viscosity of a fluid from the particles
+//! near each place.
 //!
-//! Every particle looks at those within reach and adds up for itself what they do to it, always in the same order; so nothing
-//! is written that somebody else writes, and the outcome does not depend on how loops run. A pair is looked at from both ends
-//! for that. What two particles do to each other is equal and opposite, so momentum changes by gravity and walls alone.
-//! Source: Müller, Charypar and Gross, "Particle-Based Fluid Simulation for Interactive Applications". Differences: the form
-//! of the forces that is symmetric in both particles, and no negative pressure.
+//! Every particle looks at those within reach and adds up for itself what they do to it, always in
+//! the same order; so nothing is written that somebody else writes, and the outcome does not depend
+//! on how loops run. A pair is looked at from both ends for that. What two particles do to each
+//! other is equal and opposite, so momentum changes by gravity and walls alone. Source: Müller,
+//! Charypar and Gross, "Particle-Based Fluid Simulation for Interactive Applications". Differences:
+//! the form of the forces that is symmetric in both particles, and no negative pressure.
 
 use std::f64::consts::PI;
 
@@ -21,7 +23,8 @@ const COLUMN: Vector = [0.5, 0.6, 0.5];
 /// Kilogrammes a cubic metre.
 const REST_DENSITY: f64 = 1000.0;
 
-/// Metres a second, ten times what falling water reaches here: it is compressed by about a hundredth.
+/// Metres a second, ten times what falling water reaches here: it is compressed by about a
+/// hundredth.
 const SOUND: f64 = 30.0;
 
 /// Pascal seconds.
@@ -79,7 +82,8 @@ impl Fluid {
     /// The column at rest, its particles slightly out of line, the same way each time.
     pub(super) fn column(&self, count: usize) -> Particles {
         let mut rng = fastrand::Rng::with_seed(42);
-        let [along, deep] = [0, 2].map(|axis| (COLUMN[axis] / self.spacing).round().max(1.0) as usize);
+        let [along, deep] =
+            [0, 2].map(|axis| (COLUMN[axis] / self.spacing).round().max(1.0) as usize);
         let mut place = |at: usize| {
             let lattice = [at % along, at / (along * deep), at / along % deep];
             let jitter = |rng: &mut fastrand::Rng| 0.45 + 0.1 * rng.f64();
@@ -98,7 +102,12 @@ impl Fluid {
     }
 
     /// Moves all particles by one time step. They come out in the order of their cells.
-    pub(super) fn advance(&self, loops: impl Loops, grid: &mut Grid, particles: &Particles) -> Particles {
+    pub(super) fn advance(
+        &self,
+        loops: impl Loops,
+        grid: &mut Grid,
+        particles: &Particles,
+    ) -> Particles {
         let count = particles.positions.len();
         let cells = loops.map(count, |at| grid.cell(particles.positions[at]));
         let order = grid.sort(&cells);
@@ -106,8 +115,8 @@ impl Fluid {
         let motions = loops.map(count, |at| particles.motions[order[at] as usize]);
         let densities = loops.map(count, |at| self.density(grid, &positions, at));
         let scene = Scene { grid, positions: &positions, motions: &motions, densities: &densities };
-        let motions =
-            loops.map(count, |at| self.push(scene.motions[at], positions[at], self.pull(&scene, at)));
+        let motions = loops
+            .map(count, |at| self.push(scene.motions[at], positions[at], self.pull(&scene, at)));
         let positions = loops.map(count, |at| self.drift(positions[at], motions[at].velocity));
         Particles { positions, motions }
     }
@@ -115,8 +124,9 @@ impl Fluid {
     fn density(&self, grid: &Grid, positions: &[Vector], at: usize) -> f64 {
         let (here, reach) = (positions[at], self.reach * self.reach);
         let near = grid.near(here).flat_map(|range| &positions[range]);
-        let weight =
-            near.map(|&there| (reach - square(minus(here, there))).max(0.0)).map(|gap| gap * gap * gap);
+        let weight = near
+            .map(|&there| (reach - square(minus(here, there))).max(0.0))
+            .map(|gap| gap * gap * gap);
         self.mass * 315.0 / (64.0 * PI * self.reach.powi(9)) * weight.sum::<f64>()
     }
 
@@ -192,12 +202,15 @@ mod tests {
     fn inside_the_column_the_density_is_that_of_water() {
         let fluid = Fluid::new(4000);
         let (mut grid, column) = (fluid.grid(), fluid.column(4000));
-        let cells: Vec<u32> = column.positions.iter().map(|&position| grid.cell(position)).collect();
+        let cells: Vec<u32> =
+            column.positions.iter().map(|&position| grid.cell(position)).collect();
         let order = grid.sort(&cells);
-        let positions: Vec<Vector> = order.iter().map(|&at| column.positions[at as usize]).collect();
+        let positions: Vec<Vector> =
+            order.iter().map(|&at| column.positions[at as usize]).collect();
         let inner = |at: &usize| {
-            let distant =
-                |axis: usize| positions[*at][axis].min(COLUMN[axis] - positions[*at][axis]) > fluid.reach;
+            let distant = |axis: usize| {
+                positions[*at][axis].min(COLUMN[axis] - positions[*at][axis]) > fluid.reach
+            };
             (0..3).all(distant)
         };
         let densities: Vec<f64> =
@@ -218,8 +231,12 @@ mod tests {
         let motions = [motion(0, [1.0, 2.0, 3.0]), motion(1, [0.0, -1.0, 0.5])];
         let order = grid.sort(&positions.map(|position| grid.cell(position)));
         assert_eq!(order, [0, 1]);
-        let scene =
-            Scene { grid: &grid, positions: &positions, motions: &motions, densities: &[1100.0, 1200.0] };
+        let scene = Scene {
+            grid: &grid,
+            positions: &positions,
+            motions: &motions,
+            densities: &[1100.0, 1200.0],
+        };
         let [one, other] = [0, 1].map(|at| minus(fluid.pull(&scene, at), GRAVITY));
         assert!(square(one) > 0.0);
         assert!(square(plus(one, other)) <= 1e-24 * square(one), "{one:?} {other:?}");
@@ -231,7 +248,8 @@ mod tests {
         let (_, particles) = flow(500, 400);
         let farthest = particles.positions.iter().map(|position| position[0]).fold(0.0, f64::max);
         assert!(farthest > 1.2 * COLUMN[0], "{farthest}");
-        let fastest = particles.motions.iter().map(|motion| square(motion.velocity)).fold(0.0, f64::max);
+        let fastest =
+            particles.motions.iter().map(|motion| square(motion.velocity)).fold(0.0, f64::max);
         assert!(fastest.sqrt() < 0.5 * SOUND, "{fastest}");
     }
 }

@@ -1,7 +1,9 @@
-//! Cells as wide as the reach of a particle, so that whoever is within reach of it is in its cell or in one next to that.
+//! Cells as wide as the reach of a particle, so that whoever is within reach of it is in its cell
+//! or in one next to that.
 //!
-//! Particles are kept in the order of their cells, row by row; those of three neighbouring cells of a row then lie one behind
-//! the other, and everybody near is found in nine ranges, always in the same order.
+//! Particles are kept in the order of their cells, row by row; those of three neighbouring cells of
+//! a row then lie one behind the other, and everybody near is found in nine ranges, always in the
+//! same order.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -41,7 +43,8 @@ impl Grid {
         (self.row(y, z) + x) as u32
     }
 
-    /// Notes how many particles each cell has. Answers the particles in the order of their cells, given the cell of each.
+    /// Notes how many particles each cell has. Answers the particles in the order of their cells,
+    /// given the cell of each.
     pub(super) fn sort(&mut self, cells: &[u32]) -> Vec<u32> {
         self.starts.clear();
         self.starts.resize(self.cells.iter().product::<usize>() + 1, 0);
@@ -95,13 +98,15 @@ mod tests {
         let cells: Vec<u32> = particles.iter().map(|&particle| grid.cell(particle)).collect();
         let order = grid.sort(&cells);
         for here in &particles {
-            let mut near: Vec<u32> = grid.near(*here).flat_map(|range| order[range].to_vec()).collect();
+            let mut near: Vec<u32> =
+                grid.near(*here).flat_map(|range| order[range].to_vec()).collect();
             let all = near.len();
             near.sort_unstable();
             near.dedup();
             assert_eq!(near.len(), all);
-            let apart =
-                |there: &Vector| (0..3).map(|axis| (here[axis] - there[axis]).powi(2)).sum::<f64>().sqrt();
+            let apart = |there: &Vector| {
+                (0..3).map(|axis| (here[axis] - there[axis]).powi(2)).sum::<f64>().sqrt()
+            };
             let within = (0..300).filter(|&there| apart(&particles[there as usize]) < reach);
             assert!(within.into_iter().all(|there| near.binary_search(&there).is_ok()));
         }

@@ -1,8 +1,9 @@
-//! A column of water that collapses, made of particles, after the program fluidanimate of the PARSEC suite.
+//! A column of water that collapses, made of particles, after the program fluidanimate of the
+//! PARSEC suite.
 //!
-//! A time step sorts the particles into cells and is a sequence of loops over them; nearly all of the time goes into two:
-//! densities, and forces. Only the sorting is serial.
-//! Differences from PARSEC: a generated column instead of a file, and what is said in `fluid`.
+//! A time step sorts the particles into cells and is a sequence of loops over them; nearly all of
+//! the time goes into two: densities, and forces. Only the sorting is serial. Differences from
+//! PARSEC: a generated column instead of a file, and what is said in `fluid`.
 
 mod fluid;
 mod grid;
@@ -46,7 +47,8 @@ const FRAMES: usize = 5;
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let count = NUMBERS.pick(&options.size)?;
-    // Particles three times, and cells: those of the column have five particles each, and half of them are empty.
+    // Particles three times, and cells: those of the column have five particles each, and half of
+    // them are empty.
     let particle = size_of::<Motion>() + size_of::<Vector>();
     room(APP.name, count.saturating_mul(4 * particle as u64))?;
     let schedule = options.schedule_or(Schedule::Stealing);
@@ -65,9 +67,15 @@ struct Scene(Particles);
 impl fmt::Display for Scene {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Particles { positions, motions } = &self.0;
-        let height = positions.iter().map(|position| position[1]).sum::<f64>() / positions.len() as f64;
-        let fastest = motions.iter().map(|motion| square(motion.velocity)).fold(0.0, f64::max).sqrt();
-        write!(f, "{} particles, {height:.6} m high on average, at most {fastest:.4} m/s", positions.len())
+        let height =
+            positions.iter().map(|position| position[1]).sum::<f64>() / positions.len() as f64;
+        let fastest =
+            motions.iter().map(|motion| square(motion.velocity)).fold(0.0, f64::max).sqrt();
+        write!(
+            f,
+            "{} particles, {height:.6} m high on average, at most {fastest:.4} m/s",
+            positions.len()
+        )
     }
 }
 
@@ -103,7 +111,9 @@ impl FluidAnimate {
         let exchanged: f64 = motions.iter().map(|motion| square(motion.velocity).sqrt()).sum();
         let scale = exchanged + square(fallen).sqrt();
         let balanced = square(minus(gained, given)).sqrt() <= ROUNDING * scale;
-        Wrong::unless(balanced, || format!("particles got the momentum {given:?}, but have {gained:?}"))
+        Wrong::unless(balanced, || {
+            format!("particles got the momentum {given:?}, but have {gained:?}")
+        })
     }
 }
 
@@ -134,7 +144,9 @@ impl Solve for FluidAnimate {
         Wrong::unless(positions.len() == self.count, || "a particle is nowhere".to_owned())?;
         let inside = |at: &Vector| (0..3).all(|axis| (0.0..=CONTAINER[axis]).contains(&at[axis]));
         let lost = positions.iter().find(|position| !inside(position));
-        Wrong::unless(lost.is_none(), || format!("a particle is outside the container, at {lost:?}"))?;
+        Wrong::unless(lost.is_none(), || {
+            format!("a particle is outside the container, at {lost:?}")
+        })?;
         self.check_momentum(motions)
     }
 }
@@ -143,7 +155,8 @@ impl Solve for FluidAnimate {
 mod tests {
     use super::*;
 
-    /// Would miss: particles that have exchanged their places, or all that have moved on; `agree` compares exactly.
+    /// Would miss: particles that have exchanged their places, or all that have moved on; `agree`
+    /// compares exactly.
     #[test]
     fn lost_mass_and_lost_momentum_are_noticed() {
         let problem = FluidAnimate { count: 300, schedule: Schedule::Static.into() };
@@ -172,7 +185,9 @@ mod tests {
         column.motions.iter_mut().for_each(|motion| motion.velocity = [-12.0, -12.0, 2.0]);
         let Scene(particles) = problem.solve(Serial, column);
         assert!(particles.motions.iter().any(|motion| motion.bounced[0] > 0.0));
-        assert!(particles.positions.iter().all(|position| position[0] >= 0.0 && position[1] >= 0.0));
+        assert!(
+            particles.positions.iter().all(|position| position[0] >= 0.0 && position[1] >= 0.0)
+        );
     }
 
     /// Would miss: how far it falls; the balance of momentum, which is checked, sees that.

@@ -76,7 +76,8 @@ impl Detector {
     }
 }
 
-/// A number for a flow with its text. Those of several flows are added, so their order does not matter.
+/// A number for a flow with its text. Those of several flows are added, so their order does not
+/// matter.
 pub(super) fn digest(flow: u32, text: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     (flow, text).hash(&mut hasher);
@@ -159,8 +160,13 @@ mod tests {
     /// Would miss: digests that are the same by chance.
     #[test]
     fn a_digest_depends_on_the_flow_and_on_every_byte() {
-        let digests =
-            [digest(1, b"ab"), digest(2, b"ab"), digest(1, b"ba"), digest(1, b"abc"), digest(1, b"")];
+        let digests = [
+            digest(1, b"ab"),
+            digest(2, b"ab"),
+            digest(1, b"ba"),
+            digest(1, b"abc"),
+            digest(1, b""),
+        ];
         for (at, one) in digests.iter().enumerate() {
             assert!(!digests[..at].contains(one));
         }

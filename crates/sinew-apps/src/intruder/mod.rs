@@ -1,15 +1,20 @@
-//! Network intrusion detection: flows are put together from packets that arrive in any order, and searched for signatures.
+//! Network intrusion detection: flows are put together from packets that arrive in any order, and
+//! searched for signatures.
 //!
-//! Source: the application intruder in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford transactional applications for
-//! multi-processing*, IISWC 2008. A packet is captured from a queue; it is entered into a map of flows; and a
-//! flow that is complete is searched. Capturing and entering are transactions: short ones that conflict often.
+//! Source: the application intruder in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford
+//! transactional applications for multi-processing*, IISWC 2008. A packet is captured from a queue;
+//! it is entered into a map of flows; and a flow that is complete is searched. Capturing and
+//! entering are transactions: short ones that conflict often.
 //!
-//! By hand, as in the suite, a packet takes three transactions: it is taken from a transactional queue, it is entered, and a
-//! complete flow, which went through another queue, is taken from there. As a worklist, entering a packet is one transaction, and its flow
-//! is searched after the commit. (Source: Góes, *Transactional worklists*, where the search is a part of the transaction.)
+//! By hand, as in the suite, a packet takes three transactions: it is taken from a transactional
+//! queue, it is entered, and a complete flow, which went through another queue, is taken from
+//! there. As a worklist, entering a packet is one transaction, and its flow is searched after the
+//! commit. (Source: Góes, *Transactional worklists*, where the search is a part of the
+//! transaction.)
 //!
-//! Differences: the map, which is only ever asked for one flow, is a hash map (a balanced tree there; one took 2.5 µs a packet here, of which 1.4 went into
-//! searches); fragments are put in order when a flow is complete, not as they arrive; and one automaton looks for all signatures.
+//! Differences: the map, which is only ever asked for one flow, is a hash map (a balanced tree
+//! there; one took 2.5 µs a packet here, of which 1.4 went into searches); fragments are put in
+//! order when a flow is complete, not as they arrive; and one automaton looks for all signatures.
 
 mod by_hand;
 mod detector;
@@ -62,7 +67,8 @@ pub(crate) const APP: App = App {
 };
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
-    let [attack_percent, longest, flows, seed] = LETTERS.pick(&options.size)?.map(|number| number as u64);
+    let [attack_percent, longest, flows, seed] =
+        LETTERS.pick(&options.size)?.map(|number| number as u64);
     let shape = Shape { attack_percent, longest, flows, seed };
     let bytes = shape.bytes();
     if bytes >= u64::from(u32::MAX) {
@@ -71,7 +77,13 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     room(APP.name, bytes.saturating_mul(size_of::<Packet>() as u64))?;
     let detector = Detector::new();
     let traffic = Traffic::generate(shape, &detector);
-    Ok(problem(Intruder { shape, traffic, detector, by_hand: options.by_hand, lists: Lists::of(options) }))
+    Ok(problem(Intruder {
+        shape,
+        traffic,
+        detector,
+        by_hand: options.by_hand,
+        lists: Lists::of(options),
+    }))
 }
 
 struct Intruder {
@@ -166,16 +178,24 @@ impl Solve for Intruder {
         }
     }
 
-    /// Exactly the planted attacks are found, every flow was put together as it was sent, and nothing is left.
+    /// Exactly the planted attacks are found, every flow was put together as it was sent, and
+    /// nothing is left.
     fn check(&self, verdict: &Verdict) -> Result<(), Wrong> {
         let Verdict { found, left } = verdict;
         let (sent, planted) = (self.shape.flows, &self.traffic.attacks);
         Wrong::unless(*left == 0, || format!("{left} flows are still incomplete"))?;
-        Wrong::unless(found.flows == sent, || format!("{} of {sent} flows were searched", found.flows))?;
+        Wrong::unless(found.flows == sent, || {
+            format!("{} of {sent} flows were searched", found.flows)
+        })?;
         let same = found.digest == self.traffic.digest;
         Wrong::unless(same, || "a flow was not put together as it was sent".to_owned())?;
-        let wrong =
-            || format!("{} attacks were found, {} planted, not the same", found.attacks.len(), planted.len());
+        let wrong = || {
+            format!(
+                "{} attacks were found, {} planted, not the same",
+                found.attacks.len(),
+                planted.len()
+            )
+        };
         Wrong::unless(found.attacks == *planted, wrong)
     }
 }
@@ -185,7 +205,8 @@ mod tests {
     use super::*;
 
     fn intruder(attack_percent: u64, longest: u64) -> Intruder {
-        let (shape, detector) = (Shape { attack_percent, longest, flows: 60, seed: 5 }, Detector::new());
+        let (shape, detector) =
+            (Shape { attack_percent, longest, flows: 60, seed: 5 }, Detector::new());
         let traffic = Traffic::generate(shape, &detector);
         Intruder { shape, traffic, detector, by_hand: false, lists: Lists::default() }
     }

@@ -1,8 +1,9 @@
 //! Flows of which some fragments have arrived, in transactions.
 //!
-//! The fragments of a flow are a list that runs through the packets themselves: each packet has a link of its own, so nothing is allocated
-//! for it. The map has the list's head and how long it is. So a packet of a flow that is known changes one value of the map and its own
-//! link, which nobody else wants; buckets of the map are changed only by the first and by the last.
+//! The fragments of a flow are a list that runs through the packets themselves: each packet has a
+//! link of its own, so nothing is allocated for it. The map has the list's head and how long it is.
+//! So a packet of a flow that is known changes one value of the map and its own link, which nobody
+//! else wants; buckets of the map are changed only by the first and by the last.
 
 use std::hash::BuildHasherDefault;
 
@@ -34,10 +35,14 @@ impl Reassembly {
     /// For that many packets of so many flows.
     pub(super) fn new(packets: usize, flows: usize) -> Self {
         let links = (0..packets).map(|_| TVar::new(NONE));
-        Self { flows: THashMap::with_hasher(flows, BuildHasherDefault::default()), links: links.collect() }
+        Self {
+            flows: THashMap::with_hasher(flows, BuildHasherDefault::default()),
+            links: links.collect(),
+        }
     }
 
-    /// Enters the packet `index`. If that was the last of its flow, the flow is forgotten, and the answer is its fragments.
+    /// Enters the packet `index`. If that was the last of its flow, the flow is forgotten, and the
+    /// answer is its fragments.
     pub(super) fn enter<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -61,7 +66,11 @@ impl Reassembly {
     }
 
     /// The packets of a flow, in any order.
-    pub(super) fn packets<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, fragments: Fragments) -> TxResult<Vec<u32>> {
+    pub(super) fn packets<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        fragments: Fragments,
+    ) -> TxResult<Vec<u32>> {
         let Fragments { last: mut at, count } = fragments;
         let mut packets = Vec::with_capacity(count as usize);
         while at != NONE {
@@ -101,7 +110,8 @@ mod tests {
                 begun -= 1;
                 let mut fragments = atomically(|tx| reassembly.packets(tx, complete));
                 fragments.sort_unstable();
-                let of_flow = (0..=index).filter(|&at| traffic.packets[at as usize].flow == packet.flow);
+                let of_flow =
+                    (0..=index).filter(|&at| traffic.packets[at as usize].flow == packet.flow);
                 assert_eq!(fragments, of_flow.collect::<Vec<_>>());
             }
             assert_eq!(reassembly.left(), begun);

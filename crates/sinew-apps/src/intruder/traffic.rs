@@ -1,8 +1,10 @@
 //! Packets as they arrive: those of all flows, cut into fragments and mixed.
 //!
-//! A flow is an attack with the given probability: then its text is one of the signatures, in a mixture of upper and lower case.
-//! Otherwise it is up to the given number of random printable characters, and no attack by accident. Each flow is cut into a random number
-//! of fragments of equal length, of which the last takes what is left over, and the fragments of all flows are shuffled.
+//! A flow is an attack with the given probability: then its text is one of the signatures, in a
+//! mixture of upper and lower case. Otherwise it is up to the given number of random printable
+//! characters, and no attack by accident. Each flow is cut into a random number of fragments of
+//! equal length, of which the last takes what is left over, and the fragments of all flows are
+//! shuffled.
 
 use std::fmt;
 
@@ -43,7 +45,8 @@ impl fmt::Display for Shape {
 impl Shape {
     /// The bytes of text at most, and so the packets at most.
     pub(super) fn bytes(self) -> u64 {
-        let longest = SIGNATURES.iter().map(|signature| signature.len() as u64).fold(self.longest, u64::max);
+        let longest =
+            SIGNATURES.iter().map(|signature| signature.len() as u64).fold(self.longest, u64::max);
         self.flows.saturating_mul(longest)
     }
 }
@@ -62,10 +65,12 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Traffic of this shape, the same each time. There must be no more than `u32::MAX` bytes of it.
+    /// Traffic of this shape, the same each time. There must be no more than `u32::MAX` bytes of
+    /// it.
     pub(super) fn generate(shape: Shape, detector: &Detector) -> Self {
         let mut rng = Rng::with_seed(shape.seed);
-        let mut traffic = Self { packets: Vec::new(), text: Vec::new(), attacks: Vec::new(), digest: 0 };
+        let mut traffic =
+            Self { packets: Vec::new(), text: Vec::new(), attacks: Vec::new(), digest: 0 };
         for flow in 0..shape.flows as u32 {
             if rng.u64(..100) < shape.attack_percent {
                 traffic.attacks.push(flow);
@@ -100,7 +105,10 @@ impl Traffic {
 
 fn attack(rng: &mut Rng) -> Vec<u8> {
     let signature = SIGNATURES[rng.usize(..SIGNATURES.len())];
-    signature.bytes().map(|byte| if rng.bool() { byte.to_ascii_uppercase() } else { byte }).collect()
+    signature
+        .bytes()
+        .map(|byte| if rng.bool() { byte.to_ascii_uppercase() } else { byte })
+        .collect()
 }
 
 fn harmless(rng: &mut Rng, longest: usize, detector: &Detector) -> Vec<u8> {
@@ -118,7 +126,10 @@ mod tests {
 
     fn traffic(attack_percent: u64, longest: u64) -> (Traffic, Detector) {
         let detector = Detector::new();
-        (Traffic::generate(Shape { attack_percent, longest, flows: 500, seed: 7 }, &detector), detector)
+        (
+            Traffic::generate(Shape { attack_percent, longest, flows: 500, seed: 7 }, &detector),
+            detector,
+        )
     }
 
     /// Would miss: a share of attacks that is only about right.
@@ -126,7 +137,11 @@ mod tests {
     fn as_many_flows_are_attacks_as_asked_for() {
         for (percent, few, many) in [(0, 0, 0), (10, 25, 75), (100, 500, 500)] {
             let (traffic, _) = traffic(percent, 16);
-            assert!((few..=many).contains(&traffic.attacks.len()), "{percent} %: {}", traffic.attacks.len());
+            assert!(
+                (few..=many).contains(&traffic.attacks.len()),
+                "{percent} %: {}",
+                traffic.attacks.len()
+            );
         }
     }
 
@@ -134,13 +149,19 @@ mod tests {
     #[test]
     fn every_fragment_of_every_flow_arrives_once_and_none_is_empty() {
         let (traffic, _) = traffic(10, 40);
-        assert!(traffic.packets.windows(2).any(|pair| pair[0].flow > pair[1].flow), "nothing was mixed");
+        assert!(
+            traffic.packets.windows(2).any(|pair| pair[0].flow > pair[1].flow),
+            "nothing was mixed"
+        );
         let mut arrived = traffic.packets.clone();
         arrived.sort_by_key(|packet| (packet.flow, packet.number));
         let mut end = 0;
         for flow in arrived.chunk_by(|one, other| one.flow == other.flow) {
             for (number, packet) in (0..).zip(flow) {
-                assert_eq!((packet.number, packet.of, packet.start), (number, flow.len() as u32, end));
+                assert_eq!(
+                    (packet.number, packet.of, packet.start),
+                    (number, flow.len() as u32, end)
+                );
                 assert!(packet.length > 0, "{packet:?}");
                 end += packet.length;
             }

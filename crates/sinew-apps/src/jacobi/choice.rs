@@ -1,4 +1,5 @@
-//! What the user may choose about a run: the size, and after it, with commas, words for the form, the order and the placement.
+//! What the user may choose about a run: the size, and after it, with commas, words for the form,
+//! the order and the placement.
 
 use sinew::locality::{Deal, Order};
 use sinew::{Placement, Schedule, TileOrder};
@@ -13,7 +14,8 @@ pub(super) struct Choice {
     pub(super) side: usize,
     pub(super) form: Form,
     pub(super) order: TileOrder,
-    /// Where the pages lie, and who touches them first; without it the field lies where the calling thread has made it.
+    /// Where the pages lie, and who touches them first; without it the field lies where the calling
+    /// thread has made it.
     pub(super) placing: Option<(Placement, Deal)>,
 }
 
@@ -98,7 +100,9 @@ mod tests {
     /// Would miss: a word that is passed over, or not named.
     #[test]
     fn a_word_that_says_nothing_is_named() {
-        for (size, word) in [("24,queue", "queue"), ("24,bind:", "bind:"), ("2", "2"), ("24,,rows", "")] {
+        for (size, word) in
+            [("24,queue", "queue"), ("24,bind:", "bind:"), ("2", "2"), ("24,,rows", "")]
+        {
             let error = choice(size, None).unwrap_err();
             assert!(error.contains(&format!("`{word}`")) && error.contains("bind:NODE"), "{error}");
         }

@@ -1,7 +1,8 @@
 //! One row of the six-point stencil, and what is known about its fixed point.
 //!
-//! A site becomes `C1` times itself and `C2` times each of its six neighbours; the sites at the faces of the cube stay as they are. Of the seven loads and
-//! the store of an update, one load and one store reach the memory, as long as three layers of what is worked on stay in a cache.
+//! A site becomes `C1` times itself and `C2` times each of its six neighbours; the sites at the
+//! faces of the cube stay as they are. Of the seven loads and the store of an update, one load and
+//! one store reach the memory, as long as three layers of what is worked on stay in a cache.
 
 use sinew::{Intent, Row, Streams, prefetch, streaming, wide};
 
@@ -11,14 +12,16 @@ const C2: f64 = 1.0 / 12.0;
 /// Sites between requests for what is needed next.
 const PIECE: usize = 64;
 
-/// How far ahead of its use the row above, which comes from memory, is asked for: about a published row, that is some hundred nanoseconds. It was tried from 256
-/// to 1200 sites; without, one core updates a third fewer sites.
+/// How far ahead of its use the row above, which comes from memory, is asked for: about a published
+/// row, that is some hundred nanoseconds. It was tried from 256 to 1200 sites; without, one core
+/// updates a third fewer sites.
 const AHEAD: usize = 600;
 
 /// How results are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stores {
-    /// As ever: a line that is not in the cache is read before it is overwritten. 24 bytes an update.
+    /// As ever: a line that is not in the cache is read before it is overwritten. 24 bytes an
+    /// update.
     #[default]
     Ordinary,
     /// Past the caches: 16 bytes an update.
@@ -26,7 +29,8 @@ pub enum Stores {
 }
 
 impl Stores {
-    /// Bytes that an update moves to and from memory: one site read, one written, and, with ordinary stores, read before that.
+    /// Bytes that an update moves to and from memory: one site read, one written, and, with
+    /// ordinary stores, read before that.
     pub fn bytes_an_update(self) -> usize {
         match self {
             Self::Ordinary => 24,
@@ -35,7 +39,8 @@ impl Stores {
     }
 }
 
-/// A row of sites with its neighbours: itself, and those before and behind it in its layer, below and above.
+/// A row of sites with its neighbours: itself, and those before and behind it in its layer, below
+/// and above.
 type Rows<'a> = [&'a [f64]; 5];
 
 /// A cubic field of sites, row by row, layer by layer.
@@ -105,7 +110,8 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Makes a piece of a row, of which `first` is the first site. Inlined into what is compiled for wide vectors.
+/// Makes a piece of a row, of which `first` is the first site. Inlined into what is compiled for
+/// wide vectors.
 #[inline(always)]
 pub(crate) fn relax(piece: &mut [f64], first: usize, rows: &Rows<'_>) {
     let (side, end) = (rows[0].len(), first + piece.len());
@@ -123,7 +129,8 @@ pub(crate) fn relax(piece: &mut [f64], first: usize, rows: &Rows<'_>) {
     );
 }
 
-/// The loop that counts: `long` is the row itself with a site more at each end, `rows[1..]` are its neighbours.
+/// The loop that counts: `long` is the row itself with a site more at each end, `rows[1..]` are its
+/// neighbours.
 #[inline(always)]
 fn relax_inner(piece: &mut [f64], long: &[f64], rows: Rows<'_>) {
     let count = piece.len();
@@ -144,7 +151,8 @@ pub(crate) struct Wave {
 impl Wave {
     pub(crate) fn new(side: usize) -> Self {
         let last = (side - 1) as f64;
-        let mut sines: Vec<f64> = (0..side).map(|i| (std::f64::consts::PI * i as f64 / last).sin()).collect();
+        let mut sines: Vec<f64> =
+            (0..side).map(|i| (std::f64::consts::PI * i as f64 / last).sin()).collect();
         sines[side - 1] = 0.0;
         Self { sines }
     }
@@ -163,9 +171,12 @@ impl Wave {
     /// The largest error of `sites` after `steps` time steps, as a share of the largest site.
     pub(crate) fn error(&self, sites: &[f64], steps: usize) -> f64 {
         let scale = self.factor().powi(i32::try_from(steps).unwrap_or(i32::MAX));
-        let errors = sites.iter().enumerate().map(|(at, site)| (site - scale * self.site(at)).abs());
+        let errors =
+            sites.iter().enumerate().map(|(at, site)| (site - scale * self.site(at)).abs());
         // Not `f64::max`, which would pass over what is not a number.
-        errors.fold(0.0, |most: f64, error| if error <= most || most.is_nan() { most } else { error }) / scale
+        errors
+            .fold(0.0, |most: f64, error| if error <= most || most.is_nan() { most } else { error })
+            / scale
     }
 }
 
@@ -194,7 +205,8 @@ mod tests {
     #[test]
     fn a_step_by_hand() {
         let mut sites = vec![0.0; 27];
-        for (at, value) in [(13, 2.0), (12, 12.0), (14, 24.0), (10, 36.0), (16, 48.0), (4, 60.0), (22, 72.0)]
+        for (at, value) in
+            [(13, 2.0), (12, 12.0), (14, 24.0), (10, 36.0), (16, 48.0), (4, 60.0), (22, 72.0)]
         {
             sites[at] = value;
         }

@@ -1,13 +1,15 @@
 //! The cube in memory, cut into blocks, and the ways to sweep over it once.
 //!
-//! A block is a tile of whole rows: some rows of some layers. The loop takes blocks that share their layers together, as an iteration; tasks are one block
-//! each, in one queue or in the queues of the domains their layers belong to.
+//! A block is a tile of whole rows: some rows of some layers. The loop takes blocks that share
+//! their layers together, as an iteration; tasks are one block each, in one queue or in the queues
+//! of the domains their layers belong to.
 
 use std::mem;
 
 use sinew::locality::{Deal, Order};
 use sinew::{
-    DomainScopeBuilder, Domains, Placed, Placement, Row, Schedule, Shape, Tile, TileOrder, locality, tiles,
+    DomainScopeBuilder, Domains, Placed, Placement, Row, Schedule, Shape, Tile, TileOrder,
+    locality, tiles,
 };
 
 use super::kernel::{Field, Stores, Wave};
@@ -28,7 +30,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The published way to cut a cube of this side: 60 x 60 blocks, 257 tasks pending; 600 x 10 x 10 sites each in the published size, 600.
+    /// The published way to cut a cube of this side: 60 x 60 blocks, 257 tasks pending; 600 x 10 x
+    /// 10 sites each in the published size, 600.
     pub fn published(side: usize) -> Self {
         let edge = side.div_ceil(60);
         let (order, stores) = (TileOrder::default(), Stores::default());
@@ -61,7 +64,8 @@ pub enum Form {
     Serial,
     /// A loop over the layers of blocks.
     Loop(Schedule),
-    /// A task a block, in queues that are served in this order; [`Order::Together`] is one queue for all.
+    /// A task a block, in queues that are served in this order; [`Order::Together`] is one queue
+    /// for all.
     Tasks(Order),
 }
 
@@ -75,7 +79,8 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// The field that the stencil only scales, in the current pool, whose domains are given: touched by `deal`, placed by `placement`.
+    /// The field that the stencil only scales, in the current pool, whose domains are given:
+    /// touched by `deal`, placed by `placement`.
     ///
     /// # Errors
     ///
@@ -90,10 +95,15 @@ impl Lattice {
         deal: Deal,
         placement: Placement,
     ) -> Result<Self, locality::PlacementError> {
-        assert!(plan.side >= 3, "a cube with an inside has a side of 3 at least, not {}", plan.side);
+        assert!(
+            plan.side >= 3,
+            "a cube with an inside has a side of 3 at least, not {}",
+            plan.side
+        );
         let wave = Wave::new(plan.side);
         let field = || {
-            let options = Placed::options(domains).deal(deal).placement(placement).large_pages(true);
+            let options =
+                Placed::options(domains).deal(deal).placement(placement).large_pages(true);
             options.fill(plan.side.pow(3), plan.slab(), |at| wave.site(at))
         };
         Ok(Self { now: field()?, next: field()?, plan, steps: 0 })
@@ -131,7 +141,8 @@ impl Lattice {
     }
 }
 
-/// One sweep from `now` to `next`, in the current pool. `owners` tells the domain of each layer of blocks.
+/// One sweep from `now` to `next`, in the current pool. `owners` tells the domain of each layer of
+/// blocks.
 pub(crate) fn sweep(
     plan: &Plan,
     form: Form,

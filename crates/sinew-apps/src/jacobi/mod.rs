@@ -1,7 +1,9 @@
-//! Jacobi's method in three dimensions: a six-point stencil on a cube, in blocks, as loops, tasks, and tasks in the queues of locality domains.
+//! Jacobi's method in three dimensions: a six-point stencil on a cube, in blocks, as loops, tasks,
+//! and tasks in the queues of locality domains.
 //!
-//! Source: the toy model of M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues" (2009), whose published size is a
-//! cube of 600 sites in blocks of 600 x 10 x 10. It shows where data lies: nearly all of its time goes into moving it.
+//! Source: the toy model of M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task
+//! Parallelism by Locality Queues" (2009), whose published size is a cube of 600 sites in blocks of
+//! 600 x 10 x 10. It shows where data lies: nearly all of its time goes into moving it.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -61,7 +63,9 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let choice = Choice::new(options)?;
     let side = choice.side;
     // What cannot be placed is refused here, but for what only workers know.
-    if let Some((placement, _)) = choice.placing.filter(|(placement, _)| *placement != Placement::BindLocal) {
+    if let Some((placement, _)) =
+        choice.placing.filter(|(placement, _)| *placement != Placement::BindLocal)
+    {
         placement.check().map_err(Error::Placement)?;
     }
     // Two fields at a time, and the answers of both versions.
@@ -139,8 +143,13 @@ impl Solve for Jacobi {
 
     fn size(&self) -> String {
         let (side, (rows, layers)) = (self.plan.side, self.plan.block);
-        let placed = self.placing.map(|(placement, _)| format!(", pages by {placement}")).unwrap_or_default();
-        format!("{side} x {side} x {side}, blocks of {side} x {rows} x {layers}, {STEPS} sweeps{placed}")
+        let placed = self
+            .placing
+            .map(|(placement, _)| format!(", pages by {placement}"))
+            .unwrap_or_default();
+        format!(
+            "{side} x {side} x {side}, blocks of {side} x {rows} x {layers}, {STEPS} sweeps{placed}"
+        )
     }
 
     fn input(&self) -> Fields {
@@ -151,12 +160,15 @@ impl Solve for Jacobi {
 
     fn place(&self, fields: Fields, pool: &Pool) -> Fields {
         let Some((placement, deal)) = self.placing else { return fields };
-        let make = |worker: &Worker| Lattice::new(self.plan.clone(), &domains(worker), deal, placement);
+        let make =
+            |worker: &Worker| Lattice::new(self.plan.clone(), &domains(worker), deal, placement);
         Fields::Placed(pool.run(make).unwrap_or_else(|error| panic!("{error}")))
     }
 
     fn serial(&self, fields: Fields) -> Cube {
-        let Fields::Plain([mut now, mut next]) = fields else { unreachable!("only `place` makes others") };
+        let Fields::Plain([mut now, mut next]) = fields else {
+            unreachable!("only `place` makes others")
+        };
         for _ in 0..STEPS {
             lattice::sweep_serial(&self.plan, &now, &mut next);
             mem::swap(&mut now, &mut next);
@@ -177,7 +189,9 @@ impl Solve for Jacobi {
     /// The stencil scales the field it begins with, and changes nothing else about it.
     fn check(&self, cube: &Cube) -> Result<(), Wrong> {
         let sites = cube.sites();
-        Wrong::unless(sites.len() == self.plan.side.pow(3), || "the cube has another size".to_owned())?;
+        Wrong::unless(sites.len() == self.plan.side.pow(3), || {
+            "the cube has another size".to_owned()
+        })?;
         let error = Wave::new(self.plan.side).error(sites, STEPS);
         Wrong::unless(error <= TOLERANCE, || format!("a site is wrong by {error:e} of the largest"))
     }
@@ -199,7 +213,8 @@ mod tests {
         Form::Tasks(Order::Strict),
     ];
 
-    /// Would miss: a block that is left out, done twice or cut wrongly, in any form, with any stores and in both orders of submission.
+    /// Would miss: a block that is left out, done twice or cut wrongly, in any form, with any
+    /// stores and in both orders of submission.
     #[test]
     fn every_form_gives_the_same_bits() {
         let pool = Pool::builder().threads(3).build().unwrap();
@@ -230,12 +245,14 @@ mod tests {
 
     /// Where the pages of a field can lie, and who touches them first.
     fn placements() -> Vec<(Placement, Deal)> {
-        let nodes = ["bind:0", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
+        let nodes =
+            ["bind:0", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
         let touched = [Deal::Static, Deal::Cyclic].map(|deal| (Placement::FirstTouch, deal));
         touched.into_iter().chain(nodes.map(|placement| (placement, Deal::Static))).collect()
     }
 
-    /// Would miss: a placement under which a block is left out, is swept by the wrong queue's order, or lies outside the field.
+    /// Would miss: a placement under which a block is left out, is swept by the wrong queue's
+    /// order, or lies outside the field.
     #[test]
     fn every_placement_gives_right_answers_in_every_form() {
         let pool = Pool::builder().threads(3).build().unwrap();
@@ -258,13 +275,17 @@ mod tests {
         }
     }
 
-    /// Would miss: a choice that loses the field on its way to the workers, or that the answer does not come from.
+    /// Would miss: a choice that loses the field on its way to the workers, or that the answer does
+    /// not come from.
     #[test]
     fn chosen_runs_have_the_same_answer() {
         let pool = Pool::builder().threads(2).build().unwrap();
-        for words in ["", ",tasks,rows", ",strict,first-touch-cyclic", ",one-node", ",nearest,cyclic"] {
-            for schedule in
-                [None, Some(Schedule::Static)].into_iter().take(1 + usize::from(words == ",one-node"))
+        for words in
+            ["", ",tasks,rows", ",strict,first-touch-cyclic", ",one-node", ",nearest,cyclic"]
+        {
+            for schedule in [None, Some(Schedule::Static)]
+                .into_iter()
+                .take(1 + usize::from(words == ",one-node"))
             {
                 let size = format!("24{words}").parse().unwrap();
                 let problem = match prepare(&Options { size, schedule, ..Options::default() }) {

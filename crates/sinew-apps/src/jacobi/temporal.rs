@@ -1,21 +1,28 @@
 //! Temporal blocking: several time steps while the data is in a cache, and no barrier.
 //!
-//! The cube is cut into *strips* of rows, each strip into *slices*, one a layer. A task moves a wave front by one layer through a strip: it makes the first
-//! time step of slice `w`, the second of slice `w - 1`, and so on for `depth` steps, so that only `depth + 2` layers of the strip need stay in the cache
-//! while each slice is read from memory once and written once for all of them. Two fields take turns, as without blocking.
+//! The cube is cut into *strips* of rows, each strip into *slices*, one a layer. A task moves a
+//! wave front by one layer through a strip: it makes the first time step of slice `w`, the second
+//! of slice `w - 1`, and so on for `depth` steps, so that only `depth + 2` layers of the strip need
+//! stay in the cache while each slice is read from memory once and written once for all of them.
+//! Two fields take turns, as without blocking.
 //!
-//! A front may move when its own strip's and its neighbours' have made the move before: a counter for each move counts down what it waits for, and who
-//! brings it to zero spawns the task, into the queue of the strip's domain, made for a shared cache. Nobody waits for all: strips far from each other may be
-//! many moves apart.
+//! A front may move when its own strip's and its neighbours' have made the move before: a counter
+//! for each move counts down what it waits for, and who brings it to zero spawns the task, into the
+//! queue of the strip's domain, made for a shared cache. Nobody waits for all: strips far from each
+//! other may be many moves apart.
 //!
-//! Source: the outlook of M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues" (2009).
+//! Source: the outlook of M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task
+//! Parallelism by Locality Queues" (2009).
 //!
 //! # Invariants
 //!
-//! - W1: move `m` of a strip follows move `m - 1` of that strip and of its neighbours. Step `t` of slice `w` lies in move `w + t - 1`, and what it reads,
-//!   step `t - 1` of slices `w - 1` to `w + 1` of its strip and of slice `w` beside it, in moves before; so does what last reads the values it overwrites.
+//! - W1: move `m` of a strip follows move `m - 1` of that strip and of its neighbours. Step `t` of
+//!   slice `w` lies in move `w + t - 1`, and what it reads, step `t - 1` of slices `w - 1` to `w +
+//!   1` of its strip and of slice `w` beside it, in moves before; so does what last reads the
+//!   values it overwrites.
 //!
-//! The slices are behind locks that are only tried: a mistake in the order is a panic, not a wrong answer.
+//! The slices are behind locks that are only tried: a mistake in the order is a panic, not a wrong
+//! answer.
 
 use std::sync::{RwLock, RwLockReadGuard};
 
@@ -79,7 +86,8 @@ impl Strips {
         Self { fronts, strips: (0..side.div_ceil(rows)).map(strip).collect(), steps: 0 }
     }
 
-    /// Makes `steps` time steps in the current pool, whose domains are given: strips are dealt to them, neighbours together.
+    /// Makes `steps` time steps in the current pool, whose domains are given: strips are dealt to
+    /// them, neighbours together.
     ///
     /// # Panics
     ///
@@ -104,15 +112,18 @@ impl Strips {
     /// One for each strip whose move before has to be made.
     fn waits(&self, moves: usize) -> Vec<Vec<AtomicU32>> {
         let strips = self.strips.len();
-        let wait = |strip| (0..moves).map(|_| AtomicU32::new(around(strip, strips).count() as u32)).collect();
+        let wait = |strip| {
+            (0..moves).map(|_| AtomicU32::new(around(strip, strips).count() as u32)).collect()
+        };
         (0..strips).map(wait).collect()
     }
 
     /// The field, in the order of the plain form.
     pub fn sites(&self) -> Vec<f64> {
         let parity = self.steps % 2;
-        let layers = (0..self.fronts.side)
-            .flat_map(|layer| self.strips.iter().flat_map(move |strip| read(&strip[parity][layer]).to_vec()));
+        let layers = (0..self.fronts.side).flat_map(|layer| {
+            self.strips.iter().flat_map(move |strip| read(&strip[parity][layer]).to_vec())
+        });
         layers.collect()
     }
 
@@ -127,8 +138,9 @@ impl Strips {
         let [below, here, above] = [layer - 1, layer, layer + 1].map(|layer| read(&slices[layer]));
         let beside = |strip: Option<usize>| Some(read(&self.strips.get(strip?)?[from][layer]));
         let (before, behind) = (beside(strip.checked_sub(1)), beside(strip.checked_add(1)));
-        let mut slice =
-            self.strips[strip][parity][layer].try_write().expect("W1: nobody uses what a step overwrites");
+        let mut slice = self.strips[strip][parity][layer]
+            .try_write()
+            .expect("W1: nobody uses what a step overwrites");
         let count = slice.len() / side;
         wide(|| {
             for (row, out) in slice.chunks_mut(side).enumerate() {
@@ -136,7 +148,8 @@ impl Strips {
                 if outside {
                     continue;
                 }
-                let of = |slice: &'_ [f64], row: usize| row * side..(row * side + side).min(slice.len());
+                let of =
+                    |slice: &'_ [f64], row: usize| row * side..(row * side + side).min(slice.len());
                 let up = match (row, &before) {
                     (0, Some(before)) => &before[before.len() - side..],
                     _ => &here[of(&here, row - 1)],
@@ -148,7 +161,13 @@ impl Strips {
                 relax(
                     out,
                     0,
-                    &[&here[of(&here, row)], up, down, &below[of(&below, row)], &above[of(&above, row)]],
+                    &[
+                        &here[of(&here, row)],
+                        up,
+                        down,
+                        &below[of(&below, row)],
+                        &above[of(&above, row)],
+                    ],
                 );
             }
         });
@@ -165,7 +184,12 @@ fn read(slice: &RwLock<Vec<f64>>) -> RwLockReadGuard<'_, Vec<f64>> {
 }
 
 impl Run<'_> {
-    fn spawn<'scope>(&'scope self, s: &'scope DomainScope<'scope, '_>, strip: usize, number: usize) {
+    fn spawn<'scope>(
+        &'scope self,
+        s: &'scope DomainScope<'scope, '_>,
+        strip: usize,
+        number: usize,
+    ) {
         let domain = Deal::Static.domain(strip, self.strips.strips.len(), self.domains.len());
         s.spawn_into(domain, move |_| self.go_on(s, strip, number));
     }
@@ -229,7 +253,8 @@ mod tests {
         })
     }
 
-    /// Would miss: a step that reads what is of another time, at any depth, with strips that do not divide the cube, and rounds that do not divide the steps.
+    /// Would miss: a step that reads what is of another time, at any depth, with strips that do not
+    /// divide the cube, and rounds that do not divide the steps.
     #[test]
     fn fronts_compute_what_the_plain_form_does() {
         let pool = Pool::builder().threads(3).build().unwrap();
@@ -245,7 +270,10 @@ mod tests {
         ] {
             let mut strips = Strips::new(Fronts { side, rows, depth });
             pool.run(|_| strips.run(&domains, steps));
-            assert!(strips.sites() == plain(side, steps), "{side}, {rows} rows, {depth} deep, {steps} steps");
+            assert!(
+                strips.sites() == plain(side, steps),
+                "{side}, {rows} rows, {depth} deep, {steps} steps"
+            );
         }
     }
 

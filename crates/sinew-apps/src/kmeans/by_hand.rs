@@ -1,7 +1,8 @@
-//! The version that is written by hand: workers claim points, a few at a time, from a shared counter.
+//! The version that is written by hand: workers claim points, a few at a time, from a shared
+//! counter.
 //!
-//! The claim is a transaction, each point's addition is one, and so is each worker's report of how many points have changed, as in the
-//! program of the suite.
+//! The claim is a transaction, each point's addition is one, and so is each worker's report of how
+//! many points have changed, as in the program of the suite.
 
 use sinew::Worker;
 use sinew_stm::{TVar, atomically};
@@ -63,7 +64,8 @@ impl Team<'_> {
         let point = self.points.get(at);
         let cluster = centers.nearest(point);
         atomically(|tx| self.shared.add(tx, cluster, point));
-        // Relaxed: a point is claimed by one worker a step, and the scope's end lies between two steps.
+        // Relaxed: a point is claimed by one worker a step, and the scope's end lies between two
+        // steps.
         let before = self.members[at].load(Ordering::Relaxed);
         self.members[at].store(cluster, Ordering::Relaxed);
         u64::from(before != cluster)

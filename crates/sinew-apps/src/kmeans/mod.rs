@@ -1,9 +1,11 @@
 //! Points put into clusters by their nearest centre, after the program kmeans of the STAMP suite.
 //!
-//! Each step puts every point with its nearest centre, then moves each centre to the mean of its points; it ends when few points change their
-//! cluster. Points are divided among the workers. What they share are the sums from which the new centres are made: a point is added to those of its cluster in one
-//! transaction, so that contention rises as clusters become fewer. Source: Cao Minh, Chung, Kozyrakis and Olukotun, "STAMP: Stanford Transactional
-//! Applications for Multi-Processing" (2008), where 15 clusters are high contention and 40 low; the method is Lloyd's.
+//! Each step puts every point with its nearest centre, then moves each centre to the mean of its
+//! points; it ends when few points change their cluster. Points are divided among the workers. What
+//! they share are the sums from which the new centres are made: a point is added to those of its
+//! cluster in one transaction, so that contention rises as clusters become fewer. Source: Cao Minh,
+//! Chung, Kozyrakis and Olukotun, "STAMP: Stanford Transactional Applications for Multi-Processing"
+//! (2008), where 15 clusters are high contention and 40 low; the method is Lloyd's.
 //!
 //! | | who gets which points |
 //! |---|---|
@@ -11,11 +13,13 @@
 //! | `by_hand` | workers claim a few at a time, in a transaction |
 //! | `listed` | a worklist of all points, filled again for each step |
 //!
-//! Sums are kept in double precision and centres in single: so the order in which points are added hardly ever shows.
+//! Sums are kept in double precision and centres in single: so the order in which points are added
+//! hardly ever shows.
 //!
 //! # Not handled
 //!
-//! STAMP tries a range of numbers of clusters and keeps the best; published runs have a range of one.
+//! STAMP tries a range of numbers of clusters and keeps the best; published runs have a range of
+//! one.
 
 mod by_hand;
 mod listed;
@@ -90,14 +94,19 @@ impl KMeans {
         let mut points = match &options.path {
             Some(path) => Points::read(path)?,
             None => {
-                // The points as they are generated and as they are kept, the groups, and what is added up for each cluster.
-                room(APP.name, ((12.0 * length + 4.0 * groups + 32.0 * clusters) * dimensions) as u64)?;
+                // The points as they are generated and as they are kept, the groups, and what is
+                // added up for each cluster.
+                room(
+                    APP.name,
+                    ((12.0 * length + 4.0 * groups + 32.0 * clusters) * dimensions) as u64,
+                )?;
                 Points::random(length as usize, dimensions as usize, groups as usize)
             }
         };
         points.standardise();
-        let seeds = seeds(points.len(), clusters as usize)
-            .ok_or_else(|| LETTERS.impossible(format!("m{clusters} for {} points", points.len())))?;
+        let seeds = seeds(points.len(), clusters as usize).ok_or_else(|| {
+            LETTERS.impossible(format!("m{clusters} for {} points", points.len()))
+        })?;
         Ok(Self { points, seeds, threshold, by_hand: options.by_hand, lists: Lists::of(options) })
     }
 
@@ -120,7 +129,8 @@ impl KMeans {
         changed as f64 <= self.threshold * self.points.len() as f64
     }
 
-    /// The sums of all points, each put with the nearest of some centres; `members` says where they were before.
+    /// The sums of all points, each put with the nearest of some centres; `members` says where they
+    /// were before.
     fn gather(&self, centers: &Points, members: &mut [usize]) -> Totals {
         let mut totals = Totals::zero(centers);
         for (point, member) in self.points.iter().zip(members) {
@@ -187,7 +197,10 @@ impl Solve for KMeans {
     fn size(&self) -> String {
         let Self { points, seeds, threshold, .. } = self;
         let (length, dimensions) = (points.len(), points.dimensions);
-        format!("{length} points, {dimensions} dimensions, {} clusters, threshold {threshold}", seeds.len())
+        format!(
+            "{length} points, {dimensions} dimensions, {} clusters, threshold {threshold}",
+            seeds.len()
+        )
     }
 
     fn input(&self) {}
@@ -201,13 +214,16 @@ impl Solve for KMeans {
         if self.by_hand { by_hand::solve(self, worker) } else { listed::solve(self) }
     }
 
-    /// Every point was counted, with the centre that was nearest to it, and the centres are the means of their points.
+    /// Every point was counted, with the centre that was nearest to it, and the centres are the
+    /// means of their points.
     fn check(&self, clusters: &Clusters) -> Result<(), Wrong> {
         let (total, all) = (clusters.counts.iter().sum::<u64>(), self.points.len() as u64);
         Wrong::unless(total == all, || format!("there are {all} points, {total} were counted"))?;
         let totals = self.gather(&clusters.before, &mut vec![0; self.points.len()]);
         for (cluster, (count, right)) in clusters.counts.iter().zip(&totals.counts).enumerate() {
-            Wrong::unless(count == right, || format!("cluster {cluster} has {right} points, not {count}"))?;
+            Wrong::unless(count == right, || {
+                format!("cluster {cluster} has {right} points, not {count}")
+            })?;
         }
         let means = totals.means(&clusters.before).agree(&clusters.centers);
         Wrong::unless(means, || "a centre is not the mean of its points".to_owned())?;

@@ -73,7 +73,8 @@ impl Points {
     pub(super) fn standardise(&mut self) {
         let (stride, count) = (self.stride(), self.len() as f64);
         for at in 0..self.dimensions {
-            let values = || self.values.iter().skip(at).step_by(stride).map(|&value| f64::from(value));
+            let values =
+                || self.values.iter().skip(at).step_by(stride).map(|&value| f64::from(value));
             let mean = values().sum::<f64>() / count;
             let variance = values().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
             let scale = if variance > 0.0 { variance.sqrt().recip() } else { 1.0 };
@@ -108,13 +109,13 @@ impl Points {
             let point = record.numbers("finite number", |value: &f32| value.is_finite())?;
             let given = point.len();
             if given == 0 {
-                return Err(
-                    record.wrong("a point has its name and at least one number, this line a name only")
-                );
+                return Err(record
+                    .wrong("a point has its name and at least one number, this line a name only"));
             }
             if dimensions != 0 && given != dimensions {
-                let problem =
-                    format!("{given} numbers behind the name, where the first point has {dimensions}");
+                let problem = format!(
+                    "{given} numbers behind the name, where the first point has {dimensions}"
+                );
                 return Err(record.wrong(problem));
             }
             dimensions = given;
@@ -197,7 +198,10 @@ mod tests {
         let near = |a: &[f32]| points.iter().filter(|b| distance(a, b) < 1e-4).count();
         let sizes: usize = points.iter().map(|point| usize::from(near(point) < 10)).sum();
         assert_eq!(sizes, 0, "no point is alone");
-        assert!(points.iter().any(|point| distance(point, points.get(0)) > 0.01), "more than one group");
+        assert!(
+            points.iter().any(|point| distance(point, points.get(0)) > 0.01),
+            "more than one group"
+        );
     }
 
     /// Would miss: the order of points that are equally near.

@@ -1,4 +1,5 @@
-//! What a step adds up: for each cluster the number of its points and their sum. Plainly, and shared by transactions.
+//! What a step adds up: for each cluster the number of its points and their sum. Plainly, and
+//! shared by transactions.
 
 use sinew_stm::{TArray, TVar, Tx, TxResult, atomically};
 
@@ -37,7 +38,8 @@ impl Totals {
     }
 }
 
-/// Coordinates that are read and written as one value: a point of 32 dimensions took 301 ns to add with eight, 115 ns with 32.
+/// Coordinates that are read and written as one value: a point of 32 dimensions took 301 ns to add
+/// with eight, 115 ns with 32.
 const PART: usize = 32;
 
 /// A part of a cluster's sum, and how many points are in it.
@@ -76,7 +78,12 @@ impl Shared {
     }
 
     /// Adds a point to its cluster.
-    pub(super) fn add<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, cluster: usize, point: &[f32]) -> TxResult<()> {
+    pub(super) fn add<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        cluster: usize,
+        point: &[f32],
+    ) -> TxResult<()> {
         let first = cluster * self.stride.div_ceil(PART);
         for (at, values) in (first..).zip(point.chunks(PART)) {
             self.parts.modify(tx, at, |part| part.plus(values))?;
@@ -164,7 +171,10 @@ mod tests {
                 });
             }
             let taken = shared.take();
-            assert_eq!((&taken.counts, &taken.sums, taken.changed), (&plain.counts, &plain.sums, 3));
+            assert_eq!(
+                (&taken.counts, &taken.sums, taken.changed),
+                (&plain.counts, &plain.sums, 3)
+            );
             assert!(shared.take().counts.iter().all(|count| *count == 0));
         }
     }

@@ -28,12 +28,16 @@ fn the_version_by_hand_finds_the_same_centres_on_one_to_four_workers() {
         for threads in [1, 2, 4] {
             let clusters = parallel(&kmeans, threads);
             kmeans.check(&clusters).unwrap_or_else(|wrong| panic!("{size} on {threads}: {wrong}"));
-            assert!(clusters == serial && clusters.steps == serial.steps, "{size}: {clusters}, {serial}");
+            assert!(
+                clusters == serial && clusters.steps == serial.steps,
+                "{size}: {clusters}, {serial}"
+            );
         }
     }
 }
 
-/// Would miss: a point that is lost, or counted by an attempt that was given up, under some setting of the list.
+/// Would miss: a point that is lost, or counted by an attempt that was given up, under some setting
+/// of the list.
 #[test]
 fn the_worklist_finds_the_same_centres_under_all_settings() {
     for size in ["tiny", "n300-d9-c8-m3-t0"] {
@@ -43,7 +47,9 @@ fn the_worklist_finds_the_same_centres_under_all_settings() {
             kmeans.lists = tuning.into();
             for threads in [1, 4] {
                 let clusters = parallel(&kmeans, threads);
-                kmeans.check(&clusters).unwrap_or_else(|wrong| panic!("{size} under {tuning:?}: {wrong}"));
+                kmeans
+                    .check(&clusters)
+                    .unwrap_or_else(|wrong| panic!("{size} under {tuning:?}: {wrong}"));
                 assert!(
                     clusters == serial && clusters.steps == serial.steps,
                     "{tuning:?}: {clusters}, {serial}"
@@ -61,7 +67,8 @@ fn distant_groups_are_found() {
     let group = |at: usize| clusters.centers.nearest(kmeans.points.get(at));
     let (same, other): (Vec<usize>, Vec<usize>) = (0..400).partition(|at| group(*at) == group(0));
     assert!(!same.is_empty() && !other.is_empty());
-    let apart = |a: usize, b: usize| (kmeans.points.get(a)[0] - kmeans.points.get(b)[0]).abs() > 1.0;
+    let apart =
+        |a: usize, b: usize| (kmeans.points.get(a)[0] - kmeans.points.get(b)[0]).abs() > 1.0;
     assert!(other.iter().all(|at| apart(*at, 0)) && !same.iter().any(|at| apart(*at, 0)));
 }
 

@@ -1,12 +1,15 @@
 //! The grid that paths are laid into: who has taken which cell, and a map of it to copy from.
 //!
-//! What counts is a transactional array with a value for each cell. Copying that for each path would read all of it, so there is a *map* beside it, a bit a cell, in
-//! which a path is entered once it has committed. The map may be late: a path that was found on an old copy meets taken cells when it is
-//! claimed, and is given up. So a cell that is taken in the map is taken for good, and one that is free may not be.
+//! What counts is a transactional array with a value for each cell. Copying that for each path
+//! would read all of it, so there is a *map* beside it, a bit a cell, in which a path is entered
+//! once it has committed. The map may be late: a path that was found on an old copy meets taken
+//! cells when it is claimed, and is given up. So a cell that is taken in the map is taken for good,
+//! and one that is free may not be.
 //!
 //! # Invariants
 //!
-//! - A bit of the map is set only for a border, a wall, an end, or a cell whose claim has committed.
+//! - A bit of the map is set only for a border, a wall, an end, or a cell whose claim has
+//!   committed.
 //! - Cells are never given back: a path that the map shows to be impossible remains so.
 
 use sinew_stm::{TArray, Tx, TxResult};
@@ -20,9 +23,11 @@ use super::maze::Maze;
 pub(super) struct Map(Vec<AtomicU64>);
 
 impl Map {
-    /// The map of a maze without paths: what is taken are its border, its walls and the ends of all paths.
+    /// The map of a maze without paths: what is taken are its border, its walls and the ends of all
+    /// paths.
     pub(super) fn new(maze: &Maze) -> Self {
-        let map = Self((0..maze.shape.cells().div_ceil(64)).map(|_| AtomicU64::new(u64::MAX)).collect());
+        let map =
+            Self((0..maze.shape.cells().div_ceil(64)).map(|_| AtomicU64::new(u64::MAX)).collect());
         maze.shape.places().for_each(|place| map.set(maze.shape.cell(place), false));
         let taken = maze.walls.iter().chain(maze.pairs.iter().flatten());
         taken.for_each(|place| map.set(maze.shape.cell(*place), true));
@@ -54,7 +59,8 @@ impl Map {
     }
 }
 
-/// The cells of a path that it shares with no other: all but its ends, which an input may ask for several times.
+/// The cells of a path that it shares with no other: all but its ends, which an input may ask for
+/// several times.
 pub(super) fn inner(path: &Path) -> &[u32] {
     path.get(1..path.len() - 1).unwrap_or_default()
 }
@@ -72,8 +78,8 @@ impl Board {
         Self { taken: TArray::new(maze.shape.cells(), false), map: Map::new(maze) }
     }
 
-    /// Finds a path on a copy, and claims its cells. None if there is no way any more. Once this has committed, the path has to be
-    /// [entered](Map::enter) in the map.
+    /// Finds a path on a copy, and claims its cells. None if there is no way any more. Once this
+    /// has committed, the path has to be [entered](Map::enter) in the map.
     ///
     /// # Errors
     ///
@@ -93,8 +99,8 @@ impl Board {
                 self.claim(tx, inner(&path))?;
                 return Ok(Some(path));
             };
-            // With the next attempt comes a copy that has the cell; unless its path belongs to this very transaction, or has only just
-            // committed.
+            // With the next attempt comes a copy that has the cell; unless its path belongs to this
+            // very transaction, or has only just committed.
             if self.map.is_taken(cell) {
                 return tx.restart();
             }
@@ -126,7 +132,11 @@ mod tests {
     /// A corridor of three cells' width, and a pair of ends on each of its outer lanes' middles.
     fn maze() -> Maze {
         let shape = Shape::new([7, 3, 1]).unwrap();
-        Maze { shape, walls: Vec::new(), pairs: vec![[[0, 1, 0], [6, 1, 0]], [[3, 0, 0], [3, 2, 0]]] }
+        Maze {
+            shape,
+            walls: Vec::new(),
+            pairs: vec![[[0, 1, 0], [6, 1, 0]], [[3, 0, 0], [3, 2, 0]]],
+        }
     }
 
     fn ends(maze: &Maze, pair: usize) -> [u32; 2] {
@@ -159,7 +169,10 @@ mod tests {
             Ok([first, board.lay(tx, &mut sketch, ends(&maze, 1))?].map(Option::unwrap))
         });
         let [first, second] = both.unwrap();
-        assert!(inner(&first).iter().all(|cell| !inner(&second).contains(cell)), "{first:?}, {second:?}");
+        assert!(
+            inner(&first).iter().all(|cell| !inner(&second).contains(cell)),
+            "{first:?}, {second:?}"
+        );
         assert_eq!((first.len(), second.len()), (7, 5));
     }
 

@@ -1,4 +1,5 @@
-//! The version that is written by hand: workers take pairs from a transactional queue, and lay each path in one transaction.
+//! The version that is written by hand: workers take pairs from a transactional queue, and lay each
+//! path in one transaction.
 
 use sinew::Worker;
 use sinew_stm::{TQueue, Transaction, atomically};
@@ -47,7 +48,8 @@ impl Team<'_> {
         self.found.lock().append(&mut found);
     }
 
-    /// Lays a path in one transaction, which is repeated at once: each repetition follows another's path, so they are not many.
+    /// Lays a path in one transaction, which is repeated at once: each repetition follows another's
+    /// path, so they are not many.
     fn lay(&self, sketch: &mut Sketch, ends: [u32; 2]) -> Option<Path> {
         let laying = Transaction::new();
         loop {

@@ -1,13 +1,15 @@
 //! A shortest path on a private copy of the grid.
 //!
-//! Waves of cells spread from one end, each one step farther away, until they meet the other end; the way back leads from
-//! wave to wave, straight on where it can. Source: Lee, "An Algorithm for Path Connections and Its Applications" (1961); waves are numbered 1, 2, 3 and 1
-//! again, which tells the one before from the one behind, as in Akers, "A Modification of Lee's Path Connection Algorithm" (1967). So a cell is a
-//! byte, and most of a wave stays in the cache.
+//! Waves of cells spread from one end, each one step farther away, until they meet the other end;
+//! the way back leads from wave to wave, straight on where it can. Source: Lee, "An Algorithm for
+//! Path Connections and Its Applications" (1961); waves are numbered 1, 2, 3 and 1 again, which
+//! tells the one before from the one behind, as in Akers, "A Modification of Lee's Path Connection
+//! Algorithm" (1967). So a cell is a byte, and most of a wave stays in the cache.
 //!
 //! # Cost
 //!
-//! A byte a cell is written for the copy, and at most seven are looked at for each cell that a wave reaches. No allocation once the waves have grown.
+//! A byte a cell is written for the copy, and at most seven are looked at for each cell that a wave
+//! reaches. No allocation once the waves have grown.
 
 use super::maze::Shape;
 
@@ -40,7 +42,8 @@ impl Sketch {
             if taken == 0 {
                 *cells = [FREE; 64];
             } else {
-                *cells = std::array::from_fn(|bit| if taken >> bit & 1 == 1 { TAKEN } else { FREE });
+                *cells =
+                    std::array::from_fn(|bit| if taken >> bit & 1 == 1 { TAKEN } else { FREE });
             }
         }
     }
@@ -50,7 +53,8 @@ impl Sketch {
         self.cells[cell as usize] = TAKEN;
     }
 
-    /// A shortest path through free cells; the ends may be taken. The copy has to be made anew for another one.
+    /// A shortest path through free cells; the ends may be taken. The copy has to be made anew for
+    /// another one.
     pub(super) fn route(&mut self, [from, to]: [u32; 2]) -> Option<Path> {
         if from == to {
             return Some(vec![from]);
@@ -75,7 +79,8 @@ impl Sketch {
         false
     }
 
-    /// Marks all free neighbours of a wave as the next one. Answers whether `to` is among them, and leaves the others then.
+    /// Marks all free neighbours of a wave as the next one. Answers whether `to` is among them, and
+    /// leaves the others then.
     fn advance(&mut self, number: u8, to: u32) -> bool {
         self.next.clear();
         for &cell in &self.wave {
@@ -161,7 +166,11 @@ mod tests {
             let walls = (0..cells / 3).map(|_| place()).collect();
             let (ends, maze) = ([place(), place()], Maze { shape, walls, pairs: Vec::new() });
             let path = route(&maze, ends);
-            assert_eq!(path.as_ref().map(|path| path.len() - 1), distance(&maze, ends), "{maze:?}, {ends:?}");
+            assert_eq!(
+                path.as_ref().map(|path| path.len() - 1),
+                distance(&maze, ends),
+                "{maze:?}, {ends:?}"
+            );
             for pair in path.iter().flat_map(|path| path.windows(2)) {
                 assert!(shape.neighbours().contains(&pair[1].wrapping_sub(pair[0])));
             }
@@ -171,7 +180,8 @@ mod tests {
     /// Would miss: ways with a bend at every step, which take the cells from more others.
     #[test]
     fn the_way_goes_straight_on_where_it_can() {
-        let maze = Maze { shape: Shape::new([9, 9, 1]).unwrap(), walls: Vec::new(), pairs: Vec::new() };
+        let maze =
+            Maze { shape: Shape::new([9, 9, 1]).unwrap(), walls: Vec::new(), pairs: Vec::new() };
         let path = route(&maze, [[1, 1, 0], [7, 7, 0]]).unwrap();
         let steps: Vec<u32> = path.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(steps.windows(2).filter(|pair| pair[0] != pair[1]).count(), 1, "{steps:?}");
@@ -180,7 +190,8 @@ mod tests {
     /// Would miss: a copy that keeps waves of the path before.
     #[test]
     fn a_copy_can_be_made_again() {
-        let maze = Maze { shape: Shape::new([5, 5, 2]).unwrap(), walls: Vec::new(), pairs: Vec::new() };
+        let maze =
+            Maze { shape: Shape::new([5, 5, 2]).unwrap(), walls: Vec::new(), pairs: Vec::new() };
         let mut sketch = Sketch::new(maze.shape);
         let ends = [[0, 0, 0], [4, 0, 0]].map(|place| maze.shape.cell(place));
         let lengths = [false, true].map(|blocked| {

@@ -48,7 +48,12 @@ impl<'env> Work<'env> for Laying<'env> {
         Vec::new()
     }
 
-    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, at: &usize, _: &mut More<usize>) -> TxResult<Self::Value> {
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        at: &usize,
+        _: &mut More<usize>,
+    ) -> TxResult<Self::Value> {
         let mut sketch = self.sketch();
         let path = self.board.lay(tx, &mut sketch, self.labyrinth.ends[*at]);
         self.spare.lock().push(sketch);

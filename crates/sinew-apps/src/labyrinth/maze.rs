@@ -1,7 +1,8 @@
-//! Mazes: a grid, its walls, and the pairs of places that are to be joined. Generated, or read from a file.
+//! Mazes: a grid, its walls, and the pairs of places that are to be joined. Generated, or read from
+//! a file.
 //!
-//! Cells are numbered with a border of one cell around the grid, so that every cell of the grid has six neighbours, at the same distances in
-//! memory.
+//! Cells are numbered with a border of one cell around the grid, so that every cell of the grid has
+//! six neighbours, at the same distances in memory.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,7 +25,8 @@ pub(super) struct Shape {
 impl Shape {
     /// A grid of so many cells along x, y and z; none if it has no cells, or too many.
     pub(super) fn new(size: Triple) -> Option<Self> {
-        let cells = size.iter().try_fold(1_usize, |cells, side| cells.checked_mul(side.checked_add(2)?))?;
+        let cells =
+            size.iter().try_fold(1_usize, |cells, side| cells.checked_mul(side.checked_add(2)?))?;
         (!size.contains(&0) && cells <= MOST_CELLS).then_some(Self { size })
     }
 
@@ -58,7 +60,8 @@ impl Shape {
     /// The places of the grid, x fastest.
     pub(super) fn places(self) -> impl Iterator<Item = Triple> {
         let [width, height, depth] = self.size;
-        (0..depth).flat_map(move |z| (0..height).flat_map(move |y| (0..width).map(move |x| [x, y, z])))
+        (0..depth)
+            .flat_map(move |z| (0..height).flat_map(move |y| (0..width).map(move |x| [x, y, z])))
     }
 }
 
@@ -72,7 +75,8 @@ pub(super) struct Maze {
 }
 
 impl Maze {
-    /// A grid without walls, and pairs of random places, all different and the same ones each time. There are cells enough.
+    /// A grid without walls, and pairs of random places, all different and the same ones each time.
+    /// There are cells enough.
     pub(super) fn random(shape: Shape, pairs: usize) -> Self {
         let mut rng = fastrand::Rng::with_seed(42);
         let mut taken = HashSet::new();
@@ -87,20 +91,25 @@ impl Maze {
         Self { shape, walls: Vec::new(), pairs: (0..pairs).map(|_| [place(), place()]).collect() }
     }
 
-    /// Reads a file of lines `d x y z`, the size of the grid, which comes first; `p x1 y1 z1 x2 y2 z2`, the ends of a path; and
-    /// `w x y z`, a wall.
+    /// Reads a file of lines `d x y z`, the size of the grid, which comes first; `p x1 y1 z1 x2 y2
+    /// z2`, the ends of a path; and `w x y z`, a wall.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let lines = Lines::read(path)?;
         let mut maze: Option<Self> = None;
         for record in lines.records() {
             match (record.fields[0], &mut maze) {
                 ("d", None) => maze = Some(Self::sized(&record)?),
-                ("d", Some(_)) => return Err(record.wrong("the size of the grid is given a second time")),
+                ("d", Some(_)) => {
+                    return Err(record.wrong("the size of the grid is given a second time"));
+                }
                 ("p", Some(maze)) => maze.pairs.push(maze.shape.read_places(&record)?),
                 ("w", Some(maze)) => maze.walls.extend(maze.shape.read_places::<1>(&record)?),
-                ("p" | "w", None) => return Err(record.wrong("the size of the grid, `d x y z`, comes first")),
+                ("p" | "w", None) => {
+                    return Err(record.wrong("the size of the grid, `d x y z`, comes first"));
+                }
                 (other, _) => {
-                    return Err(record.wrong(format!("`{other}` is none of d (size), p (path) and w (wall)")));
+                    return Err(record
+                        .wrong(format!("`{other}` is none of d (size), p (path) and w (wall)")));
                 }
             }
         }
@@ -158,7 +167,8 @@ mod tests {
     /// Would miss: numbers that are read into the wrong place.
     #[test]
     fn a_file_has_the_size_the_ends_of_paths_and_walls() {
-        let maze = read("# size\nd 4 3 2\n\n  # ends\np 0 1 0   3 2 1\nw 2 2 0 # a wall\n").unwrap();
+        let maze =
+            read("# size\nd 4 3 2\n\n  # ends\np 0 1 0   3 2 1\nw 2 2 0 # a wall\n").unwrap();
         assert_eq!(maze.shape.size, [4, 3, 2]);
         assert_eq!((maze.pairs, maze.walls), (vec![[[0, 1, 0], [3, 2, 1]]], vec![[2, 2, 0]]));
     }
@@ -177,7 +187,10 @@ mod tests {
             ("d 3 3 18446744073709551615\n", "line 1: a grid of 3 x 3 x"),
             ("d 3 3 1\np 0 0 0 1 1\n", "line 2: 5 numbers behind `p`, where 6 are expected"),
             ("d 3 3 1\np 0 0 0 1 1 0 1\n", "line 2: 7 numbers behind `p`, where 6 are expected"),
-            ("d 3 3 1\n\np 0 0 0 1 1 1\n", "line 3: the place 1 1 1 is outside of the grid of 3 x 3 x 1"),
+            (
+                "d 3 3 1\n\np 0 0 0 1 1 1\n",
+                "line 3: the place 1 1 1 is outside of the grid of 3 x 3 x 1",
+            ),
             ("d 3 3 1\nw 3 0 0\n", "line 2: the place 3 0 0 is outside"),
             ("d 3 3 1\np 0 0 0 1 -1 0\n", "line 2: `-1` is no whole number from 0"),
             ("d 3 3 1\nq 1\n", "line 2: `q` is none of d (size), p (path) and w (wall)"),

@@ -1,10 +1,12 @@
 //! Paths through a grid that do not cross, after the program labyrinth of the STAMP suite.
 //!
-//! Pairs of cells are to be joined by paths that have no cell in common, as the wires of a circuit. For each pair a shortest path is found
-//! by Lee's algorithm, on a private copy of the grid, since the search looks at nearly all cells; then its cells are claimed in the shared grid. All of
-//! that is one transaction, the longest of the suite. Who finds a cell taken has searched on an old copy and searches again.
-//! Source: Cao Minh, Chung, Kozyrakis and Olukotun, "STAMP: Stanford Transactional Applications for Multi-Processing" (2008); Watson, Kirkham and
-//! Luján, "A Study of a Transactional Parallel Routing Algorithm" (2007).
+//! Pairs of cells are to be joined by paths that have no cell in common, as the wires of a circuit.
+//! For each pair a shortest path is found by Lee's algorithm, on a private copy of the grid, since
+//! the search looks at nearly all cells; then its cells are claimed in the shared grid. All of that
+//! is one transaction, the longest of the suite. Who finds a cell taken has searched on an old copy
+//! and searches again. Source: Cao Minh, Chung, Kozyrakis and Olukotun, "STAMP: Stanford
+//! Transactional Applications for Multi-Processing" (2008); Watson, Kirkham and Luján, "A Study of
+//! a Transactional Parallel Routing Algorithm" (2007).
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -14,13 +16,15 @@
 //! | `by_hand`, `listed` | who lays which path: a queue, a worklist |
 //! | `paths` | the answer and its check |
 //!
-//! Ends are taken from the beginning, so nobody's path goes through those of others. Short pairs come first. Which paths are found, and whether all are,
-//! depends on the order in which they are laid.
+//! Ends are taken from the beginning, so nobody's path goes through those of others. Short pairs
+//! come first. Which paths are found, and whether all are, depends on the order in which they are
+//! laid.
 //!
 //! # How often copies conflict
 //!
-//! Attempts given up for each hundred paths, those of the queue included, by two workers on a machine that was busy otherwise (60 runs of the first two inputs, 6 of the
-//! third, one of the last):
+//! Attempts given up for each hundred paths, those of the queue included, by two workers on a
+//! machine that was busy otherwise (60 runs of the first two inputs, 6 of the third, one of the
+//! last):
 //!
 //! | | by hand | worklist |
 //! |---|---|---|
@@ -29,8 +33,10 @@
 //! | `x128-y128-z5-n128` | 4.2 | 4.2 |
 //! | `x512-y512-z7-n512` | 2.9 | 1.6 |
 //!
-//! What is lost is a search each time. Tried against it: another order. In the smallest and most crowded grid, long pairs first conflict half as often again as short ones
-//! first (6.6 and 11.3), the order of the input lies between (5.2 and 8.4); in the others the difference is within what runs differ anyway. So short ones are first.
+//! What is lost is a search each time. Tried against it: another order. In the smallest and most
+//! crowded grid, long pairs first conflict half as often again as short ones first (6.6 and 11.3),
+//! the order of the input lies between (5.2 and 8.4); in the others the difference is within what
+//! runs differ anyway. So short ones are first.
 
 mod board;
 mod by_hand;
@@ -123,7 +129,8 @@ fn generate(options: &Options) -> Result<Maze, Error> {
     Ok(Maze::random(shape, pairs as usize))
 }
 
-/// Whether there is room for the transactional array, a map and the copies of two workers; and for each path its ends and what is known of it.
+/// Whether there is room for the transactional array, a map and the copies of two workers; and for
+/// each path its ends and what is known of it.
 fn fits(shape: Shape, pairs: u64) -> Result<(), Error> {
     room(APP.name, 13 * shape.cells() as u64 + 256 * pairs)
 }
@@ -156,7 +163,11 @@ impl Solve for Labyrinth {
     }
 
     fn parallel(&self, worker: &Worker, board: Board) -> Paths {
-        if self.by_hand { by_hand::solve(self, worker, &board) } else { listed::solve(self, &board) }
+        if self.by_hand {
+            by_hand::solve(self, worker, &board)
+        } else {
+            listed::solve(self, &board)
+        }
     }
 
     /// All paths are right, and where one is missing there is no way left.

@@ -32,8 +32,8 @@ impl Paths {
         (1..).zip(&self.0).filter(|(_, path)| path.is_none()).map(|(number, _)| number)
     }
 
-    /// Paths are contiguous, join the ends they should, go through no wall, and have no cell in common; and where one is missing, the others leave no
-    /// way for it.
+    /// Paths are contiguous, join the ends they should, go through no wall, and have no cell in
+    /// common; and where one is missing, the others leave no way for it.
     pub(super) fn check(&self, maze: &Maze) -> Result<(), Wrong> {
         let (pairs, paths) = (maze.pairs.len(), self.0.len());
         Wrong::unless(pairs == paths, || format!("{paths} paths for {pairs} pairs"))?;
@@ -50,7 +50,9 @@ impl Paths {
         for number in self.missing() {
             sketch.fill(map.words());
             let way = sketch.route(maze.pairs[number - 1].map(|place| maze.shape.cell(place)));
-            Wrong::unless(way.is_none(), || format!("path {number} is missing, and there is a way"))?;
+            Wrong::unless(way.is_none(), || {
+                format!("path {number} is missing, and there is a way")
+            })?;
         }
         Ok(())
     }
@@ -74,7 +76,8 @@ fn repeats(path: &Path) -> bool {
 }
 
 impl PartialEq for Paths {
-    /// Answers to the same problem. Which paths are found depends on the order in which they were laid; each answer is judged by itself.
+    /// Answers to the same problem. Which paths are found depends on the order in which they were
+    /// laid; each answer is judged by itself.
     fn eq(&self, other: &Self) -> bool {
         self.0.len() == other.0.len()
     }

@@ -45,7 +45,9 @@ fn the_worklist_lays_right_paths_under_all_settings() {
             labyrinth.lists = tuning.into();
             for threads in [1, 4] {
                 let paths = parallel(&labyrinth, threads);
-                labyrinth.check(&paths).unwrap_or_else(|wrong| panic!("{size} under {tuning:?}: {wrong}"));
+                labyrinth
+                    .check(&paths)
+                    .unwrap_or_else(|wrong| panic!("{size} under {tuning:?}: {wrong}"));
             }
         }
     }
@@ -56,7 +58,8 @@ fn the_worklist_lays_right_paths_under_all_settings() {
 fn a_maze_without_paths_is_solved() {
     for by_hand in [true, false] {
         let mut labyrinth = prepared("tiny", by_hand);
-        (labyrinth.maze.pairs, labyrinth.ends, labyrinth.order) = (Vec::new(), Vec::new(), Vec::new());
+        (labyrinth.maze.pairs, labyrinth.ends, labyrinth.order) =
+            (Vec::new(), Vec::new(), Vec::new());
         let paths = parallel(&labyrinth, 2);
         labyrinth.check(&paths).unwrap();
         assert_eq!(paths.to_string(), "0 of 0 paths, 0 cells");
@@ -68,10 +71,12 @@ fn a_maze_without_paths_is_solved() {
 fn a_wrong_path_is_noticed() {
     let labyrinth = prepared("x9-y9-z1-n2", false);
     let pairs = vec![[[0, 4, 0], [8, 4, 0]], [[0, 6, 0], [8, 6, 0]]];
-    let ends = pairs.iter().map(|pair| pair.map(|place| labyrinth.maze.shape.cell(place))).collect();
+    let ends =
+        pairs.iter().map(|pair| pair.map(|place| labyrinth.maze.shape.cell(place))).collect();
     let labyrinth = Labyrinth { maze: Maze { pairs, ..labyrinth.maze }, ends, ..labyrinth };
-    let way =
-        |cells: &[[usize; 2]]| cells.iter().map(|&[x, y]| labyrinth.maze.shape.cell([x, y, 0])).collect();
+    let way = |cells: &[[usize; 2]]| {
+        cells.iter().map(|&[x, y]| labyrinth.maze.shape.cell([x, y, 0])).collect()
+    };
     let straight = |y: usize| -> Vec<u32> { way(&(0..9).map(|x| [x, y]).collect::<Vec<_>>()) };
     let judge = |first: Vec<u32>, second: Option<Vec<u32>>| {
         let mut paths = Paths::none(2);
@@ -84,10 +89,14 @@ fn a_wrong_path_is_noticed() {
     assert!(wrong(straight(4), None).contains("path 2 is missing, and there is a way"));
     assert!(wrong(straight(4), Some(straight(5))).contains("path 2 does not join its ends"));
     assert!(wrong(vec![straight(4)[0], straight(4)[8]], None).contains("path 1 is not contiguous"));
-    let through: Vec<[usize; 2]> =
-        [[0, 4], [0, 5]].into_iter().chain((0..9).map(|x| [x, 6])).chain([[8, 5], [8, 4]]).collect();
+    let through: Vec<[usize; 2]> = [[0, 4], [0, 5]]
+        .into_iter()
+        .chain((0..9).map(|x| [x, 6]))
+        .chain([[8, 5], [8, 4]])
+        .collect();
     assert!(wrong(way(&through), None).contains("path 1 goes where something else is"));
-    let twice: Vec<[usize; 2]> = [[0, 4], [0, 3], [0, 4]].into_iter().chain((1..9).map(|x| [x, 4])).collect();
+    let twice: Vec<[usize; 2]> =
+        [[0, 4], [0, 3], [0, 4]].into_iter().chain((1..9).map(|x| [x, 4])).collect();
     assert!(wrong(way(&twice), None).contains("path 1 goes where"));
     let across: Vec<[usize; 2]> = [[0, 6], [0, 5], [1, 5], [1, 4], [2, 4], [2, 5], [2, 6]]
         .into_iter()
@@ -106,7 +115,10 @@ fn missing_paths_are_named() {
     };
     assert_eq!(shown(13), "13 of 13 paths, 39 cells");
     assert_eq!(shown(11), "11 of 13 paths, 33 cells; no way for 12, 13");
-    assert_eq!(shown(1), "1 of 13 paths, 3 cells; no way for 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 others");
+    assert_eq!(
+        shown(1),
+        "1 of 13 paths, 3 cells; no way for 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 others"
+    );
 }
 
 /// Would miss: an endless search for places that are not there.
@@ -127,7 +139,8 @@ fn the_suites_files_are_read_and_solved() {
         println!("skipped: set SINEW_DATA to the folder of STAMP's inputs");
         return;
     };
-    for (name, side, pairs) in [("random-x32-y32-z3-n96.txt", 32, 96), ("random-x48-y48-z3-n64.txt", 48, 64)]
+    for (name, side, pairs) in
+        [("random-x32-y32-z3-n96.txt", 32, 96), ("random-x48-y48-z3-n64.txt", 48, 64)]
     {
         let options = Options {
             size: Size::Full,

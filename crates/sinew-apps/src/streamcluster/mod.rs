@@ -1,12 +1,13 @@
-//! Clustering a block of a stream of points around 10 to 20 of them, after the program streamcluster of the PARSEC suite.
+//! Clustering a block of a stream of points around 10 to 20 of them, after the program
+//! streamcluster of the PARSEC suite.
 //!
-//! Thousands of short loops over the same points with a decision in between: what it costs to enter a loop shows, and who finds
-//! the points in which cache.
+//! Thousands of short loops over the same points with a decision in between: what it costs to enter
+//! a loop shows, and who finds the points in which cache.
 //!
 //! # Not handled
 //!
-//! Further blocks, and clustering their centres again: PARSEC's simulation inputs are one block, and 16,384 points is the
-//! published size.
+//! Further blocks, and clustering their centres again: PARSEC's simulation inputs are one block,
+//! and 16,384 points is the published size.
 
 mod points;
 mod search;
@@ -74,7 +75,8 @@ impl fmt::Display for Clusters {
     }
 }
 
-/// Costs are the same if they differ by no more than that part: sums of single-precision numbers, in any order.
+/// Costs are the same if they differ by no more than that part: sums of single-precision numbers,
+/// in any order.
 const ROUNDING: f64 = 1e-9;
 
 impl StreamCluster {
@@ -92,7 +94,10 @@ impl StreamCluster {
     /// The cost of some centres if every point goes to the nearest, and the centres they go to.
     fn assign(&self, centers: &[&Point]) -> (f64, Vec<u32>) {
         let nearest = || self.points.iter().map(|point| nearest(point, centers));
-        (nearest().map(|(_, cost)| f64::from(cost)).sum(), nearest().map(|(center, _)| center).collect())
+        (
+            nearest().map(|(_, cost)| f64::from(cost)).sum(),
+            nearest().map(|(center, _)| center).collect(),
+        )
     }
 
     fn centers(&self, clusters: &Clusters) -> Result<Vec<&Point>, Wrong> {
@@ -122,11 +127,14 @@ impl Solve for StreamCluster {
         self.solve(self.schedule)
     }
 
-    /// Every point is with its nearest centre, the cost is theirs, and lower than that of as many arbitrary centres.
+    /// Every point is with its nearest centre, the cost is theirs, and lower than that of as many
+    /// arbitrary centres.
     fn check(&self, clusters: &Clusters) -> Result<(), Wrong> {
         let centers = self.centers(clusters)?;
         let (cost, members) = self.assign(&centers);
-        Wrong::unless(members == clusters.members, || "a point is not with its nearest centre".to_owned())?;
+        Wrong::unless(members == clusters.members, || {
+            "a point is not with its nearest centre".to_owned()
+        })?;
         let same = (cost - clusters.cost).abs() <= ROUNDING * cost;
         Wrong::unless(same, || format!("the cost is {cost}, not {}", clusters.cost))?;
         let arbitrary: Vec<&Point> = self.points.iter().take(centers.len()).collect();
@@ -183,7 +191,8 @@ mod tests {
         assert!(wrong(|clusters| clusters.centers.truncate(9)).contains("9 centres"));
         assert!(wrong(|clusters| clusters.centers.swap(0, 1)).contains("nearest"));
         assert!(
-            wrong(|clusters| clusters.members[7] = clusters.members[7].wrapping_sub(1)).contains("nearest")
+            wrong(|clusters| clusters.members[7] = clusters.members[7].wrapping_sub(1))
+                .contains("nearest")
         );
         assert!(wrong(|clusters| clusters.cost *= 0.999).contains("the cost"));
         assert!(wrong(|clusters| _ = clusters.members.pop()).contains("nearest"));

@@ -1,4 +1,5 @@
-//! Points, and which centre each belongs to: the state of the local search, in blocks that loops go over.
+//! Points, and which centre each belongs to: the state of the local search, in blocks that loops go
+//! over.
 
 use std::array;
 
@@ -56,7 +57,12 @@ impl<'p> Block<'p> {
     pub(super) const SIZE: usize = 128;
 
     pub(super) fn of(points: &'p [Point]) -> Self {
-        Self { points, members: vec![Member::default(); points.len()], saved: 0.0, extra: Vec::new() }
+        Self {
+            points,
+            members: vec![Member::default(); points.len()],
+            saved: 0.0,
+            extra: Vec::new(),
+        }
     }
 
     fn pairs(&mut self) -> impl Iterator<Item = (&Point, &mut Member)> {
@@ -84,7 +90,8 @@ impl<'p> Block<'p> {
         }
     }
 
-    /// Finds out what a new centre would save, and what closing each of the `centers` present would cost.
+    /// Finds out what a new centre would save, and what closing each of the `centers` present would
+    /// cost.
     pub(super) fn consider(&mut self, at: &Point, centers: usize) {
         self.extra.clear();
         self.extra.resize(centers, 0.0);
@@ -100,11 +107,14 @@ impl<'p> Block<'p> {
         }
     }
 
-    /// The candidate becomes the centre called `center`; others keep the place `kept` says, or are closed.
+    /// The candidate becomes the centre called `center`; others keep the place `kept` says, or are
+    /// closed.
     pub(super) fn adopt(&mut self, center: u32, kept: &[Option<u32>]) {
         for member in &mut self.members {
             *member = match kept[member.center as usize] {
-                Some(place) if member.candidate >= member.cost => Member { center: place, ..*member },
+                Some(place) if member.candidate >= member.cost => {
+                    Member { center: place, ..*member }
+                }
                 _ => Member { center, cost: member.candidate, ..*member },
             };
         }

@@ -1,11 +1,14 @@
-//! Local search for k-median: open a centre wherever that saves more than it costs, until nothing does.
+//! Local search for k-median: open a centre wherever that saves more than it costs, until nothing
+//! does.
 //!
-//! A centre has a price. At a given price, candidates are tried in random order: whoever is nearer would switch to the
-//! candidate, and centres whose members can go there for less than the price are closed. A bisection over the price finds
-//! one at which the number of centres is as wanted. Everything that looks at all points is a loop over blocks of them; sums are
-//! put together in the order of blocks, so that decisions do not depend on how loops run.
-//! Source: O'Callaghan, Mishra, Meyerson, Guha and Motwani, "Streaming-Data Algorithms for High-Quality Clustering"; the first
-//! solution is that of Meyerson, "Online Facility Location". The constants are those of PARSEC's streamcluster.
+//! A centre has a price. At a given price, candidates are tried in random order: whoever is nearer
+//! would switch to the candidate, and centres whose members can go there for less than the price
+//! are closed. A bisection over the price finds one at which the number of centres is as wanted.
+//! Everything that looks at all points is a loop over blocks of them; sums are put together in the
+//! order of blocks, so that decisions do not depend on how loops run. Source: O'Callaghan, Mishra,
+//! Meyerson, Guha and Motwani, "Streaming-Data Algorithms for High-Quality Clustering"; the first
+//! solution is that of Meyerson, "Online Facility Location". The constants are those of PARSEC's
+//! streamcluster.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +24,8 @@ const NEARLY_WANTED: RangeInclusive<usize> = 8..=22;
 /// Candidates are 3 · k · ln k random points, for the largest k that is wanted.
 const CANDIDATES: usize = 180;
 
-/// A round that gains a smaller part of the cost is the last: while the price is sought, and when it may be right.
+/// A round that gains a smaller part of the cost is the last: while the price is sought, and when
+/// it may be right.
 const ROUGHLY: f64 = 0.1;
 const FINELY: f64 = 0.001;
 
@@ -45,7 +49,8 @@ impl<'p, L: Loops> Search<'p, L> {
         Self { points, loops, blocks, centers: Vec::new(), price: 0.0, rng }
     }
 
-    /// Searches until the number of centres is as wanted; every point is then with its nearest centre.
+    /// Searches until the number of centres is as wanted; every point is then with its nearest
+    /// centre.
     pub(super) fn run(&mut self) {
         self.gather();
         let mut prices = 0.0..self.cost();
@@ -82,7 +87,8 @@ impl<'p, L: Loops> Search<'p, L> {
         }
     }
 
-    /// Each point in turn becomes a centre by chance, the more likely the farther it is from those there are.
+    /// Each point in turn becomes a centre by chance, the more likely the farther it is from those
+    /// there are.
     fn found(&mut self) {
         self.gather();
         for at in 1..self.points.len() {
@@ -131,8 +137,10 @@ impl<'p, L: Loops> Search<'p, L> {
         let (point, count) = (&self.points[candidate], self.centers.len());
         self.loops.each(&mut self.blocks, |block| block.consider(point, count));
         let saved: f64 = self.blocks.iter().map(|block| block.saved).sum();
-        let extra = |center: usize| self.blocks.iter().map(|block| block.extra[center]).sum::<f64>();
-        let closing: Vec<f64> = (0..count).map(|center| (self.price - extra(center)).max(0.0)).collect();
+        let extra =
+            |center: usize| self.blocks.iter().map(|block| block.extra[center]).sum::<f64>();
+        let closing: Vec<f64> =
+            (0..count).map(|center| (self.price - extra(center)).max(0.0)).collect();
         let gain = saved - self.price + closing.iter().sum::<f64>();
         if gain <= 0.0 {
             return 0.0;

@@ -1,9 +1,11 @@
-//! Prices of a portfolio of swaptions by simulation, after the program of that name in the PARSEC suite.
+//! Prices of a portfolio of swaptions by simulation, after the program of that name in the PARSEC
+//! suite.
 //!
-//! A loop over blocks of trials, several for each swaption. A block has random numbers of its own, so it does not matter who
-//! runs it when, and sums are put together in the order of blocks. Swaptions that expire late take longer than others.
-//! Differences from PARSEC: a model without arbitrage also in discrete time, so that the mean value of the swap beneath each
-//! swaption is known exactly and the answer can be held against it.
+//! A loop over blocks of trials, several for each swaption. A block has random numbers of its own,
+//! so it does not matter who runs it when, and sums are put together in the order of blocks.
+//! Swaptions that expire late take longer than others. Differences from PARSEC: a model without
+//! arbitrage also in discrete time, so that the mean value of the swap beneath each swaption is
+//! known exactly and the answer can be held against it.
 
 mod model;
 
@@ -144,7 +146,8 @@ struct Portfolio(Vec<Price>);
 impl fmt::Display for Portfolio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = || self.0.iter().map(|price| price.swaption);
-        let (value, error) = all().fold((0.0, 0.0_f64), |(v, e), mean| (v + mean.value, e.hypot(mean.error)));
+        let (value, error) =
+            all().fold((0.0, 0.0_f64), |(v, e), mean| (v + mean.value, e.hypot(mean.error)));
         write!(f, "{} swaptions, worth {value:.5} ± {error:.5} together", self.0.len())
     }
 }
@@ -156,7 +159,8 @@ impl Swaptions {
     /// Expiries of one to eight periods, strikes of 3 to 12 percent.
     fn new(count: usize, trials: usize, schedule: LoopSchedule) -> Self {
         let strike = |at: usize| 0.03 + 0.09 * at as f64 / count as f64;
-        let swaptions = (0..count).map(|at| Swaption { expiry: 1 + at % 8, strike: strike(at) }).collect();
+        let swaptions =
+            (0..count).map(|at| Swaption { expiry: 1 + at % 8, strike: strike(at) }).collect();
         Self { model: Model::new(1.0), swaptions, trials, schedule }
     }
 
@@ -167,7 +171,8 @@ impl Swaptions {
 
     fn solve(&self, loops: impl Loops) -> Portfolio {
         let blocks = self.blocks();
-        let sums = loops.map(self.swaptions.len() * blocks, |at| self.block(at / blocks, at % blocks));
+        let sums =
+            loops.map(self.swaptions.len() * blocks, |at| self.block(at / blocks, at % blocks));
         let total = |sums: &[Sums]| sums.iter().fold(Sums::default(), Sums::and).price();
         Portfolio(sums.chunks(blocks).map(total).collect())
     }
@@ -208,8 +213,8 @@ impl Solve for Swaptions {
         self.solve(self.schedule)
     }
 
-    /// Swaps have the mean value they must have, and swaptions the one that other random numbers give; a right is worth at
-    /// least what the duty would be, and never less than nothing.
+    /// Swaps have the mean value they must have, and swaptions the one that other random numbers
+    /// give; a right is worth at least what the duty would be, and never less than nothing.
     fn check(&self, Portfolio(prices): &Portfolio) -> Result<(), Wrong> {
         let complete = prices.len() == self.swaptions.len();
         Wrong::unless(complete, || "some swaptions have no price".to_owned())?;
@@ -219,7 +224,9 @@ impl Solve for Swaptions {
             Wrong::unless(swap.is_near(exact), || {
                 format!("swap {at} is worth {}, not {} ± {}", exact.value, swap.value, swap.error)
             })?;
-            Wrong::unless(value >= swap.value.max(0.0) - ROUNDING, || format!("a duty beats swaption {at}"))?;
+            Wrong::unless(value >= swap.value.max(0.0) - ROUNDING, || {
+                format!("a duty beats swaption {at}")
+            })?;
             let reference = self.reference(at).swaption;
             Wrong::unless(price.swaption.is_near(reference), || {
                 format!("swaption {at} is worth about {}, not {value}", reference.value)

@@ -1,9 +1,11 @@
-//! Interest rates that move at random without a chance of arbitrage: the framework of Heath, Jarrow and Morton.
+//! Interest rates that move at random without a chance of arbitrage: the framework of Heath, Jarrow
+//! and Morton.
 //!
-//! A curve is the forward rates of the periods to come. From period to period it moves up by one place, and is shifted by a
-//! drift and three random factors: level, slope and curvature. The drift is the one that makes every discounted bond, in
-//! discrete time, worth on average what it is worth today, so prices of whatever is linear in bonds come out exactly but for
-//! chance. Source: Glasserman, "Monte Carlo Methods in Financial Engineering", section 3.6.
+//! A curve is the forward rates of the periods to come. From period to period it moves up by one
+//! place, and is shifted by a drift and three random factors: level, slope and curvature. The drift
+//! is the one that makes every discounted bond, in discrete time, worth on average what it is worth
+//! today, so prices of whatever is linear in bonds come out exactly but for chance. Source:
+//! Glasserman, "Monte Carlo Methods in Financial Engineering", section 3.6.
 
 use rand_distr::{Distribution, StandardNormal};
 
@@ -64,7 +66,9 @@ impl Model {
         curve.copy_within(1.., 0);
         let [level, slope, curvature] = &self.shocks;
         let shocks = level.iter().zip(slope).zip(curvature);
-        for ((rate, drift), ((level, slope), curvature)) in curve.iter_mut().zip(&self.drift).zip(shocks) {
+        for ((rate, drift), ((level, slope), curvature)) in
+            curve.iter_mut().zip(&self.drift).zip(shocks)
+        {
             *rate += drift + level * normals[0] + slope * normals[1] + curvature * normals[2];
         }
     }
@@ -79,7 +83,8 @@ fn drift(deviations: &[Curve; FACTORS]) -> Curve {
     std::array::from_fn(|at| convexity(at + 1) - convexity(at))
 }
 
-/// The right to enter, at the expiry, a swap that pays a fixed rate and receives floating ones up to the curve's end.
+/// The right to enter, at the expiry, a swap that pays a fixed rate and receives floating ones up
+/// to the curve's end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Swaption {
     /// In periods from today.
@@ -116,13 +121,18 @@ mod tests {
     /// The bond that remains is lognormal, so Black's formula is exact.
     fn option_on_the_last_payment(model: &Model, strike: f64) -> f64 {
         let (expiry, owed) = (PERIODS - 1, 1.0 + PERIOD * strike);
-        let variance: f64 =
-            model.shocks.iter().flat_map(|factor| &factor[..expiry]).map(|shock| shock * shock).sum();
+        let variance: f64 = model
+            .shocks
+            .iter()
+            .flat_map(|factor| &factor[..expiry])
+            .map(|shock| shock * shock)
+            .sum();
         let deviation = PERIOD * variance.sqrt();
         let ratio = owed * model.bond(PERIODS) / model.bond(expiry);
         let upper = ratio.ln() / deviation + 0.5 * deviation;
         let cumulative = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-        model.bond(expiry) * cumulative(deviation - upper) - owed * model.bond(PERIODS) * cumulative(-upper)
+        model.bond(expiry) * cumulative(deviation - upper)
+            - owed * model.bond(PERIODS) * cumulative(-upper)
     }
 
     /// Would miss: errors smaller than chance allows at this number of trials.

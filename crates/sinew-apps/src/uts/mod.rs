@@ -1,17 +1,19 @@
 //! Unbalanced tree search: count the nodes of a tree whose shape nobody can foresee.
 //!
-//! The tree is not stored: a node's children follow from its state, a SHA-1 value. Subtrees of equal depth differ in size by
-//! factors of thousands, so only stealing balances the work. Source: Olivier et al., *UTS: an unbalanced tree search
-//! benchmark*, LCPC 2006.
+//! The tree is not stored: a node's children follow from its state, a SHA-1 value. Subtrees of
+//! equal depth differ in size by factors of thousands, so only stealing balances the work. Source:
+//! Olivier et al., *UTS: an unbalanced tree search benchmark*, LCPC 2006.
 //!
-//! The parallel version makes a task of each node that has children; leaves, most of the nodes, are counted by their parent's task. A
-//! tree may be far deeper than a thread's stack is (T3L: 17,844 levels), so it is explored in layers of [`LAYER`] levels: the nodes
-//! below a layer are gathered on the heap and are where the next one starts. The workers meet at the end of each layer,
-//! which is 70 times in T3L.
+//! The parallel version makes a task of each node that has children; leaves, most of the nodes, are
+//! counted by their parent's task. A tree may be far deeper than a thread's stack is (T3L: 17,844
+//! levels), so it is explored in layers of [`LAYER`] levels: the nodes below a layer are gathered
+//! on the heap and are where the next one starts. The workers meet at the end of each layer, which
+//! is 70 times in T3L.
 //!
 //! # Not handled
 //!
-//! The benchmark's hybrid and balanced types, and the linear, cyclic and exponential shapes of its geometric type.
+//! The benchmark's hybrid and balanced types, and the linear, cyclic and exponential shapes of its
+//! geometric type.
 
 mod tree;
 
@@ -25,8 +27,8 @@ use crate::options::{Error, Options, Size};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use tree::{Kind, Node, Tree};
 
-/// How many levels are explored in one recursion: well within 2 MiB, the smallest stack a thread has by default, even
-/// without optimisation.
+/// How many levels are explored in one recursion: well within 2 MiB, the smallest stack a thread
+/// has by default, even without optimisation.
 const LAYER: u32 = 256;
 
 /// The most children that one task looks at; more are halved among tasks.
@@ -90,9 +92,11 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
         Size::Tiny => TINY,
         Size::Small => SMALL,
         Size::Full => T3,
-        Size::Exact(name) => {
-            by_name(name).ok_or_else(|| Error::Size { app: APP.name, given: name.clone(), sizes: SIZES })?
-        }
+        Size::Exact(name) => by_name(name).ok_or_else(|| Error::Size {
+            app: APP.name,
+            given: name.clone(),
+            sizes: SIZES,
+        })?,
     };
     Ok(problem(search))
 }
@@ -155,7 +159,8 @@ impl Tree {
     }
 }
 
-/// The levels before `end`, and the nodes found at that level. Few tasks get that far, so they share one list.
+/// The levels before `end`, and the nodes found at that level. Few tasks get that far, so they
+/// share one list.
 struct Layer<'t> {
     tree: &'t Tree,
     end: u32,
@@ -169,7 +174,8 @@ impl Layer<'_> {
             [node] => self.visit(worker, node),
             _ => {
                 let (left, right) = nodes.split_at(nodes.len() / 2);
-                let (a, b) = worker.join(|w| self.visit_each(w, left), |w| self.visit_each(w, right));
+                let (a, b) =
+                    worker.join(|w| self.visit_each(w, left), |w| self.visit_each(w, right));
                 a.and(b)
             }
         }
@@ -189,8 +195,8 @@ impl Layer<'_> {
             );
             return a.and(b);
         }
-        // All hashes come before the first look at one: the processor computes two at a time, unless it has to guess from one
-        // where to go next.
+        // All hashes come before the first look at one: the processor computes two at a time,
+        // unless it has to guess from one where to go next.
         let mut children = [*parent; FEW];
         for (child, number) in children.iter_mut().zip(from..to) {
             *child = parent.child(number);
@@ -240,11 +246,13 @@ impl Solve for Search {
         self.tree.search_in(worker)
     }
 
-    /// Of trees without published values only what every such tree has: a root with its children, and a number of nodes and
-    /// leaves that fit together.
+    /// Of trees without published values only what every such tree has: a root with its children,
+    /// and a number of nodes and leaves that fit together.
     fn check(&self, answer: &Found) -> Result<(), Wrong> {
         if let Some(known) = self.known {
-            return Wrong::unless(*answer == known, || format!("{} has {known}, not {answer}", self.name));
+            return Wrong::unless(*answer == known, || {
+                format!("{} has {known}, not {answer}", self.name)
+            });
         }
         let possible = self.tree.could_have(answer.nodes, answer.leaves);
         Wrong::unless(possible, || format!("no tree of this kind has {answer}"))

@@ -1,11 +1,14 @@
-//! The trees of the benchmark: a node is its SHA-1 state, and its number of children is drawn from that.
+//! The trees of the benchmark: a node is its SHA-1 state, and its number of children is drawn from
+//! that.
 //!
-//! The root's state is the hash of 16 zero bytes and the seed; a child's is the hash of its parent's state and its own
-//! index. Numbers are 4 bytes, the most significant first. A node's random value is its last 4 bytes, without the sign bit.
+//! The root's state is the hash of 16 zero bytes and the seed; a child's is the hash of its
+//! parent's state and its own index. Numbers are 4 bytes, the most significant first. A node's
+//! random value is its last 4 bytes, without the sign bit.
 //!
 //! # Cost
 //!
-//! One SHA-1 block a node: 60 ns where the processor has instructions for it, around 200 ns elsewhere.
+//! One SHA-1 block a node: 60 ns where the processor has instructions for it, around 200 ns
+//! elsewhere.
 
 use sha1::digest::core_api::Block;
 use sha1::{Digest, Sha1, Sha1Core, compress};
@@ -24,9 +27,11 @@ pub(crate) struct Tree {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
-    /// The root has `root` children; every other node has `children` with probability `chance`, otherwise none.
+    /// The root has `root` children; every other node has `children` with probability `chance`,
+    /// otherwise none.
     Binomial { root: u32, chance: f64, children: u32 },
-    /// Above level `levels` the number of children is drawn from a geometric distribution with mean `branching`.
+    /// Above level `levels` the number of children is drawn from a geometric distribution with mean
+    /// `branching`.
     Geometric { branching: f64, levels: u32 },
 }
 
@@ -48,13 +53,15 @@ impl Node {
     }
 }
 
-/// The SHA-1 value of a state and a number, whose 24 bytes are one block: they are followed by a bit, zeros, and their length.
+/// The SHA-1 value of a state and a number, whose 24 bytes are one block: they are followed by a
+/// bit, zeros, and their length.
 ///
-/// The block is written in two pieces of 16 bytes, in which the processor reads it right away: of smaller pieces it could not
-/// put a larger one together before they are in its cache.
+/// The block is written in two pieces of 16 bytes, in which the processor reads it right away: of
+/// smaller pieces it could not put a larger one together before they are in its cache.
 fn hash(state: &[u8; 20], number: u32) -> [u8; 20] {
     let [head @ .., a, b, c, d] = *state;
-    let tail = u128::from(u32::from_be_bytes([a, b, c, d])) << 96 | u128::from(number) << 64 | 1 << 63;
+    let tail =
+        u128::from(u32::from_be_bytes([a, b, c, d])) << 96 | u128::from(number) << 64 | 1 << 63;
     let mut block = Block::<Sha1Core>::default();
     block[..16].copy_from_slice(&head);
     block[16..32].copy_from_slice(&tail.to_be_bytes());
@@ -118,13 +125,17 @@ mod tests {
         assert_eq!(hex, "6768033e216468247bd031a0a2d9876d79818f8f");
     }
 
-    /// Would miss: a block that is padded wrongly, for states and numbers the published trees do not have.
+    /// Would miss: a block that is padded wrongly, for states and numbers the published trees do
+    /// not have.
     #[test]
     fn a_hash_is_that_of_its_bytes_one_behind_the_other() {
         let mut state = [0; 20];
         for number in [0, 1, 7, 0x1234_5678, u32::MAX] {
-            let plain: [u8; 20] =
-                Sha1::new().chain_update(state).chain_update(number.to_be_bytes()).finalize().into();
+            let plain: [u8; 20] = Sha1::new()
+                .chain_update(state)
+                .chain_update(number.to_be_bytes())
+                .finalize()
+                .into();
             state = hash(&state, number);
             assert_eq!(state, plain);
         }

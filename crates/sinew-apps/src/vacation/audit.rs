@@ -9,15 +9,24 @@ use crate::problem::Wrong;
 /// Judges the books after the sessions of `plan`.
 pub(super) fn audit(plan: Plan, tally: &Tally, records: &Records) -> Result<(), Wrong> {
     let held = tally.bookings + tally.departures + tally.changes;
-    Wrong::unless(held == plan.sessions, || format!("{held} of {} sessions were held", plan.sessions))?;
+    Wrong::unless(held == plan.sessions, || {
+        format!("{held} of {} sessions were held", plan.sessions)
+    })?;
     let before = plan.records();
     for kind in Kind::ALL {
-        rows_are_right(kind, plan, tally, &before.rows[kind as usize], &records.rows[kind as usize])?;
+        rows_are_right(
+            kind,
+            plan,
+            tally,
+            &before.rows[kind as usize],
+            &records.rows[kind as usize],
+        )?;
     }
     bookings_are_right(tally, records)
 }
 
-/// Every row is one that there may be, its used and free ones are all of it, and nothing has appeared or got lost.
+/// Every row is one that there may be, its used and free ones are all of it, and nothing has
+/// appeared or got lost.
 fn rows_are_right(
     kind: Kind,
     plan: Plan,
@@ -40,12 +49,15 @@ fn rows_are_right(
     })
 }
 
-/// What rows have in use is what customers hold, nobody holds anything twice, and there are as many bookings as were made and not given up.
+/// What rows have in use is what customers hold, nobody holds anything twice, and there are as many
+/// bookings as were made and not given up.
 fn bookings_are_right(tally: &Tally, records: &Records) -> Result<(), Wrong> {
     let mut uses: BTreeMap<(Kind, u32), u32> = BTreeMap::new();
     for (customer, bookings) in &records.customers {
         held_once(*customer, bookings)?;
-        bookings.iter().for_each(|booking| *uses.entry((booking.kind, booking.id)).or_default() += 1);
+        bookings
+            .iter()
+            .for_each(|booking| *uses.entry((booking.kind, booking.id)).or_default() += 1);
     }
     let held: u64 = uses.values().map(|&uses| u64::from(uses)).sum();
     let made = tally.booked.wrapping_sub(tally.cancelled);
@@ -54,7 +66,9 @@ fn bookings_are_right(tally: &Tally, records: &Records) -> Result<(), Wrong> {
         for (id, row) in &records.rows[kind as usize] {
             let uses = uses.remove(&(kind, *id)).unwrap_or(0);
             let same = uses == row.used;
-            Wrong::unless(same, || format!("customers hold {uses} of {kind:?} {id}, not {}", row.used))?;
+            Wrong::unless(same, || {
+                format!("customers hold {uses} of {kind:?} {id}, not {}", row.used)
+            })?;
         }
     }
     let stray = uses.keys().next();
@@ -64,7 +78,9 @@ fn bookings_are_right(tally: &Tally, records: &Records) -> Result<(), Wrong> {
 }
 
 fn held_once(customer: u32, bookings: &[Booking]) -> Result<(), Wrong> {
-    let twice = |(at, booking): (usize, &Booking)| bookings[..at].iter().any(|other| other.is_like(booking));
+    let twice = |(at, booking): (usize, &Booking)| {
+        bookings[..at].iter().any(|other| other.is_like(booking))
+    };
     let right = !bookings.iter().enumerate().any(twice);
     Wrong::unless(right, || format!("customer {customer} holds something twice"))
 }
@@ -73,12 +89,15 @@ fn held_once(customer: u32, bookings: &[Booking]) -> Result<(), Wrong> {
 mod tests {
     use super::*;
 
-    const PLAN: Plan = Plan { queries: 2, query_percent: 100, booking_percent: 50, rows: 9, sessions: 3 };
+    const PLAN: Plan =
+        Plan { queries: 2, query_percent: 100, booking_percent: 50, rows: 9, sessions: 3 };
 
-    /// Books in which one customer has booked a car and a room, one has booked a flight and left, and 100 flights were added.
+    /// Books in which one customer has booked a car and a room, one has booked a flight and left,
+    /// and 100 flights were added.
     fn books() -> (Tally, Records) {
         let mut records = PLAN.records();
-        let held = [(Kind::Car, 4), (Kind::Room, 5)].map(|(kind, id)| Booking { kind, id, price: 50 });
+        let held =
+            [(Kind::Car, 4), (Kind::Room, 5)].map(|(kind, id)| Booking { kind, id, price: 50 });
         records.customers[2].1 = held.to_vec();
         for booking in held {
             let rows = &mut records.rows[booking.kind as usize];
@@ -87,8 +106,14 @@ mod tests {
         }
         let (_, flight) = &mut records.rows[Kind::Flight as usize][0];
         *flight = flight.enlarged(100, 50);
-        let tally =
-            Tally { bookings: 1, departures: 1, changes: 1, booked: 3, cancelled: 1, ..Tally::default() };
+        let tally = Tally {
+            bookings: 1,
+            departures: 1,
+            changes: 1,
+            booked: 3,
+            cancelled: 1,
+            ..Tally::default()
+        };
         (Tally { added: [0, 100, 0], ..tally }, records)
     }
 
@@ -109,7 +134,9 @@ mod tests {
         assert!(wrong(|tally, _| tally.removed[0] = 100).contains("of Car there are"));
         assert!(wrong(|tally, _| tally.booked += 1).contains("hold 2 bookings, not 3"));
         assert!(wrong(|_, records| records.customers[2].1[0].id = 5).contains("of Car"));
-        assert!(wrong(|_, records| records.customers[2].1[0].id = 10).contains("0 of Car 4, not 1"));
+        assert!(
+            wrong(|_, records| records.customers[2].1[0].id = 10).contains("0 of Car 4, not 1")
+        );
         assert!(
             wrong(|tally, records| {
                 tally.booked += 1;

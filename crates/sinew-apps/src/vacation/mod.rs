@@ -1,14 +1,19 @@
-//! A travel agency: sessions of customers book cars, flights and rooms, leave, and change what there is.
+//! A travel agency: sessions of customers book cars, flights and rooms, leave, and change what
+//! there is.
 //!
-//! Source: the application vacation in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford transactional applications for
-//! multi-processing*, IISWC 2008. Four tables; a session is one transaction, coarse enough that the books always
-//! agree. Few sessions conflict. Those of high contention ask about more rows out of fewer.
+//! Source: the application vacation in Cao Minh, Chung, Kozyrakis and Olukotun, *STAMP: Stanford
+//! transactional applications for multi-processing*, IISWC 2008. Four tables; a session is one
+//! transaction, coarse enough that the books always agree. Few sessions conflict. Those of high
+//! contention ask about more rows out of fewer.
 //!
-//! By hand, as in the suite, there is no list of sessions: each worker thinks of its own. As a worklist, a session is a unit.
+//! By hand, as in the suite, there is no list of sessions: each worker thinks of its own. As a
+//! worklist, a session is a unit.
 //!
-//! Differences: tables, which are only ever asked for single numbers, are hash maps (a setting of the original's build, which takes balanced trees otherwise: those
-//! of a million rows each took 25 µs a session here, nearly all of it waiting for memory); what a session wants follows from its number, so that every version holds the same sessions, whoever holds which. What comes
-//! of them depends on their order, so versions agree about what does not, and the books are audited.
+//! Differences: tables, which are only ever asked for single numbers, are hash maps (a setting of
+//! the original's build, which takes balanced trees otherwise: those of a million rows each took 25
+//! µs a session here, nearly all of it waiting for memory); what a session wants follows from its
+//! number, so that every version holds the same sessions, whoever holds which. What comes of them
+//! depends on their order, so versions agree about what does not, and the books are audited.
 
 mod audit;
 mod plain;
@@ -80,13 +85,15 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
 /// The plan of a size.
 fn plan(size: &Size) -> Result<Plan, Error> {
     let numbers = LETTERS.pick(size)?;
-    let [queries, query_percent, booking_percent, rows, sessions] = numbers.map(|number| number as u64);
+    let [queries, query_percent, booking_percent, rows, sessions] =
+        numbers.map(|number| number as u64);
     let plan = Plan { queries, query_percent, booking_percent, rows, sessions };
     let few = (queries * sessions) as f64 <= QUERIES;
     few.then_some(plan).ok_or_else(|| LETTERS.impossible(plan.to_string()))
 }
 
-/// About what a row of each of the tables takes, with its customer: three nodes of a map and a smaller one.
+/// About what a row of each of the tables takes, with its customer: three nodes of a map and a
+/// smaller one.
 const BYTES_A_ROW: u64 = 300;
 
 struct Vacation {
@@ -104,8 +111,9 @@ struct Outcome {
 impl PartialEq for Outcome {
     /// Whether both agree about what does not depend on the order of sessions.
     fn eq(&self, other: &Self) -> bool {
-        let fixed =
-            |Tally { bookings, departures, changes, added, .. }| (bookings, departures, changes, added);
+        let fixed = |Tally { bookings, departures, changes, added, .. }| {
+            (bookings, departures, changes, added)
+        };
         fixed(self.tally) == fixed(other.tally)
     }
 }
@@ -113,7 +121,10 @@ impl PartialEq for Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { bookings, departures, changes, booked, .. } = self.tally;
-        write!(f, "{bookings} sessions booked {booked} times, {departures} customers left, {changes} changes")
+        write!(
+            f,
+            "{bookings} sessions booked {booked} times, {departures} customers left, {changes} changes"
+        )
     }
 }
 
@@ -143,7 +154,8 @@ impl Vacation {
         let workers = worker.max_workers();
         let client = |member| {
             let own = share(self.plan.sessions as usize, member, workers);
-            let hold = |number| atomically(|tx| self.plan.hold(&mut shared.access(tx), number as u32));
+            let hold =
+                |number| atomically(|tx| self.plan.hold(&mut shared.access(tx), number as u32));
             own.map(hold).fold(Tally::default(), Tally::and)
         };
         crew(worker, client).into_iter().fold(Tally::default(), Tally::and)
@@ -170,7 +182,12 @@ impl<'env> Work<'env> for Agency<'env> {
         Tally::default()
     }
 
-    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, &number: &u32, _more: &mut More<u32>) -> TxResult<Tally> {
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        &number: &u32,
+        _more: &mut More<u32>,
+    ) -> TxResult<Tally> {
         self.plan.hold(&mut self.shared.access(tx), number)
     }
 
@@ -203,8 +220,11 @@ impl Solve for Vacation {
     }
 
     fn parallel(&self, worker: &Worker, Input { shared, mut sessions, .. }: Input) -> Outcome {
-        let tally =
-            if self.by_hand { self.by_hand(worker, &shared) } else { self.listed(&shared, &mut sessions) };
+        let tally = if self.by_hand {
+            self.by_hand(worker, &shared)
+        } else {
+            self.listed(&shared, &mut sessions)
+        };
         Outcome { tally, books: Box::new(shared) }
     }
 
@@ -222,19 +242,24 @@ mod tests {
     /// Would miss: an interleaving of transactions: here there is none.
     #[test]
     fn sessions_in_transactions_come_to_the_same_as_without_if_they_are_held_in_the_same_order() {
-        let vacation = Vacation { plan: plan(&Size::Tiny).unwrap(), by_hand: true, lists: Lists::default() };
+        let vacation =
+            Vacation { plan: plan(&Size::Tiny).unwrap(), by_hand: true, lists: Lists::default() };
         let serial = vacation.serial(vacation.input());
         let pool = sinew::Pool::builder().threads(1).build().unwrap();
         let input = vacation.parallel_input();
         let by_hand = pool.run(|worker| vacation.parallel(worker, input));
         let sorted = |outcome: &Outcome| {
             let mut records = outcome.books.records();
-            records.customers.iter_mut().for_each(|(_, held)| held.sort_unstable_by_key(Booking::row));
+            records
+                .customers
+                .iter_mut()
+                .for_each(|(_, held)| held.sort_unstable_by_key(Booking::row));
             records
         };
         assert_eq!((serial.tally, sorted(&serial)), (by_hand.tally, sorted(&by_hand)));
         let Tally { bookings, departures, changes, booked, cancelled, .. } = serial.tally;
-        let some = [bookings, departures, changes, booked, cancelled].iter().all(|&count| count > 0);
+        let some =
+            [bookings, departures, changes, booked, cancelled].iter().all(|&count| count > 0);
         assert!(some, "all kinds of sessions were held: {:?}", serial.tally);
     }
 
@@ -243,7 +268,10 @@ mod tests {
     fn more_queries_than_can_be_counted_are_refused_in_one_line() {
         let size = "n4-q60-u90-r9-t10000001".parse().unwrap();
         let message = prepare(&Options { size, ..Options::default() }).err().unwrap().to_string();
-        assert!(message.contains("`n4-q60-u90-r9-t10000001`") && message.contains("40000000"), "{message}");
+        assert!(
+            message.contains("`n4-q60-u90-r9-t10000001`") && message.contains("40000000"),
+            "{message}"
+        );
         assert!(!message.contains('\n'), "{message}");
     }
 

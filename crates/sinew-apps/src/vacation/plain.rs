@@ -28,8 +28,10 @@ impl Plain {
 
 impl Books for Plain {
     fn records(&self) -> Records {
-        let rows = self.rows.each_ref().map(|rows| rows.iter().map(|(&id, &row)| (id, row)).collect());
-        let customers = self.customers.iter().map(|(&customer, bookings)| (customer, bookings.clone()));
+        let rows =
+            self.rows.each_ref().map(|rows| rows.iter().map(|(&id, &row)| (id, row)).collect());
+        let customers =
+            self.customers.iter().map(|(&customer, bookings)| (customer, bookings.clone()));
         Records { rows, customers: customers.collect() }.in_order()
     }
 }
@@ -51,7 +53,12 @@ impl Tables for Plain {
         Ok(())
     }
 
-    fn book(&mut self, customer: u32, _session: u32, mut wanted: Choice) -> Result<Choice, Infallible> {
+    fn book(
+        &mut self,
+        customer: u32,
+        _session: u32,
+        mut wanted: Choice,
+    ) -> Result<Choice, Infallible> {
         let held = self.customers.entry(customer).or_default();
         for wish in &mut wanted {
             wish.take_if(|wish| held.iter().any(|booking| booking.is_like(wish)));

@@ -16,7 +16,8 @@ pub(super) struct Plan {
     pub(super) queries: u64,
     /// The part of rows and customers that sessions are about, in percent.
     pub(super) query_percent: u64,
-    /// Sessions that book, in percent. Of the others, half are customers that leave, half change tables.
+    /// Sessions that book, in percent. Of the others, half are customers that leave, half change
+    /// tables.
     pub(super) booking_percent: u64,
     /// Rows of each table, and customers, in the beginning.
     pub(super) rows: u64,
@@ -61,16 +62,23 @@ impl Tally {
 }
 
 impl Plan {
-    /// What there is in the beginning, in the order in which it is entered: numbers are shuffled. The same each time.
+    /// What there is in the beginning, in the order in which it is entered: numbers are shuffled.
+    /// The same each time.
     pub(super) fn records(self) -> Records {
         let mut rng = Rng::with_seed(1);
         let mut numbers: Vec<u32> = (1..=self.rows as u32).collect();
         let rows = Kind::ALL.map(|_| {
             rng.shuffle(&mut numbers);
-            numbers.iter().map(|&id| (id, Row::new(rng.u32(1..=5) * PORTION, price(&mut rng)))).collect()
+            numbers
+                .iter()
+                .map(|&id| (id, Row::new(rng.u32(1..=5) * PORTION, price(&mut rng))))
+                .collect()
         });
         rng.shuffle(&mut numbers);
-        Records { rows, customers: numbers.into_iter().map(|customer| (customer, Vec::new())).collect() }
+        Records {
+            rows,
+            customers: numbers.into_iter().map(|customer| (customer, Vec::new())).collect(),
+        }
     }
 
     /// Holds the session with this number; its wishes follow from the number alone.
@@ -139,8 +147,9 @@ impl Session {
         customer: u32,
         found: [Option<(u32, Row)>; 3],
     ) -> Result<u64, T::Lost> {
-        let wanted: Choice = Kind::ALL
-            .map(|kind| found[kind as usize].map(|(id, row)| Booking { kind, id, price: row.price }));
+        let wanted: Choice = Kind::ALL.map(|kind| {
+            found[kind as usize].map(|(id, row)| Booking { kind, id, price: row.price })
+        });
         if wanted.iter().all(Option::is_none) {
             return Ok(0);
         }
@@ -158,7 +167,8 @@ impl Session {
         let customer = self.number();
         let held = tables.leave(customer)?.unwrap_or_default();
         for &Booking { kind, id, .. } in &held {
-            let row = tables.row(kind, id)?.expect("a row stays while somebody holds a booking of it");
+            let row =
+                tables.row(kind, id)?.expect("a row stays while somebody holds a booking of it");
             tables.put(kind, id, row.given_back())?;
         }
         Ok(Tally { departures: 1, cancelled: held.len() as u64, ..Tally::default() })
@@ -182,7 +192,8 @@ impl Session {
     }
 }
 
-/// Takes a portion away from a row, as far as it is free, or a whole flight that nobody has booked. Answers how many were taken away.
+/// Takes a portion away from a row, as far as it is free, or a whole flight that nobody has booked.
+/// Answers how many were taken away.
 fn reduce<T: Tables>(tables: &mut T, kind: Kind, id: u32) -> Result<u32, T::Lost> {
     let Some(row) = tables.row(kind, id)? else { return Ok(0) };
     let by = match kind {

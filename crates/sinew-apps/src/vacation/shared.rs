@@ -1,7 +1,8 @@
 //! Tables in transactions.
 //!
-//! Rows are values of hash maps: sessions ask for single numbers only. A customer's bookings are a list, whose nodes lie in an array with three places for each
-//! session: a session books at most one of each kind, and only once, so its places are free. Nothing is allocated for them, and no
+//! Rows are values of hash maps: sessions ask for single numbers only. A customer's bookings are a
+//! list, whose nodes lie in an array with three places for each session: a session books at most
+//! one of each kind, and only once, so its places are free. Nothing is allocated for them, and no
 //! two sessions want the same.
 
 use std::hash::BuildHasherDefault;
@@ -39,14 +40,18 @@ impl Shared {
     /// Bytes for a session's places.
     pub(super) const BYTES: usize = 3 * size_of::<TVar<Node>>();
 
-    /// Tables that hold this, entered in the order in which it is given, for so many sessions. Customers hold nothing yet.
+    /// Tables that hold this, entered in the order in which it is given, for so many sessions.
+    /// Customers hold nothing yet.
     pub(super) fn new(records: Records, sessions: usize) -> Self {
         let shared = Self {
             rows: records
                 .rows
                 .each_ref()
                 .map(|rows| THashMap::with_hasher(rows.len(), BuildHasherDefault::default())),
-            customers: THashMap::with_hasher(records.customers.len(), BuildHasherDefault::default()),
+            customers: THashMap::with_hasher(
+                records.customers.len(),
+                BuildHasherDefault::default(),
+            ),
             nodes: (0..3 * sessions).map(|_| TVar::new(UNUSED)).collect(),
         };
         for (table, rows) in shared.rows.iter().zip(records.rows) {
@@ -59,7 +64,10 @@ impl Shared {
     }
 
     /// The tables, for a transaction.
-    pub(super) fn access<'a, 'tx, 'env>(&'tx self, tx: &'a mut Tx<'tx, 'env>) -> Access<'a, 'tx, 'env> {
+    pub(super) fn access<'a, 'tx, 'env>(
+        &'tx self,
+        tx: &'a mut Tx<'tx, 'env>,
+    ) -> Access<'a, 'tx, 'env> {
         Access { shared: self, tx }
     }
 

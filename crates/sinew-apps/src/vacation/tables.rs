@@ -88,7 +88,8 @@ pub(super) trait Tables {
     /// Strikes the row `id` out, which is there.
     fn strike(&mut self, kind: Kind, id: u32) -> Result<(), Self::Lost>;
 
-    /// Enters those bookings of `wanted` that the customer does not hold yet, and the customer, if new. Answers which were entered.
+    /// Enters those bookings of `wanted` that the customer does not hold yet, and the customer, if
+    /// new. Answers which were entered.
     ///
     /// `session` is the number of the session, which does that once.
     fn book(&mut self, customer: u32, session: u32, wanted: Choice) -> Result<Choice, Self::Lost>;

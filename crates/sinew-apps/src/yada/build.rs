@@ -1,4 +1,5 @@
-//! A mesh from a list of triangles: who is whose neighbour, what is a segment, and flips until it is a Delaunay triangulation.
+//! A mesh from a list of triangles: who is whose neighbour, what is a segment, and flips until it
+//! is a Delaunay triangulation.
 
 use rustc_hash::FxHashMap;
 
@@ -26,7 +27,8 @@ pub(super) enum Flaw {
 type Sides = FxHashMap<[u32; 2], (usize, usize)>;
 
 impl Parts {
-    /// The mesh as a Delaunay triangulation, and its domain. The sides at the border become segments, if they are none.
+    /// The mesh as a Delaunay triangulation, and its domain. The sides at the border become
+    /// segments, if they are none.
     ///
     /// # Errors
     ///
@@ -56,7 +58,8 @@ impl Parts {
         self.triangles.iter().enumerate().map(turned).collect()
     }
 
-    /// Marks the sides that are segments, and notes those at the border that are not among the segments yet.
+    /// Marks the sides that are segments, and notes those at the border that are not among the
+    /// segments yet.
     fn mark_segments(&mut self, triangles: &mut [Triangle], sides: &Sides) -> Result<(), Flaw> {
         for (number, &[a, b]) in self.segments.iter().enumerate() {
             let both = [[a, b], [b, a]].map(|ends| sides.get(&ends));
@@ -100,19 +103,24 @@ fn link(triangles: &mut [Triangle], sides: &Sides) {
         for side in 0..3 {
             let [from, to] = triangle.ends(side);
             let beyond = sides.get(&[to, from]);
-            triangle.sides[side] = beyond.map_or(Side::OUTSIDE, |&(slot, _)| Side::towards(slot as u32));
+            triangle.sides[side] =
+                beyond.map_or(Side::OUTSIDE, |&(slot, _)| Side::towards(slot as u32));
         }
     }
 }
 
-/// Lawson's flips: a side whose two triangles are not what Delaunay's would be is replaced by the other diagonal, until there is none.
+/// Lawson's flips: a side whose two triangles are not what Delaunay's would be is replaced by the
+/// other diagonal, until there is none.
 fn make_delaunay(mesh: &mut Mesh) {
     let all = 0..mesh.triangles.len() as u32;
-    let mut suspects: Vec<(u32, usize)> = all.flat_map(|slot| [0, 1, 2].map(|side| (slot, side))).collect();
+    let mut suspects: Vec<(u32, usize)> =
+        all.flat_map(|slot| [0, 1, 2].map(|side| (slot, side))).collect();
     while let Some((slot, side)) = suspects.pop() {
         if let Some(other) = wrong_diagonal(mesh, slot, side) {
             flip(mesh, slot, side, other);
-            suspects.extend([slot, other].into_iter().flat_map(|slot| [0, 1, 2].map(|side| (slot, side))));
+            suspects.extend(
+                [slot, other].into_iter().flat_map(|slot| [0, 1, 2].map(|side| (slot, side))),
+            );
         }
     }
 }
@@ -137,8 +145,10 @@ fn flip(mesh: &mut Mesh, slot: u32, side: usize, other: u32) {
     let (left, right) = (one.opposite(side), two.opposite(back));
     let [after, before] = [next(side), next(next(side))].map(|side| one.sides[side]);
     let [beyond_from, beyond_to] = [next(back), next(next(back))].map(|side| two.sides[side]);
-    mesh.triangles[slot as usize] =
-        Triangle { corners: [left, from, right], sides: [before, beyond_from, Side::towards(other)] };
+    mesh.triangles[slot as usize] = Triangle {
+        corners: [left, from, right],
+        sides: [before, beyond_from, Side::towards(other)],
+    };
     mesh.triangles[other as usize] =
         Triangle { corners: [right, to, left], sides: [beyond_to, after, Side::towards(slot)] };
     rename(mesh, beyond_from, [right, from], slot);
@@ -191,7 +201,11 @@ mod tests {
         let (mesh, domain) = parts(&KITE, &[[3, 1, 0], [1, 2, 3]], &[[3, 1]]).build(20.0).unwrap();
         assert_eq!(domain.segments, [[0, 1], [0, 3], [1, 2], [1, 3], [2, 3]]);
         assert_eq!(mesh.triangles[0].corners, [3, 0, 1]);
-        assert!(mesh.triangles.iter().all(|triangle| triangle.sides.iter().all(|side| side.is_segment())));
+        assert!(
+            mesh.triangles
+                .iter()
+                .all(|triangle| triangle.sides.iter().all(|side| side.is_segment()))
+        );
     }
 
     /// Would miss: flaws that only later make the mesh fall apart.
@@ -200,7 +214,9 @@ mod tests {
         let flaw = |triangles: &[[u32; 3]], segments: &[[u32; 2]]| {
             parts(&KITE, triangles, segments).build(20.0).err().unwrap()
         };
-        assert!(matches!(flaw(&[[0, 1, 2], [0, 1, 0]], &[]), Flaw::Triangle(1, why) if why.contains("area")));
+        assert!(
+            matches!(flaw(&[[0, 1, 2], [0, 1, 0]], &[]), Flaw::Triangle(1, why) if why.contains("area"))
+        );
         assert!(
             matches!(flaw(&[[0, 1, 2], [1, 2, 3]], &[]), Flaw::Triangle(1, why) if why.contains("same side"))
         );

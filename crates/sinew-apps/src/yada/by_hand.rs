@@ -1,7 +1,9 @@
-//! The original program's loop: a heap of bad triangles that is shared by all workers, and three transactions a triangle.
+//! The original program's loop: a heap of bad triangles that is shared by all workers, and three
+//! transactions a triangle.
 //!
-//! One takes the worst from the heap, one makes it better, one puts what is bad now into the heap. A worker that finds the heap empty leaves, as there: whoever still has a triangle
-//! goes on with what comes of it.
+//! One takes the worst from the heap, one makes it better, one puts what is bad now into the heap.
+//! A worker that finds the heap empty leaves, as there: whoever still has a triangle goes on with
+//! what comes of it.
 
 use sinew::Worker;
 use sinew_stm::{THeap, atomically};
@@ -21,7 +23,12 @@ pub(super) fn heap(bad: &[Bad]) -> THeap<Bad> {
 }
 
 /// Makes all of a mesh better, with all workers; answers how many triangles were refused.
-pub(super) fn refine_all(worker: &Worker, mesh: &Shared, domain: &Domain, heap: &THeap<Bad>) -> u64 {
+pub(super) fn refine_all(
+    worker: &Worker,
+    mesh: &Shared,
+    domain: &Domain,
+    heap: &THeap<Bad>,
+) -> u64 {
     crew(worker, |_| work_off(mesh, domain, heap)).into_iter().sum()
 }
 

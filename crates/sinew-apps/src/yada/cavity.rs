@@ -1,15 +1,19 @@
-//! Putting a vertex into a mesh: the triangles whose circles it lies in are taken out, and the hole is filled with triangles around it.
+//! Putting a vertex into a mesh: the triangles whose circles it lies in are taken out, and the hole
+//! is filled with triangles around it.
 //!
-//! In a Delaunay triangulation these triangles are connected, have no vertex inside, and every corner of the hole is seen from the new vertex. So a walk that
-//! takes sides in their order finds the rim in its order, and neighbours in the rim are neighbours in the new star: nothing is searched for.
-//! Sources: Bowyer, "Computing Dirichlet Tessellations" (1981), and Watson's paper of the same year. Differences: the walk does not cross segments; new triangles take the slots of
-//! those old ones that had the same side on the rim, so that the triangle beyond it need not be told; and whatever rounding did to the vertex, every new triangle
-//! is checked by the exact predicate before anything is written.
+//! In a Delaunay triangulation these triangles are connected, have no vertex inside, and every
+//! corner of the hole is seen from the new vertex. So a walk that takes sides in their order finds
+//! the rim in its order, and neighbours in the rim are neighbours in the new star: nothing is
+//! searched for. Sources: Bowyer, "Computing Dirichlet Tessellations" (1981), and Watson's paper of
+//! the same year. Differences: the walk does not cross segments; new triangles take the slots of
+//! those old ones that had the same side on the rim, so that the triangle beyond it need not be
+//! told; and whatever rounding did to the vertex, every new triangle is checked by the exact
+//! predicate before anything is written.
 //!
 //! # Cost
 //!
-//! For a hole of k triangles, typically 4 to 10: reads of these and of up to k + 2 around them, writes of k + 2 and some of those around. No allocation once the
-//! vectors have grown.
+//! For a hole of k triangles, typically 4 to 10: reads of these and of up to k + 2 around them,
+//! writes of k + 2 and some of those around. No allocation once the vectors have grown.
 
 use super::domain::Domain;
 use super::geometry::{is_in_circle, is_left};
@@ -85,7 +89,8 @@ impl Cavity {
         self.ahead.extend((0..count).rev().map(|step| (place, (first + step) % 3)));
     }
 
-    /// Digs for a vertex at `at`, which lies in the circle of the triangle in `slot`, until a segment with certain ends is `blocked`.
+    /// Digs for a vertex at `at`, which lies in the circle of the triangle in `slot`, until a
+    /// segment with certain ends is `blocked`.
     pub(super) fn dig<S: Store>(
         &mut self,
         store: &mut S,
@@ -160,7 +165,8 @@ impl Cavity {
         let Some(slot) = beyond.beyond() else { return Ok(false) };
         let triangle = store.triangle(slot)?;
         let inside = is_in_circle(store.corners(&triangle).map(|corner| corner.at), at);
-        // Once only: with a vertex inside the hole the walk would go around it for ever. Such a hole does not fit.
+        // Once only: with a vertex inside the hole the walk would go around it for ever. Such a
+        // hole does not fit.
         if !inside || self.takes(slot) {
             return Ok(false);
         }
@@ -174,8 +180,9 @@ impl Cavity {
         self.old.iter().any(|old| old.slot == slot)
     }
 
-    /// Fills the hole with triangles around `vertex`, and hands those that are bad to `more`. Answers false, and leaves the mesh as it is, if they would be too
-    /// small or turned around, or the mesh is full.
+    /// Fills the hole with triangles around `vertex`, and hands those that are bad to `more`.
+    /// Answers false, and leaves the mesh as it is, if they would be too small or turned around, or
+    /// the mesh is full.
     pub(super) fn fill<S: Store>(
         &mut self,
         store: &mut S,
@@ -206,7 +213,8 @@ impl Cavity {
         })
     }
 
-    /// Slots for the new triangles: where it can be, that of the old one at the same side of the hole.
+    /// Slots for the new triangles: where it can be, that of the old one at the same side of the
+    /// hole.
     fn deal_slots(&mut self, new: [u32; 2]) {
         for rim in &mut self.rim {
             let old = &mut self.old[rim.of];
@@ -224,11 +232,16 @@ impl Cavity {
         let last = self.rim.len() - 1;
         let before = if place == 0 { last } else { place - 1 };
         let after = if place == last { 0 } else { place + 1 };
-        let sides = [self.spoke(from, before, place == 0), rim.beyond, self.spoke(to, after, place == last)];
+        let sides = [
+            self.spoke(from, before, place == 0),
+            rim.beyond,
+            self.spoke(to, after, place == last),
+        ];
         Triangle { corners: [vertex, from, to], sides }
     }
 
-    /// The side between the new vertex and a corner of the hole, beyond which is the new triangle at another place.
+    /// The side between the new vertex and a corner of the hole, beyond which is the new triangle
+    /// at another place.
     fn spoke(&self, corner: u32, place: usize, at_an_end: bool) -> Side {
         if self.open && at_an_end {
             return Side::OUTSIDE;

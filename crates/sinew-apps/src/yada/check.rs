@@ -1,11 +1,13 @@
-//! Whether a mesh is what it should be: a Delaunay triangulation that conforms to its domain, without small angles.
+//! Whether a mesh is what it should be: a Delaunay triangulation that conforms to its domain,
+//! without small angles.
 //!
-//! Everything is looked at, not a sample. What decides about the shape is asked of exact predicates; angles, areas, and how far a vertex is from its segment are
-//! compared up to rounding.
+//! Everything is looked at, not a sample. What decides about the shape is asked of exact
+//! predicates; angles, areas, and how far a vertex is from its segment are compared up to rounding.
 //!
 //! # Not handled
 //!
-//! Triangles of the input that lie on top of each other without sharing a side: the result covers what the input covers.
+//! Triangles of the input that lie on top of each other without sharing a side: the result covers
+//! what the input covers.
 
 use std::fmt;
 
@@ -17,7 +19,8 @@ use super::store::{Mesh, Store};
 use super::triangle::{Point, Side, Triangle, next};
 use crate::problem::Wrong;
 
-/// Areas may differ by that part, and vertices be beside their segments by that part of the domain's extent; and by what coordinates cannot tell.
+/// Areas may differ by that part, and vertices be beside their segments by that part of the
+/// domain's extent; and by what coordinates cannot tell.
 const ROUNDING: f64 = 1e-10;
 
 /// Angles may be smaller by so many degrees.
@@ -34,16 +37,22 @@ pub(super) fn check(input: &Mesh, domain: &Domain, mesh: &Mesh) -> Result<(), Wr
 pub(super) fn shape(mesh: &Mesh, domain: &Domain) -> Result<(), Wrong> {
     vertices_are_kept(mesh, domain)?;
     for (slot, triangle) in triangles(mesh) {
-        Wrong::unless(is_sound(mesh, triangle), || format!("the triangle in slot {slot} is turned around"))?;
+        Wrong::unless(is_sound(mesh, triangle), || {
+            format!("the triangle in slot {slot} is turned around")
+        })?;
     }
     let mut seen = FxHashSet::default();
     for (slot, triangle) in triangles(mesh) {
         for side in 0..3 {
             let ends = triangle.ends(side);
             let once = seen.insert(ends) && is_mutual(mesh, slot, triangle, side);
-            Wrong::unless(once, || format!("{} and its neighbours disagree", show(mesh, triangle)))?;
+            Wrong::unless(once, || {
+                format!("{} and its neighbours disagree", show(mesh, triangle))
+            })?;
             let right = is_delaunay(mesh, triangle, side);
-            Wrong::unless(right, || format!("the circle of {} is not empty", show(mesh, triangle)))?;
+            Wrong::unless(right, || {
+                format!("the circle of {} is not empty", show(mesh, triangle))
+            })?;
         }
     }
     segments_are_kept(mesh, domain)
@@ -85,7 +94,8 @@ fn is_mutual(mesh: &Mesh, slot: u32, triangle: &Triangle, side: usize) -> bool {
     there == Some(Side::towards(slot).segment(here.is_segment()))
 }
 
-/// Whether the corner beyond a side is outside of the circle, or cannot be seen. The neighbours must agree.
+/// Whether the corner beyond a side is outside of the circle, or cannot be seen. The neighbours
+/// must agree.
 fn is_delaunay(mesh: &Mesh, triangle: &Triangle, side: usize) -> bool {
     let [from, to] = triangle.ends(side);
     let beyond = triangle.sides[side].beyond().filter(|_| !triangle.sides[side].is_segment());
@@ -102,8 +112,11 @@ fn segments_are_kept(mesh: &Mesh, domain: &Domain) -> Result<(), Wrong> {
             let [from, to] = triangle.ends(side);
             // Inside the domain there are two such sides: the one that goes upwards is taken.
             if from < to || triangle.sides[side].beyond().is_none() {
-                let of = domain.segment([from, to], [from, to].map(|end| &mesh.vertices[end as usize]));
-                let of = of.ok_or_else(|| Wrong(format!("{} has a false segment", show(mesh, triangle))))?;
+                let of =
+                    domain.segment([from, to], [from, to].map(|end| &mesh.vertices[end as usize]));
+                let of = of.ok_or_else(|| {
+                    Wrong(format!("{} has a false segment", show(mesh, triangle)))
+                })?;
                 parts[of as usize].push([from, to]);
             }
         }
@@ -137,10 +150,13 @@ fn is_beside([a, b]: [Point; 2], point: Point) -> f64 {
     (way.x * to.y - way.y * to.x).abs() / distance(a, b)
 }
 
-/// Whether two meshes cover the same: as large, as many holes, and all vertices of the one in the other.
+/// Whether two meshes cover the same: as large, as many holes, and all vertices of the one in the
+/// other.
 fn same_extent(input: &Mesh, mesh: &Mesh) -> Result<(), Wrong> {
     let (before, after) = (Extent::of(input), Extent::of(mesh));
-    Wrong::unless(before.is_same(&after), || format!("the domain was {before:?}, and is {after:?}"))?;
+    Wrong::unless(before.is_same(&after), || {
+        format!("the domain was {before:?}, and is {after:?}")
+    })?;
     let lost = (0..).zip(&mesh.vertices).find(|(number, vertex)| {
         let counts = before.used.contains(number) || *number >= input.vertices.len() as u32;
         counts && vertex.at.x.is_finite() && !after.used.contains(number)
@@ -178,7 +194,8 @@ impl Extent {
             extent.used.extend(triangle.corners);
             for (side, beyond) in triangle.sides.map(Side::beyond).into_iter().enumerate() {
                 extent.euler -= i64::from(beyond.is_none_or(|beyond| beyond > slot));
-                border += if beyond.is_none() { distance(places[side], places[next(side)]) } else { 0.0 };
+                border +=
+                    if beyond.is_none() { distance(places[side], places[next(side)]) } else { 0.0 };
                 largest.x = places[side].x.abs().max(places[side].y.abs()).max(largest.x);
             }
         }
@@ -188,17 +205,23 @@ impl Extent {
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.euler == other.euler && (self.area - other.area).abs() <= ROUNDING * self.area + self.slack
+        self.euler == other.euler
+            && (self.area - other.area).abs() <= ROUNDING * self.area + self.slack
     }
 }
 
-/// No angle below the bound, except where it is [exempt](Domain::is_exempt), and no segment encroached upon.
+/// No angle below the bound, except where it is [exempt](Domain::is_exempt), and no segment
+/// encroached upon.
 fn quality(mesh: &Mesh, domain: &Domain) -> Result<(), Wrong> {
     for (_, triangle) in triangles(mesh) {
         let smallest = smallest_angle(mesh, domain, triangle);
         let right = smallest.is_none_or(|angle| angle >= domain.angle - DEGREES);
         Wrong::unless(right, || {
-            format!("{} has an angle of {} degrees", show(mesh, triangle), smallest.unwrap_or_default())
+            format!(
+                "{} has an angle of {} degrees",
+                show(mesh, triangle),
+                smallest.unwrap_or_default()
+            )
         })?;
         let free = domain.encroached(triangle, &mesh.corners(triangle)).is_none();
         Wrong::unless(free, || format!("{} encroaches upon its segment", show(mesh, triangle)))?;

@@ -1,15 +1,21 @@
 //! What the mesh fills and how good it has to be: the part of a problem that never changes.
 //!
-//! Where segments meet at small angles, no mesh has large ones, and halving each where the other's vertices encroach would never end. Both is solved as
-//! Ruppert proposes and Miller, Pav and Walkington, "When and Why Delaunay Refinement Algorithms Work" (2005), prove for bounds up to 26 degrees:
+//! Where segments meet at small angles, no mesh has large ones, and halving each where the other's
+//! vertices encroach would never end. Both is solved as Ruppert proposes and Miller, Pav and
+//! Walkington, "When and Why Delaunay Refinement Algorithms Work" (2005), prove for bounds up to 26
+//! degrees:
 //!
-//! - Next to such a corner segments are cut at powers of two of their length (*shells*), so that their vertices come to lie at the same distances.
-//! - A triangle is [exempt](Domain::is_exempt) if its smallest angle is one between two segments, or if its shortest side joins two segments that meet at such a
-//!   corner, at the same distance from it.
+//! - Next to such a corner segments are cut at powers of two of their length (*shells*), so that
+//!   their vertices come to lie at the same distances.
+//! - A triangle is [exempt](Domain::is_exempt) if its smallest angle is one between two segments,
+//!   or if its shortest side joins two segments that meet at such a corner, at the same distance
+//!   from it.
 
 use rustc_hash::FxHashMap;
 
-use super::geometry::{between, distance, distance2, dot, encroaches, is_sharp, minus, shortest_side};
+use super::geometry::{
+    between, distance, distance2, dot, encroaches, is_sharp, minus, shortest_side,
+};
 use super::triangle::{NONE, Point, Triangle, Vertex, next};
 
 /// The cosine of the angle below which segments get shells: a little above 60 degrees.
@@ -112,14 +118,21 @@ impl Domain {
         is_sharp(points, shortest, self.cosine2) && !self.is_exempt(triangle, corners, shortest)
     }
 
-    /// Whether a triangle's smallest angle, opposite of its shortest side, may be as small as it likes.
-    pub(super) fn is_exempt(&self, triangle: &Triangle, corners: &[Vertex; 3], shortest: usize) -> bool {
+    /// Whether a triangle's smallest angle, opposite of its shortest side, may be as small as it
+    /// likes.
+    pub(super) fn is_exempt(
+        &self,
+        triangle: &Triangle,
+        corners: &[Vertex; 3],
+        shortest: usize,
+    ) -> bool {
         let arms = [next(shortest), next(next(shortest))];
         let between_segments = arms.iter().all(|&side| triangle.sides[side].is_segment());
         between_segments || self.is_on_a_shell(&corners[shortest], &corners[next(shortest)])
     }
 
-    /// Whether two vertices were put on two segments at the same distance from a small corner of both.
+    /// Whether two vertices were put on two segments at the same distance from a small corner of
+    /// both.
     fn is_on_a_shell(&self, a: &Vertex, b: &Vertex) -> bool {
         if a.on == NONE || b.on == NONE || a.on == b.on {
             return false;
@@ -142,13 +155,15 @@ fn shell(length: f64) -> f64 {
 pub(super) fn extent(points: &[Point]) -> f64 {
     let longer = |of: fn(&Point) -> f64| {
         let values = points.iter().map(of);
-        let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
+        let (low, high) =
+            values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
         high - low
     };
     longer(|point| point.x).max(longer(|point| point.y))
 }
 
-/// How far rounding may move a point among these off its line, when segments are halved again and again.
+/// How far rounding may move a point among these off its line, when segments are halved again and
+/// again.
 pub(super) fn rounding(points: &[Point]) -> f64 {
     let sizes = points.iter().map(|point| point.x.abs().max(point.y.abs()));
     8.0 * f64::EPSILON * sizes.fold(0.0, f64::max)
@@ -165,7 +180,8 @@ fn small_corners(points: &[Point], segments: &[[u32; 2]]) -> Vec<bool> {
     let is_small = |a: &Point, b: &Point| dot(*a, *b) > SMALL * (dot(*a, *a) * dot(*b, *b)).sqrt();
     let mut small = vec![false; points.len()];
     for (corner, ways) in ways {
-        let mut pairs = ways.iter().enumerate().flat_map(|(at, a)| ways[..at].iter().map(move |b| (a, b)));
+        let mut pairs =
+            ways.iter().enumerate().flat_map(|(at, a)| ways[..at].iter().map(move |b| (a, b)));
         small[corner as usize] = pairs.any(|(a, b)| is_small(a, b));
     }
     small

@@ -1,7 +1,9 @@
-//! Meshes of the shape of STAMP's inputs: random points in a convex polygon of 16 sides, triangulated.
+//! Meshes of the shape of STAMP's inputs: random points in a convex polygon of 16 sides,
+//! triangulated.
 //!
-//! Points are put in one by one, with the same holes that refinement digs. They come in rounds, each twice as large as the one before and along a path through
-//! the plane: so each point is found near the one before, and no round makes large holes. Source: Amenta, Choi and Rote, "Incremental
+//! Points are put in one by one, with the same holes that refinement digs. They come in rounds,
+//! each twice as large as the one before and along a path through the plane: so each point is found
+//! near the one before, and no round makes large holes. Source: Amenta, Choi and Rote, "Incremental
 //! Constructions con BRIO" (2003).
 
 use std::f64::consts::TAU;
@@ -87,13 +89,15 @@ impl Growing {
         if !matches!(dug, Dug::Whole) {
             return;
         }
-        let Ok(filled) = self.cavity.fill(&mut self.mesh, &self.domain, Vertex { at, on: NONE }, |_| ());
+        let Ok(filled) =
+            self.cavity.fill(&mut self.mesh, &self.domain, Vertex { at, on: NONE }, |_| ());
         if filled {
             self.last = self.cavity.a_slot();
         }
     }
 
-    /// The triangle in which a point lies, by walking towards it; in a Delaunay triangulation that ends.
+    /// The triangle in which a point lies, by walking towards it; in a Delaunay triangulation that
+    /// ends.
     fn find(&self, at: Point) -> Option<(u32, Triangle)> {
         let mut slot = self.last;
         loop {

@@ -1,7 +1,8 @@
 //! Points and triangles in the plane: what is decided exactly, and what is computed.
 //!
-//! On which side of a line and whether inside a circle is decided exactly (by Shewchuk's adaptive predicates), for the shape of the mesh depends on it.
-//! Where a new vertex goes and how large an angle is, is rounded: a vertex may be anywhere near.
+//! On which side of a line and whether inside a circle is decided exactly (by Shewchuk's adaptive
+//! predicates), for the shape of the mesh depends on it. Where a new vertex goes and how large an
+//! angle is, is rounded: a vertex may be anywhere near.
 
 use robust::{incircle, orient2d};
 
@@ -15,7 +16,8 @@ pub(super) fn is_left(a: Point, b: Point, p: Point) -> bool {
     orient2d(a, b, p) > 0.0
 }
 
-/// Whether `p` is strictly inside the circle through the corners of a counter-clockwise triangle. Exact.
+/// Whether `p` is strictly inside the circle through the corners of a counter-clockwise triangle.
+/// Exact.
 pub(super) fn is_in_circle([a, b, c]: [Point; 3], p: Point) -> bool {
     incircle(a, b, c, p) > 0.0
 }
@@ -43,7 +45,8 @@ pub(super) fn between(a: Point, b: Point, part: f64) -> Point {
     Point { x: a.x + (b.x - a.x) * part, y: a.y + (b.y - a.y) * part }
 }
 
-/// Whether `p` encroaches upon the segment from `a` to `b`: lies in the circle that has it as a diameter.
+/// Whether `p` encroaches upon the segment from `a` to `b`: lies in the circle that has it as a
+/// diameter.
 pub(super) fn encroaches([a, b]: [Point; 2], p: Point) -> bool {
     dot(minus(a, p), minus(b, p)) < 0.0
 }
@@ -107,7 +110,10 @@ mod tests {
         assert_eq!(circumcentre(CORNERS), Some(point(2.0, 1.5)));
         assert_eq!(shortest_side(CORNERS), 2);
         let right = [CORNERS[1], CORNERS[2], CORNERS[0]];
-        assert_eq!((shortest_side(right), shortest_side([CORNERS[2], CORNERS[0], CORNERS[1]])), (1, 0));
+        assert_eq!(
+            (shortest_side(right), shortest_side([CORNERS[2], CORNERS[0], CORNERS[1]])),
+            (1, 0)
+        );
         assert!((angle(CORNERS, 2) - 36.869_897_645_844).abs() < 1e-9);
         assert!((angle(CORNERS, 1) - 90.0).abs() < 1e-9);
         assert_eq!(twice_area(CORNERS), 12.0);

@@ -1,4 +1,5 @@
-//! Bad triangles as the units of a worklist: each is made better in one transaction, and what is bad then is added.
+//! Bad triangles as the units of a worklist: each is made better in one transaction, and what is
+//! bad then is added.
 
 use std::cell::Cell;
 
@@ -43,7 +44,12 @@ impl<'env> Work<'env> for Refinement<'env> {
         0
     }
 
-    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, bad: &Bad, more: &mut More<Bad>) -> TxResult<Outcome> {
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        bad: &Bad,
+        more: &mut More<Bad>,
+    ) -> TxResult<Outcome> {
         let mut cavity = CAVITY.take();
         let mut inside = Inside { tx, mesh: self.mesh };
         let outcome = refine(&mut inside, self.domain, &mut cavity, *bad, |bad| more.push(bad));

@@ -1,7 +1,9 @@
 //! Refining a mesh until no triangle has a small angle, after the program yada of the STAMP suite.
 //!
-//! Ruppert's algorithm: a bad triangle makes room for a vertex, around which the mesh is triangulated anew; that may make further triangles bad. Cavities of two workers may
-//! overlap, which nobody knows before they are dug: each is dug and filled in a transaction. Rules for small angles of the input are in `domain`.
+//! Ruppert's algorithm: a bad triangle makes room for a vertex, around which the mesh is
+//! triangulated anew; that may make further triangles bad. Cavities of two workers may overlap,
+//! which nobody knows before they are dug: each is dug and filled in a transaction. Rules for small
+//! angles of the input are in `domain`.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -83,14 +85,22 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
         Some(path) => (show_name(path), read::read(path, angle(&options.size)?)?),
         None => {
             let [points, angle] = NUMBERS.pick(&meant(&options.size))?;
-            // About two triangles a point, in the input, its copy and an answer three times as large, with what finds their neighbours.
+            // About two triangles a point, in the input, its copy and an answer three times as
+            // large, with what finds their neighbours.
             let bytes = 8 * size_of::<Triangle>() + 5 * size_of::<Vertex>();
             room(APP.name, points.saturating_mul(2 * bytes as u64))?;
             ("random".to_owned(), generate::generate(points as usize, angle as f64))
         }
     };
     let bad = mesh.bad(&domain);
-    Ok(problem(Yada { name, mesh, domain, bad, by_hand: options.by_hand, lists: Lists::of(options) }))
+    Ok(problem(Yada {
+        name,
+        mesh,
+        domain,
+        bad,
+        by_hand: options.by_hand,
+        lists: Lists::of(options),
+    }))
 }
 
 /// A size that has a name.
@@ -112,7 +122,8 @@ fn angle(size: &Size) -> Result<f64, Error> {
     angle.map(|angle: u64| angle as f64).ok_or_else(given)
 }
 
-/// The units in random order, the same one each time: as they are found, each lies beside the one before.
+/// The units in random order, the same one each time: as they are found, each lies beside the one
+/// before.
 fn shuffled(mut bad: Vec<Bad>) -> Vec<Bad> {
     fastrand::Rng::with_seed(43).shuffle(&mut bad);
     bad
@@ -165,7 +176,8 @@ impl Refined {
 impl PartialEq for Refined {
     fn eq(&self, other: &Self) -> bool {
         let is_done = |refined: &Self| refined.refused == 0;
-        let [one, other] = [self, other].map(|refined| (is_done(refined), Extent::of(&refined.mesh())));
+        let [one, other] =
+            [self, other].map(|refined| (is_done(refined), Extent::of(&refined.mesh())));
         one.0 == other.0 && one.1.is_same(&other.1)
     }
 }
@@ -184,7 +196,11 @@ impl Solve for Yada {
 
     fn size(&self) -> String {
         let (triangles, angle) = (self.mesh.triangles.len(), self.domain.angle);
-        format!("{}: {} points, {triangles} triangles, {angle} degrees", self.name, self.mesh.vertices.len())
+        format!(
+            "{}: {} points, {triangles} triangles, {angle} degrees",
+            self.name,
+            self.mesh.vertices.len()
+        )
     }
 
     fn input(&self) -> Start {

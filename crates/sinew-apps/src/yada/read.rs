@@ -1,8 +1,11 @@
-//! Meshes in the format of the program Triangle: `NAME.node`, `NAME.ele`, and `NAME.poly` where there is one.
+//! Meshes in the format of the program Triangle: `NAME.node`, `NAME.ele`, and `NAME.poly` where
+//! there is one.
 //!
-//! Vertices, triangles and segments are numbered from 0 or from 1, without holes; `#` begins a remark. Attributes and boundary markers are read over, and so are
-//! the holes and regions of a `.poly` file, for the triangles say already where there is anything.
-//! Source: J. R. Shewchuk, "Triangle: Engineering a 2D Quality Mesh Generator and Delaunay Triangulator" (1996), and the program's documentation.
+//! Vertices, triangles and segments are numbered from 0 or from 1, without holes; `#` begins a
+//! remark. Attributes and boundary markers are read over, and so are the holes and regions of a
+//! `.poly` file, for the triangles say already where there is anything. Source: J. R. Shewchuk,
+//! "Triangle: Engineering a 2D Quality Mesh Generator and Delaunay Triangulator" (1996), and the
+//! program's documentation.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -29,7 +32,8 @@ pub(super) fn read(path: &Path, angle: f64) -> Result<(Mesh, Domain), Error> {
     build(&nodes, &elements, segments.as_ref(), angle)
 }
 
-/// A path without the ending of one of the three files. What else follows a dot belongs to the name.
+/// A path without the ending of one of the three files. What else follows a dot belongs to the
+/// name.
 fn name(path: &Path) -> PathBuf {
     let ending = path.extension().and_then(OsStr::to_str);
     let known = ending.is_some_and(|ending| ["node", "ele", "poly"].contains(&ending));
@@ -43,14 +47,23 @@ fn with(name: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
-fn build(nodes: &Lines, elements: &Lines, poly: Option<&Lines>, angle: f64) -> Result<(Mesh, Domain), Error> {
+fn build(
+    nodes: &Lines,
+    elements: &Lines,
+    poly: Option<&Lines>,
+    angle: f64,
+) -> Result<(Mesh, Domain), Error> {
     let vertices = Table::read(nodes, "vertices", 3, &["2"])?;
     let points = vertices.rows.iter().map(point).collect::<Result<_, _>>()?;
     let triangles = Table::read(elements, "triangles", 4, &["3", "6"])?;
     let segments = poly.map(Table::of_segments).transpose()?.unwrap_or_default();
     let parts = Parts {
         points,
-        triangles: triangles.rows.iter().map(|row| vertices.named(row)).collect::<Result<_, _>>()?,
+        triangles: triangles
+            .rows
+            .iter()
+            .map(|row| vertices.named(row))
+            .collect::<Result<_, _>>()?,
         segments: segments.rows.iter().map(|row| vertices.named(row)).collect::<Result<_, _>>()?,
     };
     parts.build(angle).map_err(|flaw| match flaw {
@@ -68,7 +81,8 @@ struct Table<'l> {
 }
 
 impl<'l> Table<'l> {
-    /// Reads a file that is one table, of rows with at least so many fields. The second number of its first line is the dimension, or the vertices of a triangle.
+    /// Reads a file that is one table, of rows with at least so many fields. The second number of
+    /// its first line is the dimension, or the vertices of a triangle.
     fn read(lines: &'l Lines, what: &str, fields: usize, second: &[&str]) -> Result<Self, Error> {
         let mut records = lines.records();
         let (head, table) = Self::next(lines, &mut records, what, fields)?;
@@ -77,13 +91,18 @@ impl<'l> Table<'l> {
             return Err(head.wrong(format!("the number of {what} is to be followed by {second}")));
         }
         match records.next() {
-            Some(more) => Err(more.wrong(format!("there are more {what} than the first line says"))),
-            None if table.rows.is_empty() => Err(lines.ends_before(&format!("the first of the {what}"))),
+            Some(more) => {
+                Err(more.wrong(format!("there are more {what} than the first line says")))
+            }
+            None if table.rows.is_empty() => {
+                Err(lines.ends_before(&format!("the first of the {what}")))
+            }
             None => Ok(table),
         }
     }
 
-    /// The second table of a `.poly` file. The first one is empty if the vertices are in the `.node` file, and the same otherwise.
+    /// The second table of a `.poly` file. The first one is empty if the vertices are in the
+    /// `.node` file, and the same otherwise.
     fn of_segments(lines: &'l Lines) -> Result<Self, Error> {
         let mut records = lines.records();
         Self::next(lines, &mut records, "vertices", 3)?;
@@ -96,7 +115,8 @@ impl<'l> Table<'l> {
         what: &str,
         fields: usize,
     ) -> Result<(Record<'l>, Self), Error> {
-        let head = records.next().ok_or_else(|| lines.ends_before(&format!("the number of {what}")))?;
+        let head =
+            records.next().ok_or_else(|| lines.ends_before(&format!("the number of {what}")))?;
         let count = field(&head, 0, &format!("number of {what}"), |count| *count <= MOST)?;
         let mut table = Self::default();
         while table.rows.len() < count {
@@ -114,13 +134,15 @@ impl<'l> Table<'l> {
         }
         let expected = self.first + self.rows.len();
         if self.first > 1 || number != expected {
-            let expected = if self.rows.is_empty() { "0 or 1".to_owned() } else { expected.to_string() };
-            return Err(
-                row.wrong(format!("{what} are numbered one by one: {expected} is expected, not {number}"))
-            );
+            let expected =
+                if self.rows.is_empty() { "0 or 1".to_owned() } else { expected.to_string() };
+            return Err(row.wrong(format!(
+                "{what} are numbered one by one: {expected} is expected, not {number}"
+            )));
         }
         if row.fields.len() < fields {
-            return Err(row.wrong(format!("{fields} fields or more are expected, not {}", row.fields.len())));
+            return Err(row
+                .wrong(format!("{fields} fields or more are expected, not {}", row.fields.len())));
         }
         self.rows.push(row);
         Ok(())
@@ -142,14 +164,20 @@ impl<'l> Table<'l> {
 }
 
 /// A field of a line as a number, which has to be `right`.
-fn field<T: FromStr>(row: &Record<'_>, at: usize, expected: &str, right: fn(&T) -> bool) -> Result<T, Error> {
+fn field<T: FromStr>(
+    row: &Record<'_>,
+    at: usize,
+    expected: &str,
+    right: fn(&T) -> bool,
+) -> Result<T, Error> {
     let text = row.fields.get(at).ok_or_else(|| row.wrong(format!("a {expected} is missing")))?;
     let number = text.parse().ok().filter(right);
     number.ok_or_else(|| row.wrong(format!("`{text}` is no {expected}")))
 }
 
 fn point(row: &Record<'_>) -> Result<Point, Error> {
-    let coordinate = |at| field(row, at, "coordinate of at most 1e60", |value: &f64| value.abs() <= LARGEST);
+    let coordinate =
+        |at| field(row, at, "coordinate of at most 1e60", |value: &f64| value.abs() <= LARGEST);
     Ok(Point { x: coordinate(1)?, y: coordinate(2)? })
 }
 
@@ -197,8 +225,10 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_file_is_said_with_its_line() {
         let node = |from, to| (NODES.replace(from, to), ELEMENTS.to_owned(), SEGMENTS.to_owned());
-        let element = |from, to| (NODES.to_owned(), ELEMENTS.replace(from, to), SEGMENTS.to_owned());
-        let segment = |from, to| (NODES.to_owned(), ELEMENTS.to_owned(), SEGMENTS.replace(from, to));
+        let element =
+            |from, to| (NODES.to_owned(), ELEMENTS.replace(from, to), SEGMENTS.to_owned());
+        let segment =
+            |from, to| (NODES.to_owned(), ELEMENTS.to_owned(), SEGMENTS.replace(from, to));
         let flaws = [
             (
                 node("\n3 1", "\n9 1"),
@@ -209,12 +239,18 @@ mod tests {
                 ".node`, line 4: vertices are numbered one by one: 0 or 1 is expected, not 2",
             ),
             (node("5 2", "6 2"), ".node`, line 9: the file ends before number 6 of 6 vertices"),
-            (node("5 2", "4 2"), ".node`, line 8: there are more vertices than the first line says"),
+            (
+                node("5 2", "4 2"),
+                ".node`, line 8: there are more vertices than the first line says",
+            ),
             (node("5 2", "5 3"), ".node`, line 2: the number of vertices is to be followed by 2"),
             (node("5 2", "-5 2"), ".node`, line 2: `-5` is no number of vertices"),
             (node("1e0", "1e99"), ".node`, line 6: `1e99` is no coordinate of at most 1e60"),
             (node("1e0", "NaN"), ".node`, line 6: `NaN` is no coordinate"),
-            (node("5 0.5 0.25 7.5 0", "5 0.5"), ".node`, line 8: 3 fields or more are expected, not 2"),
+            (
+                node("5 0.5 0.25 7.5 0", "5 0.5"),
+                ".node`, line 8: 3 fields or more are expected, not 2",
+            ),
             (element("2 3 5", "2 3 6"), ".ele`, line 3: there is no vertex 6, only 1 to 5"),
             (element("2 3 5", "2 3 0"), ".ele`, line 3: there is no vertex 0, only 1 to 5"),
             (element("2 3 5", "2 3 2"), ".ele`, line 3: the triangle has no area"),
@@ -222,7 +258,10 @@ mod tests {
                 element("2 3 5", "2 1 4"),
                 ".ele`, line 3: the triangle lies on the same side of an edge as another",
             ),
-            (element("4 3", "4000000000 3"), ".ele`, line 1: `4000000000` is no number of triangles"),
+            (
+                element("4 3", "4000000000 3"),
+                ".ele`, line 1: `4000000000` is no number of triangles",
+            ),
             (segment("5 3", "2 4"), ".poly`, line 4: the segment is no side of a triangle"),
             (segment("5 3", "5 x"), ".poly`, line 4: `x` is no vertex"),
             (
@@ -243,6 +282,11 @@ mod tests {
         let message = read(Path::new("/nowhere/633.2"), 20.0).unwrap_err().to_string();
         assert!(message.contains("/nowhere/633.2.node"), "{message}");
         assert!(mesh("", ELEMENTS, None).unwrap_err().to_string().contains("number of vertices"));
-        assert!(mesh(NODES, "0 3 0\n", None).unwrap_err().to_string().contains("first of the triangles"));
+        assert!(
+            mesh(NODES, "0 3 0\n", None)
+                .unwrap_err()
+                .to_string()
+                .contains("first of the triangles")
+        );
     }
 }

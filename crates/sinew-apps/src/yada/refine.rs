@@ -1,11 +1,14 @@
 //! Making one bad triangle better: one vertex is put into the mesh.
 //!
-//! A triangle with too small an angle goes when a vertex is put at the centre of its circle. Where that would encroach upon a segment, or lies beyond one, the segment
-//! is cut in two instead, and the triangle has another turn; so do triangles whose segment is encroached upon by their own corner. New vertices
-//! are never nearer to others than the geometry of the input demands, so all this ends.
-//! Source: Ruppert, "A Delaunay Refinement Algorithm for Quality 2-Dimensional Mesh Generation" (1995), in the form of the program yada of the STAMP suite: Cao Minh et al., "STAMP: Stanford
-//! Transactional Applications for Multi-Processing" (2008). Differences: a centre beyond a segment is noticed while the hole is dug, so nothing is located first; and segments
-//! are cut one at a time, each as a unit of its own.
+//! A triangle with too small an angle goes when a vertex is put at the centre of its circle. Where
+//! that would encroach upon a segment, or lies beyond one, the segment is cut in two instead, and
+//! the triangle has another turn; so do triangles whose segment is encroached upon by their own
+//! corner. New vertices are never nearer to others than the geometry of the input demands, so all
+//! this ends. Source: Ruppert, "A Delaunay Refinement Algorithm for Quality 2-Dimensional Mesh
+//! Generation" (1995), in the form of the program yada of the STAMP suite: Cao Minh et al., "STAMP:
+//! Stanford Transactional Applications for Multi-Processing" (2008). Differences: a centre beyond a
+//! segment is noticed while the hole is dug, so nothing is located first; and segments are cut one
+//! at a time, each as a unit of its own.
 
 use super::cavity::{Cavity, Dug, Wall};
 use super::domain::Domain;

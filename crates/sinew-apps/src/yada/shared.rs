@@ -1,13 +1,16 @@
 //! A mesh that many threads refine at a time: each triangle is a transactional variable.
 //!
-//! Triangles and vertices have numbers, and lie in chunks that never move. A vertex does not change, so it needs no variable: it is written before the triangles that name it are
-//! committed, and found by whoever reads those. Slots and vertices are dealt out beside the transaction, so that this conflicts with nobody; an attempt
-//! that is given up gives them back.
+//! Triangles and vertices have numbers, and lie in chunks that never move. A vertex does not
+//! change, so it needs no variable: it is written before the triangles that name it are committed,
+//! and found by whoever reads those. Slots and vertices are dealt out beside the transaction, so
+//! that this conflicts with nobody; an attempt that is given up gives them back.
 //!
 //! # Orderings
 //!
-//! Vertices are written and read `Relaxed`. Who reads one has its number from a triangle that was committed by its writer, and with a committed value comes all that was
-//! before it; or is the writer. Who writes one has its number from the lock, where the last attempt that wrote it has left it.
+//! Vertices are written and read `Relaxed`. Who reads one has its number from a triangle that was
+//! committed by its writer, and with a committed value comes all that was before it; or is the
+//! writer. Who writes one has its number from the lock, where the last attempt that wrote it has
+//! left it.
 
 use std::sync::OnceLock;
 
@@ -31,7 +34,10 @@ struct Chunks<T> {
 impl<T> Chunks<T> {
     /// Room for `length` things in the first chunk.
     fn new(length: usize) -> Self {
-        Self { chunks: [const { OnceLock::new() }; CHUNKS], first: length.max(1).next_power_of_two().ilog2() }
+        Self {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            first: length.max(1).next_power_of_two().ilog2(),
+        }
     }
 
     /// The chunk and the place in it.
@@ -121,14 +127,18 @@ impl Shared {
             vertices: Chunks::new(2 * vertices),
             free: Mutex::new(free),
         };
-        let triangle = |slot: u32| mesh.triangles.get(slot as usize).copied().unwrap_or(Triangle::NEVER);
+        let triangle =
+            |slot: u32| mesh.triangles.get(slot as usize).copied().unwrap_or(Triangle::NEVER);
         shared.triangles.reach(0, |slot| TVar::new(triangle(slot)));
         shared.vertices.reach(0, |_| Place::default());
-        (0..).zip(&mesh.vertices).for_each(|(number, vertex)| shared.vertices.get(number).store(*vertex));
+        (0..)
+            .zip(&mesh.vertices)
+            .for_each(|(number, vertex)| shared.vertices.get(number).store(*vertex));
         shared
     }
 
-    /// The mesh as it is now, when nobody changes it. Numbers that attempts have given back and nobody took are there as well: without a triangle, nowhere.
+    /// The mesh as it is now, when nobody changes it. Numbers that attempts have given back and
+    /// nobody took are there as well: without a triangle, nowhere.
     pub(super) fn to_mesh(&self) -> Mesh {
         let free = self.free.lock();
         let mut vertices: Vec<Vertex> =

@@ -1,4 +1,5 @@
-//! Where the triangles of a mesh are kept while it changes, so that one algorithm serves vectors and transactions; and the vectors.
+//! Where the triangles of a mesh are kept while it changes, so that one algorithm serves vectors
+//! and transactions; and the vectors.
 
 use std::convert::Infallible;
 
@@ -52,7 +53,12 @@ impl Mesh {
 }
 
 /// The triangle in a slot as a unit of work, if it is bad.
-pub(super) fn judge<S: Store>(store: &S, domain: &Domain, slot: u32, triangle: &Triangle) -> Option<Bad> {
+pub(super) fn judge<S: Store>(
+    store: &S,
+    domain: &Domain,
+    slot: u32,
+    triangle: &Triangle,
+) -> Option<Bad> {
     let corners = store.corners(triangle);
     let urgent = domain.encroached(triangle, &corners).is_some();
     (urgent || domain.is_skinny(triangle, &corners)).then(|| Bad::new(urgent, slot, triangle))

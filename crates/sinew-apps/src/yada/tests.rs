@@ -29,7 +29,9 @@ fn polygon(corners: &[(f64, f64)], triangles: &[[u32; 3]], angle: f64) -> Yada {
 
 fn serial(problem: &Yada) -> Refined {
     let refined = problem.serial(problem.input());
-    problem.check(&refined).unwrap_or_else(|wrong| panic!("{}, {refined}: {wrong}", problem.size()));
+    problem
+        .check(&refined)
+        .unwrap_or_else(|wrong| panic!("{}, {refined}: {wrong}", problem.size()));
     refined
 }
 
@@ -44,13 +46,15 @@ fn random_meshes_are_refined() {
     }
 }
 
-/// A grid of cells, turned, moved and scaled: corners of cells are on circles and borders on lines, but for rounding.
+/// A grid of cells, turned, moved and scaled: corners of cells are on circles and borders on lines,
+/// but for rounding.
 fn grid(columns: u32, rows: u32, place: impl Fn(f64, f64) -> (f64, f64), angle: f64) -> Yada {
     let corners: Vec<(f64, f64)> = (0..=rows)
         .flat_map(|row| (0..=columns).map(move |column| (column, row)))
         .map(|(column, row)| place(f64::from(column), f64::from(row)))
         .collect();
-    let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| row * (columns + 1) + column));
+    let cells =
+        (0..rows).flat_map(|row| (0..columns).map(move |column| row * (columns + 1) + column));
     let halves = |at: u32| {
         let [east, north] = [at + 1, at + columns + 1];
         [[at, east, north + 1], [at, north + 1, north]]
@@ -90,7 +94,8 @@ fn published_sizes_are_sizes() {
     }
 }
 
-/// Would miss: endless halving next to angles that no mesh can avoid. Sliver after sliver between two segments.
+/// Would miss: endless halving next to angles that no mesh can avoid. Sliver after sliver between
+/// two segments.
 #[test]
 fn small_angles_of_the_domain_are_kept_and_end() {
     for degrees in [0.5_f64, 3.0, 10.0, 19.0, 31.0, 44.9, 59.0, 61.0] {
@@ -100,7 +105,8 @@ fn small_angles_of_the_domain_are_kept_and_end() {
     }
 }
 
-/// Would miss: shells that are not the same on segments of other lengths, and a corner that several share.
+/// Would miss: shells that are not the same on segments of other lengths, and a corner that several
+/// share.
 #[test]
 fn a_fan_of_small_angles_ends() {
     let corner = |at: u32| {
@@ -121,7 +127,8 @@ fn a_fan_of_small_angles_ends() {
 fn inner_segments_and_holes_stay() {
     let square = |low: f64, high: f64| [(low, low), (high, low), (high, high), (low, high)];
     let corners = [square(0.0, 9.0), square(4.0, 4.3)].concat();
-    let around = [[0, 1, 5], [0, 5, 4], [1, 2, 6], [1, 6, 5], [2, 3, 7], [2, 7, 6], [3, 0, 4], [3, 4, 7]];
+    let around =
+        [[0, 1, 5], [0, 5, 4], [1, 2, 6], [1, 6, 5], [2, 3, 7], [2, 7, 6], [3, 0, 4], [3, 4, 7]];
     let ring = polygon(&corners, &around, 20.0);
     let refined = serial(&ring);
     assert!(refined.mesh().vertices.len() > 20);
@@ -175,7 +182,8 @@ fn the_worklist_refines_under_all_settings() {
     }
 }
 
-/// Would miss: units in the order in which they are found, where neighbours follow each other; one that is lost or doubled; and another order in each run.
+/// Would miss: units in the order in which they are found, where neighbours follow each other; one
+/// that is lost or doubled; and another order in each run.
 #[test]
 fn the_units_of_the_worklist_are_shuffled() {
     let problem = random(633, 20.0);
@@ -250,13 +258,15 @@ fn a_lost_or_invented_segment_is_noticed() {
     for is_segment in [true, false] {
         let mut mesh = right.clone();
         let inside = |side: &Side| side.beyond().is_some() && side.is_segment() == is_segment;
-        let slot = mesh.triangles.iter().position(|triangle| triangle.sides.iter().any(inside)).unwrap();
+        let slot =
+            mesh.triangles.iter().position(|triangle| triangle.sides.iter().any(inside)).unwrap();
         let side = mesh.triangles[slot].sides.iter().position(inside).unwrap();
         let [from, to] = mesh.triangles[slot].ends(side);
         let beyond = mesh.triangles[slot].sides[side].beyond().unwrap() as usize;
         let back = mesh.triangles[beyond].side([to, from]).unwrap();
         for (slot, side) in [(slot, side), (beyond, back)] {
-            mesh.triangles[slot].sides[side] = mesh.triangles[slot].sides[side].segment(!is_segment);
+            mesh.triangles[slot].sides[side] =
+                mesh.triangles[slot].sides[side].segment(!is_segment);
         }
         let wrong = problem.check(&Refined { kept: Kept::Serial(mesh), refused: 0 });
         let message = wrong.unwrap_err().to_string();
@@ -287,7 +297,8 @@ fn the_meshes_of_stamp_are_read_and_refined() {
         for by_hand in [false, true] {
             let size = Size::Exact(degrees.to_owned());
             let problem =
-                prepare(&Options { size, path: path.clone(), by_hand, ..Options::default() }).unwrap();
+                prepare(&Options { size, path: path.clone(), by_hand, ..Options::default() })
+                    .unwrap();
             let size = format!("{name}: {points} points, {triangles} triangles, {degrees} degrees");
             assert_eq!(problem.size(), size);
             let pool = Pool::builder().threads(4).build().unwrap();

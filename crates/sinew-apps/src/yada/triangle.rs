@@ -1,11 +1,15 @@
-//! What a mesh is made of: vertices, triangles that name their corners and neighbours, and the triangles that are bad.
+//! What a mesh is made of: vertices, triangles that name their corners and neighbours, and the
+//! triangles that are bad.
 //!
-//! A triangle is a value of 24 bytes, so that it fits into one variable: who reads it has all of it, and one entry in a read set.
+//! A triangle is a value of 24 bytes, so that it fits into one variable: who reads it has all of
+//! it, and one entry in a read set.
 //!
 //! # Invariants
 //!
-//! - T1: corners are counter-clockwise. Side `i` goes from corner `i` to the next, and what is beyond it names this triangle on the same side, reversed.
-//! - T2: a slot holds a triangle from when it is first written. Triangles change and move on, so a [`Bad`] one is known by its corners as well.
+//! - T1: corners are counter-clockwise. Side `i` goes from corner `i` to the next, and what is
+//!   beyond it names this triangle on the same side, reversed.
+//! - T2: a slot holds a triangle from when it is first written. Triangles change and move on, so a
+//!   [`Bad`] one is known by its corners as well.
 
 use robust::Coord;
 
@@ -28,7 +32,8 @@ impl Vertex {
     pub(super) const NOWHERE: Self = Self { at: Point { x: f64::NAN, y: f64::NAN }, on: NONE };
 }
 
-/// What is beyond a side of a triangle: the slot of a triangle or the outside. A side may be a part of a segment.
+/// What is beyond a side of a triangle: the slot of a triangle or the outside. A side may be a part
+/// of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Side(u32);
 

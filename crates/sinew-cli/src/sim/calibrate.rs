@@ -49,7 +49,8 @@ const LATE_NS: f64 = 1e5;
 const FENCE_LINES: f64 = 2.0;
 
 pub(super) fn perform(args: &SimArgs) -> Result<(), Failure> {
-    let file = args.calibrate.as_ref().and_then(Option::as_deref).map(ResultFile::create).transpose()?;
+    let file =
+        args.calibrate.as_ref().and_then(Option::as_deref).map(ResultFile::create).transpose()?;
     // There is nothing that half a calibration could show.
     ctrlc::set_handler(|| std::process::exit(INTERRUPTED))
         .map_err(|error| Failure::Wrong(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -142,7 +143,9 @@ impl Found {
             ));
         }
         if asleep <= awake {
-            return Some("a worker that slept got its task sooner than one that searched".to_owned());
+            return Some(
+                "a worker that slept got its task sooner than one that searched".to_owned(),
+            );
         }
         let fence = fence.filter(|fence| *fence <= FENCE_LINES * line)?;
         Some(format!(
@@ -290,7 +293,8 @@ fn handover_ns(pool: &Pool, rounds: usize, asleep: bool) -> f64 {
 mod tests {
     use super::*;
 
-    const SOUND: Found = Found { join: 1.2, line: 28.0, fence: Some(700.0), awake: 266.0, asleep: 60_000.0 };
+    const SOUND: Found =
+        Found { join: 1.2, line: 28.0, fence: Some(700.0), awake: 266.0, asleep: 60_000.0 };
 
     /// Would miss: a fence that is measured before the kernel has been asked for it, and so is that
     /// of one core.
@@ -320,7 +324,8 @@ mod tests {
     #[test]
     fn disturbed_measurements_are_repeated_and_left_out() {
         let disturbed = Found { awake: 851_089.0, asleep: 851_000.0, ..SOUND };
-        let mut order = [disturbed, Found { line: 20.0, ..SOUND }, disturbed, SOUND, SOUND].into_iter();
+        let mut order =
+            [disturbed, Found { line: 20.0, ..SOUND }, disturbed, SOUND, SOUND].into_iter();
         assert_eq!(settled(|| order.next().expect("no sixth measurement")), SOUND);
         let mut asked = 0;
         let count = || {

@@ -1,4 +1,5 @@
-//! How much longer work takes while another core does the same: what two cores share is not there twice.
+//! How much longer work takes while another core does the same: what two cores share is not there
+//! twice.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -28,7 +29,8 @@ pub(super) fn at_once<T: Send>(call: impl Fn(usize) -> T + Sync) -> [T; 2] {
     })
 }
 
-/// The one at a tenth of the way from the least to the greatest: what disturbs a measurement makes it longer.
+/// The one at a tenth of the way from the least to the greatest: what disturbs a measurement makes
+/// it longer.
 pub(super) fn low(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 10).copied().unwrap_or(0.0)

@@ -1,4 +1,5 @@
-//! Queues for parts of the machine: a row for each number of workers, each order in which they are served and each way to spread tasks.
+//! Queues for parts of the machine: a row for each number of workers, each order in which they are
+//! served and each way to spread tasks.
 
 use sinew_sim::domains::{Domains, DomainsReport, Homes, Order};
 
@@ -31,13 +32,15 @@ pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Fa
         domains = domains.free();
     }
     prices::set_domains(args, &mut domains);
-    let workers = if args.workers.is_empty() { vec![domains.workers] } else { args.workers.clone() };
+    let workers =
+        if args.workers.is_empty() { vec![domains.workers] } else { args.workers.clone() };
     let scopes = scopes(&domains, &workers);
     // Said before anything is run.
     scopes.iter().try_for_each(|scope| scope.check().map_err(Failure::usage))?;
     let mut rows = Rows::new(&TITLES);
     for (at, scope) in scopes.iter().enumerate() {
-        let title = format!("{} workers, {}, {}", scope.workers, scope.order.name(), scope.homes.name());
+        let title =
+            format!("{} workers, {}, {}", scope.workers, scope.order.name(), scope.homes.name());
         let report = scope.run_while(watch.run(at, scopes.len(), &title)).map_err(failed)?;
         rows.push(row(scope, &report));
         if !report.is_whole || watch.has_enough() {

@@ -1,6 +1,7 @@
 //! Loops under each schedule: a row for each number of workers, each schedule and each sweep.
 //!
-//! A claim costs what it costs to get to a victim, since the line is another core's as often as not; iterations of another worker cost a steal besides.
+//! A claim costs what it costs to get to a victim, since the line is another core's as often as
+//! not; iterations of another worker cost a steal besides.
 
 use sinew_sim::workload::{IterationCosts, Program};
 use sinew_sim::{Duration, Loop, LoopMemory, LoopReport};

@@ -30,7 +30,8 @@ const fn even() -> f64 {
     1.0
 }
 
-/// A kind for each name whose speeds are known, of several programs of a name the one of which most is.
+/// A kind for each name whose speeds are known, of several programs of a name the one of which most
+/// is.
 ///
 /// # Errors
 ///
@@ -52,14 +53,21 @@ pub(super) fn kinds(text: &str) -> Result<Vec<Kind>, String> {
 fn kind(program: Program) -> Kind {
     let Program { program: name, min, max, weight, speeds } = program;
     let max = max.max(1);
-    Kind { speed_up: SpeedUp::Measured(speeds), min: min.clamp(1, max), max, weight, ..Kind::new(&name, 0.0) }
+    Kind {
+        speed_up: SpeedUp::Measured(speeds),
+        min: min.clamp(1, max),
+        max,
+        weight,
+        ..Kind::new(&name, 0.0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Would miss: speeds of another program, of one that nobody has measured, or a kind that comes twice.
+    /// Would miss: speeds of another program, of one that nobody has measured, or a kind that comes
+    /// twice.
     #[test]
     fn measured_programs_become_kinds() {
         let text = r#"{"cpus": 4, "programs": [

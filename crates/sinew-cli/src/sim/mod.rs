@@ -17,7 +17,8 @@
 //! | `prices` | costs on the command line |
 //! | `watch` | progress, the time that is left, and Ctrl-C |
 //!
-//! Ctrl-C ends the run that is under way, and what is known by then is printed and written; a calibration ends with nothing.
+//! Ctrl-C ends the run that is under way, and what is known by then is printed and written; a
+//! calibration ends with nothing.
 
 mod calibrate;
 mod crowding;
@@ -53,7 +54,9 @@ const DOMAINS: &str = "domains";
 
 pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
     let kind = Kind::of(args).ok_or_else(|| {
-        Failure::Usage("a program is needed, or --calibrate or --validate (see sinew sim --help)".into())
+        Failure::Usage(
+            "a program is needed, or --calibrate or --validate (see sinew sim --help)".into(),
+        )
     })?;
     options::check(args, kind)?;
     let note = || {
@@ -83,7 +86,9 @@ pub(crate) fn perform(args: &SimArgs) -> Result<(), Failure> {
     csv.map_or(Ok(()), |file| file.write(&rows.table.to_csv()?))?;
     printed?;
     match watch.has_enough() {
-        true => Err(Failure::Wrong("stopped before the end: what is shown is what was known by then".into())),
+        true => Err(Failure::Wrong(
+            "stopped before the end: what is shown is what was known by then".into(),
+        )),
         false => Ok(()),
     }
 }
@@ -123,7 +128,9 @@ fn in_file(path: &Path, error: impl std::fmt::Display) -> Failure {
 fn failed(error: sinew_sim::workload::RunError) -> Failure {
     match error {
         sinew_sim::workload::RunError::Setup(error) => Failure::usage(error),
-        sinew_sim::workload::RunError::Violation(violation) => Failure::Wrong(violation.to_string()),
+        sinew_sim::workload::RunError::Violation(violation) => {
+            Failure::Wrong(violation.to_string())
+        }
     }
 }
 

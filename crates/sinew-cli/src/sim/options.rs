@@ -119,7 +119,11 @@ fn options(args: &SimArgs) -> Vec<(&'static str, bool, &'static [Kind])> {
         ("--wait", args.wait != Wait::default(), STEALING),
         ("--spin", args.spin, STEALING),
         ("--idle", args.idle.is_some(), STEALING),
-        ("--leaf", args.leaf != Duration::Exponential(1_000 * NS), &[Tasks, Loop, Worklist, Domains]),
+        (
+            "--leaf",
+            args.leaf != Duration::Exponential(1_000 * NS),
+            &[Tasks, Loop, Worklist, Domains],
+        ),
         ("--costs", args.cost_file.is_some(), COSTS),
         ("--free", args.free, &[Tasks, Graph, Loop, Worklist, Domains, Programs]),
         ("--schedule", !args.schedule.is_empty(), &[Loop]),

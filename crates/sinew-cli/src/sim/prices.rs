@@ -33,7 +33,8 @@ const OF_DOMAINS: [&str; 4] = ["spawn", "take", FAR, BOUND];
 
 /// A cost with its name, as in `steal=exp:400`.
 pub(crate) fn price(text: &str) -> Result<(String, Price), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, for example steal=exp:400")?;
+    let (name, value) =
+        text.split_once('=').ok_or("write NAME=VALUE, for example steal=exp:400")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
     if !Kind::ALL.iter().any(|kind| names(*kind).contains(&name.as_str())) {
         let known = names(Kind::Tasks).join(", ");
@@ -43,7 +44,9 @@ pub(crate) fn price(text: &str) -> Result<(String, Price), String> {
         list if Costs::LISTS.contains(&list) => Price::List(list_of(list, value)?),
         FAR => Price::Factors(factors(value)?),
         BOUND => Price::Most(bound(value)?),
-        _ => Price::Takes(value.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?),
+        _ => Price::Takes(
+            value.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?,
+        ),
     };
     Ok((name, price))
 }
@@ -105,7 +108,8 @@ fn names(kind: Kind) -> Vec<&'static str> {
 /// A cost of something that there is not in such a simulation.
 pub(super) fn check(args: &SimArgs, kind: Kind) -> Result<(), Failure> {
     let known = names(kind);
-    let Some((name, _)) = args.costs.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
+    let Some((name, _)) = args.costs.iter().find(|(name, _)| !known.contains(&name.as_str()))
+    else {
         return Ok(());
     };
     Err(Failure::Usage(match known.is_empty() {
@@ -153,7 +157,9 @@ pub(super) fn set_worklist(args: &SimArgs, list: &mut Worklist) {
 pub(super) fn set_cluster(args: &SimArgs, cluster: &mut Cluster) -> Result<(), Failure> {
     for (name, time) in durations(args) {
         let Duration::Fixed(time) = time else {
-            return Err(Failure::Usage(format!("`{name}={time}` is no fixed time: write nanoseconds")));
+            return Err(Failure::Usage(format!(
+                "`{name}={time}` is no fixed time: write nanoseconds"
+            )));
         };
         cluster.set(name, time);
     }
@@ -191,7 +197,9 @@ mod tests {
                 };
                 let (read, price) = price(&format!("{name}={value}")).expect(name);
                 let expected = match name {
-                    list if Costs::LISTS.contains(&list) => Price::List(vec!["1".into(), "2.5".into()]),
+                    list if Costs::LISTS.contains(&list) => {
+                        Price::List(vec!["1".into(), "2.5".into()])
+                    }
                     FAR => Price::Factors(vec![1.5, 3.0]),
                     BOUND => Price::Most(None),
                     _ => Price::Takes(Duration::ZERO),
@@ -216,7 +224,8 @@ mod tests {
         assert_eq!(list("contention=none"), Vec::<String>::new());
         let mut costs = Costs::usual();
         let args = |cost: &str| {
-            crate::args::sim_of(&["tree:3", "--cost", cost, "--cost", "refill=7"]).expect("arguments")
+            crate::args::sim_of(&["tree:3", "--cost", cost, "--cost", "refill=7"])
+                .expect("arguments")
         };
         set_costs(&args("factors=3"), &mut costs);
         assert_eq!((costs.factors, costs.refill), (vec![3.0], vec![Duration::ns(7)]));

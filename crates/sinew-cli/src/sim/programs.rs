@@ -40,7 +40,8 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let mut rows = Rows::new(&TITLES);
     for (at, &policy) in policies.iter().enumerate() {
         let goes_on = watch.run(at, policies.len(), &policy.to_string());
-        let report = Cluster { policy, ..cluster.clone() }.run_while(&mix, goes_on).map_err(failed)?;
+        let report =
+            Cluster { policy, ..cluster.clone() }.run_while(&mix, goes_on).map_err(failed)?;
         rows.push(row(policy, &report));
         if !report.is_whole || watch.has_enough() {
             break;
@@ -83,7 +84,8 @@ pub(super) fn script(args: &SimArgs) -> Result<Script, Failure> {
 
 fn cluster(args: &SimArgs, machine: Machine) -> Result<Cluster, Failure> {
     let (dispatch, script) = (args.dispatch, script(args)?);
-    let cluster = Cluster { dispatch, script, seed: args.seed, ..Cluster::new(machine, args.machines) };
+    let cluster =
+        Cluster { dispatch, script, seed: args.seed, ..Cluster::new(machine, args.machines) };
     let mut cluster = if args.free { cluster.free() } else { cluster };
     prices::set_cluster(args, &mut cluster)?;
     Ok(cluster)

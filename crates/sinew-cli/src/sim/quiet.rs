@@ -7,13 +7,17 @@
 //! | a worker was ready, and its core was another's | `schedstat` of that thread, before and after the run |
 //! | the host of this virtual machine had a core | `steal` in `/proc/stat`, in hundredths of a second |
 //!
-//! Of other threads of this process nothing is asked: they sleep, and where one runs all the same, the worker that it takes the core from says so. A worker that sleeps or spins for want of work
-//! is not disturbed by that. Kinds of runs take turns in rounds, so that what changes slowly meets all of them.
+//! Of other threads of this process nothing is asked: they sleep, and where one runs all the same,
+//! the worker that it takes the core from says so. A worker that sleeps or spins for want of work
+//! is not disturbed by that. Kinds of runs take turns in rounds, so that what changes slowly meets
+//! all of them.
 //!
 //! # Invariants
 //!
-//! - Q1: where enough runs of each kind count, nothing of any other run is used; where not, the row says so and counts for nothing.
-//! - Q2: a search for undisturbed runs ends: after [`MOST`] rounds for each that is wanted, or as soon as there were as many rounds as runs are wanted and a kind has none.
+//! - Q1: where enough runs of each kind count, nothing of any other run is used; where not, the row
+//!   says so and counts for nothing.
+//! - Q2: a search for undisturbed runs ends: after [`MOST`] rounds for each that is wanted, or as
+//!   soon as there were as many rounds as runs are wanted and a kind has none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +58,8 @@ impl Crew {
         Self(threads.flatten().collect())
     }
 
-    /// Runs something, and answers for how long its workers were kept from working meanwhile, all together; nothing where nobody writes that down.
+    /// Runs something, and answers for how long its workers were kept from working meanwhile, all
+    /// together; nothing where nobody writes that down.
     pub(super) fn watch<T>(&self, run: impl FnOnce() -> T) -> (T, Option<Duration>) {
         let before = self.lost();
         let done = run();
@@ -62,7 +67,8 @@ impl Crew {
     }
 
     fn lost(&self) -> Option<Duration> {
-        let waited: Option<Duration> = self.0.iter().map(|thread| contention::waited_by(thread)).sum();
+        let waited: Option<Duration> =
+            self.0.iter().map(|thread| contention::waited_by(thread)).sum();
         let is_told = !self.0.is_empty();
         waited.filter(|_| is_told).map(|waited| waited + stolen_by_host().unwrap_or_default())
     }
@@ -77,7 +83,8 @@ fn stolen_by_host() -> Option<Duration> {
     stolen(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The eighth number of the first line: ticks in which this machine's processors were another one's.
+/// The eighth number of the first line: ticks in which this machine's processors were another
+/// one's.
 fn stolen(stat: &str) -> Option<Duration> {
     let mut words = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
     words.nth(7)?.parse().ok().map(|ticks: u64| Duration::from_millis(TICK_MS * ticks))
@@ -101,7 +108,8 @@ impl<const N: usize> Rounds<N> {
         Self { wanted: wanted.max(ENOUGH), done: 0, is_known: true, all: none(), quiet: none() }
     }
 
-    /// A run of each kind, with what it lost as a share of its time. Where that is not known it counts: who has no such books has no way to tell.
+    /// A run of each kind, with what it lost as a share of its time. Where that is not known it
+    /// counts: who has no such books has no way to tell.
     pub(super) fn add(&mut self, runs: [(Real, Option<f64>); N]) {
         self.done += 1;
         for (kind, (run, lost)) in runs.into_iter().enumerate() {
@@ -139,7 +147,8 @@ impl<const N: usize> Rounds<N> {
         self.least() >= ENOUGH
     }
 
-    /// Of each kind the run at a quarter of the way from the shortest to the longest: of those that count, if enough do (Q1), of all otherwise.
+    /// Of each kind the run at a quarter of the way from the shortest to the longest: of those that
+    /// count, if enough do (Q1), of all otherwise.
     pub(super) fn quarters(&self) -> Option<[Real; N]> {
         let of = if self.count() { &self.quiet } else { &self.all };
         let mut quarters = Vec::with_capacity(N);
@@ -181,7 +190,8 @@ mod tests {
         assert_eq!(rounds.quarters(), Some([run(1.0), run(2.1)]));
     }
 
-    /// Would miss: a row that counts though one of its kinds was hardly ever undisturbed; a search that never ends, or ends while there is hope.
+    /// Would miss: a row that counts though one of its kinds was hardly ever undisturbed; a search
+    /// that never ends, or ends while there is hope.
     #[test]
     fn who_finds_too_few_undisturbed_runs_gives_up_and_does_not_count() {
         let none = rounds(6, &[(3.0, 0.2); 6]);
@@ -210,7 +220,8 @@ mod tests {
     /// Would miss: another number of that line.
     #[test]
     fn what_the_host_took_is_the_eighth_number() {
-        let stat = "cpu  6872749 4291713 1555813 3801472 36131 0 7512 23 9 8\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        let stat =
+            "cpu  6872749 4291713 1555813 3801472 36131 0 7512 23 9 8\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         assert_eq!(stolen(stat), Some(Duration::from_millis(230)));
         assert_eq!(stolen("intr 5"), None);
     }

@@ -31,8 +31,16 @@ const TITLES: [&str; 15] = [
     "trace",
 ];
 
-const FIGURE: [&str; 8] =
-    ["workers", "samples", "time us", "attempts", "steals", "time rel", "attempts rel", "steals rel"];
+const FIGURE: [&str; 8] = [
+    "workers",
+    "samples",
+    "time us",
+    "attempts",
+    "steals",
+    "time rel",
+    "attempts rel",
+    "steals rel",
+];
 
 /// What is run.
 enum What {
@@ -45,7 +53,9 @@ impl What {
     fn new(name: &str) -> Result<Self, Failure> {
         match name.strip_prefix("graph:") {
             None => name.parse().map(Self::Named).map_err(Failure::usage),
-            Some(path) => recorded(Path::new(path)).map(|recorded| Self::Recorded(Box::new(recorded))),
+            Some(path) => {
+                recorded(Path::new(path)).map(|recorded| Self::Recorded(Box::new(recorded)))
+            }
         }
     }
 
@@ -71,7 +81,8 @@ fn recorded(path: &Path) -> Result<Recorded, Failure> {
 
 pub(super) fn figure(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let usual = Figure::paper(args.runs);
-    let workers = if args.workers.is_empty() { usual.workers.clone() } else { args.workers.clone() };
+    let workers =
+        if args.workers.is_empty() { usual.workers.clone() } else { args.workers.clone() };
     let figure = Figure { workers, seed: args.seed, ..usual };
     // Said before anything is run.
     figure.check().map_err(Failure::usage)?;
@@ -86,15 +97,21 @@ pub(super) fn figure(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
 
 fn figure_row(point: &Point) -> Vec<String> {
     let mut row = vec![point.workers.to_string(), point.samples.to_string()];
-    row.extend([point.time / 1e3 / NS as f64, point.attempts, point.steals].map(|mean| format!("{mean:.1}")));
+    row.extend(
+        [point.time / 1e3 / NS as f64, point.attempts, point.steals]
+            .map(|mean| format!("{mean:.1}")),
+    );
     let relative = point.relative;
-    row.extend([relative.time, relative.attempts, relative.steals].map(|ratio| format!("{ratio:.3}")));
+    row.extend(
+        [relative.time, relative.attempts, relative.steals].map(|ratio| format!("{ratio:.3}")),
+    );
     row
 }
 
 pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let what = What::new(name)?;
-    let victims = if args.victims.is_empty() { vec![Victims::Random] } else { args.victims.clone() };
+    let victims =
+        if args.victims.is_empty() { vec![Victims::Random] } else { args.victims.clone() };
     let setup = super::setup::setup(args)?;
     let workers = if args.workers.is_empty() { vec![setup.workers] } else { args.workers.clone() };
     let setups: Vec<Setup> = workers

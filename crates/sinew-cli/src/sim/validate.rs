@@ -1,6 +1,7 @@
 //! `sinew sim --validate`: simulated and real runs of applications side by side.
 //!
-//! What is predicted is the speed-up on two workers, from what one worker does and from the machine:
+//! What is predicted is the speed-up on two workers, from what one worker does and from the
+//! machine:
 //!
 //! | from | how |
 //! |---|---|
@@ -8,12 +9,18 @@
 //! | what scheduling costs | [`calibrate`], or a file |
 //! | how much longer work takes beside other work | the application in two pools of one worker at once, each with its own data, against the same alone ([`crowding`](super::crowding)) |
 //!
-//! The real thing runs on one worker and on two in turn with these, without being recorded; all of it on threads of pools, since memory comes to a process' first thread by other ways. Runs that something
-//! disturbed do not count, and where hardly one was not, the row does not ([`quiet`](super::quiet)). Of those that count the one at a quarter of the way from the shortest to the longest is taken, as what nobody
-//! sees of a disturbance makes a run longer, too. The simulated times are mostly shorter than the real ones, where tasks are small by a sixth and more, since they are made of the shortest
-//! times of each stretch; what is predicted is their ratio.
+//! The real thing runs on one worker and on two in turn with these, without being recorded; all of
+//! it on threads of pools, since memory comes to a process' first thread by other ways. Runs that
+//! something disturbed do not count, and where hardly one was not, the row does not
+//! ([`quiet`](super::quiet)). Of those that count the one at a quarter of the way from the shortest
+//! to the longest is taken, as what nobody sees of a disturbance makes a run longer, too. The
+//! simulated times are mostly shorter than the real ones, where tasks are small by a sixth and
+//! more, since they are made of the shortest times of each stretch; what is predicted is their
+//! ratio.
 //!
-//! A run takes some 50 ms or more, so that the moment in which the second worker comes, or a disturbance that nobody sees, makes no difference. It is one call: between two, the caller takes a worker's core.
+//! A run takes some 50 ms or more, so that the moment in which the second worker comes, or a
+//! disturbance that nobody sees, makes no difference. It is one call: between two, the caller takes
+//! a worker's core.
 
 use std::time::Duration;
 
@@ -62,7 +69,8 @@ const fn case(name: &'static str, size: &'static str) -> Case {
     Case { name, size }
 }
 
-/// Joins of every grain, loops, scopes, and serial parts; runs of some 50 to 200 ms on one worker of a machine of today.
+/// Joins of every grain, loops, scopes, and serial parts; runs of some 50 to 200 ms on one worker
+/// of a machine of today.
 const CASES: [Case; 8] = [
     case("nqueens", "12"),
     case("uts", "T3"),
@@ -77,7 +85,8 @@ const CASES: [Case; 8] = [
 /// What is predicted no worse than this is predicted well.
 const BAR: f64 = 0.10;
 
-/// How long a worker of the runtime spins before it parks, as long as it knows nothing better: 40 us. On two workers a round is one attempt.
+/// How long a worker of the runtime spins before it parks, as long as it knows nothing better: 40
+/// us. On two workers a round is one attempt.
 const SPIN_PS: f64 = 40e6;
 
 /// How often an application is recorded, and about what part of the time for it that takes.
@@ -122,7 +131,8 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
             break;
         }
         let title = format!("[{}/{}] {}", at + 1, CASES.len(), case.name);
-        let Some(compared) = compare(case, &costs, args.runs as usize, &mut watch.share(&title))? else {
+        let Some(compared) = compare(case, &costs, args.runs as usize, &mut watch.share(&title))?
+        else {
             break;
         };
         rows.push(compared.row);
@@ -176,7 +186,8 @@ fn compare(
 
 fn compared(name: &str, measured: &Measured, sim_one: &Report, sim_two: &Report) -> Compared {
     let Measured { one, two, crowding, counts, undisturbed } = measured;
-    let (real_speed, sim_speed) = (one.time / two.time, sim_one.time as f64 / sim_two.time.max(1) as f64);
+    let (real_speed, sim_speed) =
+        (one.time / two.time, sim_one.time as f64 / sim_two.time.max(1) as f64);
     let error = sim_speed / real_speed - 1.0;
     let mut row = vec![format!("{name}{}", if *counts { "" } else { " *" }), undisturbed.clone()];
     let times = [one.time, sim_one.time as f64 / 1e12, two.time, sim_two.time as f64 / 1e12];
@@ -190,13 +201,16 @@ fn compared(name: &str, measured: &Measured, sim_one: &Report, sim_two: &Report)
         false => "-".to_owned(),
     });
     let both = two.shares.into_iter().zip(shares(sim_two));
-    row.extend(both.flat_map(|(real, sim)| [real, sim].map(|share| format!("{:.0}", share * 100.0))));
+    row.extend(
+        both.flat_map(|(real, sim)| [real, sim].map(|share| format!("{:.0}", share * 100.0))),
+    );
     Compared { row, error, counts: *counts }
 }
 
 fn shares(report: &Report) -> [f64; 3] {
-    let share =
-        |activities: [Activity; 2]| activities.map(|activity| report.share(activity)).iter().sum::<f64>();
+    let share = |activities: [Activity; 2]| {
+        activities.map(|activity| report.share(activity)).iter().sum::<f64>()
+    };
     [
         share([Activity::Works, Activity::Schedules]),
         report.share(Activity::Searches),
@@ -204,7 +218,8 @@ fn shares(report: &Report) -> [f64; 3] {
     ]
 }
 
-/// A pool that keeps no seat for guests: its threads do all the work, and one of them can be the only one.
+/// A pool that keeps no seat for guests: its threads do all the work, and one of them can be the
+/// only one.
 fn pool(threads: usize, record: bool) -> Result<Pool, Failure> {
     Builder::new().threads(threads).guest_seat(false).record(record).build().map_err(Failure::usage)
 }
@@ -241,15 +256,20 @@ fn shorter(least: Graph, next: Graph) -> Graph {
     }
 }
 
-/// On one worker, on one beside another one, and on two, in turns; nothing if the user has had enough.
+/// On one worker, on one beside another one, and on two, in turns; nothing if the user has had
+/// enough.
 fn measure(
     problem: &dyn Problem,
     runs: usize,
     goes_on: &mut GoesOn<'_>,
 ) -> Result<Option<Measured>, Failure> {
     let (lone, two) = ([pool(1, false)?, pool(1, false)?], pool(2, false)?);
-    let crews =
-        [Crew::of(&[&lone[0]]), Crew::of(&[&lone[1]]), Crew::of(&[&lone[0], &lone[1]]), Crew::of(&[&two])];
+    let crews = [
+        Crew::of(&[&lone[0]]),
+        Crew::of(&[&lone[1]]),
+        Crew::of(&[&lone[0], &lone[1]]),
+        Crew::of(&[&two]),
+    ];
     let round = |number: usize| {
         let at = number % 2;
         [
@@ -297,7 +317,8 @@ fn call(problem: &dyn Problem, pool: &Pool) -> Real {
 }
 
 fn mean(runs: &[Real]) -> Real {
-    let mean = |what: &dyn Fn(&Real) -> f64| runs.iter().map(what).sum::<f64>() / runs.len().max(1) as f64;
+    let mean =
+        |what: &dyn Fn(&Real) -> f64| runs.iter().map(what).sum::<f64>() / runs.len().max(1) as f64;
     Real {
         time: mean(&|run| run.time),
         steals: mean(&|run| run.steals),
@@ -312,7 +333,8 @@ fn simulate(
     costs: &Costs,
     goes_on: &mut GoesOn<'_>,
 ) -> Result<Option<Report>, Failure> {
-    let idle = Idle::Park { rounds: (SPIN_PS / costs.attempt.mean().max(1.0)).clamp(1.0, 1e6) as u32 };
+    let idle =
+        Idle::Park { rounds: (SPIN_PS / costs.attempt.mean().max(1.0)).clamp(1.0, 1e6) as u32 };
     let costs = costs.clone();
     let setup = Setup { costs, wait: Wait::Leapfrog, idle, ..Setup::new(workers) };
     let simulation = Simulation::new(setup, graph).map_err(Failure::usage)?;
@@ -334,7 +356,10 @@ mod tests {
             lines[1],
             "2 of the 3 speed-ups on two workers that count are predicted within 10 %; 1 do not count"
         );
-        assert_eq!(remarks(&[Some(0.0)]), ["1 of 1 speed-ups on two workers are predicted within 10 %"]);
+        assert_eq!(
+            remarks(&[Some(0.0)]),
+            ["1 of 1 speed-ups on two workers are predicted within 10 %"]
+        );
         assert_eq!(remarks(&[None, None]).last().map(String::as_str), Some("no speed-up counts"));
     }
 
@@ -348,7 +373,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a user who waits for the end of an application that he has had enough of, at any of its steps.
+    /// Would miss: a user who waits for the end of an application that he has had enough of, at any
+    /// of its steps.
     #[test]
     fn an_application_ends_at_its_next_step_when_nobody_wants_more() {
         let case = Case { name: "nqueens", size: "4" };
@@ -364,7 +390,8 @@ mod tests {
         }
     }
 
-    /// Would miss: steps that are told backwards, or beyond the end; a row without a cell for each title.
+    /// Would miss: steps that are told backwards, or beyond the end; a row without a cell for each
+    /// title.
     #[test]
     fn an_application_that_nobody_stops_has_a_row() {
         let mut shares = vec![0.0];
@@ -373,9 +400,14 @@ mod tests {
             true
         };
         let case = Case { name: "nqueens", size: "6" };
-        let Ok(Some(compared)) = compare(&case, &Costs::usual(), 1, &mut goes_on) else { panic!("no row") };
+        let Ok(Some(compared)) = compare(&case, &Costs::usual(), 1, &mut goes_on) else {
+            panic!("no row")
+        };
         assert_eq!(compared.row.len(), TITLES.len());
         assert_eq!(compared.row[0].ends_with('*'), !compared.counts);
-        assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+        assert!(
+            shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)),
+            "{shares:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! How far long simulations are, how long they will still take, and whether their user has had enough.
+//! How far long simulations are, how long they will still take, and whether their user has had
+//! enough.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,7 +37,8 @@ impl Watch {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Run `at` of `all` begins; what is answered is to be called as it goes on, and answers whether it should.
+    /// Run `at` of `all` begins; what is answered is to be called as it goes on, and answers
+    /// whether it should.
     pub(super) fn run(&self, at: usize, all: usize, what: &str) -> impl FnMut(&Step) -> bool + '_ {
         let title = format!("[{}/{all}] {what}", at + 1);
         self.progress.done(&title);
@@ -50,7 +52,8 @@ impl Watch {
         }
     }
 
-    /// Something begins that consists of many runs; what is answered is to be called with the share that is done, and answers whether to go on.
+    /// Something begins that consists of many runs; what is answered is to be called with the share
+    /// that is done, and answers whether to go on.
     pub(super) fn share<'w>(&'w self, what: &'w str) -> impl FnMut(f64) -> bool + 'w {
         self.progress.done(what);
         let begin = Instant::now();
@@ -107,13 +110,17 @@ mod tests {
         assert_eq!(left(3.0, 0.0), "");
     }
 
-    /// Would miss: an end that is foretold where nobody knows it, or no word at all of a run without one.
+    /// Would miss: an end that is foretold where nobody knows it, or no word at all of a run
+    /// without one.
     #[test]
     fn where_the_end_is_not_known_the_rate_is_shown() {
         let step = |tasks, share, expected| Step { time: 0, events: 0, tasks, share, expected };
         assert_eq!(rest(3.0, &step(9, Some(0.25), None)), ", 25 %, about 9.00 s left");
         assert_eq!(rest(2.0, &step(100, None, None)), ", 50/s");
-        assert_eq!(rest(2.0, &step(100, None, Some(400.0))), ", 50/s, 6.00 s left if it has the usual 400");
+        assert_eq!(
+            rest(2.0, &step(100, None, Some(400.0))),
+            ", 50/s, 6.00 s left if it has the usual 400"
+        );
         assert_eq!(rest(2.0, &step(100, None, Some(40.0))), ", 50/s, more than the usual 40");
     }
 }

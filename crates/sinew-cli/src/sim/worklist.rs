@@ -9,8 +9,8 @@ use crate::args::SimArgs;
 use crate::failure::Failure;
 
 const TITLES: [&str; 12] = [
-    "cores", "time us", "speed-up", "commits", "aborts", "stalls", "wasted %", "steals", "swaps", "tokens",
-    "settings", "trace",
+    "cores", "time us", "speed-up", "commits", "aborts", "stalls", "wasted %", "steals", "swaps",
+    "tokens", "settings", "trace",
 ];
 
 pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {

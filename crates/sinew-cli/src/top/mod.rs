@@ -1,4 +1,5 @@
-//! `sinew top`: the programs that share this machine, their cores and how fast they are, as it happens.
+//! `sinew top`: the programs that share this machine, their cores and how fast they are, as it
+//! happens.
 //!
 //! | room | what lives there |
 //! |---|---|

@@ -22,7 +22,9 @@ const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit
 /// Keeps the screen up to date until the user has had enough.
 pub(super) fn run(interval: Duration) -> Result<(), Failure> {
     if !std::io::stdout().is_terminal() {
-        return Err(Failure::usage("`sinew top` needs a terminal: use --once, and --json for scripts"));
+        return Err(Failure::usage(
+            "`sinew top` needs a terminal: use --once, and --json for scripts",
+        ));
     }
     let table = sinew_coord::Table::find_default().map_err(|error| failed(&error))?;
     let mut terminal = ratatui::try_init()?;
@@ -105,7 +107,9 @@ impl Screen {
 
     fn weigh(&mut self, change: impl Fn(f64) -> f64) {
         let Some(table) = &self.table else { return };
-        let Some(row) = self.chosen.selected().and_then(|at| self.view.rows.get(at)) else { return };
+        let Some(row) = self.chosen.selected().and_then(|at| self.view.rows.get(at)) else {
+            return;
+        };
         let (pid, weight) = (row.program.pid, change(row.weight));
         self.message = match table.set_weight(pid, weight) {
             Ok(()) => HELP.into(),
@@ -115,8 +119,12 @@ impl Screen {
     }
 
     fn draw(&mut self, frame: &mut Frame<'_>) {
-        let heights =
-            [Constraint::Length(1), Constraint::Min(4), Constraint::Percentage(40), Constraint::Length(1)];
+        let heights = [
+            Constraint::Length(1),
+            Constraint::Min(4),
+            Constraint::Percentage(40),
+            Constraint::Length(1),
+        ];
         let [title, programs, decisions, help] = Layout::vertical(heights).areas(frame.area());
         frame.render_widget(Paragraph::new(self.view.title()), title);
         self.draw_programs(frame, programs);
@@ -127,9 +135,11 @@ impl Screen {
     fn draw_programs(&mut self, frame: &mut Frame<'_>, area: Rect) {
         let bold = Style::default().add_modifier(Modifier::BOLD);
         let block = Block::bordered().title("programs");
-        let rows: Vec<Vec<String>> = self.view.rows.iter().map(|row| self.view.cells(row)).collect();
+        let rows: Vec<Vec<String>> =
+            self.view.rows.iter().map(|row| self.view.cells(row)).collect();
         let widths = widths(&rows, block.inner(area).width);
-        let row = |cells: Vec<String>| Row::new(cells.into_iter().take(widths.len()).map(Cell::from));
+        let row =
+            |cells: Vec<String>| Row::new(cells.into_iter().take(widths.len()).map(Cell::from));
         let table = Table::new(rows.into_iter().map(row), &widths)
             .header(Row::new(TITLES.into_iter().take(widths.len())).style(bold))
             .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED))
@@ -165,7 +175,10 @@ fn widths(rows: &[Vec<String>], room: u16) -> Vec<Constraint> {
     let others: Vec<(u16, u16)> = others.collect();
     let left = others.last().map_or(rest, |(_, left)| *left);
     let name = name.min(name.min(NAME) + left);
-    std::iter::once(name).chain(others.into_iter().map(|(width, _)| width)).map(Constraint::Length).collect()
+    std::iter::once(name)
+        .chain(others.into_iter().map(|(width, _)| width))
+        .map(Constraint::Length)
+        .collect()
 }
 
 #[cfg(test)]
@@ -180,18 +193,25 @@ mod tests {
         KeyEvent::new(code, KeyModifiers::NONE)
     }
 
-    /// Would miss: a program or a decision that is not drawn, and keys that change another program or nothing.
+    /// Would miss: a program or a decision that is not drawn, and keys that change another program
+    /// or nothing.
     #[test]
     fn programs_are_drawn_and_keys_change_the_chosen_ones_weight() {
         let folder = tempfile::tempdir().unwrap();
         let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
         let offer = |name| Offer::on(name, CoreSet::first(2), 2);
         let own = Choice { schedule: Some(Schedule::Static), cores: [1].into_iter().collect() };
-        let _members = ["first", "second"].map(|name| Member::join(&table, offer(name).choice(own)).unwrap());
+        let _members =
+            ["first", "second"].map(|name| Member::join(&table, offer(name).choice(own)).unwrap());
         let mut screen = Screen::new(Some(table.clone()));
         // Both rows are this process's, so both change: a program's rows have one weight.
-        for code in [KeyCode::Down, KeyCode::Down, KeyCode::Char('+'), KeyCode::Char('+'), KeyCode::Char('-')]
-        {
+        for code in [
+            KeyCode::Down,
+            KeyCode::Down,
+            KeyCode::Char('+'),
+            KeyCode::Char('+'),
+            KeyCode::Char('-'),
+        ] {
             assert!(screen.follow(wish(key(code))));
         }
         assert_eq!(table.read().iter().map(|row| row.weight).collect::<Vec<_>>(), [2.0, 2.0]);
@@ -199,9 +219,16 @@ mod tests {
         screen.view.look(Some(&table));
         terminal.draw(|frame| screen.draw(frame)).unwrap();
         let drawn = format!("{}", terminal.backend());
-        for part in
-            ["2 programs", "first", "second", "2.00", "weight set", "arrived", "q quit", "static on 1"]
-        {
+        for part in [
+            "2 programs",
+            "first",
+            "second",
+            "2.00",
+            "weight set",
+            "arrived",
+            "q quit",
+            "static on 1",
+        ] {
             assert!(drawn.contains(part), "{part} is not in {drawn}");
         }
         // On a narrow terminal columns are left out, and no number is cut.
@@ -212,12 +239,20 @@ mod tests {
             let drawn = format!("{}", terminal.backend());
             for row in &screen.view.rows {
                 let words = |line: &str| {
-                    line.trim_matches(['"', '│']).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+                    line.trim_matches(['"', '│'])
+                        .split_whitespace()
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
                 };
-                let shown =
-                    drawn.lines().map(words).find(|words| words.first() == Some(&row.name.to_string()));
+                let shown = drawn
+                    .lines()
+                    .map(words)
+                    .find(|words| words.first() == Some(&row.name.to_string()));
                 let (shown, whole) = (shown.unwrap_or_default(), screen.view.cells(row));
-                assert!(shown.len() >= 4 && shown[1] == pid && whole.starts_with(&shown), "{drawn}");
+                assert!(
+                    shown.len() >= 4 && shown[1] == pid && whole.starts_with(&shown),
+                    "{drawn}"
+                );
             }
             assert_eq!(drawn.contains("2.00"), columns == 60, "{drawn}");
         }

@@ -161,8 +161,10 @@ impl View {
 /// What a program has decided itself, as a cell.
 fn chosen(row: &Row) -> String {
     let cores = Some(row.choice.cores).filter(|cores| !cores.is_empty());
-    let parts =
-        [row.own_schedule().map(|schedule| schedule.to_string()), cores.map(|cores| format!("on {cores}"))];
+    let parts = [
+        row.own_schedule().map(|schedule| schedule.to_string()),
+        cores.map(|cores| format!("on {cores}")),
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(" ") }
 }

@@ -4,8 +4,8 @@ use sinew_policy::share::{CoreSet, Layout};
 
 use super::*;
 
-/// Would miss: a demand that nobody hears of until something else happens, because it changed between a neighbour's coming and the listener's look at it; and one that is told
-/// at every look.
+/// Would miss: a demand that nobody hears of until something else happens, because it changed
+/// between a neighbour's coming and the listener's look at it; and one that is told at every look.
 #[test]
 fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ fn two_members_of_a_process_come_back_to_two_rows() {
     // Nobody listens for them.
     let members = [(); 2].map(|()| Inner::new(&table, offer()).unwrap());
     members.iter().for_each(|member| member.enter().unwrap());
-    crate::table::publish(&table.mapping(), &State::default());
+    crate::copies::publish(&table.mapping(), &State::default());
     assert!(!members[1].look());
     members[1].come_back();
     assert!(members[1].look() && !members[0].look(), "slot 0 is the other one's");
@@ -86,7 +86,8 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     drop(keeps);
 }
 
-/// Would miss: a program that is left with less than it could use, alone, because something else than it has said lies in its live line.
+/// Would miss: a program that is left with less than it could use, alone, because something else
+/// than it has said lies in its live line.
 #[test]
 fn a_demand_that_is_written_over_is_put_right() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,21 +1,25 @@
 //! The watcher: who has ended, and who is stopped.
 //!
-//! It sleeps on pidfds of the next few programs in the table, and takes the rows of the dead out; it also sees a coordinator end. The watched are several, so that one stopped watcher does not
+//! It sleeps on pidfds of the next few programs in the table, and takes the rows of the dead out;
+//! it also sees a coordinator end. The watched are several, so that one stopped watcher does not
 //! hide its successor's death.
 //!
-//! Nothing tells of a process that is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So the watcher of a program that has less than it could use asks the system about some of the
-//! others every 50 ms, and writes down who is stopped: that one counts as dormant, and the others have its cores. It finds that in its row when it goes on, and says so; for a program that
-//! nobody rewrote its keeper asks.
+//! Nothing tells of a process that is stopped (SIGSTOP, a shell's Ctrl-Z, a debugger). So the
+//! watcher of a program that has less than it could use asks the system about some of the others
+//! every 50 ms, and writes down who is stopped: that one counts as dormant, and the others have its
+//! cores. It finds that in its row when it goes on, and says so; for a program that nobody rewrote
+//! its keeper asks.
 
 use sinew_sync::atomic::Ordering;
 
 use super::{Inner, Seat};
+use crate::copies::read;
 use crate::error::Error;
 use crate::log::Reason;
 use crate::row::{Row, Who};
 use crate::state::State;
 use crate::sys::{self, Process, Ready};
-use crate::table::{Change, read};
+use crate::table::Change;
 
 /// Programs that each one watches.
 const WATCHED: usize = 3;
@@ -46,11 +50,13 @@ impl Inner {
         }
     }
 
-    /// Whether the watcher should look who is stopped, or goes on: the program could use more than it has, or is stopped itself and has a keeper to see when it is not.
+    /// Whether the watcher should look who is stopped, or goes on: the program could use more than
+    /// it has, or is stopped itself and has a keeper to see when it is not.
     fn is_restless(&self) -> bool {
         let share = *self.share.lock();
         let could_use = self.demand.load(Ordering::Relaxed).min(u64::from(self.offer.max));
-        (share.neighbours > 0 && could_use > u64::from(share.threads)) || self.marked.load(Ordering::Relaxed)
+        (share.neighbours > 0 && could_use > u64::from(share.threads))
+            || self.marked.load(Ordering::Relaxed)
     }
 
     /// Tells the watcher if that has changed.
@@ -61,7 +67,8 @@ impl Inner {
         }
     }
 
-    /// Asks the system about some of the others, and about the program itself if it is another process.
+    /// Asks the system about some of the others, and about the program itself if it is another
+    /// process.
     fn look_for_stopped(&self, turn: usize) {
         let Seat { mapping, slot } = self.seat();
         let Some(state) = read(&mapping) else { return };
@@ -98,10 +105,12 @@ impl Inner {
                 true => Some(Ready::Process(0)),
                 false if bury_failed => self.wait_for(&[], RETRY_MS),
                 // A process that the system does not let this one watch is asked about instead.
-                false if processes.len() < watched.len() => match self.wait_for(&processes, UNWATCHED_MS) {
-                    None => continue,
-                    happened => happened,
-                },
+                false if processes.len() < watched.len() => {
+                    match self.wait_for(&processes, UNWATCHED_MS) {
+                        None => continue,
+                        happened => happened,
+                    }
+                }
                 false => self.wait_and_suspect(&processes, &mut turn),
             };
             bury_failed = match happened {
@@ -116,7 +125,8 @@ impl Inner {
         sys::first_ready(&processes.iter().collect::<Vec<_>>(), Some(&self.doorbell), ms)
     }
 
-    /// Waits until one of the processes has ended or the doorbell is rung, and looks now and then who is stopped, if that matters.
+    /// Waits until one of the processes has ended or the doorbell is rung, and looks now and then
+    /// who is stopped, if that matters.
     fn wait_and_suspect(&self, processes: &[Process], turn: &mut usize) -> Option<Ready> {
         loop {
             let waits = if self.is_restless() { SUSPECT_MS } else { -1 };
@@ -129,7 +139,8 @@ impl Inner {
         }
     }
 
-    /// Takes out the rows of the dead. Where the own row is not found afterwards, it is not known whom to watch now.
+    /// Takes out the rows of the dead. Where the own row is not found afterwards, it is not known
+    /// whom to watch now.
     fn bury(&self) -> Result<(), Error> {
         self.table.change(Reason::Died, |_, _| Ok(Change { subject: None, everybody: false }))?;
         if self.look() { Ok(()) } else { Err(Error::Gone) }

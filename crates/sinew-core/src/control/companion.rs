@@ -1,15 +1,20 @@
 //! A worker that helps another one of a skeleton: its thread is kept near that one's.
 //!
-//! Its place is the processor nearest to the other's that nobody of the skeleton has ([`place_beside`]), among those of the mapping in force: the control's, if that has one, else the pool's; with a rule, such as scatter, all that the process may use. Where the
-//! control leaves the placing to the system, it leaves it for helpers as well.
+//! Its place is the processor nearest to the other's that nobody of the skeleton has
+//! ([`place_beside`]), among those of the mapping in force: the control's, if that has one, else
+//! the pool's; with a rule, such as scatter, all that the process may use. Where the control leaves
+//! the placing to the system, it leaves it for helpers as well.
 //!
 //! # Not handled
 //!
-//! Who helps somebody that is pinned nowhere, such as a guest, stays where the pool has it; guests are never moved. Idle threads of the pool are not made way for. Several skeletons at once may have their helpers on one processor.
+//! Who helps somebody that is pinned nowhere, such as a guest, stays where the pool has it; guests
+//! are never moved. Idle threads of the pool are not made way for. Several skeletons at once may
+//! have their helpers on one processor.
 //!
 //! # Tests
 //!
-//! `sinew-topology`'s `tests/beside.rs`: which processor; the crate `sinew`'s `tests/limits.rs`: threads that go there.
+//! `sinew-topology`'s `tests/beside.rs`: which processor; the crate `sinew`'s `tests/limits.rs`:
+//! threads that go there.
 
 use sinew_topology::{CpuSet, Machine, place_beside};
 
@@ -17,7 +22,8 @@ use super::{Control, Course};
 use crate::Worker;
 use crate::lodging::{Pinning, lodge_beside};
 
-/// A worker that helps others of a skeleton, until this is dropped: no participant of it, so nobody counts it. For whoever writes skeletons.
+/// A worker that helps others of a skeleton, until this is dropped: no participant of it, so nobody
+/// counts it. For whoever writes skeletons.
 ///
 /// ```
 /// use sinew_core::{Companion, Mapping, Pool};
@@ -43,7 +49,8 @@ pub struct Companion<'c> {
 }
 
 impl<'c> Companion<'c> {
-    /// The worker helps from now on, in a skeleton that follows this control or none. Where its thread runs is for [`sit_beside`](Self::sit_beside).
+    /// The worker helps from now on, in a skeleton that follows this control or none. Where its
+    /// thread runs is for [`sit_beside`](Self::sit_beside).
     pub fn enter(w: &'c Worker, course: Option<&Course<'c>>) -> Self {
         Self { w, control: course.map(|course| course.control), version: 0, is_lodged: false }
     }
@@ -58,8 +65,10 @@ impl<'c> Companion<'c> {
         self.version != self.w.pool().berths.version()
     }
 
-    /// Moves the thread to where it helps the worker of this number best. `workers`: the [CPUs](Worker::pinned_cpu) of all workers of the skeleton, of whom the first `helpers` have somebody who
-    /// helps. To be called again whenever one of these has changed, or the [course's version](Course::version) has, or it [is behind](Self::is_behind).
+    /// Moves the thread to where it helps the worker of this number best. `workers`: the
+    /// [CPUs](Worker::pinned_cpu) of all workers of the skeleton, of whom the first `helpers` have
+    /// somebody who helps. To be called again whenever one of these has changed, or the [course's
+    /// version](Course::version) has, or it [is behind](Self::is_behind).
     pub fn sit_beside(&mut self, number: usize, workers: &[Option<usize>], helpers: usize) {
         // Before the look at the mapping: one that changes meanwhile is followed the next time.
         self.version = self.w.pool().berths.version();
@@ -84,7 +93,12 @@ impl Drop for Companion<'_> {
 }
 
 /// Where among these CPUs the helper of a worker belongs.
-fn nearest(room: &CpuSet, number: usize, workers: &[Option<usize>], helpers: usize) -> Option<Pinning> {
+fn nearest(
+    room: &CpuSet,
+    number: usize,
+    workers: &[Option<usize>],
+    helpers: usize,
+) -> Option<Pinning> {
     // Where nobody knows, the machine need not be asked.
     workers.get(number).copied().flatten()?;
     let machine = Machine::host();

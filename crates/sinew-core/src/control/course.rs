@@ -6,7 +6,8 @@ use super::crew::Crew;
 use super::{Cancelled, Control, Enrolled};
 use crate::Worker;
 
-/// A skeleton under way that follows a [`Control`] and is no loop: what is to be done, what is done, and what is wished. For whoever writes skeletons.
+/// A skeleton under way that follows a [`Control`] and is no loop: what is to be done, what is
+/// done, and what is wished. For whoever writes skeletons.
 ///
 /// ```
 /// use sinew_core::{Cancelled, Control, Course};
@@ -31,7 +32,8 @@ pub struct Course<'c> {
 }
 
 impl<'c> Course<'c> {
-    /// A skeleton with so many items begins, in the pool whose worker the calling thread is; there may be more later.
+    /// A skeleton with so many items begins, in the pool whose worker the calling thread is; there
+    /// may be more later.
     ///
     /// # Errors
     ///
@@ -51,13 +53,14 @@ impl<'c> Course<'c> {
         self.control.expect(items);
     }
 
-    /// So many items less are to be done, for example because a loop begins that counts them itself.
+    /// So many items less are to be done, for example because a loop begins that counts them
+    /// itself.
     pub fn expect_less(&self, items: u64) {
         self.control.expect_less(items);
     }
 
-    /// The worker `w` is done with so many items. Called between two items, without a lock, because it calls the callback of
-    /// [`Control::on_progress`] if that is due.
+    /// The worker `w` is done with so many items. Called between two items, without a lock, because
+    /// it calls the callback of [`Control::on_progress`] if that is due.
     ///
     /// # Panics
     ///
@@ -88,7 +91,8 @@ impl<'c> Course<'c> {
         self.control.tell(self.control.version());
     }
 
-    /// Whether the skeleton is to end: its control was cancelled, or its pool has [cancelled](crate::PoolControl::cancel) what it runs.
+    /// Whether the skeleton is to end: its control was cancelled, or its pool has
+    /// [cancelled](crate::PoolControl::cancel) what it runs.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.control.is_cancelled() || self.enrolled.is_cancelled()
@@ -101,8 +105,8 @@ impl<'c> Course<'c> {
         self.control.version() | 1 << 63
     }
 
-    /// The number of threads wished, if any, for somebody who works under it from now on. A mapping that is wished as well counts as followed only
-    /// with [`follow`](Self::follow).
+    /// The number of threads wished, if any, for somebody who works under it from now on. A mapping
+    /// that is wished as well counts as followed only with [`follow`](Self::follow).
     pub fn threads(&self) -> Option<usize> {
         let (version, wishes) = self.control.wishes();
         if wishes.pinning.is_none() {
@@ -111,7 +115,8 @@ impl<'c> Course<'c> {
         wishes.threads
     }
 
-    /// Somebody works, until the answer is dropped, and is placed nowhere; see [`take_part`](Self::take_part).
+    /// Somebody works, until the answer is dropped, and is placed nowhere; see
+    /// [`take_part`](Self::take_part).
     pub fn work(&self) -> Working<'c> {
         self.control.begin_work();
         Working { control: self.control }

@@ -1,13 +1,18 @@
 //! Who works on a skeleton that is no loop: how many, and where their threads run.
 //!
-//! A worker *takes part* from when it takes up something of the skeleton until it is done with that: a carrier's stay, a stolen arm with all that comes of it. Carriers count themselves
-//! (`stream`). Skeletons that are made of joins go by the [`Course`]'s own join, which looks at the number that is wished before it offers an arm: where enough are at work, both arms are run here. An arm that
-//! was offered before and is stolen by one too many is *handed back*, and run by whose it is. So a number that falls is followed as stolen arms end, one that rises at the next join.
+//! A worker *takes part* from when it takes up something of the skeleton until it is done with
+//! that: a carrier's stay, a stolen arm with all that comes of it. Carriers count themselves
+//! (`stream`). Skeletons that are made of joins go by the [`Course`]'s own join, which looks at the
+//! number that is wished before it offers an arm: where enough are at work, both arms are run here.
+//! An arm that was offered before and is stolen by one too many is *handed back*, and run by whose
+//! it is. So a number that falls is followed as stolen arms end, one that rises at the next join.
 //!
 //! # Invariants
 //!
-//! - E1: nobody begins to take part where as many are at work as are wished. Who waits for a stolen arm is not at work; so there may be more for a moment, when it comes back.
-//! - E2: a worker's stays nest, as its calls do: the lodging of the innermost is the worker's innermost (B1 of `lodging`).
+//! - E1: nobody begins to take part where as many are at work as are wished. Who waits for a stolen
+//!   arm is not at work; so there may be more for a moment, when it comes back.
+//! - E2: a worker's stays nest, as its calls do: the lodging of the innermost is the worker's
+//!   innermost (B1 of `lodging`).
 //!
 //! # Orderings
 //!
@@ -15,15 +20,18 @@
 //!
 //! # Cost
 //!
-//! Some loads for a join, of lines that are written when somebody comes or goes or something is wished; a lock for each that comes.
+//! Some loads for a join, of lines that are written when somebody comes or goes or something is
+//! wished; a lock for each that comes.
 //!
 //! # Not handled
 //!
-//! A participant too many in the middle of a stolen arm: its frames hold what is to come of that, and cannot be moved.
+//! A participant too many in the middle of a stolen arm: its frames hold what is to come of that,
+//! and cannot be moved.
 //!
 //! # Tests
 //!
-//! `control::schedules`, with a planted bug; `tests/pool/course.rs`; the crate `sinew`'s `tests/changes.rs`.
+//! `control::schedules`, with a planted bug; `tests/pool/course.rs`; the crate `sinew`'s
+//! `tests/changes.rs`.
 
 use sinew_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
@@ -164,8 +172,9 @@ impl Course<'_> {
         self
     }
 
-    /// The worker takes part from here on, until the answer is dropped. Its thread goes to where the control has it, if that says so, and back in the end. One after the other and one
-    /// within the other are fine; whoever is in a skeleton anyway need not ask.
+    /// The worker takes part from here on, until the answer is dropped. Its thread goes to where
+    /// the control has it, if that says so, and back in the end. One after the other and one within
+    /// the other are fine; whoever is in a skeleton anyway need not ask.
     pub fn take_part<'w>(&'w self, w: &'w Worker) -> Participant<'w> {
         self.crew.comes();
         self.stay(w)
@@ -181,7 +190,8 @@ impl Course<'_> {
         participant
     }
 
-    /// Between two items or steps of a worker that takes part: moves its thread to where the control has it now. [`join`](Self::join) does so by itself.
+    /// Between two items or steps of a worker that takes part: moves its thread to where the
+    /// control has it now. [`join`](Self::join) does so by itself.
     ///
     /// # Cost
     ///
@@ -208,9 +218,10 @@ impl Course<'_> {
         control.is_followed(version);
     }
 
-    /// [`Worker::join`] of a worker that takes part, for skeletons that are made of joins: no more workers than wished are at work at once, apart from those at arms that they have stolen before, and no
-    /// more than the pool lets work. Whoever steals the second arm takes part. Before the arms, the
-    /// worker serves a [call](Worker::serve_calls) from outside that waits.
+    /// [`Worker::join`] of a worker that takes part, for skeletons that are made of joins: no more
+    /// workers than wished are at work at once, apart from those at arms that they have stolen
+    /// before, and no more than the pool lets work. Whoever steals the second arm takes part.
+    /// Before the arms, the worker serves a [call](Worker::serve_calls) from outside that waits.
     ///
     /// # Panics
     ///

@@ -1,5 +1,6 @@
-//! A worker that has a numbered seat in a skeleton that is no loop, and does between two of its items what participants of loops do between two slices. Skeletons without such seats
-//! go by [`Participant`](super::Participant).
+//! A worker that has a numbered seat in a skeleton that is no loop, and does between two of its
+//! items what participants of loops do between two slices. Skeletons without such seats go by
+//! [`Participant`](super::Participant).
 
 use sinew_sync::clock::{TICKS_A_US, ticks};
 
@@ -7,13 +8,15 @@ use super::{Control, Course, Working};
 use crate::Worker;
 use crate::lodging::Guided;
 
-/// Time between two looks around, in ticks, unless a single item takes longer: as long as a loop's slice.
+/// Time between two looks around, in ticks, unless a single item takes longer: as long as a loop's
+/// slice.
 const SLICE: u64 = 50 * TICKS_A_US;
 
 /// Items between two looks at the clock, at most.
 const UNTIMED: u32 = 64;
 
-/// A worker's seat in a skeleton that is no loop: it looks up now and then, and sits where its [`Control`], if it has one, wants it. For whoever writes skeletons.
+/// A worker's seat in a skeleton that is no loop: it looks up now and then, and sits where its
+/// [`Control`], if it has one, wants it. For whoever writes skeletons.
 ///
 /// ```
 /// use sinew_core::{Control, Course, Occupant};
@@ -39,7 +42,8 @@ pub struct Occupant<'c> {
 }
 
 impl<'c> Occupant<'c> {
-    /// The worker takes part from now on, as the one of this number, which nobody else of the skeleton has meanwhile. Under a control it is moved to the place of that number.
+    /// The worker takes part from now on, as the one of this number, which nobody else of the
+    /// skeleton has meanwhile. Under a control it is moved to the place of that number.
     pub fn enter(w: &'c Worker, course: Option<&Course<'c>>, number: usize) -> Self {
         let guide = course.map(|course| {
             let control = course.control;
@@ -64,7 +68,8 @@ impl<'c> Occupant<'c> {
         self.look_around_after(1)
     }
 
-    /// The same after so many items, which may be up to [`items_until_look`](Self::items_until_look).
+    /// The same after so many items, which may be up to
+    /// [`items_until_look`](Self::items_until_look).
     #[inline]
     pub fn look_around_after(&mut self, items: u32) -> bool {
         let is_due = self.looks.is_due(items);
@@ -74,7 +79,8 @@ impl<'c> Occupant<'c> {
         is_due
     }
 
-    /// How many items may follow each other before it looks around again, going by how long the last ones took: 1 if they are long, and never more than some tens. At least 1.
+    /// How many items may follow each other before it looks around again, going by how long the
+    /// last ones took: 1 if they are long, and never more than some tens. At least 1.
     #[inline]
     pub fn items_until_look(&self) -> u32 {
         self.looks.left()
@@ -89,7 +95,8 @@ impl<'c> Occupant<'c> {
         self.w.serve_calls();
     }
 
-    /// Moves the thread to where the control wants it now; to be called when its [version](Course::version) has changed.
+    /// Moves the thread to where the control wants it now; to be called when its
+    /// [version](Course::version) has changed.
     pub fn follow(&mut self) {
         if let Some((control, guided, _)) = &mut self.guide {
             guided.follow(control.wishes().1.pinning.as_ref());
@@ -98,8 +105,10 @@ impl<'c> Occupant<'c> {
 }
 
 impl Worker {
-    /// How many of the pool's workers may take part in a skeleton now: what was [set](crate::PoolControl::set_threads), what affinity and quota feed, and what other programs leave, whichever is least. At
-    /// least 1; it may be more than there are. For whoever writes skeletons.
+    /// How many of the pool's workers may take part in a skeleton now: what was
+    /// [set](crate::PoolControl::set_threads), what affinity and quota feed, and what other
+    /// programs leave, whichever is least. At least 1; it may be more than there are. For whoever
+    /// writes skeletons.
     ///
     /// # Cost
     ///
@@ -109,7 +118,8 @@ impl Worker {
         self.pool().limit.asked()
     }
 
-    /// Whether this worker is to stand down after its task, because fewer may work now than there are: another may do what it does.
+    /// Whether this worker is to stand down after its task, because fewer may work now than there
+    /// are: another may do what it does.
     pub fn is_to_stand_down(&self) -> bool {
         self.index() >= self.pool().limit.get()
     }
@@ -146,7 +156,8 @@ impl Looks {
     /// It looks around, at `now`.
     fn timed(&mut self, now: u64) {
         let passed = now.saturating_sub(self.last);
-        self.stride = if passed > SLICE { (self.stride / 2).max(1) } else { (2 * self.stride).min(UNTIMED) };
+        self.stride =
+            if passed > SLICE { (self.stride / 2).max(1) } else { (2 * self.stride).min(UNTIMED) };
         (self.items, self.last) = (0, now);
     }
 }
@@ -173,7 +184,8 @@ mod tests {
         looks.stride
     }
 
-    /// Would miss: a clock that is asked after each short item, and a long item that ends without a look.
+    /// Would miss: a clock that is asked after each short item, and a long item that ends without a
+    /// look.
     #[test]
     fn long_items_are_followed_by_a_look_and_short_ones_are_not() {
         let mut looks = Looks::default();

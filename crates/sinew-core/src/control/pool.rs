@@ -1,7 +1,8 @@
 //! The handle by which a whole pool is changed while it works.
 //!
-//! It holds nothing of its own: every wish goes to the word that workers and loops look at anyway. The number of threads and the mapping to those of `limit` and `remap`, the schedule to the
-//! one that loops which leave theirs open begin with, the end to the pool's `roll`.
+//! It holds nothing of its own: every wish goes to the word that workers and loops look at anyway.
+//! The number of threads and the mapping to those of `limit` and `remap`, the schedule to the one
+//! that loops which leave theirs open begin with, the end to the pool's `roll`.
 //!
 //! # Tests
 //!
@@ -18,10 +19,13 @@ use crate::counters::Counters;
 use crate::inner::Inner;
 use crate::pool::Pool;
 
-/// A handle to change a pool while it works: how many threads, on which processors, whom they steal from, how loops are handed out, and to end what runs.
+/// A handle to change a pool while it works: how many threads, on which processors, whom they steal
+/// from, how loops are handed out, and to end what runs.
 ///
-/// Any thread may use it at any time, workers of the pool as well. Changes take effect at the next safe point of each worker: the next task, or between two slices of a loop under a
-/// [`Control`](crate::Control). What such a control wishes for its loops goes before what is said here, except that no loop has more threads than its pool lets work.
+/// Any thread may use it at any time, workers of the pool as well. Changes take effect at the next
+/// safe point of each worker: the next task, or between two slices of a loop under a
+/// [`Control`](crate::Control). What such a control wishes for its loops goes before what is said
+/// here, except that no loop has more threads than its pool lets work.
 ///
 /// Clones are the same handle. One that outlives the pool keeps its memory, and does nothing.
 ///
@@ -48,7 +52,8 @@ pub struct PoolControl {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
-    /// Workers that may work: as many as were set, as affinity and quota feed, and as other programs leave.
+    /// Workers that may work: as many as were set, as affinity and quota feed, and as other
+    /// programs leave.
     pub threads: usize,
     /// Workers there are.
     pub max_threads: usize,
@@ -58,9 +63,11 @@ pub struct PoolSnapshot {
     pub mapping: Mapping,
     /// How thieves choose their victims.
     pub victims: Victims,
-    /// The schedule of loops that leave theirs open, if one was set, or asked for by others on the program's behalf.
+    /// The schedule of loops that leave theirs open, if one was set, or asked for by others on the
+    /// program's behalf.
     pub schedule: Option<Schedule>,
-    /// Loops and skeletons under a control, and worklists, that have begun and not ended. A skeleton of several loops counts beside the loop that it is at.
+    /// Loops and skeletons under a control, and worklists, that have begun and not ended. A
+    /// skeleton of several loops counts beside the loop that it is at.
     pub under_way: usize,
     /// What the workers have counted.
     pub counters: Counters,
@@ -74,7 +81,8 @@ impl Pool {
 }
 
 impl PoolControl {
-    /// Lets at most `threads` of the workers work, as [`Pool::set_workers`]; answers how many may now.
+    /// Lets at most `threads` of the workers work, as [`Pool::set_workers`]; answers how many may
+    /// now.
     ///
     /// # Panics
     ///
@@ -85,11 +93,13 @@ impl PoolControl {
         self.inner.set_limit(threads)
     }
 
-    /// Moves the threads, as [`Pool::set_mapping`]. Threads whose loop has a control with a mapping are where that has them, until they leave the loop.
+    /// Moves the threads, as [`Pool::set_mapping`]. Threads whose loop has a control with a mapping
+    /// are where that has them, until they leave the loop.
     ///
     /// # Errors
     ///
-    /// [`MappingError`] if the mapping names a processor that this process may not use; everything stays as it was.
+    /// [`MappingError`] if the mapping names a processor that this process may not use; everything
+    /// stays as it was.
     pub fn set_mapping(&self, mapping: &Mapping) -> Result<(), MappingError> {
         self.inner.set_mapping(mapping)
     }
@@ -99,9 +109,11 @@ impl PoolControl {
         self.inner.stealing.set(victims);
     }
 
-    /// By which schedule loops over items are run that leave theirs open, because they name none, or [`Schedule::Auto`]. `None`: as they would by themselves.
+    /// By which schedule loops over items are run that leave theirs open, because they name none,
+    /// or [`Schedule::Auto`]. `None`: as they would by themselves.
     ///
-    /// They take it up when they begin, those under a [`Control`](crate::Control) also between two slices, unless that control has a schedule. It goes before one that was asked for on the
+    /// They take it up when they begin, those under a [`Control`](crate::Control) also between two
+    /// slices, unless that control has a schedule. It goes before one that was asked for on the
     /// program's behalf by others (see [`Builder::coordinate`](crate::Builder::coordinate)).
     ///
     /// # Panics
@@ -122,15 +134,19 @@ impl PoolControl {
     /// under a [`Control`](crate::Control), worklists, and [calls](Pool::run_under) that wait for a
     /// worker.
     ///
-    /// They end at their next safe point and answer [`Cancelled`](crate::Cancelled), or a report that says so, as if their own control had been cancelled. That control stays as it is, and what
-    /// begins after this call runs; so does a loop that is begun later by an item that was under way.
+    /// They end at their next safe point and answer [`Cancelled`](crate::Cancelled), or a report
+    /// that says so, as if their own control had been cancelled. That control stays as it is, and
+    /// what begins after this call runs; so does a loop that is begun later by an item that was
+    /// under way.
     ///
-    /// Joins, scopes, detached tasks and skeletons without a control are not ended: they have no way to say that something is missing.
+    /// Joins, scopes, detached tasks and skeletons without a control are not ended: they have no
+    /// way to say that something is missing.
     pub fn cancel(&self) {
         self.inner.roll.cancel();
     }
 
-    /// How the pool is, and what was set. While it works, the numbers are of slightly different moments.
+    /// How the pool is, and what was set. While it works, the numbers are of slightly different
+    /// moments.
     ///
     /// # Cost
     ///

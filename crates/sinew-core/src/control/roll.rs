@@ -1,28 +1,34 @@
-//! What is under way in a pool and can be cancelled at once: loops and skeletons under a control, and worklists.
+//! What is under way in a pool and can be cancelled at once: loops and skeletons under a control,
+//! and worklists.
 //!
-//! Each *enrols* when it begins, and notes how often the pool has cancelled before. Once that number is another one it is to end, as if its own control had been cancelled. The control
-//! itself is left alone, so what begins later runs.
+//! Each *enrols* when it begins, and notes how often the pool has cancelled before. Once that
+//! number is another one it is to end, as if its own control had been cancelled. The control itself
+//! is left alone, so what begins later runs.
 //!
 //! # Invariants
 //!
-//! - R1: the number is noted once, before anything else is done, and all participants and phases go by that note: a cancellation reaches all of what has begun before it, and nothing
-//!   else.
+//! - R1: the number is noted once, before anything else is done, and all participants and phases go
+//!   by that note: a cancellation reaches all of what has begun before it, and nothing else.
 //!
 //! # Orderings
 //!
-//! `Relaxed`: a word that only grows and only has to be seen soon, and a count that is a statistic. Nothing is published by either.
+//! `Relaxed`: a word that only grows and only has to be seen soon, and a count that is a statistic.
+//! Nothing is published by either.
 //!
 //! # Cost
 //!
-//! A few atomic operations when something begins and ends; a load of a line that hardly anybody writes where it would look at its control anyway. Loops without a control do not enrol.
+//! A few atomic operations when something begins and ends; a load of a line that hardly anybody
+//! writes where it would look at its control anyway. Loops without a control do not enrol.
 //!
 //! # Not handled
 //!
-//! Joins, scopes, detached tasks, and skeletons without a control. What they answer are results alone, of which none can be left out; so they run to their end.
+//! Joins, scopes, detached tasks, and skeletons without a control. What they answer are results
+//! alone, of which none can be left out; so they run to their end.
 //!
 //! # Tests
 //!
-//! `tests/pool/control.rs`, the crate `sinew`'s `tests/pool.rs`; under random schedules in `loops::controlled::schedules`.
+//! `tests/pool/control.rs`, the crate `sinew`'s `tests/pool.rs`; under random schedules in
+//! `loops::controlled::schedules`.
 
 use std::sync::Arc;
 
@@ -35,7 +41,8 @@ use crate::tls;
 /// What is under way in one pool.
 #[derive(Debug, Default)]
 pub(crate) struct Roll {
-    /// On a line of its own: everybody on the roll looks at it, and who comes and goes writes the other.
+    /// On a line of its own: everybody on the roll looks at it, and who comes and goes writes the
+    /// other.
     cancellations: CachePadded<AtomicU64>,
     under_way: AtomicUsize,
     /// Whose calls wait for a worker and are cancelled as well.
@@ -63,8 +70,9 @@ impl Roll {
     }
 }
 
-/// Something under way in a pool that ends early when the pool [cancels](crate::PoolControl::cancel), and can say that it has. For whoever writes skeletons that follow no control; a
-/// [`Course`](crate::Course) has it.
+/// Something under way in a pool that ends early when the pool
+/// [cancels](crate::PoolControl::cancel), and can say that it has. For whoever writes skeletons
+/// that follow no control; a [`Course`](crate::Course) has it.
 ///
 /// ```
 /// use sinew_core::{Enrolled, Pool};
@@ -86,9 +94,11 @@ pub struct Enrolled {
 }
 
 impl Enrolled {
-    /// Something begins in the pool whose worker the calling thread is, and lasts until this is dropped. With a thread that works [`serially`](crate::serially), it is the pool around.
+    /// Something begins in the pool whose worker the calling thread is, and lasts until this is
+    /// dropped. With a thread that works [`serially`](crate::serially), it is the pool around.
     pub fn here() -> Self {
-        let worker = tls::current().filter(|worker| !worker.pool().is_serial()).or_else(tls::around_serial);
+        let worker =
+            tls::current().filter(|worker| !worker.pool().is_serial()).or_else(tls::around_serial);
         let Some(worker) = worker else { return Self::default() };
         let roll = Arc::clone(&worker.pool().roll);
         roll.under_way.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,6 @@
-//! Skeletons of joins on a whole pool under random schedules (shuttle), changed, cancelled and panicking meanwhile; planted bugs. Sorts are such skeletons; the crate `sinew` has divide and conquer.
+//! Skeletons of joins on a whole pool under random schedules (shuttle), changed, cancelled and
+//! panicking meanwhile; planted bugs. Sorts are such skeletons; the crate `sinew` has divide and
+//! conquer.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -56,7 +58,8 @@ fn visit_each_leaf(w: &Worker) {
     assert_at_rest(&control);
 }
 
-/// Would miss: an arm that is handed back and lost, or run twice; and participants who are counted once too often or too seldom.
+/// Would miss: an arm that is handed back and lost, or run twice; and participants who are counted
+/// once too often or too seldom.
 #[test]
 fn shuttle_each_arm_runs_once_while_participants_come_and_go() {
     explore(visit_each_leaf);
@@ -77,12 +80,14 @@ fn fresh(n: usize) -> Vec<usize> {
 
 const ELEMENTS: usize = 10;
 
-/// Would miss: an element lost or doubled between two threads that sort, and equal ones that change places, while participants come and go.
+/// Would miss: an element lost or doubled between two threads that sort, and equal ones that change
+/// places, while participants come and go.
 #[test]
 fn shuttle_a_sort_is_stable_whatever_is_wished() {
     explore(|w| {
         let (control, changers, calls) = (Control::new(), Changers::default(), AtomicUsize::new(0));
-        let mut list: Vec<(usize, usize)> = (0..ELEMENTS).map(|place| (place * 7 % 4, place)).collect();
+        let mut list: Vec<(usize, usize)> =
+            (0..ELEMENTS).map(|place| (place * 7 % 4, place)).collect();
         let mut right = list.clone();
         right.sort_unstable();
         let ended = sort_by_under(w, &mut list, 3, &control, |a, b| {
@@ -136,7 +141,8 @@ fn sort_in_vain(w: &Worker) {
     assert_at_rest(&control);
 }
 
-/// Would miss: an element lost or doubled when a sort ends early, by a panic or cancelled, in whichever place its halves are at that moment.
+/// Would miss: an element lost or doubled when a sort ends early, by a panic or cancelled, in
+/// whichever place its halves are at that moment.
 #[test]
 fn shuttle_a_sort_that_ends_early_keeps_all_elements() {
     explore(sort_in_vain);

@@ -1,11 +1,13 @@
 //! Who is told of the progress, and when.
 //!
-//! Whoever works looks at the time between two slices of work, and calls the callback when it is due. The callback is the user's code: it is taken out
-//! of its place while it runs, so that no lock is held, nobody calls it a second time meanwhile, and one that panics is gone.
+//! Whoever works looks at the time between two slices of work, and calls the callback when it is
+//! due. The callback is the user's code: it is taken out of its place while it runs, so that no
+//! lock is held, nobody calls it a second time meanwhile, and one that panics is gone.
 //!
 //! # Orderings
 //!
-//! `due_ns` is `Relaxed`: a reader that sees an old value takes the lock for nothing, or comes a slice late.
+//! `due_ns` is `Relaxed`: a reader that sees an old value takes the lock for nothing, or comes a
+//! slice late.
 
 use std::fmt;
 use std::time::Duration;
@@ -79,7 +81,8 @@ mod tests {
         crate::run(|w| for_each(w, 0..n, &options, |_| ()))
     }
 
-    /// Would miss: progress that goes backwards, an end that is not told, two calls at once, and a callback that deadlocks when it runs a loop of its own.
+    /// Would miss: progress that goes backwards, an end that is not told, two calls at once, and a
+    /// callback that deadlocks when it runs a loop of its own.
     #[test]
     fn progress_is_told_up_to_the_end_and_by_one_at_a_time() {
         let control = Control::new();

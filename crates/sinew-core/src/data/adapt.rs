@@ -58,7 +58,8 @@ unsafe impl<'a, T: Sync> Items for Chunks<'a, T> {
     #[inline]
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
         // SAFETY: `range` ends at or below `length()`, so what it covers lies within the slice.
-        unsafe { self.slice.get_unchecked(covered(&range, self.size, self.slice.len())) }.chunks(self.size)
+        unsafe { self.slice.get_unchecked(covered(&range, self.size, self.slice.len())) }
+            .chunks(self.size)
     }
 }
 
@@ -92,8 +93,10 @@ unsafe impl<'a, T: Send> Items for ChunksMut<'a, T> {
 
     #[inline]
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
-        // SAFETY: each chunk is asked for once, so each index of the slice is; what they cover lies within it.
-        unsafe { self.slice.slice(covered(&range, self.size, self.slice.length())) }.chunks_mut(self.size)
+        // SAFETY: each chunk is asked for once, so each index of the slice is; what they cover lies
+        // within it.
+        unsafe { self.slice.slice(covered(&range, self.size, self.slice.length())) }
+            .chunks_mut(self.size)
     }
 }
 
@@ -173,7 +176,8 @@ impl<A: Items, B: Items> Zip<A, B> {
     }
 }
 
-// SAFETY: each index of the pair is one index of either part, so both parts are asked for each index at most once.
+// SAFETY: each index of the pair is one index of either part, so both parts are asked for each
+// index at most once.
 unsafe impl<A: Items, B: Items> Items for Zip<A, B> {
     type Item = (A::Item, B::Item);
     type Piece = std::iter::Zip<A::Piece, B::Piece>;
@@ -185,7 +189,8 @@ unsafe impl<A: Items, B: Items> Items for Zip<A, B> {
 
     #[inline]
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
-        // SAFETY: the range ends at or below the shorter length, and the promise for the pair holds for each part.
+        // SAFETY: the range ends at or below the shorter length, and the promise for the pair holds
+        // for each part.
         unsafe { self.a.piece(range.clone()).zip(self.b.piece(range)) }
     }
 }

@@ -1,14 +1,18 @@
 //! Elements of a grid together with what lies around them, without a check of bounds for each.
 //!
-//! The rows around a row are noted in a table, in the order of the steps that lead to them; so it does not matter where they lie: in the middle of the grid, at the other side of it, or in no
-//! grid at all where they stand for a constant. An [`Around`] is the table, a place in its rows, and how far a step along the row leads. Its loads are those that one would write by hand. The
+//! The rows around a row are noted in a table, in the order of the steps that lead to them; so it
+//! does not matter where they lie: in the middle of the grid, at the other side of it, or in no
+//! grid at all where they stand for a constant. An [`Around`] is the table, a place in its rows,
+//! and how far a step along the row leads. Its loads are those that one would write by hand. The
 //! bands of the sibling file make them.
 //!
 //! # Invariants
 //!
-//! - A1: all steps of at most `R` along each dimension lead to elements of the grid, or of rows that stand for what is beyond its edges.
+//! - A1: all steps of at most `R` along each dimension lead to elements of the grid, or of rows
+//!   that stand for what is beyond its edges.
 //! - A2: where a stride is [`BEYOND`], there is a constant beyond that end of the row.
-//! - A3: `R` and the number of lines are so small that no sum of steps and no number of a line wraps; the compiler refuses others (`IS_IN_REACH`).
+//! - A3: `R` and the number of lines are so small that no sum of steps and no number of a line
+//!   wraps; the compiler refuses others (`IS_IN_REACH`).
 //!
 //! # Tests
 //!
@@ -18,13 +22,16 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;
 
-/// An element of a grid of `N` dimensions, and those that are at most `R` steps away along each of them.
+/// An element of a grid of `N` dimensions, and those that are at most `R` steps away along each of
+/// them.
 ///
-/// Indexed by the steps from the element, the slowest dimension first: `around[[0, -1]]` is the one on the left in a grid of rows.
+/// Indexed by the steps from the element, the slowest dimension first: `around[[0, -1]]` is the one
+/// on the left in a grid of rows.
 ///
 /// # Panics
 ///
-/// Indexing panics if a step is longer than `R`; with constant steps that is decided when the program is compiled.
+/// Indexing panics if a step is longer than `R`; with constant steps that is decided when the
+/// program is compiled.
 #[derive(Clone, Copy)]
 pub struct Around<'a, T, const N: usize, const R: usize> {
     /// As many as there are combinations of steps along all dimensions but the last.
@@ -123,7 +130,8 @@ impl<T, const N: usize, const R: usize> Index<[isize; N]> for Around<'_, T, N, R
         }
         let width = 2 * R + 1;
         let across = steps[..N - 1].iter();
-        let number = across.fold(0, |number: usize, step| number * width + R.wrapping_add_signed(*step));
+        let number =
+            across.fold(0, |number: usize, step| number * width + R.wrapping_add_signed(*step));
         let (along, stride) = (steps[N - 1], self.stride.of(steps[N - 1]));
         // SAFETY: there is a line for each combination of steps that are no longer than `R` (A1).
         let line = unsafe { &*self.lines.add(number) };

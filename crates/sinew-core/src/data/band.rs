@@ -1,19 +1,26 @@
-//! Rows of a grid that are alike, for a stencil to visit: the rows around each of them lie as far apart from those around the next.
+//! Rows of a grid that are alike, for a stencil to visit: the rows around each of them lie as far
+//! apart from those around the next.
 //!
-//! So one table of the rows around serves all of them. Elements far from the ends of their row are visited by a loop that asks for nothing. At an end, a function that reaches a step far goes by
-//! another stride, or finds the constant. For one that reaches farther what is near that end is copied first: a strip of some columns.
+//! So one table of the rows around serves all of them. Elements far from the ends of their row are
+//! visited by a loop that asks for nothing. At an end, a function that reaches a step far goes by
+//! another stride, or finds the constant. For one that reaches farther what is near that end is
+//! copied first: a strip of some columns.
 //!
 //! # Invariants
 //!
-//! - B1: each line of the table begins where the band's first column is, of a row that is in the grid together with as many rows after it as the band has; or of rows of a constant, as many
+//! - B1: each line of the table begins where the band's first column is, of a row that is in the
+//!   grid together with as many rows after it as the band has; or of rows of a constant, as many
 //!   and as long, and `R` elements more at both ends.
-//! - B2: an element that is visited as one far from the ends has `R` others at both sides of it in its row.
-//! - B3: a strip has the band's rows and `R` before and after them, for each combination of steps along the slower dimensions, and all columns that are in reach of its part.
+//! - B2: an element that is visited as one far from the ends has `R` others at both sides of it in
+//!   its row.
+//! - B3: a strip has the band's rows and `R` before and after them, for each combination of steps
+//!   along the slower dimensions, and all columns that are in reach of its part.
 //!
 //! # Cost
 //!
-//! A call for each row, so that the compiler knows that what is written is not what is read. A table for each band. Strips, if the function reaches farther than a step: `(2R + 1)^(N - 2)` times `3R` elements for each
-//! row and end.
+//! A call for each row, so that the compiler knows that what is written is not what is read. A
+//! table for each band. Strips, if the function reaches farther than a step: `(2R + 1)^(N - 2)`
+//! times `3R` elements for each row and end.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -28,7 +35,8 @@ pub(crate) struct Field<'a, T, const N: usize> {
     pub(crate) cells: &'a [T],
     pub(crate) shape: [usize; N],
     pub(crate) edges: &'a [Edge<T>; N],
-    /// For each dimension but the last that has a constant beyond its edges, rows of it: as many as a band has, and `R` elements at both ends.
+    /// For each dimension but the last that has a constant beyond its edges, rows of it: as many as
+    /// a band has, and `R` elements at both ends.
     pub(crate) constants: &'a [Vec<T>; N],
 }
 
@@ -59,7 +67,8 @@ pub(crate) struct Band<'a, 't, T, const N: usize, const R: usize> {
 }
 
 impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
-    /// Writes `f` of each element, with what lies around it, to the tile. Elements near the end of a row that keeps its ends are left out.
+    /// Writes `f` of each element, with what lies around it, to the tile. Elements near the end of
+    /// a row that keeps its ends are left out.
     ///
     /// # Panics
     ///
@@ -116,7 +125,8 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         if R == 1 {
             assert!(part.len() == 1);
             let (stride, beyond) = self.stride_at(part.start);
-            let first = Around { stride, beyond, ..around(&scratch.lines, place, self.point(place)) };
+            let first =
+                Around { stride, beyond, ..around(&scratch.lines, place, self.point(place)) };
             self.map_column(first, self.pitch(), place..place + 1, f);
         } else {
             let width = part.len() + 2 * R;
@@ -127,7 +137,8 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         }
     }
 
-    /// How far a step along the row leads from `column` either way, and what is beyond the end of the row if that is a constant (A2).
+    /// How far a step along the row leads from `column` either way, and what is beyond the end of
+    /// the row if that is a constant (A2).
     fn stride_at(&self, column: usize) -> (Stride, *const T) {
         let Field { edges, shape, .. } = self.field;
         let (column, mut beyond) = (column as isize, std::ptr::null());
@@ -142,7 +153,8 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         (stride, beyond)
     }
 
-    /// The elements at these places of each row; `first` is the first of them, and the rows of its lines are `pitch` apart.
+    /// The elements at these places of each row; `first` is the first of them, and the rows of its
+    /// lines are `pitch` apart.
     #[inline(never)]
     fn map_column(
         &mut self,
@@ -194,7 +206,8 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         Line { first: cells.as_ptr().wrapping_add(row + self.at[N - 1]), is_constant: false }
     }
 
-    /// For a strip: how many combinations of steps there are along the slower dimensions, and how many rows in all.
+    /// For a strip: how many combinations of steps there are along the slower dimensions, and how
+    /// many rows in all.
     fn strip_rows(&self, number: usize) -> (usize, usize) {
         let width = 2 * R + 1;
         match N.checked_sub(2) {
@@ -213,13 +226,15 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
         let (edge, all, width) = (&self.field.edges[N - 1], self.pitch(), part.len() + 2 * R);
         let mut constant = None;
         columns.clear();
-        columns.extend((0..width).map(|k| match edge.at((part.start + k) as isize - R as isize, all) {
-            At::Index(index) => Some(index as isize - self.at[N - 1] as isize),
-            At::Value(value) => {
-                constant = Some(*value);
-                None
-            }
-        }));
+        columns.extend((0..width).map(
+            |k| match edge.at((part.start + k) as isize - R as isize, all) {
+                At::Index(index) => Some(index as isize - self.at[N - 1] as isize),
+                At::Value(value) => {
+                    constant = Some(*value);
+                    None
+                }
+            },
+        ));
         let (combinations, rows) = self.strip_rows(self.rows.len());
         let (each, beside) = (rows / combinations, if N > 1 { 2 * R + 1 } else { 1 });
         strip.clear();
@@ -228,7 +243,8 @@ impl<T: Copy, const N: usize, const R: usize> Band<'_, '_, T, N, R> {
             for row in 0..each {
                 let nearest = row.min(beside - 1);
                 let line = &lines[nearest];
-                // SAFETY: the last line of each combination is that of the last row before the band's end, after which there are as many as the band has (B1).
+                // SAFETY: the last line of each combination is that of the last row before the
+                // band's end, after which there are as many as the band has (B1).
                 let first = unsafe { line.first.add((row - nearest) * all) };
                 strip.extend(columns.iter().map(|column| match (column, constant) {
                     // SAFETY: a column of the grid (B1).
@@ -270,7 +286,8 @@ fn around<T, const N: usize, const R: usize>(
     Around { lines: lines.as_ptr(), place, stride, beyond, point, grid: PhantomData }
 }
 
-/// `f` of an element and those after it in its row. Not inlined: see the module's cost. That steps along the row are straight is known here.
+/// `f` of an element and those after it in its row. Not inlined: see the module's cost. That steps
+/// along the row are straight is known here.
 ///
 /// # Safety
 ///

@@ -55,7 +55,8 @@ fn wrap(index: isize, length: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Would miss: an index that is off by one at either side, or farther away than the dimension is long.
+    /// Would miss: an index that is off by one at either side, or farther away than the dimension
+    /// is long.
     #[test]
     fn indices_beyond_an_edge_follow_its_rule() {
         let along = |edge: Edge<u8>| -> Vec<i32> {
@@ -67,7 +68,10 @@ mod tests {
         };
         assert_eq!(along(Edge::Periodic), [2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
         assert_eq!(along(Edge::Nearest), [0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 2, 2]);
-        assert_eq!(along(Edge::Constant(9)), [-9, -9, -9, -9, -9, -9, -9, 0, 1, 2, -9, -9, -9, -9, -9, -9]);
+        assert_eq!(
+            along(Edge::Constant(9)),
+            [-9, -9, -9, -9, -9, -9, -9, 0, 1, 2, -9, -9, -9, -9, -9, -9]
+        );
         assert!(Edge::<u8>::Keep.keeps() && !Edge::Constant(0).keeps());
     }
 }

@@ -1,11 +1,13 @@
 //! Indexed items that several workers visit at once, each index one worker.
 //!
-//! Access is by range, not by index: a worker that claimed a range gets an ordinary iterator over it (of a slice, say),
-//! so that inner loops are as good as serial ones and are vectorised like them.
+//! Access is by range, not by index: a worker that claimed a range gets an ordinary iterator over
+//! it (of a slice, say), so that inner loops are as good as serial ones and are vectorised like
+//! them.
 //!
 //! # Invariants
 //!
-//! - I1: whoever holds an `Items` value asks for each index at most once, unless the type is also [`ReadItems`].
+//! - I1: whoever holds an `Items` value asks for each index at most once, unless the type is also
+//!   [`ReadItems`].
 //! - I2: pieces of disjoint ranges share nothing that is written.
 
 use std::fmt;
@@ -16,8 +18,9 @@ use std::ops::Range;
 ///
 /// # Safety
 ///
-/// Pieces of disjoint ranges may be used at the same time on different threads, and `piece` must be sound for every
-/// range below the length that it has not been asked for before, whatever order the ranges come in. `length` is constant.
+/// Pieces of disjoint ranges may be used at the same time on different threads, and `piece` must be
+/// sound for every range below the length that it has not been asked for before, whatever order the
+/// ranges come in. `length` is constant.
 pub unsafe trait Items: Send + Sync {
     /// What one index holds.
     type Item;
@@ -31,8 +34,8 @@ pub unsafe trait Items: Send + Sync {
     ///
     /// # Safety
     ///
-    /// `range` is ascending and ends at or below `length()`, and no index of it is ever asked for again (except of a
-    /// [`ReadItems`]).
+    /// `range` is ascending and ends at or below `length()`, and no index of it is ever asked for
+    /// again (except of a [`ReadItems`]).
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece;
 }
 
@@ -52,8 +55,8 @@ pub trait IntoItems {
     fn into_items(self) -> Self::Items;
 }
 
-// SAFETY: shared slices may be read by anybody at any time (`T: Sync`); `get_unchecked` stays below the length by the
-// caller's promise.
+// SAFETY: shared slices may be read by anybody at any time (`T: Sync`); `get_unchecked` stays below
+// the length by the caller's promise.
 unsafe impl<'a, T: Sync> Items for &'a [T] {
     type Item = &'a T;
     type Piece = std::slice::Iter<'a, T>;
@@ -82,7 +85,8 @@ pub struct SliceMut<'a, T> {
 
 // SAFETY: it stands for a `&mut [T]`, which may be sent where `T` may.
 unsafe impl<T: Send> Send for SliceMut<'_, T> {}
-// SAFETY: sharing it only allows to take disjoint pieces (I1), each of which is a `&mut [T]` of its own thread.
+// SAFETY: sharing it only allows to take disjoint pieces (I1), each of which is a `&mut [T]` of its
+// own thread.
 unsafe impl<T: Send> Sync for SliceMut<'_, T> {}
 
 impl<T> fmt::Debug for SliceMut<'_, T> {
@@ -98,11 +102,12 @@ impl<'a, T> SliceMut<'a, T> {
         Self { start: slice.as_mut_ptr(), len: slice.len(), borrow: PhantomData }
     }
 
-    /// The whole slice again, before any piece of it was taken: nobody else can have asked, since `self` is consumed.
+    /// The whole slice again, before any piece of it was taken: nobody else can have asked, since
+    /// `self` is consumed.
     #[inline]
     pub fn into_slice(self) -> &'a mut [T] {
-        // SAFETY: `start` and `len` are those of the slice that is still borrowed for `'a`. A loop consumes the items it
-        // works on, so a value that is still there has given out no piece.
+        // SAFETY: `start` and `len` are those of the slice that is still borrowed for `'a`. A loop
+        // consumes the items it works on, so a value that is still there has given out no piece.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 
@@ -117,8 +122,11 @@ impl<'a, T> SliceMut<'a, T> {
     /// As for [`Items::piece`].
     #[inline]
     pub(super) unsafe fn slice(&self, range: Range<usize>) -> &'a mut [T] {
-        // SAFETY: the range lies within the slice borrowed for `'a`, and by I1 no other reference to it exists or will.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.end - range.start) }
+        // SAFETY: the range lies within the slice borrowed for `'a`, and by I1 no other reference
+        // to it exists or will.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.add(range.start), range.end - range.start)
+        }
     }
 }
 
@@ -215,7 +223,8 @@ macro_rules! ranges {
 
             #[inline]
             fn part(range: &Range<Self>, part: Range<usize>) -> Range<Self> {
-                // Both ends lie within `range`, so wrapping arithmetic of any width ends up at the right integer.
+                // Both ends lie within `range`, so wrapping arithmetic of any width ends up at the
+                // right integer.
                 range.start.wrapping_add(part.start as $integer)..range.start.wrapping_add(part.end as $integer)
             }
         }

@@ -1,11 +1,12 @@
 //! Merging two sorted runs, by several workers.
 //!
-//! A merge copies the elements of two adjacent runs into another place, in order; equal elements keep theirs. It never
-//! changes its source, so whatever happens on the way (the comparator is the user's and may panic), the source still
-//! holds every element once.
+//! A merge copies the elements of two adjacent runs into another place, in order; equal elements
+//! keep theirs. It never changes its source, so whatever happens on the way (the comparator is the
+//! user's and may panic), the source still holds every element once.
 //!
-//! Large merges are split: the middle element of the longer run goes to a place that a binary search in the other run
-//! tells, and what comes before it and after it are two merges of their own.
+//! Large merges are split: the middle element of the longer run goes to a place that a binary
+//! search in the other run tells, and what comes before it and after it are two merges of their
+//! own.
 
 use super::sort::Guide;
 use crate::Worker;
@@ -35,8 +36,8 @@ impl<T> Clone for Run<'_, T> {
 }
 impl<T> Copy for Run<'_, T> {}
 
-// SAFETY: a run is visited by one worker at a time: a merge gives each part of it to one of its halves. So `T: Send` is
-// enough, as if the elements themselves moved from worker to worker.
+// SAFETY: a run is visited by one worker at a time: a merge gives each part of it to one of its
+// halves. So `T: Send` is enough, as if the elements themselves moved from worker to worker.
 unsafe impl<T: Send> Send for Run<'_, T> {}
 // SAFETY: a room is written by one worker at a time, like a `&mut [T]`.
 unsafe impl<T: Send> Send for Room<'_, T> {}
@@ -44,8 +45,8 @@ unsafe impl<T: Send> Send for Room<'_, T> {}
 impl<'r, T> Run<'r, T> {
     /// # Safety
     ///
-    /// `len` initialised elements lie at `start`; for `'r` nobody changes them, and only this run or parts of it are
-    /// used to look at them.
+    /// `len` initialised elements lie at `start`; for `'r` nobody changes them, and only this run
+    /// or parts of it are used to look at them.
     pub(super) unsafe fn new(start: *const T, len: usize) -> Self {
         Self { start, len, borrow: PhantomData }
     }
@@ -65,8 +66,8 @@ impl<'r, T> Run<'r, T> {
 impl<T> Room<'_, T> {
     /// # Safety
     ///
-    /// At `start` there is room for as many elements as will be merged; for `'r` nobody else touches it, and it does not
-    /// overlap with the runs.
+    /// At `start` there is room for as many elements as will be merged; for `'r` nobody else
+    /// touches it, and it does not overlap with the runs.
     pub(super) unsafe fn new(start: *mut T) -> Self {
         Self { start, borrow: PhantomData }
     }
@@ -85,7 +86,8 @@ impl<T> Room<'_, T> {
     }
 }
 
-/// Copies `left` and `right` in order to `room`, equal elements of `left` first; in any order when all is over.
+/// Copies `left` and `right` in order to `room`, equal elements of `left` first; in any order when
+/// all is over.
 ///
 /// # Safety
 ///
@@ -115,9 +117,12 @@ pub(super) unsafe fn merge<T: Send, C, G: Guide>(
         return;
     }
     let (at_left, at_right) = split_points(left.slice(), right.slice(), compare);
-    let ((low_left, high_left), (low_right, high_right)) = (left.split(at_left), right.split(at_right));
-    // SAFETY: the lower halves fill the room up to there, the upper halves the rest, so the rooms do not overlap.
-    let (low, high) = unsafe { (Room::new(room.start), Room::new(room.start.add(at_left + at_right))) };
+    let ((low_left, high_left), (low_right, high_right)) =
+        (left.split(at_left), right.split(at_right));
+    // SAFETY: the lower halves fill the room up to there, the upper halves the rest, so the rooms
+    // do not overlap.
+    let (low, high) =
+        unsafe { (Room::new(room.start), Room::new(room.start.add(at_left + at_right))) };
     guide.join(
         w,
         // SAFETY: each room is as large as its two halves.
@@ -127,16 +132,26 @@ pub(super) unsafe fn merge<T: Send, C, G: Guide>(
     );
 }
 
-/// Whether nothing of `right` belongs before something of `left`: sorted data are copied, not merged.
-fn are_in_order<T>(left: Run<'_, T>, right: Run<'_, T>, compare: &impl Fn(&T, &T) -> Ordering) -> bool {
+/// Whether nothing of `right` belongs before something of `left`: sorted data are copied, not
+/// merged.
+fn are_in_order<T>(
+    left: Run<'_, T>,
+    right: Run<'_, T>,
+    compare: &impl Fn(&T, &T) -> Ordering,
+) -> bool {
     match (left.slice().last(), right.slice().first()) {
         (Some(last), Some(first)) => compare(last, first) != Ordering::Greater,
         _ => true,
     }
 }
 
-/// Where to cut both runs so that everything below the cuts belongs before everything above, near the middle.
-fn split_points<T>(left: &[T], right: &[T], compare: &impl Fn(&T, &T) -> Ordering) -> (usize, usize) {
+/// Where to cut both runs so that everything below the cuts belongs before everything above, near
+/// the middle.
+fn split_points<T>(
+    left: &[T],
+    right: &[T],
+    compare: &impl Fn(&T, &T) -> Ordering,
+) -> (usize, usize) {
     if left.len() >= right.len() {
         let middle = left.len() / 2;
         // Equal elements of `right` come after the pivot, which is of `left`.
@@ -144,7 +159,10 @@ fn split_points<T>(left: &[T], right: &[T], compare: &impl Fn(&T, &T) -> Orderin
     } else {
         let middle = right.len() / 2;
         // Equal elements of `left` come before the pivot, which is of `right`.
-        (left.partition_point(|element| compare(element, &right[middle]) != Ordering::Greater), middle)
+        (
+            left.partition_point(|element| compare(element, &right[middle]) != Ordering::Greater),
+            middle,
+        )
     }
 }
 
@@ -158,7 +176,8 @@ unsafe fn merge_alone<T>(
     compare: &impl Fn(&T, &T) -> Ordering,
 ) {
     while left.len > 0 && right.len > 0 {
-        // SAFETY: neither run is empty; one element is copied per round, and there is room for all of them.
+        // SAFETY: neither run is empty; one element is copied per round, and there is room for all
+        // of them.
         unsafe {
             let from_right = compare(&*right.start, &*left.start) == Ordering::Less;
             let from = if from_right { right.start } else { left.start };

@@ -1,7 +1,8 @@
 //! What loops work on: disjoint items, outputs that are not yet there, and sorting.
 //!
-//! The crates above forbid unsafe code. What they need of it is here, as primitives that cannot be misused from safe
-//! code: a loop takes its [`Items`] by value and asks for each index once, because a chunk source hands each out once.
+//! The crates above forbid unsafe code. What they need of it is here, as primitives that cannot be
+//! misused from safe code: a loop takes its [`Items`] by value and asks for each index once,
+//! because a chunk source hands each out once.
 //!
 //! | file | what lives there |
 //! |---|---|

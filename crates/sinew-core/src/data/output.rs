@@ -1,25 +1,25 @@
 //! A vector that several workers fill in any order.
 //!
-//! The buffer begins uninitialised. Each worker writes the ranges that it claimed and remembers them, adjacent ones as
-//! one. If everything was written, the buffer becomes the vector; if a body panicked or the loop was stopped, exactly the
-//! elements that were written are dropped.
+//! The buffer begins uninitialised. Each worker writes the ranges that it claimed and remembers
+//! them, adjacent ones as one. If everything was written, the buffer becomes the vector; if a body
+//! panicked or the loop was stopped, exactly the elements that were written are dropped.
 //!
 //! # Invariants
 //!
-//! - O1: an element of the buffer is initialised if and only if a record covers it: of the output, of a writer, or of
-//!   the filling that is under way.
-//! - O2: ranges that are filled lie within the buffer and are disjoint (the callers' promise), so an element is
-//!   recorded at most once.
+//! - O1: an element of the buffer is initialised if and only if a record covers it: of the output,
+//!   of a writer, or of the filling that is under way.
+//! - O2: ranges that are filled lie within the buffer and are disjoint (the callers' promise), so
+//!   an element is recorded at most once.
 //!
 //! # Cost
 //!
-//! One allocation for the buffer. Types without drop glue keep a count and no record; the others allocate for the runs
-//! of adjacent chunks of a worker, beyond its first.
+//! One allocation for the buffer. Types without drop glue keep a count and no record; the others
+//! allocate for the runs of adjacent chunks of a worker, beyond its first.
 //!
 //! # Tests
 //!
-//! Values that count their drops, written in part, with panics at any element (O1); every index once (O2) is what the tests
-//! of the chunk sources show.
+//! Values that count their drops, written in part, with panics at any element (O1); every index
+//! once (O2) is what the tests of the chunk sources show.
 
 use sinew_sync::lock::Mutex;
 use std::marker::PhantomData;
@@ -45,7 +45,8 @@ pub(crate) struct Output<T> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: writers on other threads move values of `T` in, each into places of its own (O2); nobody reads them there.
+// SAFETY: writers on other threads move values of `T` in, each into places of its own (O2); nobody
+// reads them there.
 unsafe impl<T: Send> Sync for Output<T> {}
 // SAFETY: it owns its elements as a vector does.
 unsafe impl<T: Send> Send for Output<T> {}
@@ -55,7 +56,13 @@ impl<T> Output<T> {
     pub(crate) fn new(len: usize) -> Self {
         let mut buffer = ManuallyDrop::new(Vec::with_capacity(len));
         let record = Mutex::new(Record::default());
-        Self { start: buffer.as_mut_ptr(), capacity: buffer.capacity(), len, record, owns: PhantomData }
+        Self {
+            start: buffer.as_mut_ptr(),
+            capacity: buffer.capacity(),
+            len,
+            record,
+            owns: PhantomData,
+        }
     }
 
     /// A worker's access.
@@ -71,20 +78,24 @@ impl<T> Output<T> {
         }
         let this = ManuallyDrop::new(self);
         *this.record.lock() = Record::default();
-        // SAFETY: the buffer is that of a vector with this capacity, and `this` is not dropped. By O2 the elements that
-        // were counted are different ones, so all `len` of them are initialised (O1).
+        // SAFETY: the buffer is that of a vector with this capacity, and `this` is not dropped. By
+        // O2 the elements that were counted are different ones, so all `len` of them are
+        // initialised (O1).
         Some(unsafe { Vec::from_raw_parts(this.start, this.len, this.capacity) })
     }
 }
 
 impl<T> Drop for Output<T> {
     fn drop(&mut self) {
-        // SAFETY: the buffer is that of a vector with this capacity; its elements are not the vector's to drop.
+        // SAFETY: the buffer is that of a vector with this capacity; its elements are not the
+        // vector's to drop.
         let _buffer = unsafe { Vec::from_raw_parts(self.start, 0, self.capacity) };
         for run in std::mem::take(&mut self.record.lock().runs) {
-            // SAFETY: the run is initialised (O1), and its record is gone, so nobody drops it again.
+            // SAFETY: the run is initialised (O1), and its record is gone, so nobody drops it
+            // again.
             unsafe {
-                std::ptr::slice_from_raw_parts_mut(self.start.add(run.start), run.len()).drop_in_place();
+                std::ptr::slice_from_raw_parts_mut(self.start.add(run.start), run.len())
+                    .drop_in_place();
             };
         }
     }
@@ -144,9 +155,13 @@ impl<'o, T> Writer<'o, T> {
     ///
     /// As for [`fill`](Self::fill).
     #[inline]
-    unsafe fn begin<'w>(&'w mut self, range: Range<usize>) -> (&'w mut [MaybeUninit<T>], Filling<'w, 'o, T>) {
+    unsafe fn begin<'w>(
+        &'w mut self,
+        range: Range<usize>,
+    ) -> (&'w mut [MaybeUninit<T>], Filling<'w, 'o, T>) {
         debug_assert!(range.start <= range.end && range.end <= self.output.len);
-        // SAFETY: the places lie within the buffer, may be uninitialised, and are nobody else's (O2).
+        // SAFETY: the places lie within the buffer, may be uninitialised, and are nobody else's
+        // (O2).
         let slots = unsafe {
             let first = self.output.start.add(range.start).cast::<MaybeUninit<T>>();
             std::slice::from_raw_parts_mut(first, range.len())

@@ -1,6 +1,7 @@
 //! Asking for lines of memory before they are needed.
 //!
-//! Processors guess what is read next from what was read before; where several rows are read side by side, and each is short, they guess late.
+//! Processors guess what is read next from what was read before; where several rows are read side
+//! by side, and each is short, they guess late.
 
 /// What will be done with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +15,9 @@ pub enum Intent {
 /// Bytes in a line of the cache, on the processors that are known to the compiler here.
 const LINE: usize = 64;
 
-/// Asks for the memory of `count` values, of which the first is `values[at]`. They may lie beyond the end of `values`: nothing is read, and an address that
-/// there is no memory at costs nothing but the request.
+/// Asks for the memory of `count` values, of which the first is `values[at]`. They may lie beyond
+/// the end of `values`: nothing is read, and an address that there is no memory at costs nothing
+/// but the request.
 ///
 /// # Cost
 ///
@@ -32,7 +34,8 @@ pub fn prefetch<T>(values: &[T], at: usize, count: usize, intent: Intent) {
 #[inline(always)]
 fn ask_for(address: *const u8, intent: Intent) {
     use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a prefetch accesses nothing that the program could see, and faults nowhere, whatever the address.
+    // SAFETY: a prefetch accesses nothing that the program could see, and faults nowhere, whatever
+    // the address.
     unsafe {
         match intent {
             Intent::Read => _mm_prefetch::<_MM_HINT_T0>(address.cast()),

@@ -1,7 +1,8 @@
 //! A three-dimensional array in tiles of whole rows: disjoint pieces that are not contiguous.
 //!
-//! Rows run along the first dimension and lie one behind the other in memory; a *layer* is made of rows, the array of layers. A tile has the same
-//! rows of each of its layers, so it is a set of rows, and no two tiles share one.
+//! Rows run along the first dimension and lie one behind the other in memory; a *layer* is made of
+//! rows, the array of layers. A tile has the same rows of each of its layers, so it is a set of
+//! rows, and no two tiles share one.
 //!
 //! # Invariants
 //!
@@ -40,7 +41,8 @@ pub enum TileOrder {
     /// All tiles of the first layers, then those of the next: the loop over layers is outside.
     #[default]
     LayersOutside,
-    /// The tiles of the same rows of all layers, then those of the next rows: the loop over rows is outside.
+    /// The tiles of the same rows of all layers, then those of the next rows: the loop over rows is
+    /// outside.
     RowsOutside,
 }
 
@@ -70,7 +72,8 @@ pub struct Row<'a, T> {
     pub values: &'a mut [T],
 }
 
-/// Cuts an array of this shape into tiles of `rows` rows in `layers` layers; those at the end may be smaller.
+/// Cuts an array of this shape into tiles of `rows` rows in `layers` layers; those at the end may
+/// be smaller.
 ///
 /// ```
 /// use sinew_core::data::{Shape, TileOrder, tiles};
@@ -85,14 +88,20 @@ pub struct Row<'a, T> {
 ///
 /// # Panics
 ///
-/// If the array has another length than its shape says, or a tile has no rows or layers; or if there are more than `usize::MAX` tiles, of rows without values.
+/// If the array has another length than its shape says, or a tile has no rows or layers; or if
+/// there are more than `usize::MAX` tiles, of rows without values.
 pub fn tiles<T>(
     array: &mut [T],
     shape: Shape,
     (rows, layers): (usize, usize),
     order: TileOrder,
 ) -> impl Iterator<Item = Tile<'_, T>> {
-    assert_eq!(Some(array.len()), shape.len(), "an array of {} values is none of {shape:?}", array.len());
+    assert_eq!(
+        Some(array.len()),
+        shape.len(),
+        "an array of {} values is none of {shape:?}",
+        array.len()
+    );
     assert!(rows > 0 && layers > 0, "tiles of {rows} rows in {layers} layers never cover an array");
     let (across, deep) = (shape.rows.div_ceil(rows), shape.layers.div_ceil(layers));
     let start = array.as_mut_ptr();
@@ -104,7 +113,9 @@ pub fn tiles<T>(
             TileOrder::RowsOutside => (number / deep, number % deep),
         };
         // Different numbers are different pairs, whose rows and layers are not both the same (T1).
-        let part = |at: usize, size: usize, end: usize| at * size..(at * size).saturating_add(size).min(end);
+        let part = |at: usize, size: usize, end: usize| {
+            at * size..(at * size).saturating_add(size).min(end)
+        };
         let (rows, layers) = (part(row, rows, shape.rows), part(layer, layers, shape.layers));
         Tile { start, shape, rows, layers, values: PhantomData }
     })
@@ -124,11 +135,15 @@ impl<'a, T> Tile<'a, T> {
     /// Its rows, layer by layer.
     pub fn into_rows(self) -> impl Iterator<Item = Row<'a, T>> {
         let Self { start, shape, rows, layers, .. } = self;
-        layers.flat_map(move |layer| rows.clone().map(move |row| (row, layer))).map(move |(row, layer)| {
-            // SAFETY: within the array, as the row and the layer are; the tile has been given up, and each of its rows is handed out once (T1).
-            let values =
-                unsafe { from_raw_parts_mut(start.add((layer * shape.rows + row) * shape.row), shape.row) };
-            Row { row, layer, values }
-        })
+        layers.flat_map(move |layer| rows.clone().map(move |row| (row, layer))).map(
+            move |(row, layer)| {
+                // SAFETY: within the array, as the row and the layer are; the tile has been given
+                // up, and each of its rows is handed out once (T1).
+                let values = unsafe {
+                    from_raw_parts_mut(start.add((layer * shape.rows + row) * shape.row), shape.row)
+                };
+                Row { row, layer, values }
+            },
+        )
     }
 }

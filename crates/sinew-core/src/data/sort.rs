@@ -1,27 +1,31 @@
 //! A stable parallel merge sort.
 //!
-//! Halves are sorted by two tasks and merged, alternately into a scratch buffer and back, so each level copies every
-//! element once. Parts that are not worth a task are sorted by the standard library's stable sort, in place.
+//! Halves are sorted by two tasks and merged, alternately into a scratch buffer and back, so each
+//! level copies every element once. Parts that are not worth a task are sorted by the standard
+//! library's stable sort, in place.
 //!
 //! # Invariants
 //!
 //! A *part* is a range of the slice together with the same range of the scratch buffer.
 //!
-//! - S1: when the sort of a part returns, every element of the part is once in the place asked for, slice or buffer; what
-//!   lies in the other place are stale copies, which nobody drops or reads.
+//! - S1: when the sort of a part returns, every element of the part is once in the place asked for,
+//!   slice or buffer; what lies in the other place are stale copies, which nobody drops or reads.
 //! - S2: when it unwinds, every element of the part is once in the slice.
 //!
-//! S2 is why a panic of the comparator leaves a permutation: a merge never changes its source, so unwinding only has
-//! to copy back what was in the buffer, and only for halves that were finished (S1); an unfinished half has done so itself.
+//! S2 is why a panic of the comparator leaves a permutation: a merge never changes its source, so
+//! unwinding only has to copy back what was in the buffer, and only for halves that were finished
+//! (S1); an unfinished half has done so itself.
 //!
 //! # Cost
 //!
-//! Work O(n log n), span O(log³ n) above the parts that one task sorts; a buffer of n elements, unless one task sorts all.
+//! Work O(n log n), span O(log³ n) above the parts that one task sorts; a buffer of n elements,
+//! unless one task sorts all.
 //!
 //! # Tests
 //!
-//! Against the standard sort, with values that show stability; and with comparators that panic at any call, on values
-//! that count their drops. `control::schedules`: under random schedules, with a planted bug.
+//! Against the standard sort, with values that show stability; and with comparators that panic at
+//! any call, on values that count their drops. `control::schedules`: under random schedules, with a
+//! planted bug.
 
 use sinew_sync::plant::{Bug, planted};
 
@@ -37,12 +41,13 @@ const PROMPT: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
 /// Parts a worker, so that unequal speeds even out.
 const PARTS: usize = 8;
 
-/// Sorts `slice` by `compare`; equal elements keep their order. At most `threads` workers sort at once.
+/// Sorts `slice` by `compare`; equal elements keep their order. At most `threads` workers sort at
+/// once.
 ///
 /// # Panics
 ///
-/// If `compare` does; the slice then holds its elements in some order. If `compare` is not a total order, the result is
-/// some order as well, or a panic.
+/// If `compare` does; the slice then holds its elements in some order. If `compare` is not a total
+/// order, the result is some order as well, or a panic.
 ///
 /// # Cost
 ///
@@ -59,7 +64,8 @@ where
     sort_in_parts(w, slice, alone, &compare, &Unguided);
 }
 
-/// As [`sort_by`], and ends early when `control` is cancelled: after the parts that are being sorted or merged, none of which takes long.
+/// As [`sort_by`], and ends early when `control` is cancelled: after the parts that are being
+/// sorted or merged, none of which takes long.
 ///
 /// # Errors
 ///
@@ -71,7 +77,8 @@ where
 ///
 /// # Cost
 ///
-/// As [`sort_by`], and some merges more, because parts are shorter. The control's number of threads and mapping are followed between two parts ([`Course::join`]).
+/// As [`sort_by`], and some merges more, because parts are shorter. The control's number of threads
+/// and mapping are followed between two parts ([`Course::join`]).
 pub fn sort_by_under<T: Send, C>(
     w: &Worker,
     slice: &mut [T],
@@ -148,9 +155,11 @@ impl Guide for Course<'_> {
     }
 }
 
-/// How many elements are sorted and merged in all when parts of at most `alone` are sorted by one task.
+/// How many elements are sorted and merged in all when parts of at most `alone` are sorted by one
+/// task.
 ///
-/// Level by level: the halves of one level differ by one element at most, so most levels are split as a whole. A slice of values without a size may have any length.
+/// Level by level: the halves of one level differ by one element at most, so most levels are split
+/// as a whole. A slice of values without a size may have any length.
 fn steps(length: usize, alone: usize) -> u64 {
     let mut all = length as u64;
     for level in 0..usize::BITS {
@@ -165,14 +174,19 @@ fn steps(length: usize, alone: usize) -> u64 {
     all
 }
 
-fn sort_in_parts<T: Send, C, G: Guide>(w: &Worker, slice: &mut [T], alone: usize, compare: &C, guide: &G)
-where
+fn sort_in_parts<T: Send, C, G: Guide>(
+    w: &Worker,
+    slice: &mut [T],
+    alone: usize,
+    compare: &C,
+    guide: &G,
+) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
     let mut buffer = Vec::with_capacity(slice.len());
     let part = Part { slice: slice.as_mut_ptr(), buffer: buffer.as_mut_ptr(), len: slice.len() };
-    // SAFETY: slice and buffer have room for `len` elements, do not overlap and are ours; the slice is initialised.
-    // The buffer keeps length 0, so its copies are never dropped.
+    // SAFETY: slice and buffer have room for `len` elements, do not overlap and are ours; the slice
+    // is initialised. The buffer keeps length 0, so its copies are never dropped.
     unsafe { sort_part(w, part, Place::Slice, alone, compare, guide) };
 }
 
@@ -223,7 +237,9 @@ impl<T> Part<T> {
     /// The elements are in the place `from`, and those in the other place are stale.
     unsafe fn copy_to_other(&self, from: Place) {
         // SAFETY: both places have room for the part and do not overlap.
-        unsafe { std::ptr::copy_nonoverlapping(self.place(from), self.place(from.other()), self.len) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.place(from), self.place(from.other()), self.len)
+        };
     }
 }
 
@@ -244,7 +260,8 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
 {
     if part.len <= alone || guide.is_over() {
         if !guide.is_over() {
-            // SAFETY: the elements are in the slice, and nobody else touches it. The standard sort keeps S2.
+            // SAFETY: the elements are in the slice, and nobody else touches it. The standard sort
+            // keeps S2.
             unsafe { std::slice::from_raw_parts_mut(part.slice, part.len) }.sort_by(compare);
             guide.done(w, part.len);
         }
@@ -263,7 +280,8 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
     guide.join(
         w,
         |w| {
-            // SAFETY: the halves are disjoint parts of a part that is ours, with their elements in the slice.
+            // SAFETY: the halves are disjoint parts of a part that is ours, with their elements in
+            // the slice.
             unsafe { sort_part(w, low, from, alone, compare, guide) };
             *low_done = true;
         },
@@ -273,7 +291,8 @@ unsafe fn sort_part<T: Send, C, G: Guide>(
             *high_done = true;
         },
     );
-    // SAFETY: both halves are sorted in the place `from` (S1), and the other place has room for them.
+    // SAFETY: both halves are sorted in the place `from` (S1), and the other place has room for
+    // them.
     unsafe {
         let low = Run::new(low.place(from), low.len);
         let high = Run::new(high.place(from), high.len);
@@ -296,13 +315,14 @@ struct Halves<T> {
 impl<T> Drop for Halves<T> {
     fn drop(&mut self) {
         if self.from == Place::Slice {
-            // A finished half is in the slice (S1), an unfinished one as well (S2), and a merge changes no source.
+            // A finished half is in the slice (S1), an unfinished one as well (S2), and a merge
+            // changes no source.
             return;
         }
         for (half, done) in [(self.low, self.low_done), (self.high, self.high_done)] {
             if done || planted(Bug::EarlyHalf) {
-                // SAFETY: a finished half is in the buffer (S1), and a merge that was cut short has written only
-                // copies into the slice, which may be overwritten.
+                // SAFETY: a finished half is in the buffer (S1), and a merge that was cut short has
+                // written only copies into the slice, which may be overwritten.
                 unsafe { half.copy_to_other(Place::Buffer) };
             }
         }

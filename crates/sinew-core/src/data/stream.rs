@@ -1,17 +1,20 @@
 //! Stores that go past the caches.
 //!
-//! An ordinary store to a line that is not in the cache reads it first. A loop that overwrites more than fits into the caches moves half as much again as it
-//! needs to; non-temporal stores collect whole lines and write them without reading.
+//! An ordinary store to a line that is not in the cache reads it first. A loop that overwrites more
+//! than fits into the caches moves half as much again as it needs to; non-temporal stores collect
+//! whole lines and write them without reading.
 //!
 //! # Orderings
 //!
-//! Non-temporal stores are not ordered with those that follow: a thread that is told of them by a release store could see the memory as it was before. So
-//! [`streaming`] ends with a store fence, and what was written stays borrowed until then: `'a` outlives the call, which the caller's closure can end
-//! neither by forgetting something nor by panicking.
+//! Non-temporal stores are not ordered with those that follow: a thread that is told of them by a
+//! release store could see the memory as it was before. So [`streaming`] ends with a store fence,
+//! and what was written stays borrowed until then: `'a` outlives the call, which the caller's
+//! closure can end neither by forgetting something nor by panicking.
 //!
 //! # Cost
 //!
-//! A fence a call, which waits until what was collected has been written: use one call for many lines. Elsewhere than on x86-64 stores are ordinary.
+//! A fence a call, which waits until what was collected has been written: use one call for many
+//! lines. Elsewhere than on x86-64 stores are ordinary.
 
 use std::marker::PhantomData;
 
@@ -25,7 +28,8 @@ pub struct Streams<'a> {
     of_this_thread: PhantomData<*const ()>,
 }
 
-/// Calls `f` with a way to write past the caches. When this returns, all that was written can be read by any thread that learns of it.
+/// Calls `f` with a way to write past the caches. When this returns, all that was written can be
+/// read by any thread that learns of it.
 ///
 /// ```
 /// use sinew_core::data::streaming;
@@ -57,15 +61,17 @@ pub fn streaming<'a, R>(f: impl FnOnce(&mut Streams<'a>) -> R) -> R {
 }
 
 impl<'a> Streams<'a> {
-    /// Overwrites `line`: `fill` is called with pieces, and the place in `line` at which each begins, and has to set every value of them. Where lines of the
-    /// cache are written in part, at the ends, stores are ordinary.
+    /// Overwrites `line`: `fill` is called with pieces, and the place in `line` at which each
+    /// begins, and has to set every value of them. Where lines of the cache are written in part, at
+    /// the ends, stores are ordinary.
     ///
     /// `fill` gets pieces with arbitrary values.
     #[inline(always)]
     pub fn write(&mut self, line: &'a mut [f64], mut fill: impl FnMut(&mut [f64], usize)) {
         let mut piece = Piece([0.0; PIECE]);
         let mut at = 0;
-        // The first piece ends where a line of the cache does, so that all but the last are made of whole ones.
+        // The first piece ends where a line of the cache does, so that all but the last are made of
+        // whole ones.
         let lead = line.as_ptr().align_offset(align_of::<Piece>()).min(line.len());
         let mut length = if lead > 0 { lead } else { PIECE };
         while at < line.len() {
@@ -113,11 +119,13 @@ fn store(line: &mut [f64], values: &[f64]) {
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 8;
 
-/// A store a line instead of four: a core that computes what it stores, as in a stencil, gets on by about a tenth faster.
+/// A store a line instead of four: a core that computes what it stores, as in a stencil, gets on by
+/// about a tenth faster.
 ///
 /// # Safety
 ///
-/// The processor has AVX-512. `to` begins with a line of the cache, and consists of whole ones. The values are read by others only after a store fence.
+/// The processor has AVX-512. `to` begins with a line of the cache, and consists of whole ones. The
+/// values are read by others only after a store fence.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -139,7 +147,8 @@ unsafe fn stream_lines(to: &mut [f64], values: &[f64]) {
 unsafe fn stream_pairs(to: &mut [f64], values: &[f64]) {
     use std::arch::x86_64::{_mm_loadu_pd, _mm_stream_pd};
     for (to, values) in to.chunks_exact_mut(2).zip(values.chunks_exact(2)) {
-        // SAFETY: two values each; the caller answers for where `to` begins, and for the fence. SSE2 is part of x86-64.
+        // SAFETY: two values each; the caller answers for where `to` begins, and for the fence.
+        // SSE2 is part of x86-64.
         unsafe { _mm_stream_pd(to.as_mut_ptr(), _mm_loadu_pd(values.as_ptr())) };
     }
 }
@@ -183,7 +192,8 @@ mod tests {
         for way in ways {
             let mut to = Piece([-1.0; PIECE]);
             let fence = Fence;
-            // SAFETY: the processor has what it takes; a piece begins with a line and consists of whole ones, and the fence follows.
+            // SAFETY: the processor has what it takes; a piece begins with a line and consists of
+            // whole ones, and the fence follows.
             unsafe { way(&mut to.0, &values) };
             drop(fence);
             assert_eq!(to.0, *values);

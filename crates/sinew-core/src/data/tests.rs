@@ -1,7 +1,8 @@
 //! Items, outputs and sorting, with values that count their drops and functions that panic.
 
 use super::{
-    Chunk, Enumerate, IntoItems, Items, Output, Shape, TileOrder, TilesMut, Zip, sort_by, streaming, tiles,
+    Chunk, Enumerate, IntoItems, Items, Output, Shape, TileOrder, TilesMut, Zip, sort_by,
+    streaming, tiles,
 };
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -79,7 +80,8 @@ proptest! {
         prop_assert_eq!(data, expected);
     }
 
-    /// Would miss: a value dropped twice or never, whichever ranges were written and wherever a function panicked (O1).
+    /// Would miss: a value dropped twice or never, whichever ranges were written and wherever a
+    /// function panicked (O1).
     #[test]
     fn an_output_drops_exactly_what_was_written(
         n in 0..100_usize, claims in proptest::collection::vec(0..4_usize, 0..40), bad in 0..120_usize, fail in any::<bool>(),
@@ -127,15 +129,17 @@ proptest! {
     }
 }
 
-/// Would miss: an element lost or doubled when the comparator panics in a leaf, in a merge to either side, or in a
-/// search for a place to cut.
+/// Would miss: an element lost or doubled when the comparator panics in a leaf, in a merge to
+/// either side, or in a search for a place to cut.
 #[test]
 fn a_comparator_that_panics_leaves_every_element_once() {
     const N: usize = 40_000;
     let mut random = fastrand::Rng::with_seed(7);
     let calls = AtomicUsize::new(0);
     // A sort of this size compares some 600,000 times; the merges come last.
-    for end in [1, 1_000, 100_000, 300_000, 400_000, 450_000, 480_000, 500_000, 520_000, 540_000, 560_000] {
+    for end in
+        [1, 1_000, 100_000, 300_000, 400_000, 450_000, 480_000, 500_000, 520_000, 540_000, 560_000]
+    {
         let drops = Drops::new(N);
         let mut data: Vec<Counted<'_>> =
             (0..N).map(|number| Counted { drops: &drops, number, key: random.u32(..) }).collect();
@@ -206,7 +210,8 @@ fn filling_ends_at_the_first_error() {
 }
 
 proptest! {
-    /// Would miss: an element of two tiles or of none, a row beyond its tile's edge, and a tile that tells a wrong place.
+    /// Would miss: an element of two tiles or of none, a row beyond its tile's edge, and a tile
+    /// that tells a wrong place.
     #[test]
     fn tiles_share_a_grid_out(rows in 0..30_usize, columns in 1..30_usize, tile in [1..9_usize, 1..9], order in any::<u64>()) {
         let mut data = vec![Vec::new(); rows * columns];
@@ -246,10 +251,13 @@ fn a_tile_gives_its_own_rows_only() {
     first.row_mut(2)[0] = 1;
 }
 
-/// Would miss: a value that is not written, or written beyond a line's end, at any alignment of either end.
+/// Would miss: a value that is not written, or written beyond a line's end, at any alignment of
+/// either end.
 #[test]
 fn a_streamed_line_is_what_it_was_filled_with_and_nothing_beside_it() {
-    for (start, length) in (0..10).flat_map(|start| [0, 1, 7, 8, 9, 250, 600, 1021].map(|len| (start, len))) {
+    for (start, length) in
+        (0..10).flat_map(|start| [0, 1, 7, 8, 9, 250, 600, 1021].map(|len| (start, len)))
+    {
         let mut array = vec![-1.0; 1100];
         streaming(|streams| {
             streams.write(&mut array[start..start + length], |piece, first| {
@@ -269,20 +277,24 @@ fn a_streamed_line_is_what_it_was_filled_with_and_nothing_beside_it() {
 fn every_row_is_in_one_tile() {
     for shape in [(1, 1, 1), (3, 5, 7), (2, 10, 10), (4, 0, 3)] {
         let shape = Shape { row: shape.0, rows: shape.1, layers: shape.2 };
-        for (size, order) in [(1, 1), (2, 3), (5, 7), (99, 2)]
-            .into_iter()
-            .flat_map(|size| [TileOrder::LayersOutside, TileOrder::RowsOutside].map(|order| (size, order)))
-        {
+        for (size, order) in [(1, 1), (2, 3), (5, 7), (99, 2)].into_iter().flat_map(|size| {
+            [TileOrder::LayersOutside, TileOrder::RowsOutside].map(|order| (size, order))
+        }) {
             let mut array = vec![0; shape.len().unwrap()];
             for tile in tiles(&mut array, shape, size, order) {
                 let (rows, layers) = (tile.rows(), tile.layers());
                 for row in tile.into_rows() {
                     assert!(rows.contains(&row.row) && layers.contains(&row.layer));
-                    row.values.iter_mut().for_each(|value| *value += row.layer * shape.rows + row.row + 1);
+                    row.values
+                        .iter_mut()
+                        .for_each(|value| *value += row.layer * shape.rows + row.row + 1);
                 }
             }
             let row_of = |i: usize| i / shape.row + 1;
-            assert!(array.iter().enumerate().all(|(i, value)| *value == row_of(i)), "{shape:?} in {size:?}");
+            assert!(
+                array.iter().enumerate().all(|(i, value)| *value == row_of(i)),
+                "{shape:?} in {size:?}"
+            );
         }
     }
 }
@@ -302,7 +314,8 @@ fn tiles_come_in_the_order_asked_for() {
     assert_eq!(first(TileOrder::RowsOutside), [(0, 0), (0, 2), (2, 0), (2, 2)]);
 }
 
-/// Catches: tiles left out, or rows that overlap, where an end of a tile is more than a word holds; and a count of tiles that wraps.
+/// Catches: tiles left out, or rows that overlap, where an end of a tile is more than a word holds;
+/// and a count of tiles that wraps.
 #[test]
 fn tiles_as_large_as_a_word_cover_an_array() {
     let mut units = vec![(); usize::MAX];
@@ -310,12 +323,16 @@ fn tiles_as_large_as_a_word_cover_an_array() {
     for order in [TileOrder::LayersOutside, TileOrder::RowsOutside] {
         let shape = Shape { row: usize::MAX, rows: 1, layers: 1 };
         let all = tiles(&mut units, shape, (usize::MAX, usize::MAX), order);
-        assert_eq!(all.map(|tile| (tile.rows(), tile.layers())).collect::<Vec<_>>(), [(0..1, 0..1)]);
+        assert_eq!(
+            all.map(|tile| (tile.rows(), tile.layers())).collect::<Vec<_>>(),
+            [(0..1, 0..1)]
+        );
         let shape = Shape { row: 1, rows: usize::MAX, layers: 1 };
         let all = tiles(&mut units, shape, (half, 1), order);
         assert_eq!(all.map(|tile| tile.rows()).collect::<Vec<_>>(), [0..half, half..usize::MAX]);
         let none = Shape { row: 0, rows: usize::MAX, layers: usize::MAX };
-        let payload = catch_unwind(|| tiles::<u8>(&mut [], none, (1, 1), order).count()).unwrap_err();
+        let payload =
+            catch_unwind(|| tiles::<u8>(&mut [], none, (1, 1), order).count()).unwrap_err();
         assert!(
             payload.downcast_ref::<String>().is_some_and(|message| message.contains("tiles")),
             "{payload:?}"

@@ -1,7 +1,8 @@
 //! A mutable slice that is a grid of rows, taken apart into disjoint tiles.
 //!
-//! A tile is no slice: its rows lie apart in memory, with other tiles' elements between them. So it is handed out as a
-//! view that gives one row at a time, and never forms a reference to what lies between.
+//! A tile is no slice: its rows lie apart in memory, with other tiles' elements between them. So it
+//! is handed out as a view that gives one row at a time, and never forms a reference to what lies
+//! between.
 //!
 //! # Invariants
 //!
@@ -23,7 +24,8 @@ pub struct TilesMut<'a, T> {
 }
 
 impl<'a, T> TilesMut<'a, T> {
-    /// `data` as rows of `columns` elements, in tiles of `rows × columns` as `tile` says; those at the lower and right edges may be smaller.
+    /// `data` as rows of `columns` elements, in tiles of `rows × columns` as `tile` says; those at
+    /// the lower and right edges may be smaller.
     ///
     /// # Panics
     ///
@@ -47,7 +49,8 @@ impl<'a, T> TilesMut<'a, T> {
     }
 }
 
-// SAFETY: tiles of different numbers have no element in common (I1), and make references to nothing else (I2).
+// SAFETY: tiles of different numbers have no element in common (I1), and make references to nothing
+// else (I2).
 unsafe impl<'a, T: Send> Items for TilesMut<'a, T> {
     type Item = TileMut<'a, T>;
     type Piece = TilesPiece<'a, T>;
@@ -96,7 +99,13 @@ impl<'a, T> Iterator for TilesPiece<'a, T> {
     fn next(&mut self) -> Option<TileMut<'a, T>> {
         let [rows, columns] = self.grid.block(self.left.next()?);
         // Each number comes once, so this is the only tile with these elements.
-        Some(TileMut { start: self.start, stride: self.columns, rows, columns, borrow: PhantomData })
+        Some(TileMut {
+            start: self.start,
+            stride: self.columns,
+            rows,
+            columns,
+            borrow: PhantomData,
+        })
     }
 
     #[inline]
@@ -152,8 +161,8 @@ impl<T> TileMut<'_, T> {
     #[track_caller]
     pub fn row(&self, row: usize) -> &[T] {
         let start = self.checked(row);
-        // SAFETY: `start` is the first of the tile's elements in this row, which all lie in the grid; `&mut` to them would
-        // borrow the tile mutably (I2).
+        // SAFETY: `start` is the first of the tile's elements in this row, which all lie in the
+        // grid; `&mut` to them would borrow the tile mutably (I2).
         unsafe { std::slice::from_raw_parts(start, self.columns.len()) }
     }
 
@@ -166,7 +175,8 @@ impl<T> TileMut<'_, T> {
     #[track_caller]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
         let start = self.checked(row);
-        // SAFETY: as in `row`; the tile is borrowed mutably for as long as the slice, and nobody else has these elements (I1).
+        // SAFETY: as in `row`; the tile is borrowed mutably for as long as the slice, and nobody
+        // else has these elements (I1).
         unsafe { std::slice::from_raw_parts_mut(start, self.columns.len()) }
     }
 
@@ -176,7 +186,8 @@ impl<T> TileMut<'_, T> {
         self.rows_mut_of(self.rows())
     }
 
-    /// Some of its rows, which are rows of the grid, from top to bottom, each with its number in the grid.
+    /// Some of its rows, which are rows of the grid, from top to bottom, each with its number in
+    /// the grid.
     ///
     /// # Panics
     ///
@@ -190,10 +201,13 @@ impl<T> TileMut<'_, T> {
         let (start, stride, columns) = (self.start, self.stride, self.columns.clone());
         assert!(rows.start >= self.rows.start && rows.end <= self.rows.end);
         rows.map(move |row| {
-            // SAFETY: different rows of a tile are disjoint, each comes once, and all lie in the grid; the tile is borrowed
-            // mutably for as long as the iterator's items live (I1, I2).
+            // SAFETY: different rows of a tile are disjoint, each comes once, and all lie in the
+            // grid; the tile is borrowed mutably for as long as the iterator's items live (I1, I2).
             (row, unsafe {
-                std::slice::from_raw_parts_mut(start.add(row * stride + columns.start), columns.len())
+                std::slice::from_raw_parts_mut(
+                    start.add(row * stride + columns.start),
+                    columns.len(),
+                )
             })
         })
     }

@@ -1,7 +1,8 @@
 //! Joins of code that has no worker at hand, and may be outside of the pool.
 //!
-//! From outside, the whole join goes to a worker, which knows its arms by pointers only: that part is compiled once, and not for every join of a program. Arms
-//! that are called like this keep what comes of them in their frames, panics included.
+//! From outside, the whole join goes to a worker, which knows its arms by pointers only: that part
+//! is compiled once, and not for every join of a program. Arms that are called like this keep what
+//! comes of them in their frames, panics included.
 
 use super::{Frame, both};
 use crate::tls;
@@ -24,8 +25,9 @@ impl Arm {
         F: for<'w> FnOnce(&'w Worker, bool) -> R,
     {
         // SAFETY: as the caller of `call` says.
-        let run =
-            |frame: *const (), worker: &Worker| unsafe { (*frame.cast::<Frame<F, R>>()).run(worker, true) };
+        let run = |frame: *const (), worker: &Worker| unsafe {
+            (*frame.cast::<Frame<F, R>>()).run(worker, true)
+        };
         Self { run, frame: std::ptr::from_ref(frame).cast() }
     }
 
@@ -61,15 +63,16 @@ unsafe fn join_by(enter: impl FnOnce(Entering<'_>), first: Arm, second: Arm) {
     assert!(arms.is_none(), "a join was not called by what was to bring it to a worker");
 }
 
-/// [`Worker::join_context`] for code that has no worker at hand: on the current worker if there is one, else wherever `enter` brings it, and there both
-/// arms have migrated.
+/// [`Worker::join_context`] for code that has no worker at hand: on the current worker if there is
+/// one, else wherever `enter` brings it, and there both arms have migrated.
 ///
-/// `enter` gets the whole join and calls it on a worker, for instance by [`Pool::install`](crate::Pool::install).
+/// `enter` gets the whole join and calls it on a worker, for instance by
+/// [`Pool::install`](crate::Pool::install).
 ///
 /// # Panics
 ///
-/// If an arm panics, after both have ended; with the first arm's payload if both did. If `enter` panics, or returns without having called what it got; the
-/// arms are leaked then.
+/// If an arm panics, after both have ended; with the first arm's payload if both did. If `enter`
+/// panics, or returns without having called what it got; the arms are leaked then.
 ///
 /// # Cost
 ///
@@ -117,7 +120,8 @@ where
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    //! What they would miss: results of arms that panic from outside; `tests/pool` joins from outside in every way.
+    //! What they would miss: results of arms that panic from outside; `tests/pool` joins from
+    //! outside in every way.
     use super::*;
     use crate::pool::Pool;
 

@@ -1,4 +1,5 @@
-//! Joins off the fast path, but for the calls of their arms: what is compiled once, and not for every join of a program.
+//! Joins off the fast path, but for the calls of their arms: what is compiled once, and not for
+//! every join of a program.
 
 use sinew_deque::stack::{At, Popped, Task, TwoField};
 use sinew_sync::thread::yield_now;
@@ -16,7 +17,8 @@ pub(super) struct Slowly<'w> {
 
 /// Where the second arm is while the first one runs.
 enum Second<'w> {
-    /// In no slot: it took the last one, where the first arm is to find one. Taken back for this worker, or done by its thief.
+    /// In no slot: it took the last one, where the first arm is to find one. Taken back for this
+    /// worker, or done by its thief.
     Settled { is_mine: bool },
     /// In the slot of the fast path; the profile looks at the join.
     Slot(At),
@@ -25,11 +27,13 @@ enum Second<'w> {
 }
 
 impl Worker {
-    /// Leaves the fast path after the push of the second arm, which is `task`, to the slot `at`. The first arm is next.
+    /// Leaves the fast path after the push of the second arm, which is `task`, to the slot `at`.
+    /// The first arm is next.
     ///
     /// # Safety
     ///
-    /// `at` is the newest slot. The task's frame is there until [`takes_back_slowly`](Self::takes_back_slowly) has returned.
+    /// `at` is the newest slot. The task's frame is there until
+    /// [`takes_back_slowly`](Self::takes_back_slowly) has returned.
     pub(super) unsafe fn leave_fast_path(&self, task: Task, at: At) -> Slowly<'_> {
         let (depth, stack) = (self.stack.depth(), self.stack.two_field());
         let is_full = stack.map_or(self.stack.is_full(at), TwoField::is_full);
@@ -48,15 +52,22 @@ impl Worker {
         Slowly { fork, depth, second }
     }
 
-    /// The task moves from the slot of the fast path, where no thief of a pool with two-field stacks looks, to that stack.
+    /// The task moves from the slot of the fast path, where no thief of a pool with two-field
+    /// stacks looks, to that stack.
     ///
     /// # Safety
     ///
     /// As [`leave_fast_path`](Self::leave_fast_path).
-    unsafe fn move_to_two_field<'w>(&self, task: Task, slot: At, stack: &'w TwoField) -> Second<'w> {
+    unsafe fn move_to_two_field<'w>(
+        &self,
+        task: Task,
+        slot: At,
+        stack: &'w TwoField,
+    ) -> Second<'w> {
         // SAFETY: the slot is the newest, and nobody else's.
         unsafe { self.take_back(slot) };
-        // SAFETY: this is the owner, and there is room; the task is popped or waited for before its frame ends.
+        // SAFETY: this is the owner, and there is room; the task is popped or waited for before its
+        // frame ends.
         let at = unsafe { stack.push(task, self.stack.depth() + 1) };
         self.safe_point(); // T3 of `two_field`
         Second::TwoField { at, stack }

@@ -2,12 +2,14 @@
 //!
 //! # Invariants
 //!
-//! - A1: every domain is somebody's own, and everybody has one: a domain without a worker is adopted.
+//! - A1: every domain is somebody's own, and everybody has one: a domain without a worker is
+//!   adopted.
 //! - A2: each order of a seat holds every domain once, the seat's own first.
 //!
 //! # Tests
 //!
-//! Below, for any number of seats and parts; `tests/pool/locality.rs` on real pools; the guest machine with four nodes.
+//! Below, for any number of seats and parts; `tests/pool/locality.rs` on real pools; the guest
+//! machine with four nodes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -102,7 +104,8 @@ impl std::error::Error for ParseDomainKindError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DomainsError {
-    /// The machine has several objects of the kind, and the system decides on which of them each worker runs.
+    /// The machine has several objects of the kind, and the system decides on which of them each
+    /// worker runs.
     NotPlaced(DomainKind),
     /// No part at all, or more than there can be.
     Parts(usize),
@@ -118,7 +121,9 @@ impl fmt::Display for DomainsError {
                 f,
                 "no locality domains by `{kind}`: the pool's workers run where the system likes; build it with a mapping, or ask for a number of parts"
             ),
-            Self::Parts(parts) => write!(f, "no {parts} locality domains: choose 1 to {MOST_PARTS}"),
+            Self::Parts(parts) => {
+                write!(f, "no {parts} locality domains: choose 1 to {MOST_PARTS}")
+            }
         }
     }
 }
@@ -156,13 +161,15 @@ struct Table {
 impl Domains {
     /// Divides `pool`.
     ///
-    /// Domains are the objects of the kind in which at least one seat lies, in the order of the machine's tree. A machine that has no such objects, or
-    /// one, makes one domain. Seats are counted by the pool's mapping; guests, who are not pinned, as if they ran where their seat lies.
+    /// Domains are the objects of the kind in which at least one seat lies, in the order of the
+    /// machine's tree. A machine that has no such objects, or one, makes one domain. Seats are
+    /// counted by the pool's mapping; guests, who are not pinned, as if they ran where their seat
+    /// lies.
     ///
     /// # Errors
     ///
-    /// [`DomainsError::NotPlaced`] if the pool has no mapping and the machine more than one object of the kind; [`DomainsError::Parts`] for 0 parts, or
-    /// more than a pool may have workers.
+    /// [`DomainsError::NotPlaced`] if the pool has no mapping and the machine more than one object
+    /// of the kind; [`DomainsError::Parts`] for 0 parts, or more than a pool may have workers.
     pub fn new(pool: &Pool, kind: DomainKind) -> Result<Self, DomainsError> {
         Self::in_pool(&pool.inner, kind)
     }
@@ -186,17 +193,26 @@ impl Domains {
             }
             return Ok(Self::divide(kind, in_parts(seats, parts), vec![None; parts], inner));
         };
-        let objects = objects_of_seats(inner, machine, level).ok_or(DomainsError::NotPlaced(kind))?;
+        let objects =
+            objects_of_seats(inner, machine, level).ok_or(DomainsError::NotPlaced(kind))?;
         let mut present = objects.clone();
         present.sort_unstable();
         present.dedup();
-        let own =
-            objects.iter().map(|object| vec![present.partition_point(|other| other < object)]).collect();
-        let nodes = present.iter().map(|object| node_of(inner, machine, &objects, *object)).collect();
+        let own = objects
+            .iter()
+            .map(|object| vec![present.partition_point(|other| other < object)])
+            .collect();
+        let nodes =
+            present.iter().map(|object| node_of(inner, machine, &objects, *object)).collect();
         Ok(Self::divide(kind, own, nodes, inner))
     }
 
-    fn divide(kind: DomainKind, own: Vec<Vec<usize>>, nodes: Vec<Option<usize>>, pool: &Inner) -> Self {
+    fn divide(
+        kind: DomainKind,
+        own: Vec<Vec<usize>>,
+        nodes: Vec<Option<usize>>,
+        pool: &Inner,
+    ) -> Self {
         Self(Arc::new(Table::new(kind, own, nodes, |a, b| pool.distance(a, b))))
     }
 
@@ -234,7 +250,8 @@ impl Domains {
         self.of_seat(worker.index())
     }
 
-    /// The seats that serve `domain` first: those that lie in it, or for one without any those that have adopted it.
+    /// The seats that serve `domain` first: those that lie in it, or for one without any those that
+    /// have adopted it.
     ///
     /// # Panics
     ///
@@ -243,7 +260,8 @@ impl Domains {
         &self.0.seats[domain]
     }
 
-    /// The NUMA node on which a domain lies, by the system's number; `None` for mere parts, and where the system knows of no nodes.
+    /// The NUMA node on which a domain lies, by the system's number; `None` for mere parts, and
+    /// where the system knows of no nodes.
     ///
     /// # Panics
     ///
@@ -252,7 +270,8 @@ impl Domains {
         self.0.nodes[domain]
     }
 
-    /// The first domain on a NUMA node, or, where no worker is, on the nearest one. `None` if these domains lie on no nodes.
+    /// The first domain on a NUMA node, or, where no worker is, on the nearest one. `None` if these
+    /// domains lie on no nodes.
     pub fn on_node(&self, node: usize) -> Option<usize> {
         let machine = machine().0;
         let index = |number| machine.nodes().iter().position(|known| known.number == number);
@@ -260,7 +279,8 @@ impl Domains {
             (Some(a), Some(b)) => machine.node_distance(a, b),
             _ => u32::from(node != other),
         };
-        let placed = self.0.nodes.iter().enumerate().filter_map(|(domain, node)| Some((domain, (*node)?)));
+        let placed =
+            self.0.nodes.iter().enumerate().filter_map(|(domain, node)| Some((domain, (*node)?)));
         placed.min_by_key(|&(_, other)| (node != other, distance(other))).map(|(domain, _)| domain)
     }
 
@@ -293,8 +313,10 @@ impl Table {
         for (seat, own) in own.iter().enumerate() {
             own.iter().for_each(|&domain| seats[domain].extend([seat]));
         }
-        let ring: Vec<Vec<usize>> =
-            own.iter().map(|own| (0..count).map(|step| (own[0] + step) % count).collect()).collect();
+        let ring: Vec<Vec<usize>> = own
+            .iter()
+            .map(|own| (0..count).map(|step| (own[0] + step) % count).collect())
+            .collect();
         let from_to = |seat: usize, domain: usize| {
             let nearest = seats[domain].iter().map(|&other| distance(seat, other)).min();
             if own[seat].contains(&domain) { 0 } else { nearest.unwrap_or(u8::MAX).max(1) }
@@ -309,12 +331,15 @@ impl Table {
     }
 }
 
-/// Each seat's own among `parts`: neighbours share a part, or a seat has several, one behind the other (A1).
+/// Each seat's own among `parts`: neighbours share a part, or a seat has several, one behind the
+/// other (A1).
 fn in_parts(seats: usize, parts: usize) -> Vec<Vec<usize>> {
     if parts <= seats {
         return (0..seats).map(|seat| vec![seat * parts / seats]).collect();
     }
-    (0..seats).map(|seat| (0..parts).filter(|part| part * seats / parts == seat).collect()).collect()
+    (0..seats)
+        .map(|seat| (0..parts).filter(|part| part * seats / parts == seat).collect())
+        .collect()
 }
 
 /// The object in which each seat lies; `None` if that is not known.
@@ -345,7 +370,8 @@ fn node_of(pool: &Inner, machine: &Machine, objects: &[usize], object: usize) ->
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: domains of real machines that are divided wrongly; the guest machine is for that.
+    //! What these would miss: domains of real machines that are divided wrongly; the guest machine
+    //! is for that.
     use super::*;
 
     fn table(seats: usize, parts: usize) -> Table {
@@ -353,7 +379,8 @@ mod tests {
         Table::new(DomainKind::Parts(parts), in_parts(seats, parts), vec![None; parts], distance)
     }
 
-    /// Would miss: a domain that nobody serves, or a worker that serves none (A1), or one that is passed over (A2).
+    /// Would miss: a domain that nobody serves, or a worker that serves none (A1), or one that is
+    /// passed over (A2).
     #[test]
     fn every_domain_is_somebodys_own_and_everybody_serves_all() {
         for seats in 1..10 {

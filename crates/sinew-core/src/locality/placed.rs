@@ -1,7 +1,8 @@
 //! Arrays whose blocks know their domain.
 //!
-//! A page lies where it is first touched. So the array is filled by the workers of the domains: each block by those of the domain it is dealt to, in a
-//! strict scope. What domain a block belongs to is who touched it, or, asked for, where the kernel says that its pages are.
+//! A page lies where it is first touched. So the array is filled by the workers of the domains:
+//! each block by those of the domain it is dealt to, in a strict scope. What domain a block belongs
+//! to is who touched it, or, asked for, where the kernel says that its pages are.
 //!
 //! # Invariants
 //!
@@ -51,7 +52,10 @@ impl Deal {
             Self::Static => block * domains / blocks.max(1),
             Self::Cyclic => block % domains,
             Self::One(domain) => {
-                assert!(domain < domains, "there is no locality domain {domain}: there are {domains}");
+                assert!(
+                    domain < domains,
+                    "there is no locality domain {domain}: there are {domains}"
+                );
                 domain
             }
         }
@@ -97,8 +101,8 @@ impl PlacedOptions {
         self
     }
 
-    /// Where the pages lie; where they are first touched by default. [`Placement::BindLocal`] is strict about that. Whatever the placement, the blocks are filled
-    /// by their domains' workers.
+    /// Where the pages lie; where they are first touched by default. [`Placement::BindLocal`] is
+    /// strict about that. Whatever the placement, the blocks are filled by their domains' workers.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
@@ -110,15 +114,17 @@ impl PlacedOptions {
         self
     }
 
-    /// An array of `len` values in blocks of `block`, the last of which may be shorter; value number `i` is `value(i)`.
+    /// An array of `len` values in blocks of `block`, the last of which may be shorter; value
+    /// number `i` is `value(i)`.
     ///
-    /// Workers of a domain fill its blocks, in the current pool. A domain without a thread of its own, as that of a guest, has its blocks filled by others,
-    /// and then they belong to those.
+    /// Workers of a domain fill its blocks, in the current pool. A domain without a thread of its
+    /// own, as that of a guest, has its blocks filled by others, and then they belong to those.
     ///
     /// # Errors
     ///
-    /// As [`Memory::new`], before any value is asked for. With [`Placement::BindLocal`] it is the workers that bind their blocks: any of them may be refused, while the
-    /// caller's own node does not matter.
+    /// As [`Memory::new`], before any value is asked for. With [`Placement::BindLocal`] it is the
+    /// workers that bind their blocks: any of them may be refused, while the caller's own node does
+    /// not matter.
     ///
     /// # Panics
     ///
@@ -145,7 +151,8 @@ impl PlacedOptions {
         P: Fn(&Memory, Range<usize>, Placement) -> Result<(), PlacementError> + Sync,
     {
         assert!(block > 0, "blocks of 0 values never fill an array: use at least 1");
-        let bytes = len.checked_mul(size_of::<T>()).filter(|_| align_of::<T>() <= Memory::page_bytes());
+        let bytes =
+            len.checked_mul(size_of::<T>()).filter(|_| align_of::<T>() <= Memory::page_bytes());
         // Local binding is each worker's affair.
         let is_local = self.placement == Placement::BindLocal;
         let of_all = if is_local { Placement::FirstTouch } else { self.placement };
@@ -179,7 +186,8 @@ impl Filling<'_> {
         (0..blocks).map(|block| self.options.deal.domain(block, blocks, domains)).collect()
     }
 
-    /// Calls `each` with every block, by a worker of its owner, who is another one afterwards where that has no thread.
+    /// Calls `each` with every block, by a worker of its owner, who is another one afterwards where
+    /// that has no thread.
     fn for_each_block(&self, owners: &mut [usize], each: impl Fn(usize) + Sync) {
         let each = &each;
         DomainScopeBuilder::new(&self.options.domains).order(Order::Strict).run(|s| {
@@ -199,7 +207,8 @@ impl Filling<'_> {
         if domains.seats_of(domain).contains(&worker.index()) { domain } else { domains.of(worker) }
     }
 
-    /// Binds each block to the node of its owner, before anything is filled: so that a refusal comes first, wherever the caller runs.
+    /// Binds each block to the node of its owner, before anything is filled: so that a refusal
+    /// comes first, wherever the caller runs.
     fn bind<T>(
         &self,
         owners: &mut [usize],
@@ -225,7 +234,8 @@ impl Filling<'_> {
             let start = self.memory.start().cast::<T>();
             for i in self.range(block) {
                 let value = value(i);
-                // SAFETY: the memory has room for `len` values, aligned as pages are; the place is this block's, and so this task's alone (P2).
+                // SAFETY: the memory has room for `len` values, aligned as pages are; the place is
+                // this block's, and so this task's alone (P2).
                 unsafe { start.add(i).write(value) };
             }
         });
@@ -282,8 +292,9 @@ impl<T: Copy + Send + Sync> Placed<T> {
         owners.into_iter().zip(self.chunks_mut(block))
     }
 
-    /// Asks the kernel where the blocks lie, and gives each to the domain on the node that holds most of its pages. A block whose domain lies on that node
-    /// keeps it; so do all where domains are mere parts.
+    /// Asks the kernel where the blocks lie, and gives each to the domain on the node that holds
+    /// most of its pages. A block whose domain lies on that node keeps it; so do all where domains
+    /// are mere parts.
     ///
     /// # Errors
     ///
@@ -292,7 +303,9 @@ impl<T: Copy + Send + Sync> Placed<T> {
         for block in 0..self.blocks() {
             let node = most_frequent(&where_is(&self[self.range_of(block)])?);
             let stays = node.is_none() || self.domains.node(self.owners[block]) == node;
-            if let Some(domain) = node.filter(|_| !stays).and_then(|node| self.domains.on_node(node)) {
+            if let Some(domain) =
+                node.filter(|_| !stays).and_then(|node| self.domains.on_node(node))
+            {
                 self.owners[block] = domain;
             }
         }
@@ -326,7 +339,10 @@ impl<T> DerefMut for Placed<T> {
 
 impl<T> fmt::Debug for Placed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Placed").field("len", &self.len).field("owners", &self.owners).finish_non_exhaustive()
+        f.debug_struct("Placed")
+            .field("len", &self.len)
+            .field("owners", &self.owners)
+            .finish_non_exhaustive()
     }
 }
 
@@ -340,7 +356,8 @@ mod tests {
     use super::*;
     use crate::pool::Pool;
 
-    /// Would miss: values that are computed, of the refused block or of others, though a worker's node has no memory; a refusal that does not name the placement.
+    /// Would miss: values that are computed, of the refused block or of others, though a worker's
+    /// node has no memory; a refusal that does not name the placement.
     #[test]
     fn a_worker_is_refused_before_any_value_is_computed() {
         let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();
@@ -348,16 +365,21 @@ mod tests {
         let options = Placed::options(&domains).placement(Placement::BindLocal);
         let refuse = |_: &Memory, bytes: Range<usize>, placement| match bytes.start {
             0 => Ok(()),
-            _ => Err(PlacementError::Refused { placement, source: io::ErrorKind::OutOfMemory.into() }),
+            _ => Err(PlacementError::Refused {
+                placement,
+                source: io::ErrorKind::OutOfMemory.into(),
+            }),
         };
         let computed = AtomicUsize::new(0);
         let value = |i: usize| computed.fetch_add(i, Ordering::SeqCst);
-        let error = pool.install(|_| options.fill_with(1000, 500, value, refuse)).unwrap_err().to_string();
+        let error =
+            pool.install(|_| options.fill_with(1000, 500, value, refuse)).unwrap_err().to_string();
         assert!(error.contains("`bind-local`"), "{error}");
         assert_eq!(computed.into_inner(), 0);
     }
 
-    /// Would miss: blocks that are not bound, or bound by somebody else than their domain's workers, such as the caller.
+    /// Would miss: blocks that are not bound, or bound by somebody else than their domain's
+    /// workers, such as the caller.
     #[test]
     fn blocks_are_bound_by_their_own_domains_workers() {
         let pool = Pool::builder().threads(2).guest_seat(false).build().unwrap();

@@ -1,23 +1,29 @@
 //! The queues of a scope's domains, and the tokens that stand for their tasks.
 //!
-//! A task waits in the queue of its domain; a *token* for it lies where tasks are found: in its spawner's deque. Whoever takes a token, in whatever
-//! order, runs the task that has waited longest in the queue of its own domain, or else in another's. So the scope needs nothing of the search: waits,
-//! wake-ups and thefts are those of any task.
+//! A task waits in the queue of its domain; a *token* for it lies where tasks are found: in its
+//! spawner's deque. Whoever takes a token, in whatever order, runs the task that has waited longest
+//! in the queue of its own domain, or else in another's. So the scope needs nothing of the search:
+//! waits, wake-ups and thefts are those of any task.
 //!
-//! Strict scopes need more: the token may come to a worker for whose domain there is nothing. It then leaves a *debt* at a queue that has tasks, and
-//! *calls* the workers of that domain: a call is a task in a worker's inbox, of which each worker has at most one outstanding. Who answers a call pays off
-//! a debt by running a task; who takes a token while its domain is indebted does so as well, and queues the token again before it runs the task.
+//! Strict scopes need more: the token may come to a worker for whose domain there is nothing. It
+//! then leaves a *debt* at a queue that has tasks, and *calls* the workers of that domain: a call
+//! is a task in a worker's inbox, of which each worker has at most one outstanding. Who answers a
+//! call pays off a debt by running a task; who takes a token while its domain is indebted does so
+//! as well, and queues the token again before it runs the task.
 //!
 //! # Invariants
 //!
-//! - Q1: the tasks in all queues are as many as the tokens that nobody has spent and the debts; a queue has at least as many tasks as debts. So
-//!   whoever holds a token finds a task, or a queue that can take a debt, as often as it looks again: each time in vain, somebody else was served.
-//! - Q2: while a queue is indebted, a call is outstanding at each worker of its domain, or one of them is about to look. A caller adds the debt and then
-//!   raises the flag; who answers lowers the flag and then looks.
+//! - Q1: the tasks in all queues are as many as the tokens that nobody has spent and the debts; a
+//!   queue has at least as many tasks as debts. So whoever holds a token finds a task, or a queue
+//!   that can take a debt, as often as it looks again: each time in vain, somebody else was served.
+//! - Q2: while a queue is indebted, a call is outstanding at each worker of its domain, or one of
+//!   them is about to look. A caller adds the debt and then raises the flag; who answers lowers the
+//!   flag and then looks.
 //!
 //! # Cost
 //!
-//! A lock that is held for a few instructions, at a spawn and at a token. A debt costs an allocation and a wake-up for each worker of the domain.
+//! A lock that is held for a few instructions, at a spawn and at a token. A debt costs an
+//! allocation and a wake-up for each worker of the domain.
 //!
 //! # Tests
 //!
@@ -49,8 +55,9 @@ pub enum Order {
     Ring,
     /// Serves the others by distance, the nearest first.
     Nearest,
-    /// Serves none: every task runs on a worker of its domain. Balance gives way to locality. Domains without a thread, as those of guests only, are
-    /// everybody's; so are all in pools with [`Wait::Descendants`](crate::Wait::Descendants) or [`Wait::Block`](crate::Wait::Block).
+    /// Serves none: every task runs on a worker of its domain. Balance gives way to locality.
+    /// Domains without a thread, as those of guests only, are everybody's; so are all in pools with
+    /// [`Wait::Descendants`](crate::Wait::Descendants) or [`Wait::Block`](crate::Wait::Block).
     Strict,
     /// There is one queue for all, and domains make no difference: for comparison.
     Together,
@@ -74,7 +81,9 @@ impl FromStr for Order {
     fn from_str(text: &str) -> Result<Self, String> {
         let all = [Self::Ring, Self::Nearest, Self::Strict, Self::Together];
         let named = all.into_iter().find(|order| order.to_string() == text);
-        named.ok_or_else(|| format!("no order of queues `{text}`: choose ring, nearest, strict or together"))
+        named.ok_or_else(|| {
+            format!("no order of queues `{text}`: choose ring, nearest, strict or together")
+        })
     }
 }
 
@@ -110,7 +119,8 @@ struct Seat {
     held_up: AtomicBool,
 }
 
-// SAFETY: locks, atomics and constants; tokens and calls hold a count of it, or point to it while it has tasks.
+// SAFETY: locks, atomics and constants; tokens and calls hold a count of it, or point to it while
+// it has tasks.
 unsafe impl Sync for Queues {}
 // SAFETY: as above.
 unsafe impl Send for Queues {}
@@ -119,7 +129,8 @@ impl Queue {
     fn push(&self, queued: Queued) {
         let mut waiting = self.waiting.lock();
         waiting.tasks.push_back(queued);
-        // Relaxed, here and below: a hint; what it must not miss is ordered by the queue that the token came from.
+        // Relaxed, here and below: a hint; what it must not miss is ordered by the queue that the
+        // token came from.
         self.len.store(waiting.tasks.len(), Ordering::Relaxed);
     }
 
@@ -198,7 +209,8 @@ impl Queues {
         TaskRef::new(NonNull::new(this).expect("an `Arc` is never null"))
     }
 
-    /// Whether a spawn on this worker may be held up: not while it is already, so that its stack stays bounded.
+    /// Whether a spawn on this worker may be held up: not while it is already, so that its stack
+    /// stays bounded.
     pub(super) fn hold_up(&self, worker: &Worker, f: impl FnOnce()) -> bool {
         // Relaxed: only the worker's own thread looks and writes.
         let held_up = &self.seats[worker.index()].held_up;
@@ -213,9 +225,11 @@ impl Queues {
 
     /// # Safety
     ///
-    /// `header` is the first field of `Queues`; called once for each push, in the pool of the scope.
+    /// `header` is the first field of `Queues`; called once for each push, in the pool of the
+    /// scope.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
-        // SAFETY: the token is not spent, so a task waits (Q1), and its scope is there. After the task nothing is touched.
+        // SAFETY: the token is not spent, so a task waits (Q1), and its scope is there. After the
+        // task nothing is touched.
         let queues = unsafe { header.cast::<Self>().as_ref() };
         loop {
             if let Some(task) = queues.oldest(worker) {
@@ -242,8 +256,9 @@ impl Queues {
     /// As for [`run`](Self::run), and the queues lie in an `Arc`.
     unsafe fn run_strict(header: NonNull<Header>, worker: &Worker) {
         let this = header.cast::<Self>().as_ptr().cast_const();
-        // SAFETY: the token is not spent, so a task waits (Q1), its scope is there, and so is its count. When this worker has left a debt the scope may
-        // end at any moment, so it takes a count of its own.
+        // SAFETY: the token is not spent, so a task waits (Q1), its scope is there, and so is its
+        // count. When this worker has left a debt the scope may end at any moment, so it takes a
+        // count of its own.
         let queues = unsafe {
             Arc::increment_strong_count(this);
             Arc::from_raw(this)
@@ -253,8 +268,9 @@ impl Queues {
         }
     }
 
-    /// Runs a task of the worker's own domain, or leaves a debt. A token that has brought the task of a debt stands for another one now, which others may
-    /// take meanwhile. Answers false if there was nothing to be had.
+    /// Runs a task of the worker's own domain, or leaves a debt. A token that has brought the task
+    /// of a debt stands for another one now, which others may take meanwhile. Answers false if
+    /// there was nothing to be had.
     fn spend(self: &Arc<Self>, worker: &Worker) -> bool {
         let pool = worker.pool();
         let order = self.domains.order(worker.index(), true);
@@ -278,8 +294,13 @@ impl Queues {
         false
     }
 
-    /// The seats of `domain` that somebody serves for sure: guests come and go, and workers above the limit stand down.
-    fn served_seats<'a>(&'a self, domain: usize, pool: &'a Inner) -> impl Iterator<Item = usize> + 'a {
+    /// The seats of `domain` that somebody serves for sure: guests come and go, and workers above
+    /// the limit stand down.
+    fn served_seats<'a>(
+        &'a self,
+        domain: usize,
+        pool: &'a Inner,
+    ) -> impl Iterator<Item = usize> + 'a {
         let threads = pool.broadcast_seats().start..pool.active_limit();
         let seats = self.domains.seats_of(domain).iter().copied();
         seats.filter(move |seat| threads.contains(seat) && !pool.is_of_another_process())
@@ -289,21 +310,26 @@ impl Queues {
         self.served_seats(domain, pool).next().is_some()
     }
 
-    /// Calls the workers of an indebted domain (Q2). Should they all stand down meanwhile, their calls still reach them.
+    /// Calls the workers of an indebted domain (Q2). Should they all stand down meanwhile, their
+    /// calls still reach them.
     fn call(self: &Arc<Self>, domain: usize, depth: u32, pool: &Inner) {
         for seat in self.served_seats(domain, pool) {
-            // AcqRel: pairs with the same in `answer`, so that whoever lowers the flag sees the debt.
+            // AcqRel: pairs with the same in `answer`, so that whoever lowers the flag sees the
+            // debt.
             if self.seats[seat].called.swap(true, Ordering::AcqRel) {
                 continue;
             }
             let queues = Arc::clone(self);
-            // SAFETY: delivered, and run once. It owns what it uses; the tasks that it runs are those of a scope that waits for them.
-            let task = unsafe { HeapTask::on_heap(move |worker: &Worker| queues.answer(worker), None) };
+            // SAFETY: delivered, and run once. It owns what it uses; the tasks that it runs are
+            // those of a scope that waits for them.
+            let task =
+                unsafe { HeapTask::on_heap(move |worker: &Worker| queues.answer(worker), None) };
             pool.deliver(seat, Queued { task, depth });
         }
     }
 
-    /// Answers a call: runs the task of one debt, and calls again if there are more, so that a waiting worker soon sees what it waits for.
+    /// Answers a call: runs the task of one debt, and calls again if there are more, so that a
+    /// waiting worker soon sees what it waits for.
     fn answer(self: &Arc<Self>, worker: &Worker) {
         let seat = worker.index();
         let called = &self.seats[seat].called;

@@ -14,7 +14,8 @@ use crate::search::Job;
 use crate::tls;
 use crate::worker::Worker;
 
-/// A scope with a queue per locality domain: spawn tasks with [`spawn_into`](Self::spawn_into). Made by [`domain_scope`] and [`DomainScopeBuilder`].
+/// A scope with a queue per locality domain: spawn tasks with [`spawn_into`](Self::spawn_into).
+/// Made by [`domain_scope`] and [`DomainScopeBuilder`].
 ///
 /// The tasks of a domain are begun in the order in which they were spawned into it.
 pub struct DomainScope<'scope, 'env: 'scope> {
@@ -53,7 +54,8 @@ pub struct DomainScopeBuilder {
 }
 
 impl DomainScopeBuilder {
-    /// A scope in which workers without a task of their own domain serve the others in a [ring](Order::Ring), and without a bound.
+    /// A scope in which workers without a task of their own domain serve the others in a
+    /// [ring](Order::Ring), and without a bound.
     pub fn new(domains: &Domains) -> Self {
         Self { domains: domains.clone(), order: Order::default(), max_pending: usize::MAX }
     }
@@ -64,11 +66,13 @@ impl DomainScopeBuilder {
         self
     }
 
-    /// Bounds the number of spawned tasks that are not over, counted over all domains. At a spawn beyond it the spawner runs one task, chosen as ever: the
-    /// oldest of its own domain first. 0 runs a task at every spawn.
+    /// Bounds the number of spawned tasks that are not over, counted over all domains. At a spawn
+    /// beyond it the spawner runs one task, chosen as ever: the oldest of its own domain first. 0
+    /// runs a task at every spawn.
     ///
-    /// The bound is exceeded by threads outside the pool, which cannot run tasks, by tasks that are run at such a spawn, and in
-    /// [strict](Order::Strict) scopes by a spawner whose domain has none.
+    /// The bound is exceeded by threads outside the pool, which cannot run tasks, by tasks that are
+    /// run at such a spawn, and in [strict](Order::Strict) scopes by a spawner whose domain has
+    /// none.
     pub fn max_pending(mut self, tasks: usize) -> Self {
         self.max_pending = tasks;
         self
@@ -78,8 +82,8 @@ impl DomainScopeBuilder {
     ///
     /// # Panics
     ///
-    /// If the body or a task panics, after all have ended, with the payload of the first. At once, if the current pool has another number of seats than
-    /// the domains' pool.
+    /// If the body or a task panics, after all have ended, with the payload of the first. At once,
+    /// if the current pool has another number of seats than the domains' pool.
     pub fn run<'env, F, R>(self, body: F) -> R
     where
         F: for<'scope> FnOnce(&'scope DomainScope<'scope, 'env>) -> R + Send,
@@ -88,7 +92,8 @@ impl DomainScopeBuilder {
         global::run(|worker| self.run_on(worker, body))
     }
 
-    /// [`run`](Self::run) on a worker. The body stays here, so it need not be `Send` and may go on using the worker.
+    /// [`run`](Self::run) on a worker. The body stays here, so it need not be `Send` and may go on
+    /// using the worker.
     ///
     /// # Panics
     ///
@@ -113,10 +118,12 @@ impl DomainScopeBuilder {
     }
 }
 
-/// Runs `body`, which may spawn tasks into the domains of the current pool, and returns when they are over, too.
+/// Runs `body`, which may spawn tasks into the domains of the current pool, and returns when they
+/// are over, too.
 ///
-/// Workers serve their own domain first, and the others' in a ring when there is nothing for it: no worker is idle while a task waits. While it waits,
-/// the caller's worker runs tasks as in [`scope`](crate::scope).
+/// Workers serve their own domain first, and the others' in a ring when there is nothing for it: no
+/// worker is idle while a task waits. While it waits, the caller's worker runs tasks as in
+/// [`scope`](crate::scope).
 ///
 /// # Panics
 ///
@@ -134,7 +141,8 @@ where
 }
 
 impl<'scope> DomainScope<'scope, '_> {
-    /// Spawns a task into a domain. From the body, from other tasks of the scope, or from any thread that borrows it.
+    /// Spawns a task into a domain. From the body, from other tasks of the scope, or from any
+    /// thread that borrows it.
     ///
     /// # Panics
     ///
@@ -156,12 +164,15 @@ impl<'scope> DomainScope<'scope, '_> {
             return unsafe { self.state.queue(self.state.task(f, inside), inside) };
         }
         let depth = inside.map_or(self.state.depth(), Worker::depth) + 1;
-        // SAFETY: the task is run once; the scope, with the queues and what `f` borrows, ends after it.
-        let token = unsafe { self.queues.push(domain, Queued { task: self.state.task(f, inside), depth }) };
+        // SAFETY: the task is run once; the scope, with the queues and what `f` borrows, ends after
+        // it.
+        let token =
+            unsafe { self.queues.push(domain, Queued { task: self.state.task(f, inside), depth }) };
         let token_here = Queued { task: token, depth };
         let held_up = before >= self.max_pending
             && inside.is_some_and(|worker| {
-                let run = || tls::with_current(worker, |worker| worker.execute(Job::Queued(token_here)));
+                let run =
+                    || tls::with_current(worker, |worker| worker.execute(Job::Queued(token_here)));
                 self.queues.hold_up(worker, run)
             });
         if !held_up {

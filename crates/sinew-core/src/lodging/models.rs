@@ -1,4 +1,5 @@
-//! Every interleaving of two threads that are placed by a control whose mapping changes (loom), and planted bugs that the models catch.
+//! Every interleaving of two threads that are placed by a control whose mapping changes (loom), and
+//! planted bugs that the models catch.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p sinew-core --release loom_`
 
@@ -82,7 +83,8 @@ impl Lodger for Lodged {
     }
 }
 
-/// Two participants of one rank, as when somebody leaves and another is called at once; one of them changes the mapping.
+/// Two participants of one rank, as when somebody leaves and another is called at once; one of them
+/// changes the mapping.
 fn two_of_one_rank(first: Option<Mapping>) {
     loom::model(move || {
         let (control, houses) =
@@ -100,13 +102,15 @@ fn two_of_one_rank(first: Option<Mapping>) {
     });
 }
 
-/// Would miss: a place that two threads have at once, also when one comes while the other leaves, one that is lost, and a mapping that is not followed.
+/// Would miss: a place that two threads have at once, also when one comes while the other leaves,
+/// one that is lost, and a mapping that is not followed.
 #[test]
 fn loom_a_place_is_one_threads_at_a_time() {
     two_of_one_rank(Some(Mapping::Compact));
 }
 
-/// Would miss: the same where threads are placed for the first time in mid-run, by the inner or the outer loop.
+/// Would miss: the same where threads are placed for the first time in mid-run, by the inner or the
+/// outer loop.
 #[test]
 fn loom_a_first_mapping_places_threads_in_mid_run() {
     two_of_one_rank(None);

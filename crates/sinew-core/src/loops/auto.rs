@@ -1,16 +1,18 @@
 //! Loops with [`Schedule::Auto`]: what is known about each, and the run that adds to it.
 //!
-//! A loop is known by where it is called, the order of magnitude of its length, and the number of workers; the decisions are those of
-//! [`sinew_policy::auto`]. One run at a time teaches; another that begins meanwhile does what is best as far as is known.
+//! A loop is known by where it is called, the order of magnitude of its length, and the number of
+//! workers; the decisions are those of [`sinew_policy::auto`]. One run at a time teaches; another
+//! that begins meanwhile does what is best as far as is known.
 //!
 //! # Cost
 //!
-//! A lock and a look into a table when a loop begins and when it ends, and two looks at the clock; in the first run one for each chunk.
+//! A lock and a look into a table when a loop begins and when it ends, and two looks at the clock;
+//! in the first run one for each chunk.
 //!
 //! # Not handled
 //!
-//! Loops that are called at one place and have nothing in common, such as those of a function that everybody passes closures to: they drift, and are settled
-//! on what is best for most.
+//! Loops that are called at one place and have nothing in common, such as those of a function that
+//! everybody passes closures to: they drift, and are settled on what is best for most.
 
 use super::driver::Options;
 use sinew_policy::auto::{Choice, Profile, Tuner, prior};
@@ -81,7 +83,8 @@ impl Trial {
         Self { key, n, workers, choice, began_ns: now_ns(), alone: 0, profile: Mutex::default() }
     }
 
-    /// What to begin with. A loop of which nothing is known, and a short one, are begun as if they were stealing: by the caller alone.
+    /// What to begin with. A loop of which nothing is known, and a short one, are begun as if they
+    /// were stealing: by the caller alone.
     pub(super) fn schedule(&self) -> Schedule {
         match self.choice {
             Choice::Run(schedule) => schedule,
@@ -89,7 +92,8 @@ impl Trial {
         }
     }
 
-    /// What to go on with when the caller has done so many iterations alone; where nobody begins alone, what to begin with, for 0.
+    /// What to go on with when the caller has done so many iterations alone; where nobody begins
+    /// alone, what to begin with, for 0.
     pub(super) fn after(&mut self, alone: usize) -> Schedule {
         self.alone = alone;
         match self.choice {
@@ -107,7 +111,11 @@ impl Trial {
     /// Times the chunks of one participant, if that is wanted.
     pub(super) fn watch(&self, served_ns: u64) -> Option<Watch<'_>> {
         let wanted = self.choice == Choice::Look && self.key.is_some();
-        wanted.then(|| Watch { trial: self, profile: Profile::default(), since_ns: own_ns(served_ns) })
+        wanted.then(|| Watch {
+            trial: self,
+            profile: Profile::default(),
+            since_ns: own_ns(served_ns),
+        })
     }
 
     /// The loop has ended, and `ran` all iterations under what was chosen.
@@ -115,7 +123,8 @@ impl Trial {
         let Some(key) = self.key.filter(|_| ran) else { return };
         let elapsed_ns = now_ns() - self.began_ns;
         let profile = *self.profile.lock();
-        let profile = (self.choice == Choice::Look && profile.mean_ns().is_some()).then_some(&profile);
+        let profile =
+            (self.choice == Choice::Look && profile.mean_ns().is_some()).then_some(&profile);
         if let Some(known) = KNOWN.lock().get_mut(&key) {
             known.tuner.ran(self.n, elapsed_ns, profile);
         }
@@ -134,7 +143,8 @@ impl Drop for Trial {
 /// How a loop is to be run, and whether that teaches something.
 fn choose(key: Key) -> (Choice, bool) {
     let mut all = KNOWN.lock();
-    let known = all.entry(key).or_insert_with(|| Known { tuner: Tuner::new(key.workers), taught: false });
+    let known =
+        all.entry(key).or_insert_with(|| Known { tuner: Tuner::new(key.workers), taught: false });
     if known.taught {
         return (Choice::Run(known.tuner.best()), false);
     }
@@ -214,7 +224,8 @@ mod tests {
         (all[&key].tuner.clone(), all[&key].taught)
     }
 
-    /// Catches: a product of iterations and workers that wraps: to 0, by which nothing can be divided.
+    /// Catches: a product of iterations and workers that wraps: to 0, by which nothing can be
+    /// divided.
     #[test]
     fn a_huge_loop_that_was_begun_alone_goes_on() {
         let options = leaving_the_choice(Location::caller());
@@ -228,7 +239,8 @@ mod tests {
     #[test]
     fn a_loop_is_settled_after_some_runs_and_another_is_not() {
         let pool = Pool::builder().threads(2).build().unwrap();
-        let (here, there) = (leaving_the_choice(Location::caller()), leaving_the_choice(Location::caller()));
+        let (here, there) =
+            (leaving_the_choice(Location::caller()), leaving_the_choice(Location::caller()));
         pool.run(|w| {
             settle(w, &here);
             long_loop(w, &there);
@@ -236,10 +248,14 @@ mod tests {
         let ((known, taught), (other, _)) = (tuner(&here, 2), tuner(&there, 2));
         assert!(!taught && known.choice() != Choice::Short, "{known:?}");
         assert!(!other.is_settled());
-        assert!(pool.run(|_| best(&here, 64, 2)) == Schedule::Stealing, "of another length nothing is known");
+        assert!(
+            pool.run(|_| best(&here, 64, 2)) == Schedule::Stealing,
+            "of another length nothing is known"
+        );
     }
 
-    /// Would miss: a loop that ended early and is taken for a fast one, and a panic after which nobody may teach any more.
+    /// Would miss: a loop that ended early and is taken for a fast one, and a panic after which
+    /// nobody may teach any more.
     #[test]
     fn loops_that_did_not_run_to_their_end_teach_nothing() {
         let pool = Pool::builder().threads(2).build().unwrap();
@@ -252,14 +268,16 @@ mod tests {
                     std::panic::resume_unwind(Box::new(item));
                 }
             };
-            let panicked =
-                catch_unwind(AssertUnwindSafe(|| pool.run(|w| for_each(w, 0..ITEMS, &options, panicking))));
+            let panicked = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|w| for_each(w, 0..ITEMS, &options, panicking))
+            }));
             assert!(panicked.is_err());
         }
         assert_eq!(tuner(&options, 2), (Tuner::new(2), false));
     }
 
-    /// Would miss: controlled loops that leave the choice and learn nothing, or are taken for what they were changed to.
+    /// Would miss: controlled loops that leave the choice and learn nothing, or are taken for what
+    /// they were changed to.
     #[test]
     fn controlled_loops_teach_unless_they_are_changed() {
         let pool = Pool::builder().threads(2).build().unwrap();
@@ -284,18 +302,22 @@ mod tests {
         }
     }
 
-    /// Would miss: slices under a control that nobody times, so that equal shares are tried although the items of the first half take all the time.
+    /// Would miss: slices under a control that nobody times, so that equal shares are tried
+    /// although the items of the first half take all the time.
     #[test]
     fn controlled_loops_are_looked_at() {
         let pool = Pool::builder().threads(2).build().unwrap();
         let control = Control::new();
         let options = Options { control: Some(&control), ..leaving_the_choice(Location::caller()) };
-        pool.run(|w| for_each(w, 0..ITEMS, &options, |item| spin(if item < ITEMS / 2 { 10_000 } else { 0 })))
-            .unwrap();
+        pool.run(|w| {
+            for_each(w, 0..ITEMS, &options, |item| spin(if item < ITEMS / 2 { 10_000 } else { 0 }))
+        })
+        .unwrap();
         assert_eq!(tuner(&options, 2).0.choice(), Choice::Run(Schedule::Stealing));
     }
 
-    /// Would miss: short loops under a control that are handed out in another way than in equal shares, which are claimed in as many slices whoever comes.
+    /// Would miss: short loops under a control that are handed out in another way than in equal
+    /// shares, which are claimed in as many slices whoever comes.
     #[test]
     fn short_controlled_loops_get_equal_shares() {
         let pool = Pool::builder().threads(2).build().unwrap();
@@ -309,8 +331,8 @@ mod tests {
         let is_short = || tuner(&auto, 2).0.choice() == Choice::Short;
         // On a busy machine a run may take long.
         assert!((0..20 * PROBES).any(|_| claims(&auto) > 0 && is_short()));
-        let [shares, halves] =
-            [Schedule::Static, Schedule::Stealing].map(|schedule| claims(&Options { schedule, ..auto }));
+        let [shares, halves] = [Schedule::Static, Schedule::Stealing]
+            .map(|schedule| claims(&Options { schedule, ..auto }));
         assert_eq!(claims(&auto), shares);
         assert_ne!(halves, shares, "nothing tells the schedules apart");
     }

@@ -1,7 +1,7 @@
 //! Loops over two and more dimensions, block by block.
 //!
-//! Schedules that cut a range in halves cut a block across its longest side; for the others the blocks of a grid, numbered row by
-//! row, are the iterations.
+//! Schedules that cut a range in halves cut a block across its longest side; for the others the
+//! blocks of a grid, numbered row by row, are the iterations.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::{Block, Grid, Splitter, halves, volume};
@@ -12,8 +12,9 @@ use super::split::split;
 use crate::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
-/// Calls `f` with disjoint blocks that cover `space`, in no particular order. No block has a side longer than its `grain` (0 counts as 1),
-/// except with [`Schedule::Adaptive`], where a grain only ends the cutting.
+/// Calls `f` with disjoint blocks that cover `space`, in no particular order. No block has a side
+/// longer than its `grain` (0 counts as 1), except with [`Schedule::Adaptive`], where a grain only
+/// ends the cutting.
 ///
 /// # Errors
 ///
@@ -25,7 +26,8 @@ use std::ops::{ControlFlow, Range};
 ///
 /// # Cost
 ///
-/// A join for each cut with [`Schedule::Simple`] and [`Schedule::Adaptive`], two claims' worth of arithmetic a block with the others.
+/// A join for each cut with [`Schedule::Simple`] and [`Schedule::Adaptive`], two claims' worth of
+/// arithmetic a block with the others.
 #[inline]
 #[track_caller]
 pub fn for_each_block<const N: usize>(
@@ -44,8 +46,8 @@ pub fn for_each_block<const N: usize>(
 
 /// Folds disjoint blocks that cover `space` into one value.
 ///
-/// `identity()` begins each partial result, `fold` adds a block to one, `combine` joins two, in any order: it must be associative and
-/// commutative.
+/// `identity()` begins each partial result, `fold` adds a block to one, `combine` joins two, in any
+/// order: it must be associative and commutative.
 ///
 /// # Errors
 ///
@@ -57,7 +59,8 @@ pub fn for_each_block<const N: usize>(
 ///
 /// # Cost
 ///
-/// As [`for_each_block`], and an entry of a vector for each participant, or for each block with the schedules that cut.
+/// As [`for_each_block`], and an entry of a vector for each participant, or for each block with the
+/// schedules that cut.
 #[inline]
 #[track_caller]
 pub fn fold_blocks<const N: usize, A: Send>(
@@ -106,7 +109,8 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Block<N>) -> ControlFlow<()> + Sync,
 {
-    // Single points are no blocks: they are put together before it is found out how to hand them out.
+    // Single points are no blocks: they are put together before it is found out how to hand them
+    // out.
     let options = &match options.schedule {
         Schedule::Auto if grain.iter().all(|side| *side <= 1) => {
             Options { schedule: Schedule::Adaptive { grain: 1 }, ..*options }
@@ -148,15 +152,17 @@ where
         Schedule::Simple { .. } => Schedule::Simple { grain: 1 },
         schedule => schedule,
     };
-    let piece =
-        |local: &mut L, mut numbers: Range<usize>| numbers.try_for_each(|number| piece(local, block(number)));
+    let piece = |local: &mut L, mut numbers: Range<usize>| {
+        numbers.try_for_each(|number| piece(local, block(number)))
+    };
     drive(w, blocks, &Options { schedule, ..*options }, enter, piece)
 }
 
 /// The pieces that `splitter` makes of `space` when nobody steals.
 fn cut<const N: usize>(space: Block<N>, grain: &[usize; N], splitter: Splitter) -> Vec<Block<N>> {
     let mut pieces = Vec::new();
-    let mut rest: Vec<_> = (volume(&space) != Some(0)).then_some((space, splitter)).into_iter().collect();
+    let mut rest: Vec<_> =
+        (volume(&space) != Some(0)).then_some((space, splitter)).into_iter().collect();
     while let Some((block, splitter)) = rest.pop() {
         match splitter.halved().zip(halves(&block, grain)) {
             None => pieces.push(block),

@@ -18,8 +18,8 @@ use std::ops::{ControlFlow, Range};
 ///
 /// # Cost
 ///
-/// One allocation for the vector; for results with drop glue also a record of what was written, a run of adjacent chunks
-/// each.
+/// One allocation for the vector; for results with drop glue also a record of what was written, a
+/// run of adjacent chunks each.
 #[inline]
 pub fn map<I: Items, R: Send>(
     w: &Worker,
@@ -29,7 +29,8 @@ pub fn map<I: Items, R: Send>(
 ) -> Result<Vec<R>, Cancelled> {
     let output = Output::new(items.length());
     let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
-        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so nobody else asks.
+        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
+        // nobody else asks.
         unsafe { writer.fill(range.clone(), items.piece(range).map(&f)) };
         ControlFlow::Continue(())
     };
@@ -41,7 +42,8 @@ pub fn map<I: Items, R: Send>(
 ///
 /// # Errors
 ///
-/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one; results that exist by then are dropped.
+/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one; results that exist
+/// by then are dropped.
 ///
 /// # Panics
 ///
@@ -85,7 +87,8 @@ pub fn map_blocks<I: Items, R: Send>(
     let (len, blocks) = (items.length(), items.length().div_ceil(size));
     // A chunk that was granted counts items.
     let options = &Options { open: false, ..*options };
-    // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block once.
+    // SAFETY: different blocks are disjoint ranges below the length, and `map` asks for each block
+    // once.
     map(w, 0..blocks, options, |number| f(unsafe { items.piece(block(number, size, len)) }))
 }
 

@@ -1,17 +1,21 @@
 //! How workers come to a loop, and how it ends.
 //!
-//! The caller starts to work at once. Its help is *one* task on its own stack, offered by a join: a loop that nobody helps
-//! costs one push and one pop, and a short one not even that: see [`alone`]. Whoever steals that task offers two more, each for half of the helpers still wanted, and
-//! starts to work itself; so many helpers arrive in logarithmic time, and nobody has to wake them all.
+//! The caller starts to work at once. Its help is *one* task on its own stack, offered by a join: a
+//! loop that nobody helps costs one push and one pop, and a short one not even that: see [`alone`].
+//! Whoever steals that task offers two more, each for half of the helpers still wanted, and starts
+//! to work itself; so many helpers arrive in logarithmic time, and nobody has to wake them all.
 //!
 //! # Invariants
 //!
-//! - D1: the ranges that bodies of one loop get are disjoint and cover `0..n` unless the loop was stopped (I1 to I3 of the
-//!   [chunk sources](crate::source)).
-//! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is an arm of a join.
+//! - D1: the ranges that bodies of one loop get are disjoint and cover `0..n` unless the loop was
+//!   stopped (I1 to I3 of the [chunk sources](crate::source)).
+//! - D2: when [`drive`] returns or unwinds, no body of the loop runs any more: every participant is
+//!   an arm of a join.
 //! - D3: after a body has panicked or asked to stop, each participant ends with the chunk it is at.
-//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more are there than may be: those on surplus workers, and where the caller is on one, or has the
-//!   guest's seat of a pool that is to have one thread, as many more. The caller stays, and offers again when it is left alone and others may come.
+//! - D4: where the pool's limit falls, helpers leave at their next chunk until no more are there
+//!   than may be: those on surplus workers, and where the caller is on one, or has the guest's seat
+//!   of a pool that is to have one thread, as many more. The caller stays, and offers again when it
+//!   is left alone and others may come.
 //!
 //! # Cost
 //!
@@ -36,7 +40,8 @@ use std::ops::{ControlFlow, Range};
 pub struct Options<'m> {
     /// How its iterations are handed out.
     pub schedule: Schedule,
-    /// Whether a schedule that the pool [was given](crate::PoolControl::set_schedule), or was granted by the agreement under which programs share the machine, takes the place of that
+    /// Whether a schedule that the pool [was given](crate::PoolControl::set_schedule), or was
+    /// granted by the agreement under which programs share the machine, takes the place of that
     /// one. For loops over items: its chunks count items.
     pub open: bool,
     /// At most so many workers take part (0 counts as 1).
@@ -47,7 +52,8 @@ pub struct Options<'m> {
     pub control: Option<&'m Control>,
     /// Where the loop is called, for the schedule that makes use of it.
     pub site: Option<Site>,
-    /// Where to note what each thread does. A loop that is measured runs as those with a control do; without one, nobody changes or cancels it.
+    /// Where to note what each thread does. A loop that is measured runs as those with a control
+    /// do; without one, nobody changes or cancels it.
     pub meter: Option<&'m Meter>,
 }
 
@@ -76,7 +82,8 @@ impl Options<'_> {
 
     /// The rule and the grain of a loop that is cut in halves which are offered as arms of joins.
     ///
-    /// `None` for other schedules, and if not all workers may take part or their number may change, for a join keeps nobody away.
+    /// `None` for other schedules, and if not all workers may take part or their number may change,
+    /// for a join keeps nobody away.
     #[inline]
     pub(super) fn splitter(&self, w: &Worker) -> Option<(Splitter, usize)> {
         match self.schedule {
@@ -90,12 +97,13 @@ impl Options<'_> {
 
 /// Calls `piece` with disjoint ranges that cover `0..n`, on several workers at once.
 ///
-/// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that answers `Break` stops the
-/// loop.
+/// Each participant makes a state of its own with `enter`, and drops it when it leaves. A body that
+/// answers `Break` stops the loop.
 ///
 /// # Errors
 ///
-/// If the loop has a control that was cancelled before all was done, or the pool has cancelled what it runs.
+/// If the loop has a control that was cancelled before all was done, or the pool has cancelled what
+/// it runs.
 ///
 /// # Panics
 ///
@@ -172,12 +180,18 @@ where
             if let Some(trial) = &mut trial {
                 schedule = trial.after(done);
             }
-            let source = Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
-            let piece =
-                |local: &mut L, range: Range<usize>| piece(local, range.start + done..range.end + done);
+            let source =
+                Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
+            let piece = |local: &mut L, range: Range<usize>| {
+                piece(local, range.start + done..range.end + done)
+            };
             let (ending, trial) = (Ending::default(), trial.as_ref());
             let crew = Crew::new(w.index());
-            ran = Loop { source, ending, crew, enter, piece, trial }.run(w, participants - 1, options.memory);
+            ran = Loop { source, ending, crew, enter, piece, trial }.run(
+                w,
+                participants - 1,
+                options.memory,
+            );
         }
         if let Some(trial) = trial {
             trial.end(ran);
@@ -208,11 +222,13 @@ where
 /// A loop that takes no longer than this is over before help would have been worth its price.
 const ALONE: u64 = 7 * TICKS_A_US / 10;
 
-/// The caller begins alone, and stays alone while the loop promises to be over soon. Answers how many iterations are done with, and whether
-/// they all ran: if the body asked to stop, none is left.
+/// The caller begins alone, and stays alone while the loop promises to be over soon. Answers how
+/// many iterations are done with, and whether they all ran: if the body asked to stop, none is
+/// left.
 ///
-/// The promise rests on the first iteration, then on the time so far, and the caller takes no more at once than its first claim would be: a
-/// loop whose cost jumps keeps others waiting for an eighth of a share at most. Loops of few iterations are offered at once.
+/// The promise rests on the first iteration, then on the time so far, and the caller takes no more
+/// at once than its first claim would be: a loop whose cost jumps keeps others waiting for an
+/// eighth of a share at most. Loops of few iterations are offered at once.
 #[inline]
 fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
@@ -238,7 +254,8 @@ where
         pieces.ended();
         let elapsed = ticks().saturating_sub(began);
         let promised = elapsed.saturating_mul(n as u64) / done as u64;
-        // One iteration is too short to be timed: what it promises counts only if it is itself long.
+        // One iteration is too short to be timed: what it promises counts only if it is itself
+        // long.
         if elapsed > ALONE || (done > 1 && promised > 2 * ALONE) {
             break;
         }
@@ -266,7 +283,8 @@ where
     /// Answers whether all iterations ran.
     #[inline]
     fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
-        // Once is enough as long as nobody leaves early; what a leaving participant has left is done here.
+        // Once is enough as long as nobody leaves early; what a leaving participant has left is
+        // done here.
         while !self.is_over() {
             self.crew.offered();
             let assist = |w: &Worker, is_helper| {
@@ -295,7 +313,8 @@ where
             w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, 1));
         } else {
             let near = others / 2;
-            let here = |w: &Worker| w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, near));
+            let here =
+                |w: &Worker| w.join(|w| self.work(w, Part::Helper), |w| self.assist(w, near));
             w.join(here, |w| self.assist(w, others - near));
         }
     }
@@ -314,7 +333,9 @@ where
     #[inline]
     fn claim_all(&self, w: &Worker, part: Part) {
         let seat = w.index();
-        let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else { return };
+        let Some(mut range) = self.source.claim(seat).or_else(|| self.source.steal(seat)) else {
+            return;
+        };
         self.crew.comes(part);
         let mut local = (self.enter)();
         let mut effort = Effort::new(w, self.source.is_timed());
@@ -425,7 +446,8 @@ impl Crew {
         !self.is_entitled(w) && self.is_too_many_cold(w, 1)
     }
 
-    /// Whether a helper is within the limit by its seat, whoever else is there. If the caller is not, it takes the place of one who would be.
+    /// Whether a helper is within the limit by its seat, whoever else is there. If the caller is
+    /// not, it takes the place of one who would be.
     #[inline]
     fn is_entitled(&self, w: &Worker) -> bool {
         let asked = w.allowed_workers();
@@ -435,21 +457,24 @@ impl Crew {
     /// Whether there are too many, with so many who are not counted yet.
     #[inline(never)]
     fn is_too_many_cold(&self, w: &Worker, coming: usize) -> bool {
-        let is_too_many = w.is_surplus() || self.there.load(Ordering::Relaxed) + coming > w.allowed_workers();
+        let is_too_many =
+            w.is_surplus() || self.there.load(Ordering::Relaxed) + coming > w.allowed_workers();
         if is_too_many {
             self.is_short.store(true, Ordering::Relaxed);
         }
         is_too_many
     }
 
-    /// Whether the caller is alone and others may come. While somebody is there it would wait for them before it offers.
+    /// Whether the caller is alone and others may come. While somebody is there it would wait for
+    /// them before it offers.
     #[cold]
     fn may_offer_cold(&self, w: &Worker) -> bool {
         w.allowed_workers() > 1 && self.there.load(Ordering::Relaxed) == 1
     }
 }
 
-/// What a participant has done, and how long it took: whether another's range is worth stealing follows from it.
+/// What a participant has done, and how long it took: whether another's range is worth stealing
+/// follows from it.
 #[derive(Default)]
 struct Effort {
     chunks: u32,
@@ -462,7 +487,8 @@ struct Effort {
 }
 
 impl Effort {
-    /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and never look at the clock.
+    /// The chunk at which the measurement begins. Loops of fewer chunks have nothing to steal, and
+    /// never look at the clock.
     const FIRST: u32 = 3;
 
     /// Measures from the first chunk on if every chunk counts.

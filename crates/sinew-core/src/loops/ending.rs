@@ -2,7 +2,8 @@
 //!
 //! # Orderings
 //!
-//! `stop` is `Relaxed`: it only has to be seen soon. Panics are handed over under a lock, results by the join.
+//! `stop` is `Relaxed`: it only has to be seen soon. Panics are handed over under a lock, results
+//! by the join.
 
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::lock::Mutex;
@@ -44,7 +45,8 @@ impl Ending {
         }
     }
 
-    /// Keeps the first panic. The payload of a later one is dropped: if that panics in turn, the join passes it on.
+    /// Keeps the first panic. The payload of a later one is dropped: if that panics in turn, the
+    /// join passes it on.
     #[cold]
     fn stop_cold(&self, payload: Box<dyn Any + Send>) {
         self.stop();

@@ -1,7 +1,8 @@
 //! Folding, in the order of the items.
 //!
-//! A participant folds a run of adjacent chunks into one partial result. At the end the partial results are combined in
-//! the order of the items, so `combine` needs to be associative but not commutative.
+//! A participant folds a run of adjacent chunks into one partial result. At the end the partial
+//! results are combined in the order of the items, so `combine` needs to be associative but not
+//! commutative.
 
 use sinew_sync::lock::Mutex;
 
@@ -12,8 +13,8 @@ use std::ops::{ControlFlow, Range};
 
 /// Folds all items into one value.
 ///
-/// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two that are neighbours. How the
-/// items are divided depends on the schedule and on who comes to help.
+/// `identity()` begins each partial result, `fold` adds an item to one, `combine` joins two that
+/// are neighbours. How the items are divided depends on the schedule and on who comes to help.
 ///
 /// # Errors
 ///
@@ -25,8 +26,8 @@ use std::ops::{ControlFlow, Range};
 ///
 /// # Cost
 ///
-/// An entry of a vector for each run of adjacent chunks of a participant: few with `static` and `stealing`, up to one a
-/// chunk with the others.
+/// An entry of a vector for each run of adjacent chunks of a participant: few with `static` and
+/// `stealing`, up to one a chunk with the others.
 #[inline]
 pub fn fold<I: Items, A: Send>(
     w: &Worker,
@@ -43,7 +44,8 @@ pub fn fold<I: Items, A: Send>(
             .continued_by(range.start)
             .unwrap_or_else(|| Run { start: range.start, value: identity() });
         partial.end = range.end;
-        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so nobody else asks.
+        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
+        // nobody else asks.
         let value = unsafe { items.piece(range) }.fold(value, &fold);
         partial.current = Some(Run { start, value });
         ControlFlow::Continue(())

@@ -1,15 +1,19 @@
 //! What each thread of a loop does with its time: measured on request.
 //!
-//! For each thread: how long it took part, how much of that it spent in the loop's function, waiting for others, and on the loop itself, and how many tasks it
-//! did. A task is one application of the function to one item.
+//! For each thread: how long it took part, how much of that it spent in the loop's function,
+//! waiting for others, and on the loop itself, and how many tasks it did. A task is one application
+//! of the function to one item.
 //!
-//! Source: the statistics of Jenkins, "Design and Analysis of a Plastic Parallel Programming System", section 5.1. Differences: time is taken around slices of tasks
-//! instead of single ones, which is what made it cost 3.5 % there; threads are blocked by whoever changes the loop rather than by a main thread.
+//! Source: the statistics of Jenkins, "Design and Analysis of a Plastic Parallel Programming
+//! System", section 5.1. Differences: time is taken around slices of tasks instead of single ones,
+//! which is what made it cost 3.5 % there; threads are blocked by whoever changes the loop rather
+//! than by a main thread.
 //!
 //! # Invariants
 //!
 //! - S1: the time of a thread in the loop is the sum of work, overhead and blocked time.
-//! - S2: the tasks of all threads are the items done; slices in which the function panicked count no tasks, and as overhead.
+//! - S2: the tasks of all threads are the items done; slices in which the function panicked count
+//!   no tasks, and as overhead.
 //!
 //! # Cost
 //!
@@ -113,7 +117,8 @@ impl Sheet<'_> {
     pub(super) fn hand_in(self, blocked_ns: u64) {
         let run = ticks().saturating_sub(self.began);
         let Line { run: all_run, work, blocked_ns: all_blocked, tasks } = self.line;
-        for (all, mine) in [(all_run, run), (work, self.work), (all_blocked, blocked_ns), (tasks, self.tasks)]
+        for (all, mine) in
+            [(all_run, run), (work, self.work), (all_blocked, blocked_ns), (tasks, self.tasks)]
         {
             // Relaxed: as in `read`.
             all.fetch_add(mine, Ordering::Relaxed);
@@ -162,7 +167,8 @@ impl LoopMetrics {
             let [run, work, overhead, blocked] =
                 [run, work, overhead, blocked].map(|time| time.as_secs_f64() * 1e3);
             // A `String` takes everything.
-            let _ = writeln!(text, "{worker},{run:.6},{work:.6},{overhead:.6},{blocked:.6},{tasks}");
+            let _ =
+                writeln!(text, "{worker},{run:.6},{work:.6},{overhead:.6},{blocked:.6},{tasks}");
         }
         text
     }
@@ -195,8 +201,7 @@ mod tests {
     /// Would miss: a column under another's title, or in another unit.
     #[test]
     fn a_file_has_a_line_a_thread_in_milliseconds() {
-        let text =
-            "thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n3,4.000000,2.500000,1.000000,0.500000,17\n";
+        let text = "thread,run_ms,work_ms,overhead_ms,blocked_ms,tasks\n3,4.000000,2.500000,1.000000,0.500000,17\n";
         let path = std::env::temp_dir().join(format!("sinew-metrics-{}.csv", std::process::id()));
         metrics().write_csv(&path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
@@ -210,7 +215,8 @@ mod tests {
         assert!(error.contains("/no/such/folder/metrics.csv"), "{error}");
     }
 
-    /// Would miss: a thread that took no part and is listed all the same; blocked time that is more than there was.
+    /// Would miss: a thread that took no part and is listed all the same; blocked time that is more
+    /// than there was.
     #[test]
     fn times_add_up_and_strangers_are_left_out() {
         let meter = Meter::new(3);

@@ -1,12 +1,13 @@
 //! Loops: many workers, one chunk source.
 //!
-//! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function for each item, `collect`
-//! writes an output, `fold` combines in order, `scan` does both. All of them leave the fan-out to the `driver`, or to `split` where
-//! ranges are cut in halves that become arms of joins, and panics and early ends to `ending`. `meter` measures what each thread does. `blocks` are loops over two
-//! or more dimensions, `sweep` are stencils.
+//! Every skeleton over data is a loop here, with a body that gets ranges: `visit` runs a function
+//! for each item, `collect` writes an output, `fold` combines in order, `scan` does both. All of
+//! them leave the fan-out to the `driver`, or to `split` where ranges are cut in halves that become
+//! arms of joins, and panics and early ends to `ending`. `meter` measures what each thread does.
+//! `blocks` are loops over two or more dimensions, `sweep` are stencils.
 //!
-//! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop asks for each index
-//! once, and nobody can ask again.
+//! Functions take the worker they run on, and their [`Items`](crate::data::Items) by value: a loop
+//! asks for each index once, and nobody can ask again.
 
 #![expect(clippy::needless_pass_by_value, reason = "a loop uses its items up")]
 

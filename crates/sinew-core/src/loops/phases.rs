@@ -1,4 +1,5 @@
-//! Skeletons of several loops, one after the other, as their control sees them: all that is to come is known from the beginning.
+//! Skeletons of several loops, one after the other, as their control sees them: all that is to come
+//! is known from the beginning.
 
 use super::driver::Options;
 use crate::{Cancelled, Course};
@@ -17,7 +18,8 @@ impl<'c> Phases<'c> {
         iterations: u64,
         loops: impl FnOnce(&mut Self) -> Result<R, Cancelled>,
     ) -> Result<R, Cancelled> {
-        let course = options.control.map(|control| Course::begin(control, iterations)).transpose()?;
+        let course =
+            options.control.map(|control| Course::begin(control, iterations)).transpose()?;
         let mut phases = Self { course, left: iterations };
         let ended = loops(&mut phases);
         phases.end(ended.is_ok());
@@ -28,7 +30,8 @@ impl<'c> Phases<'c> {
     ///
     /// # Errors
     ///
-    /// If the skeleton was cancelled: a loop that begins after its pool has cancelled knows nothing of that.
+    /// If the skeleton was cancelled: a loop that begins after its pool has cancelled knows nothing
+    /// of that.
     pub(super) fn next(&mut self, iterations: u64) -> Result<(), Cancelled> {
         if self.course.as_ref().is_some_and(Course::is_cancelled) {
             return Err(Cancelled);

@@ -1,8 +1,8 @@
 //! Prefixes: for every item the fold of all items up to it.
 //!
-//! Blocks of items are folded in parallel, their results are added up one after the other, and in a second parallel pass
-//! every block is folded again from the right beginning, now writing each step. So every item is folded twice unless one
-//! worker does it all, which one pass suffices for.
+//! Blocks of items are folded in parallel, their results are added up one after the other, and in a
+//! second parallel pass every block is folded again from the right beginning, now writing each
+//! step. So every item is folded twice unless one worker does it all, which one pass suffices for.
 //!
 //! Source: the usual two-pass scan (Blelloch's reduce-then-scan).
 
@@ -29,7 +29,8 @@ const CONTROLLED: usize = 64;
 
 /// The prefixes of all items, in order, each begun with `init`.
 ///
-/// `blocks` says how many blocks to divide the items into; by default it follows the number of workers.
+/// `blocks` says how many blocks to divide the items into; by default it follows the number of
+/// workers.
 ///
 /// # Errors
 ///
@@ -70,8 +71,8 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
         let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
             for number in range {
                 let range = block(number, size, len);
-                // SAFETY: blocks are disjoint and lie below the length, and each number comes once (D1); `ReadItems` may be
-                // asked again.
+                // SAFETY: blocks are disjoint and lie below the length, and each number comes once
+                // (D1); `ReadItems` may be asked again.
                 unsafe {
                     let values = items.piece(range.clone()).map(&take);
                     writer.fill(range, prefixes(kind, begins[number].clone(), values, &op));
@@ -86,7 +87,10 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
 }
 
 /// What each block begins with: `init` and all blocks before it.
-#[expect(clippy::too_many_arguments, reason = "the other half of `scan`, which it only makes readable")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the other half of `scan`, which it only makes readable"
+)]
 fn begins<I: ReadItems, A: Clone + Send + Sync>(
     w: &Worker,
     items: &I,

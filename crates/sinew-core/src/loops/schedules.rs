@@ -1,7 +1,9 @@
-//! Loops on a whole pool under random schedules (shuttle), which finds what real threads hardly ever do: helpers that come
-//! while the caller leaves, steals of the last piece, panics in the middle of a fan-out.
+//! Loops on a whole pool under random schedules (shuttle), which finds what real threads hardly
+//! ever do: helpers that come while the caller leaves, steals of the last piece, panics in the
+//! middle of a fan-out.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p sinew-core --release shuttle_`; a schedule that fails is printed with its seed.
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p sinew-core --release shuttle_`; a schedule that fails
+//! is printed with its seed.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
@@ -33,8 +35,10 @@ pub(crate) fn explore_with(
     schedules: &[Schedule],
     test: impl Fn(&Worker, &Options) + Send + Sync + Copy + 'static,
 ) {
-    let iterations =
-        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(500);
+    let iterations = std::env::var("SINEW_SHUTTLE_ITERATIONS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(500);
     for &schedule in schedules {
         let seed = fastrand::u64(..);
         println!("{schedule}: seed {seed}");
@@ -47,7 +51,8 @@ pub(crate) fn explore_with(
     }
 }
 
-/// Threads that make a change each. They are started from within, by bodies: outside they would be done before anything has begun.
+/// Threads that make a change each. They are started from within, by bodies: outside they would be
+/// done before anything has begun.
 #[derive(Default)]
 pub(crate) struct Changers(Mutex<Vec<JoinHandle<()>>>);
 
@@ -73,13 +78,15 @@ impl Changers {
     }
 }
 
-/// Would miss, at every end: a worker that is still in the loop or skeleton, and a place that nobody gave back.
+/// Would miss, at every end: a worker that is still in the loop or skeleton, and a place that
+/// nobody gave back.
 pub(crate) fn assert_at_rest(control: &Control) {
     assert_eq!(control.snapshot().working, 0);
     assert!(control.places().all_free());
 }
 
-/// Would miss: an index visited twice or never, and a caller that returns while a helper is still at it.
+/// Would miss: an index visited twice or never, and a caller that returns while a helper is still
+/// at it.
 #[test]
 fn shuttle_each_index_is_visited_once_before_the_loop_returns() {
     explore(|w, options| {
@@ -111,7 +118,8 @@ fn shuttle_what_helpers_made_is_the_callers() {
     });
 }
 
-/// Would miss: a panic that leaves a helper behind, and loops within loops that wait for each other.
+/// Would miss: a panic that leaves a helper behind, and loops within loops that wait for each
+/// other.
 #[test]
 fn shuttle_nested_loops_end_also_by_panics_and_errors() {
     explore(|w, options| {
@@ -128,7 +136,11 @@ fn shuttle_nested_loops_end_also_by_panics_and_errors() {
         .unwrap();
         assert_eq!(sum.load(Ordering::Relaxed), 6);
         assert_eq!(
-            try_for_each(w, 0..5_u8, &options, |index| if index == 3 { Err(index) } else { Ok(()) }),
+            try_for_each(w, 0..5_u8, &options, |index| if index == 3 {
+                Err(index)
+            } else {
+                Ok(())
+            }),
             Err(Stopped::Failed(3))
         );
         let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -143,7 +155,8 @@ fn shuttle_nested_loops_end_also_by_panics_and_errors() {
     });
 }
 
-/// Would miss: a run that finds the memory of the one before in a state that no single thread would leave.
+/// Would miss: a run that finds the memory of the one before in a state that no single thread would
+/// leave.
 #[test]
 fn shuttle_runs_with_a_memory_visit_each_index_once() {
     explore_with(&[Schedule::Affinity, Schedule::Weighted], |w, options| {
@@ -160,12 +173,18 @@ fn shuttle_runs_with_a_memory_visit_each_index_once() {
     });
 }
 
-/// Would miss: a block that is lost between an arm and its thief, and a partial result that nobody collects.
+/// Would miss: a block that is lost between an arm and its thief, and a partial result that nobody
+/// collects.
 #[test]
 fn shuttle_blocks_are_folded_once() {
-    let schedules = [Schedule::Adaptive { grain: 1 }, Schedule::Simple { grain: 1 }, Schedule::Affinity];
+    let schedules =
+        [Schedule::Adaptive { grain: 1 }, Schedule::Simple { grain: 1 }, Schedule::Affinity];
     explore_with(&schedules, |w, options| {
-        let area = |sum, [rows, columns]: [std::ops::Range<usize>; 2]| sum + rows.len() * columns.len();
-        assert_eq!(fold_blocks(w, [0..3, 0..4], [1, 2], options, || 0, area, |a, b| a + b).unwrap(), 12);
+        let area =
+            |sum, [rows, columns]: [std::ops::Range<usize>; 2]| sum + rows.len() * columns.len();
+        assert_eq!(
+            fold_blocks(w, [0..3, 0..4], [1, 2], options, || 0, area, |a, b| a + b).unwrap(),
+            12
+        );
     });
 }

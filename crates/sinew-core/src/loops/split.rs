@@ -1,14 +1,17 @@
 //! Loops whose range is cut in halves that are offered as the arms of joins.
 //!
-//! Where a chunk source has one word a participant, here the task stack holds the halves that nobody has come to yet: a
-//! thief finds the largest first, the pool's victim policy says where it looks, and whoever waits for a stolen half helps
-//! its thief. How deep to cut is the [`Splitter`]'s business.
+//! Where a chunk source has one word a participant, here the task stack holds the halves that
+//! nobody has come to yet: a thief finds the largest first, the pool's victim policy says where it
+//! looks, and whoever waits for a stolen half helps its thief. How deep to cut is the
+//! [`Splitter`]'s business.
 //!
-//! Invariants: D1 to D3 of the [`driver`](super::driver) hold; the blocks that bodies get are those of B1 in [`sinew_policy::split`].
+//! Invariants: D1 to D3 of the [`driver`](super::driver) hold; the blocks that bodies get are those
+//! of B1 in [`sinew_policy::split`].
 //!
 //! # Cost
 //!
-//! A join for each cut, and no allocation. A call through a pointer, and a participant's state of its own, for each block.
+//! A join for each cut, and no allocation. A call through a pointer, and a participant's state of
+//! its own, for each block.
 
 use sinew_policy::split::{Block, Splitter, halves, volume};
 
@@ -16,7 +19,8 @@ use super::ending::Ending;
 use crate::Worker;
 use std::ops::ControlFlow;
 
-/// Calls `body` with disjoint blocks that cover `space`, on several workers at once, until a call answers `Break`.
+/// Calls `body` with disjoint blocks that cover `space`, on several workers at once, until a call
+/// answers `Break`.
 ///
 /// The body is called through a pointer, so that this is compiled once and not for each loop.
 ///

@@ -1,9 +1,11 @@
-//! Every kind of loop under every schedule against its serial form, with panics, errors and nested loops.
+//! Every kind of loop under every schedule against its serial form, with panics, errors and nested
+//! loops.
 
 mod limits;
 
 use super::{
-    Kind, Options, fold, fold_blocks, for_each, for_each_block, map, map_blocks, scan, try_for_each, try_map,
+    Kind, Options, fold, fold_blocks, for_each, for_each_block, map, map_blocks, scan,
+    try_for_each, try_map,
 };
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -27,9 +29,14 @@ fn any_options() -> impl Strategy<Value = Options<'static>> {
         (1..70_usize).prop_map(|grain| Schedule::Simple { grain }),
         (1..70_usize).prop_map(|grain| Schedule::Adaptive { grain }),
     ];
-    // The whole pool may take part as often as not: schedules that cut in halves go another way then.
+    // The whole pool may take part as often as not: schedules that cut in halves go another way
+    // then.
     let threads = prop_oneof![Just(usize::MAX), 0..6_usize];
-    (schedule, threads).prop_map(|(schedule, threads)| Options { schedule, threads, ..Options::default() })
+    (schedule, threads).prop_map(|(schedule, threads)| Options {
+        schedule,
+        threads,
+        ..Options::default()
+    })
 }
 
 proptest! {
@@ -99,7 +106,8 @@ proptest! {
         prop_assert_eq!(crate::run(|w| try_for_each(w, 0..n, &options, |number| fail(number).map(drop))), Err(Stopped::Failed(bad)));
     }
 
-    /// Would miss: a panic that is lost, a payload that is changed, and a body that runs on after the caller unwinds.
+    /// Would miss: a panic that is lost, a payload that is changed, and a body that runs on after
+    /// the caller unwinds.
     #[test]
     fn a_panic_comes_out_after_everybody_has_left(n in 1..2_000_usize, bad in any::<prop::sample::Index>(), options in any_options()) {
         let bad = bad.index(n);
@@ -120,14 +128,16 @@ proptest! {
     }
 }
 
-/// Pools of 2 and of 5: more workers than most machines here have processors, so that some are late.
+/// Pools of 2 and of 5: more workers than most machines here have processors, so that some are
+/// late.
 fn on_pools(test: impl Fn(&Worker) + Sync) {
     for threads in [2, 5] {
         Pool::builder().threads(threads).build().unwrap().run(&test);
     }
 }
 
-/// Would miss: an index lost when a run begins with what the run before has left, after a panic or an error as well.
+/// Would miss: an index lost when a run begins with what the run before has left, after a panic or
+/// an error as well.
 #[test]
 fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
     on_pools(|w| {
@@ -137,8 +147,9 @@ fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
             for run in 0..60_usize {
                 let n = 5_000 + run / 20;
                 let visits: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(0)).collect();
-                let cost =
-                    |index: usize| (0..index / 100).fold(index, |hash, step| hash.rotate_left(5) ^ step);
+                let cost = |index: usize| {
+                    (0..index / 100).fold(index, |hash, step| hash.rotate_left(5) ^ step)
+                };
                 for_each(w, 0..n, &options, |index| {
                     std::hint::black_box(cost(index));
                     visits[index].fetch_add(1, Ordering::Relaxed);
@@ -150,9 +161,13 @@ fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
                 );
                 if run % 7 == 3 {
                     let fail = |index| if index == run * 80 { Err(index) } else { Ok(()) };
-                    assert_eq!(try_for_each(w, 0..n, &options, fail), Err(Stopped::Failed(run * 80)));
+                    assert_eq!(
+                        try_for_each(w, 0..n, &options, fail),
+                        Err(Stopped::Failed(run * 80))
+                    );
                     let panicked = catch_unwind(AssertUnwindSafe(|| {
-                        for_each(w, 0..n, &options, |index| assert_ne!(index, 77, "planned")).unwrap();
+                        for_each(w, 0..n, &options, |index| assert_ne!(index, 77, "planned"))
+                            .unwrap();
                     }));
                     assert!(panicked.is_err());
                 }
@@ -166,7 +181,8 @@ fn runs_with_a_memory_visit_every_index_once_whatever_happened_before() {
 fn nested_loops_may_share_a_memory() {
     on_pools(|w| {
         let memory = LoopMemory::new();
-        let options = Options { schedule: Schedule::Affinity, memory: Some(&memory), ..Options::default() };
+        let options =
+            Options { schedule: Schedule::Affinity, memory: Some(&memory), ..Options::default() };
         for _ in 0..20 {
             let sum = AtomicUsize::new(0);
             for_each(w, 0..30_usize, &options, |row| {
@@ -186,7 +202,8 @@ fn nested_loops_may_share_a_memory() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Would miss: a point that no block or two blocks contain, a block beyond the grain, and a wrong sum of parts.
+    /// Would miss: a point that no block or two blocks contain, a block beyond the grain, and a
+    /// wrong sum of parts.
     #[test]
     fn every_point_is_in_one_block(
         rows in 0..60_usize, columns in 0..60_usize, grain in [0..9_usize, 0..9], options in any_options(),
@@ -230,7 +247,9 @@ proptest! {
 #[should_panic(expected = "give a larger grain")]
 fn more_blocks_than_can_be_counted_are_refused() {
     let long = 0..usize::MAX;
-    crate::run(|w| for_each_block(w, [long.clone(), long], [1, 1], &Options::default(), |_| ()).unwrap());
+    crate::run(|w| {
+        for_each_block(w, [long.clone(), long], [1, 1], &Options::default(), |_| ()).unwrap()
+    });
 }
 
 /// Would miss: loops inside loops that mix up their sources or wait for each other.
@@ -265,7 +284,8 @@ fn numbers_belong_to_their_items() {
     });
 }
 
-/// Would miss: iterations that a loop's caller runs alone, since the loop may be short, recorded as pieces that others might have had: whoever simulates the recording would have them stolen.
+/// Would miss: iterations that a loop's caller runs alone, since the loop may be short, recorded as
+/// pieces that others might have had: whoever simulates the recording would have them stolen.
 #[test]
 fn what_a_caller_runs_alone_is_recorded_as_work() {
     let pool = Pool::builder().threads(2).guest_seat(false).record(true).build().expect("a pool");

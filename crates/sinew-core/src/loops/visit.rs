@@ -28,7 +28,8 @@ pub fn for_each<I: Items>(
     f: impl Fn(I::Item) + Sync,
 ) -> Result<(), Cancelled> {
     let piece = |(): &mut (), range| {
-        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so nobody else asks.
+        // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
+        // nobody else asks.
         unsafe { items.piece(range) }.for_each(&f);
         ControlFlow::Continue(())
     };
@@ -39,8 +40,8 @@ pub fn for_each<I: Items>(
 ///
 /// # Errors
 ///
-/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one. Items not yet visited are left out; of those of other participants, any
-/// number.
+/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one. Items not yet
+/// visited are left out; of those of other participants, any number.
 ///
 /// # Panics
 ///
@@ -84,7 +85,8 @@ impl<E> FirstError<E> {
         ControlFlow::Break(())
     }
 
-    /// What came of a loop that has ended as `driven` says. An error beats the cancellation, which it may have caused.
+    /// What came of a loop that has ended as `driven` says. An error beats the cancellation, which
+    /// it may have caused.
     pub(crate) fn into_result(self, driven: Result<(), Cancelled>) -> Result<(), Stopped<E>> {
         match self.0.into_inner() {
             Some(error) => Err(Stopped::Failed(error)),

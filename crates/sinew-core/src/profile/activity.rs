@@ -16,13 +16,15 @@ pub(crate) enum Activity {
     GetQueue,
     /// Claims another's task, with success.
     Claim,
-    /// The rest of a successful steal: from the claim to the task, and from the task's end to the report.
+    /// The rest of a successful steal: from the claim to the task, and from the task's end to the
+    /// report.
     Steal,
     /// Claims another's task, in vain.
     FailedClaim,
     /// Looks for work, between two attempts to steal.
     Search,
-    /// In the scheduler otherwise: watches a joined task without looking for another, begins and ends waits.
+    /// In the scheduler otherwise: watches a joined task without looking for another, begins and
+    /// ends waits.
     Wait,
     /// Asleep, with nothing to do.
     Parked,

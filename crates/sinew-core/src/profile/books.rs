@@ -3,7 +3,8 @@
 //! # Invariants
 //!
 //! - B1: only the worker at the seat writes, but for `mail`, which thieves of its tasks write.
-//! - B2: a thief's report lies in `mail` before the thief reports the task as finished, and is taken out by the join that waited for it.
+//! - B2: a thief's report lies in `mail` before the thief reports the task as finished, and is
+//!   taken out by the join that waited for it.
 
 use std::cell::Cell;
 

@@ -3,7 +3,8 @@
 use super::activity::{Activity, Kind};
 use super::report::WorkerProfile;
 
-/// A time, outside of joins and inside of them: on top of a join, or the end of a scope, that waits. In ticks.
+/// A time, outside of joins and inside of them: on top of a join, or the end of a scope, that
+/// waits. In ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Split {
     /// While no join below waits.
@@ -19,17 +20,20 @@ impl Split {
     }
 }
 
-/// The breakdown of execution time of Wool's authors. Its parts, `parked` aside, sum up to the time that passed.
+/// The breakdown of execution time of Wool's authors. Its parts, `parked` aside, sum up to the time
+/// that passed.
 ///
-/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 5.3. Difference: their thieves never sleep; ours do, which counts as
-/// search here and is said apart.
+/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 5.3. Difference:
+/// their thieves never sleep; ours do, which counts as search here and is said apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Breakdown {
-    /// In the application, making tasks and taking them back included. Inside of a join: leapfrogging.
+    /// In the application, making tasks and taking them back included. Inside of a join:
+    /// leapfrogging.
     pub application: Split,
     /// In successful steals.
     pub steals: Split,
-    /// Without work: unsuccessful attempts to steal, and all between them. Inside of a join: waiting.
+    /// Without work: unsuccessful attempts to steal, and all between them. Inside of a join:
+    /// waiting.
     pub search: Split,
     /// The part of `search` spent asleep.
     pub parked: Split,
@@ -45,14 +49,18 @@ impl Breakdown {
 
     /// Names and times, in the order from the bottom of the figure to its top.
     pub fn iter(self) -> impl Iterator<Item = (&'static str, Split)> {
-        [("application", self.application), ("steals", self.steals), ("search", self.search)].into_iter()
+        [("application", self.application), ("steals", self.steals), ("search", self.search)]
+            .into_iter()
     }
 
-    /// The same in units of `one_processor`: the application time of one worker on the same problem, in ticks. The sum then is the processor time in units of
-    /// the sequential one, and the number of workers divided by it the speed-up. Each is (name, outside, inside).
+    /// The same in units of `one_processor`: the application time of one worker on the same
+    /// problem, in ticks. The sum then is the processor time in units of the sequential one, and
+    /// the number of workers divided by it the speed-up. Each is (name, outside, inside).
     pub fn normalised(self, one_processor: u64) -> impl Iterator<Item = (&'static str, f64, f64)> {
         let unit = one_processor.max(1) as f64;
-        self.iter().map(move |(name, split)| (name, split.outside as f64 / unit, split.inside as f64 / unit))
+        self.iter().map(move |(name, split)| {
+            (name, split.outside as f64 / unit, split.inside as f64 / unit)
+        })
     }
 }
 
@@ -67,10 +75,13 @@ pub struct Function {
 
 /// The breakdown of the library's time by its functions, in the terms of Intel's TBB.
 ///
-/// `wait_for_all` = `spawn` + `get` + `lock` + `steal` + `steal_wait` + `lib_wait`. `acquire_queue` lies inside of `spawn` and `get`. What sleeps is in none.
+/// `wait_for_all` = `spawn` + `get` + `lock` + `steal` + `steal_wait` + `lib_wait`. `acquire_queue`
+/// lies inside of `spawn` and `get`. What sleeps is in none.
 ///
-/// Source: a thesis on the work stealing of TBB, its profiling of basic functionalities. Differences: what is a lock on the victim's task pool there is a claim by
-/// compare-and-swap here; `acquire_queue` is what an owner must arrange with thieves, which is seldom, and not the lock of every spawn.
+/// Source: a thesis on the work stealing of TBB, its profiling of basic functionalities.
+/// Differences: what is a lock on the victim's task pool there is a claim by compare-and-swap here;
+/// `acquire_queue` is what an owner must arrange with thieves, which is seldom, and not the lock of
+/// every spawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Functions {
     /// Making tasks.
@@ -81,11 +92,13 @@ pub struct Functions {
     pub acquire_queue: Function,
     /// Claims on others' tasks, successful or not.
     pub lock: Function,
-    /// The rest of successful steals: from the claim to the task, and from the task's end to the report.
+    /// The rest of successful steals: from the claim to the task, and from the task's end to the
+    /// report.
     pub steal: Function,
     /// Between attempts to steal: choosing victims, looking elsewhere, pausing.
     pub steal_wait: Function,
-    /// All time in the scheduler: whatever is neither application nor sleep. Its calls are idle times and waits in joins.
+    /// All time in the scheduler: whatever is neither application nor sleep. Its calls are idle
+    /// times and waits in joins.
     pub wait_for_all: Function,
     /// What is left of it: watching for the end of a stolen task, beginning and ending waits.
     pub lib_wait: Function,
@@ -137,20 +150,26 @@ impl WorkerProfile {
     /// Time of some activities, by whether a join waited.
     fn split(&self, activities: &[Activity]) -> Split {
         let time = |inside| {
-            activities.iter().map(|&activity| self.times[Kind::new(activity, inside).number()]).sum()
+            activities
+                .iter()
+                .map(|&activity| self.times[Kind::new(activity, inside).number()])
+                .sum()
         };
         Split { outside: time(false), inside: time(true) }
     }
 
     fn intervals(&self, activity: Activity) -> u64 {
-        [false, true].map(|inside| self.intervals[Kind::new(activity, inside).number()]).iter().sum()
+        [false, true]
+            .map(|inside| self.intervals[Kind::new(activity, inside).number()])
+            .iter()
+            .sum()
     }
 
     /// Wool's breakdown of this worker's time.
     pub fn breakdown(&self) -> Breakdown {
         use Activity::{
-            Application, Away, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn, SpawnQueue, Steal,
-            Wait,
+            Application, Away, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn,
+            SpawnQueue, Steal, Wait,
         };
         Breakdown {
             application: self.split(&[Application, Spawn, SpawnQueue, Get, GetQueue]),
@@ -164,12 +183,15 @@ impl WorkerProfile {
     /// The breakdown of this worker's time by the scheduler's functions.
     pub fn functions(&self) -> Functions {
         use Activity::{
-            Application, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn, SpawnQueue, Steal, Wait,
+            Application, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn, SpawnQueue,
+            Steal, Wait,
         };
         let counts = &self.counts;
         let attempts = Attempts { successful: counts.claims, failed: counts.failed_claims };
-        let function =
-            |calls, activities: &[Activity]| Function { calls, time: self.split(activities).total() };
+        let function = |calls, activities: &[Activity]| Function {
+            calls,
+            time: self.split(activities).total(),
+        };
         let library = [Spawn, SpawnQueue, Get, GetQueue, Claim, FailedClaim, Steal, Search, Wait];
         Functions {
             spawn: function(counts.spawned, &[Spawn, SpawnQueue]),

@@ -1,7 +1,8 @@
 //! A worker's diary: what it did, from when to when.
 //!
-//! A sheet says for how long; a diary says in which order, for a timeline. Its room is bounded: neighbouring spans of the same kind are one, and when it is full, spans
-//! that are too short to be seen on a timeline of that length are given to their neighbours.
+//! A sheet says for how long; a diary says in which order, for a timeline. Its room is bounded:
+//! neighbouring spans of the same kind are one, and when it is full, spans that are too short to be
+//! seen on a timeline of that length are given to their neighbours.
 //!
 //! # Invariants
 //!
@@ -12,7 +13,8 @@
 //!
 //! # Cost
 //!
-//! An uncontended lock and some stores for each turn of a worker, in pools that keep diaries; nothing in others.
+//! An uncontended lock and some stores for each turn of a worker, in pools that keep diaries;
+//! nothing in others.
 
 use sinew_sync::clock::TICKS_A_US;
 use sinew_sync::lock::Mutex;
@@ -169,7 +171,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: time lost or shown twice, a diary that grows without end, neighbours alike, a long span that disappears among short ones.
+        /// Would miss: time lost or shown twice, a diary that grows without end, neighbours alike,
+        /// a long span that disappears among short ones.
         #[test]
         fn what_takes_long_is_shown_and_all_time_is_somewhere(
             spans in prop::collection::vec((0..4_usize, prop_oneof![4 => 0..300_u64, 1 => 0..100_000_u64]), 1..300),

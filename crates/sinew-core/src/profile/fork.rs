@@ -1,10 +1,13 @@
-//! Joins and loops as the profile sees them: around their arms and pieces it reads the clock and combines the ways through them.
+//! Joins and loops as the profile sees them: around their arms and pieces it reads the clock and
+//! combines the ways through them.
 //!
-//! Whoever carries out a join off the fast path wraps its arms in a [`Fork`]; in a pool that does not profile that does nothing more.
+//! Whoever carries out a join off the fast path wraps its arms in a [`Fork`]; in a pool that does
+//! not profile that does nothing more.
 //!
 //! # Cost
 //!
-//! While the pool profiles: five looks at the clock for a join that nobody steals, one for a piece of a loop.
+//! While the pool profiles: five looks at the clock for a join that nobody steals, one for a piece
+//! of a loop.
 
 use super::activity::Activity;
 use super::books::Books;
@@ -66,7 +69,9 @@ impl<'w, C: Clock> Fork<'w, C> {
     pub(crate) fn stolen(&mut self, frame: *const ()) {
         if let Some(books) = self.books {
             self.second = books.take_report(frame);
-            if let Some(strand) = books.recorder.as_ref().and_then(|recorder| recorder.take_report(frame)) {
+            if let Some(strand) =
+                books.recorder.as_ref().and_then(|recorder| recorder.take_report(frame))
+            {
                 books.mark(Mark::Strand(strand));
             }
         }
@@ -98,7 +103,8 @@ struct Ran<'w, C: Clock> {
 }
 
 impl<'w, C: Clock> Pieces<'w, C> {
-    /// The first piece begins. Of a loop that is not shared the recording has the work alone: nobody would come on any machine.
+    /// The first piece begins. Of a loop that is not shared the recording has the work alone:
+    /// nobody would come on any machine.
     #[inline]
     pub(crate) fn new(books: Option<&'w Books<C>>, is_shared: bool) -> Self {
         Self(books.map(|books| Ran::new(books, is_shared)))
@@ -114,7 +120,8 @@ impl<'w, C: Clock> Pieces<'w, C> {
 }
 
 impl<C: Clock> Drop for Pieces<'_, C> {
-    /// The worker has no part in the loop any more. What a piece that panicked has done stays on the way.
+    /// The worker has no part in the loop any more. What a piece that panicked has done stays on
+    /// the way.
     #[inline]
     fn drop(&mut self) {
         if let Some(ran) = &self.0 {

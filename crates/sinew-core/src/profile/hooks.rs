@@ -1,4 +1,5 @@
-//! Where the scheduler tells the profile what its worker is doing. Each is a comparison in a pool that does not profile.
+//! Where the scheduler tells the profile what its worker is doing. Each is a comparison in a pool
+//! that does not profile.
 
 use super::activity::Activity;
 use super::books::Books;
@@ -91,11 +92,16 @@ impl Worker {
         }
     }
 
-    /// Arranges with thieves about tasks of its own: while it makes one, or while it takes one back.
+    /// Arranges with thieves about tasks of its own: while it makes one, or while it takes one
+    /// back.
     pub(crate) fn enter_queue(&self) -> Stay<'_> {
         let Some(books) = self.books() else { return Stay(None) };
         books.counts.queues.add(1);
-        self.enter(if books.activity() == Activity::Get { Activity::GetQueue } else { Activity::SpawnQueue })
+        self.enter(if books.activity() == Activity::Get {
+            Activity::GetQueue
+        } else {
+            Activity::SpawnQueue
+        })
     }
 
     /// Sleeps until the answer is dropped.

@@ -1,10 +1,13 @@
 //! Profiles: how often, how long, and how long at least.
 //!
-//! A pool that is built to profile sends all its joins off the fast path (`sinew_deque::stack::reason`) and keeps books at every seat. At each moment a worker does
-//! exactly one of a dozen things; where it turns to another, it reads the clock once. From that follow two breakdowns of its time, and, by the ways through joins, scopes and
-//! loops, the work and the span of what it ran.
-//! Sources: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), for the first breakdown, the granularities and the bounds; a thesis on the work stealing
-//! of Intel's TBB for the second; Y. He, C. E. Leiserson and W. M. Leiserson, "The Cilkview Scalability Analyzer" (2010), for spans with a burden.
+//! A pool that is built to profile sends all its joins off the fast path
+//! (`sinew_deque::stack::reason`) and keeps books at every seat. At each moment a worker does
+//! exactly one of a dozen things; where it turns to another, it reads the clock once. From that
+//! follow two breakdowns of its time, and, by the ways through joins, scopes and loops, the work
+//! and the span of what it ran. Sources: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing"
+//! (2011), for the first breakdown, the granularities and the bounds; a thesis on the work stealing
+//! of Intel's TBB for the second; Y. He, C. E. Leiserson and W. M. Leiserson, "The Cilkview
+//! Scalability Analyzer" (2010), for spans with a burden.
 //!
 //! | room | what lives there |
 //! |---|---|
@@ -21,13 +24,14 @@
 //!
 //! # Cost
 //!
-//! In a pool that does not profile: nothing in a join, one comparison for a queued task, a piece of a loop, and each step of a search.
-//! In one that does: five looks at the clock a join, some 100 ns.
+//! In a pool that does not profile: nothing in a join, one comparison for a queued task, a piece of
+//! a loop, and each step of a search. In one that does: five looks at the clock a join, some 100
+//! ns.
 //!
 //! # Tests
 //!
-//! `tests` runs the books by a clock of its own, against simple models; `tests/pool/profile` runs pools; `shuttle_tests::profile` looks for schedules in which
-//! a task is not counted.
+//! `tests` runs the books by a clock of its own, against simple models; `tests/pool/profile` runs
+//! pools; `shuttle_tests::profile` looks for schedules in which a task is not counted.
 
 mod activity;
 mod books;

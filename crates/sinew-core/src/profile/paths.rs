@@ -7,7 +7,8 @@ use sinew_policy::span;
 /// How many burdens a profile measures the span at.
 pub const BURDENS: usize = 3;
 
-/// The burdens that are taken where none are given, in ticks of the time-stamp counter: those of Wool's tables, and twice the larger.
+/// The burdens that are taken where none are given, in ticks of the time-stamp counter: those of
+/// Wool's tables, and twice the larger.
 pub(crate) const DEFAULT_BURDENS: [u64; BURDENS] = [0, 1_000, 2_000];
 
 /// One length a burden.
@@ -47,7 +48,8 @@ impl Paths {
     }
 }
 
-/// The way from the beginning of the running task to where it is now. It grows with the worker's work: what is kept is by how much it is ahead of that.
+/// The way from the beginning of the running task to where it is now. It grows with the worker's
+/// work: what is kept is by how much it is ahead of that.
 #[derive(Debug, Default)]
 pub(crate) struct Strand {
     ahead: Cell<[u64; BURDENS]>,

@@ -1,6 +1,7 @@
 //! What the seats of a profiled pool have in common, and how their books are read.
 //!
-//! Books only ever grow. A profile is the difference between two readings, so that taking one writes nothing that a worker writes.
+//! Books only ever grow. A profile is the difference between two readings, so that taking one
+//! writes nothing that a worker writes.
 
 use sinew_sync::clock::{start_measuring, ticks, ticks_a_ns};
 use sinew_sync::lock::Mutex;
@@ -85,8 +86,11 @@ impl Profiling {
         let mut before = self.before.lock();
         let mut strays = self.strays.lock();
         let now = pool.read_books();
-        let workers =
-            now.iter().zip(&*before).map(|(now, before)| WorkerProfile::between(before, now)).collect();
+        let workers = now
+            .iter()
+            .zip(&*before)
+            .map(|(now, before)| WorkerProfile::between(before, now))
+            .collect();
         let profile = Profile {
             workers,
             burdens: self.burdens.0,
@@ -110,10 +114,12 @@ impl Inner {
 }
 
 impl Pool {
-    /// What the pool has measured since it was built, or since the last [`take_profile`](Self::take_profile); `None` if it was not built to
+    /// What the pool has measured since it was built, or since the last
+    /// [`take_profile`](Self::take_profile); `None` if it was not built to
     /// [`profile`](crate::Builder::profile).
     ///
-    /// From any thread, at any time. Counts and times are as of now, spans those of the calls from outside that have ended.
+    /// From any thread, at any time. Counts and times are as of now, spans those of the calls from
+    /// outside that have ended.
     ///
     /// ```
     /// let pool = sinew_core::Pool::builder().threads(2).profile(true).build()?;
@@ -127,8 +133,9 @@ impl Pool {
         self.inner.profiling.as_ref().map(|profiling| profiling.profile(&self.inner, false))
     }
 
-    /// What the pool has recorded since it was built or last asked; `None` if it was not built to [`record`](crate::Builder::record). To be called while nobody uses the pool: what
-    /// runs meanwhile is recorded in part.
+    /// What the pool has recorded since it was built or last asked; `None` if it was not built to
+    /// [`record`](crate::Builder::record). To be called while nobody uses the pool: what runs
+    /// meanwhile is recorded in part.
     ///
     /// ```
     /// let pool = sinew_core::Pool::builder().threads(2).record(true).build()?;

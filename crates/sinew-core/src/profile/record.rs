@@ -1,21 +1,27 @@
 //! Recording what a program spawns, and how much it works between.
 //!
-//! In a pool that records, each strand (a call, a stolen arm, a task of a scope) writes marks as it goes: work, and where tasks begin and end. An arm that nobody steals is a part of
-//! its strand, so that nothing is copied; one that is stolen is a strand of its own, which the joiner's names by its number. When the recording is taken, the strands are put together.
+//! In a pool that records, each strand (a call, a stolen arm, a task of a scope) writes marks as it
+//! goes: work, and where tasks begin and end. An arm that nobody steals is a part of its strand, so
+//! that nothing is copied; one that is stolen is a strand of its own, which the joiner's names by
+//! its number. When the recording is taken, the strands are put together.
 //!
 //! # Invariants
 //!
 //! - V1: the brackets of a strand match, as both arms of a join always run.
-//! - V2: a thief's strand is kept, and its number is in `mail`, before the thief reports the task as finished.
-//! - V3: what is recorded as work since the thread's last look at its processor time is no more than it was given since: a core that others had is no work.
+//! - V2: a thief's strand is kept, and its number is in `mail`, before the thief reports the task
+//!   as finished.
+//! - V3: what is recorded as work since the thread's last look at its processor time is no more
+//!   than it was given since: a core that others had is no work.
 //!
 //! # Cost
 //!
-//! Beside that of the profile, one look at the thread's processor time for each strand and each stretch of work of 20 us or more.
+//! Beside that of the profile, one look at the thread's processor time for each strand and each
+//! stretch of work of 20 us or more.
 //!
 //! # Not handled
 //!
-//! A strand that has become too long goes on as work without tasks. Tasks of a scope are recorded as if all had been spawned at its end. Detached tasks are left out.
+//! A strand that has become too long goes on as work without tasks. Tasks of a scope are recorded
+//! as if all had been spawned at its end. Detached tasks are left out.
 
 use std::cell::Cell;
 
@@ -99,11 +105,14 @@ impl Recorder {
         all.saturating_sub(self.waited.get())
     }
 
-    /// By how much the work since the last look is more than the thread's processor time. Clocks differ a little, so a short time is none.
+    /// By how much the work since the last look is more than the thread's processor time. Clocks
+    /// differ a little, so a short time is none.
     fn waited_since_look(&self, work: u64) -> u64 {
         let now = thread_cpu_ns();
         let (before, then) = self.look.replace((work, now));
-        let Some(given_ns) = now.zip(then).map(|(now, then)| now.saturating_sub(then)) else { return 0 };
+        let Some(given_ns) = now.zip(then).map(|(now, then)| now.saturating_sub(then)) else {
+            return 0;
+        };
         let given = (given_ns as f64 * ticks_a_ns()) as u64;
         let waited = work.saturating_sub(before).saturating_sub(given);
         if waited < LONG { 0 } else { waited }
@@ -243,7 +252,8 @@ impl Recording {
     }
 }
 
-/// The marks with all strands in their places, each at most once, in picoseconds; the empty piece behind the last of a loop goes.
+/// The marks with all strands in their places, each at most once, in picoseconds; the empty piece
+/// behind the last of a loop goes.
 fn expanded(marks: &[Mark], strands: &[Vec<Mark>], ps: f64) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut loops = Vec::new();
@@ -280,7 +290,8 @@ fn expanded(marks: &[Mark], strands: &[Vec<Mark>], ps: f64) -> Vec<Token> {
 mod tests {
     use super::*;
 
-    /// Would miss: a stolen arm that is lost or put elsewhere, work that is counted twice or not at all.
+    /// Would miss: a stolen arm that is lost or put elsewhere, work that is counted twice or not at
+    /// all.
     #[test]
     fn strands_are_put_together_where_their_joins_are() {
         let (recorder, recording) = (Recorder::default(), Recording::new());
@@ -300,7 +311,10 @@ mod tests {
         let (_, marks) = recorder.end(134);
         let tokens = expanded(&marks, &recording.strands.lock(), 1.0);
         let call = Call::new(0, tokens).expect("balanced");
-        assert_eq!(Graph::new(vec![call]).to_string(), "sinew graph 1\n0: 5(10|5{1|2}7+1)3\nend 1\n");
+        assert_eq!(
+            Graph::new(vec![call]).to_string(),
+            "sinew graph 1\n0: 5(10|5{1|2}7+1)3\nend 1\n"
+        );
     }
 
     /// Would miss: time without a core that is taken for work, and work that is not.
@@ -319,11 +333,14 @@ mod tests {
         assert_eq!(marks[marks.len() - 2..], [Mark::Work(50), Mark::Next]);
     }
 
-    /// Would miss: brackets that do not match once a strand is too long, and work that is lost then.
+    /// Would miss: brackets that do not match once a strand is too long, and work that is lost
+    /// then.
     #[test]
     fn a_strand_that_is_too_long_goes_on_as_work() {
         let mut strand = Strand { marks: vec![Mark::Next; MOST], ..Strand::default() };
-        assert!(!strand.add(5, Mark::Fork) && !strand.add(7, Mark::Loop) && !strand.add(7, Mark::Join));
+        assert!(
+            !strand.add(5, Mark::Fork) && !strand.add(7, Mark::Loop) && !strand.add(7, Mark::Join)
+        );
         assert!(!strand.add(9, Mark::Next) && !strand.add(9, Mark::Join));
         assert!(strand.add(9, Mark::Next));
         assert_eq!(strand.marks[MOST..], [Mark::Work(9), Mark::Next]);

@@ -11,8 +11,9 @@ use super::paths::{BURDENS, Paths};
 
 /// What a pool that profiles has measured between two moments, by worker and in sum.
 ///
-/// Times are in *ticks* of the processor's time-stamp counter, which the papers call cycles; [`seconds`](Self::seconds) converts them. (Where there is no
-/// such counter, a tick is a nanosecond.) To profile one computation, take the profile before it and after it:
+/// Times are in *ticks* of the processor's time-stamp counter, which the papers call cycles;
+/// [`seconds`](Self::seconds) converts them. (Where there is no such counter, a tick is a
+/// nanosecond.) To profile one computation, take the profile before it and after it:
 ///
 /// ```
 /// use sinew_core::{Pool, Worker};
@@ -42,10 +43,12 @@ use super::paths::{BURDENS, Paths};
 ///
 /// # Work and span
 ///
-/// The *work* is the time in the application, and the *span* its longest chain of parts that wait for each other: joins take the longer of their arms, scopes end with
-/// the last of their tasks, loops are binary trees of the pieces that were claimed at once. Both leave out the scheduler, and what the clock is known to cost. At a
-/// *burden*, each task that runs beside its spawner begins so much later, unless running it in place takes less. Calls from outside are taken to follow one
-/// another; detached tasks count as begun with the first of them.
+/// The *work* is the time in the application, and the *span* its longest chain of parts that wait
+/// for each other: joins take the longer of their arms, scopes end with the last of their tasks,
+/// loops are binary trees of the pieces that were claimed at once. Both leave out the scheduler,
+/// and what the clock is known to cost. At a *burden*, each task that runs beside its spawner
+/// begins so much later, unless running it in place takes less. Calls from outside are taken to
+/// follow one another; detached tasks count as begun with the first of them.
 #[derive(Debug, Clone)]
 pub struct Profile {
     pub(super) workers: Vec<WorkerProfile>,
@@ -70,7 +73,8 @@ pub struct WorkerProfile {
 /// Tasks, by how they came to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tasks {
-    /// Made by workers: second arms of joins, tasks of scopes, detached ones. Once all have run: `inlined` + `stolen`.
+    /// Made by workers: second arms of joins, tasks of scopes, detached ones. Once all have run:
+    /// `inlined` + `stolen`.
     pub spawned: u64,
     /// Run by the worker that made them.
     pub inlined: u64,
@@ -84,7 +88,8 @@ pub struct Tasks {
 
 impl WorkerProfile {
     pub(super) fn between(before: &Reading, now: &Reading) -> Self {
-        // The reader's clock may be a little ahead of the worker's: it may have counted what then was not to be of the interval that it found open.
+        // The reader's clock may be a little ahead of the worker's: it may have counted what then
+        // was not to be of the interval that it found open.
         let since = |now: &[u64; KINDS], before: &[u64; KINDS]| {
             std::array::from_fn(|at| now[at].saturating_sub(before[at]))
         };
@@ -101,10 +106,18 @@ impl WorkerProfile {
 
     fn none() -> Self {
         let (times, intervals) = ([0; KINDS], [0; KINDS]);
-        Self { elapsed: 0, times, intervals, counts: Counts::default(), work: 0, spans: Paths::default() }
+        Self {
+            elapsed: 0,
+            times,
+            intervals,
+            counts: Counts::default(),
+            work: 0,
+            spans: Paths::default(),
+        }
     }
 
-    /// Time between the two moments, in ticks; in sum, of all workers together. The times of [`breakdown`](Self::breakdown) and `away` sum up to it exactly.
+    /// Time between the two moments, in ticks; in sum, of all workers together. The times of
+    /// [`breakdown`](Self::breakdown) and `away` sum up to it exactly.
     pub fn elapsed(&self) -> u64 {
         self.elapsed
     }
@@ -125,8 +138,8 @@ impl WorkerProfile {
         self.intervals.iter().sum()
     }
 
-    /// Every time less `cost` for each of its intervals; but the application's is never less than the work, which counts an interval that was shorter than
-    /// `cost` as none.
+    /// Every time less `cost` for each of its intervals; but the application's is never less than
+    /// the work, which counts an interval that was shorter than `cost` as none.
     fn net(mut self, cost: u64) -> Self {
         let mut to_spare = self.functions().application.saturating_sub(self.work);
         for (number, (time, intervals)) in self.times.iter_mut().zip(self.intervals).enumerate() {
@@ -185,17 +198,20 @@ impl Profile {
         self.total().functions()
     }
 
-    /// Time in the application, of all workers, less the clock's cost, in ticks: the time on one worker without a scheduler.
+    /// Time in the application, of all workers, less the clock's cost, in ticks: the time on one
+    /// worker without a scheduler.
     pub fn work(&self) -> u64 {
         self.total().work
     }
 
-    /// The burdens that the span was measured at, in ticks; see [`Builder::burdens`](crate::Builder::burdens).
+    /// The burdens that the span was measured at, in ticks; see
+    /// [`Builder::burdens`](crate::Builder::burdens).
     pub fn burdens(&self) -> [u64; BURDENS] {
         self.burdens
     }
 
-    /// The span at the burden with this number, in ticks, of the calls from outside that have ended.
+    /// The span at the burden with this number, in ticks, of the calls from outside that have
+    /// ended.
     ///
     /// # Panics
     ///
@@ -205,7 +221,8 @@ impl Profile {
         calls.max(self.longest_detached).0[burden]
     }
 
-    /// Work per span at the burden with this number: how many workers the computation could keep busy. 1 if there is no span.
+    /// Work per span at the burden with this number: how many workers the computation could keep
+    /// busy. 1 if there is no span.
     ///
     /// # Panics
     ///
@@ -214,7 +231,8 @@ impl Profile {
         ratio(self.work(), self.span(burden)).unwrap_or(1.0)
     }
 
-    /// What the time on `workers` workers is held against, in seconds: `max(T∞, T1/p) ≤ Tp ≤ T∞ + T1/p`, by this profile's work and span without a burden.
+    /// What the time on `workers` workers is held against, in seconds: `max(T∞, T1/p) ≤ Tp ≤ T∞ +
+    /// T1/p`, by this profile's work and span without a burden.
     pub fn bounds(&self, workers: usize) -> Bounds {
         self.bounds_at(0, workers)
     }
@@ -234,7 +252,8 @@ impl Profile {
         ratio(self.work(), counts.spawned + counts.calls.max(1)).unwrap_or(0.0)
     }
 
-    /// Mean interval between steals, *I*_S: work per stolen task, in ticks. `None` if nothing was stolen.
+    /// Mean interval between steals, *I*_S: work per stolen task, in ticks. `None` if nothing was
+    /// stolen.
     pub fn steal_interval(&self) -> Option<f64> {
         ratio(self.work(), self.tasks().stolen)
     }
@@ -264,12 +283,14 @@ impl Profile {
         self.ticks_a_ns
     }
 
-    /// What one look at the clock adds to an interval, as measured when the pool was built, in ticks.
+    /// What one look at the clock adds to an interval, as measured when the pool was built, in
+    /// ticks.
     pub fn clock_cost(&self) -> u64 {
         self.clock_cost
     }
 
-    /// This profile without the clock's own cost: every time is shorter by that of its intervals. Work and span are as they are, since they never had it.
+    /// This profile without the clock's own cost: every time is shorter by that of its intervals.
+    /// Work and span are as they are, since they never had it.
     #[must_use]
     pub fn net(mut self) -> Self {
         let cost = self.clock_cost;

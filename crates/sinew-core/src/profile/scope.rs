@@ -1,12 +1,14 @@
 //! Ways through tasks that are not strictly nested: those of scopes, and detached ones.
 //!
-//! A task of a scope begins where its spawner was on the way of the scope, one burden later, and the scope ends where the last of its tasks does. In a pool that
-//! profiles every such task is wrapped in one that remembers this, and who made it.
+//! A task of a scope begins where its spawner was on the way of the scope, one burden later, and
+//! the scope ends where the last of its tasks does. In a pool that profiles every such task is
+//! wrapped in one that remembers this, and who made it.
 //!
 //! # Not handled
 //!
-//! A task that is spawned into a scope by an arm that was stolen begins, for the profile, where that arm began at the earliest, as if the scope had: the span comes
-//! out too short by what lies before. Parts of broadcasts are work, but on no way.
+//! A task that is spawned into a scope by an arm that was stolen begins, for the profile, where
+//! that arm began at the earliest, as if the scope had: the span comes out too short by what lies
+//! before. Parts of broadcasts are work, but on no way.
 //!
 //! # Cost
 //!
@@ -56,7 +58,8 @@ impl ScopePaths {
         marks
     }
 
-    /// Where the scope ends whose body has come to `body`: no later than if that had run all tasks itself.
+    /// Where the scope ends whose body has come to `body`: no later than if that had run all tasks
+    /// itself.
     pub(crate) fn end(&self, body: Paths) -> Paths {
         let ended = *self.0.lock();
         body.max(ended.last.min(body.plus(ended.total)))
@@ -96,7 +99,8 @@ impl Traced {
 }
 
 impl Worker {
-    /// `task`, which this worker has made, so that the profile hears of it; `task` itself where there is none.
+    /// `task`, which this worker has made, so that the profile hears of it; `task` itself where
+    /// there is none.
     #[inline]
     pub(crate) fn trace(&self, task: TaskRef) -> TaskRef {
         if self.is_profiled() { self.trace_cold(task) } else { task }
@@ -107,7 +111,8 @@ impl Worker {
         let Some(books) = self.books() else { return task };
         books.counts.spawned.add(1);
         let start = books.path_now().plus(books.burdens);
-        let traced = Traced { header: Header { run: Traced::run }, task, start, seat: self.index() };
+        let traced =
+            Traced { header: Header { run: Traced::run }, task, start, seat: self.index() };
         TaskRef::new(NonNull::from(Box::leak(Box::new(traced))))
     }
 
@@ -145,7 +150,8 @@ impl Worker {
     pub(crate) fn end_call(&self) {
         if let Some(books) = self.books() {
             books.end_call();
-            if let (Some((began, marks)), Some(recording)) = (books.end_strand(), self.recording()) {
+            if let (Some((began, marks)), Some(recording)) = (books.end_strand(), self.recording())
+            {
                 recording.note_call(began, marks);
                 books.begin_call();
             }
@@ -165,12 +171,14 @@ impl Worker {
     /// A stolen task begins; answers what is to be given to [`end_stolen`](Self::end_stolen).
     pub(crate) fn begin_stolen(&self, victim: usize) -> Option<super::Interrupted> {
         let books = self.books()?;
-        let count = if victim == self.index() { &books.counts.inlined } else { &books.counts.stolen };
+        let count =
+            if victim == self.index() { &books.counts.inlined } else { &books.counts.stolen };
         count.add(1);
         Some(books.interrupt())
     }
 
-    /// The stolen task of the join at seat `victim` whose frame is at `frame` is over, and not reported yet.
+    /// The stolen task of the join at seat `victim` whose frame is at `frame` is over, and not
+    /// reported yet.
     pub(crate) fn end_stolen(
         &self,
         interrupted: Option<&super::Interrupted>,

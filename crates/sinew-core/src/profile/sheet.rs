@@ -1,16 +1,20 @@
 //! A worker's time sheet: how long it has been doing what.
 //!
-//! A small state machine: one present activity, and since when. Every turn to another ends the present interval where the next begins, so that the times
-//! of all activities sum up to the time since the sheet was begun, to the tick, whenever it is read.
+//! A small state machine: one present activity, and since when. Every turn to another ends the
+//! present interval where the next begins, so that the times of all activities sum up to the time
+//! since the sheet was begun, to the tick, whenever it is read.
 //!
 //! # Invariants
 //!
-//! - S1: the sum of all times, the present interval included, is the time since the sheet was begun.
-//! - S2: the work is the time in the application, less the clock's own cost for each of its intervals.
+//! - S1: the sum of all times, the present interval included, is the time since the sheet was
+//!   begun.
+//! - S2: the work is the time in the application, less the clock's own cost for each of its
+//!   intervals.
 //!
 //! # Cost
 //!
-//! A turn reads the clock once and makes eight stores in the owner's cache. Reading a sheet costs its owner nothing.
+//! A turn reads the clock once and makes eight stores in the owner's cache. Reading a sheet costs
+//! its owner nothing.
 
 use sinew_sync::clock::ticks;
 use sinew_sync::ledger::Ledger;
@@ -133,13 +137,15 @@ impl<C: Clock> Sheet<C> {
     }
 }
 
-/// What an interval contains of the clock itself, in ticks: the least that one without any content is seen to take.
+/// What an interval contains of the clock itself, in ticks: the least that one without any content
+/// is seen to take.
 pub(crate) fn clock_cost() -> u64 {
     if cfg!(any(loom, shuttle)) {
         return 0;
     }
     let sheet = Sheet::new(Ticks, 0);
-    let (application, spawn) = (Kind::new(Activity::Application, false), Kind::new(Activity::Spawn, false));
+    let (application, spawn) =
+        (Kind::new(Activity::Application, false), Kind::new(Activity::Spawn, false));
     let empty = || {
         sheet.turn(application);
         let before = sheet.work();

@@ -77,7 +77,8 @@ impl Tree {
         }
     }
 
-    /// Runs the tree as a worker with these books would; a stolen arm is run by another one, on books of its own.
+    /// Runs the tree as a worker with these books would; a stolen arm is run by another one, on
+    /// books of its own.
     fn run(&self, books: &TestBooks, thief: Option<&TestBooks>) {
         match self {
             Self::Leaf(work) => pass(books, *work),
@@ -107,9 +108,14 @@ impl Tree {
 
 fn trees() -> impl Strategy<Value = Tree> {
     (0..2_000_u64).prop_map(Tree::Leaf).prop_recursive(6, 48, 2, |inner| {
-        (0..2_000_u64, inner.clone(), inner, any::<bool>()).prop_map(|(before, first, second, stolen)| {
-            Tree::Join { before, first: Box::new(first), second: Box::new(second), stolen }
-        })
+        (0..2_000_u64, inner.clone(), inner, any::<bool>()).prop_map(
+            |(before, first, second, stolen)| Tree::Join {
+                before,
+                first: Box::new(first),
+                second: Box::new(second),
+                stolen,
+            },
+        )
     })
 }
 
@@ -126,7 +132,8 @@ fn profiled(tree: &Tree) -> (u64, [u64; BURDENS], [u64; 3]) {
     (sum.work, sum.spans.0, [sum.tasks().spawned, sum.tasks().inlined, books.read().counts.calls])
 }
 
-/// Would miss: a span that is not the height of the tree at each burden, and scheduler's time that is taken for work.
+/// Would miss: a span that is not the height of the tree at each burden, and scheduler's time that
+/// is taken for work.
 #[test]
 fn a_balanced_tree_of_known_leaves_has_the_known_span() {
     let (work, spans, [spawned, inlined, calls]) = profiled(&Tree::balanced(5, 100));
@@ -138,7 +145,8 @@ fn a_balanced_tree_of_known_leaves_has_the_known_span() {
 }
 
 proptest! {
-    /// Would miss: a way that depends on who ran what, that is carried over from one arm to the other, or that is lost with a thief.
+    /// Would miss: a way that depends on who ran what, that is carried over from one arm to the
+    /// other, or that is lost with a thief.
     #[test]
     fn work_and_span_are_those_of_the_tree_whoever_runs_it(tree in trees()) {
         let (work, spans, [spawned, ..]) = profiled(&tree);
@@ -147,7 +155,8 @@ proptest! {
         prop_assert_eq!(spawned, tree.joins());
     }
 
-    /// Would miss: a tick that is counted twice or nowhere, an open interval that a reading forgets, an attempt that is counted as what it looked like when it began.
+    /// Would miss: a tick that is counted twice or nowhere, an open interval that a reading
+    /// forgets, an attempt that is counted as what it looked like when it began.
     #[test]
     fn the_times_of_all_activities_sum_up_to_the_time_that_passed(steps in proptest::collection::vec((0..12_usize, 0..1_000_u64, 0..6_u8), 0..60)) {
         let books = books();
@@ -181,7 +190,8 @@ proptest! {
         prop_assert_eq!(library.wait_for_all.time + library.parked.time + library.application + breakdown.away, profile.elapsed());
     }
 
-    /// Would miss: pieces of a loop that are laid end to end, and what a piece leaves behind for the next.
+    /// Would miss: pieces of a loop that are laid end to end, and what a piece leaves behind for
+    /// the next.
     #[test]
     fn the_pieces_of_a_loop_lie_side_by_side(pieces in proptest::collection::vec(1..1_000_u64, 1..30), before in 0..1_000_u64) {
         let books = books();
@@ -199,7 +209,8 @@ proptest! {
         prop_assert_eq!(books.path_now().0, BURDEN.0.map(span));
     }
 
-    /// Would miss: tasks of a scope that are laid end to end, that begin before they are spawned, or that cost more than running them in place.
+    /// Would miss: tasks of a scope that are laid end to end, that begin before they are spawned,
+    /// or that cost more than running them in place.
     #[test]
     fn a_scope_ends_with_its_last_task_and_no_later_than_in_one_piece(tasks in proptest::collection::vec((0..500_u64, 0..500_u64), 1..20)) {
         let (paths, mut body) = (ScopePaths::default(), 0);
@@ -217,7 +228,8 @@ proptest! {
     }
 }
 
-/// Would miss: a clock whose own cost is taken for work, or that is subtracted from more than there was.
+/// Would miss: a clock whose own cost is taken for work, or that is subtracted from more than there
+/// was.
 #[test]
 fn work_is_without_the_cost_of_the_clock() {
     let sheet = Sheet::new(Hand::default(), 5);

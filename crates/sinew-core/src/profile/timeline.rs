@@ -41,9 +41,11 @@ impl Books {
 }
 
 impl Pool {
-    /// What each worker did, and when, since the pool was built; `None` if it was not built to keep a [`timeline`](crate::Builder::timeline).
+    /// What each worker did, and when, since the pool was built; `None` if it was not built to keep
+    /// a [`timeline`](crate::Builder::timeline).
     ///
-    /// From any thread, at any time, also while the pool works. Spans that are too short to be seen at the length of the whole are given to their neighbours.
+    /// From any thread, at any time, also while the pool works. Spans that are too short to be seen
+    /// at the length of the whole are given to their neighbours.
     ///
     /// ```
     /// let pool = sinew_core::Pool::builder().threads(2).timeline(true).build()?;
@@ -57,8 +59,11 @@ impl Pool {
         let profiling = self.inner.profiling.as_ref()?;
         let (began, rate) = (profiling.began, ticks_a_ns());
         let ns = |at: u64| (at.saturating_sub(began) as f64 / rate) as u64;
-        let span =
-            |entry: Entry| TimelineSpan { doing: entry.doing, from_ns: ns(entry.from), to_ns: ns(entry.to) };
+        let span = |entry: Entry| TimelineSpan {
+            doing: entry.doing,
+            from_ns: ns(entry.from),
+            to_ns: ns(entry.to),
+        };
         let worker = |books: &Books| Some(books.diary_until_now()?.into_iter().map(span).collect());
         let books = self.inner.seats.iter().filter_map(|seat| seat.books());
         Some(Timeline { workers: books.map(worker).collect::<Option<_>>()? })

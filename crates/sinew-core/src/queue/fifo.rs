@@ -1,6 +1,8 @@
-//! First in, first out on top of queues that are not: tasks wait in order here, and a *token* for each lies in a worker's deque.
+//! First in, first out on top of queues that are not: tasks wait in order here, and a *token* for
+//! each lies in a worker's deque.
 //!
-//! Whoever takes a token, in whatever order, runs the task that has waited longest. There are as many tokens as tasks, so no token finds nothing.
+//! Whoever takes a token, in whatever order, runs the task that has waited longest. There are as
+//! many tokens as tasks, so no token finds nothing.
 
 use std::ptr::NonNull;
 
@@ -36,7 +38,8 @@ impl Fifo {
     ///
     /// `header` is the first field of a `Fifo`; called once for each push.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
-        // SAFETY: the queue outlives its tasks, of which one more is here than tokens have been run.
+        // SAFETY: the queue outlives its tasks, of which one more is here than tokens have been
+        // run.
         let fifo = unsafe { header.cast::<Self>().as_ref() };
         if let Some(oldest) = fifo.tasks.pop(None) {
             worker.run_task(oldest);

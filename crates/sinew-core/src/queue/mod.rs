@@ -1,9 +1,10 @@
 //! Tasks that are not strictly nested: how they are run, and how they keep an order.
 //!
-//! Scope tasks, detached tasks and calls from outside cannot lie on the task stack: a task spawned inside
-//! an arm of a join would stand above the join's own slot and be taken for it. They are heap tasks, or
-//! live in the frame of a caller who waits. A [`Header`] at their start says how to run them. They queue
-//! in the worker's own deque or, from outside, in the pool's injector (both in `sinew-deque`).
+//! Scope tasks, detached tasks and calls from outside cannot lie on the task stack: a task spawned
+//! inside an arm of a join would stand above the join's own slot and be taken for it. They are heap
+//! tasks, or live in the frame of a caller who waits. A [`Header`] at their start says how to run
+//! them. They queue in the worker's own deque or, from outside, in the pool's injector (both in
+//! `sinew-deque`).
 
 mod fifo;
 mod scope_tasks;

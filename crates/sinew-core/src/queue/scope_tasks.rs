@@ -1,7 +1,10 @@
-//! The tasks of one scope, apart from all others: for pools whose waiting workers may run nothing else.
+//! The tasks of one scope, apart from all others: for pools whose waiting workers may run nothing
+//! else.
 //!
-//! The tasks lie in a list of the scope's own, and a *token* for each in a worker's queue. Whoever takes a token runs a task of the list, if one is left;
-//! the scope's owner, while it waits, takes tasks from the list itself. A token left over does nothing and keeps the list alive until it is taken.
+//! The tasks lie in a list of the scope's own, and a *token* for each in a worker's queue. Whoever
+//! takes a token runs a task of the list, if one is left; the scope's owner, while it waits, takes
+//! tasks from the list itself. A token left over does nothing and keeps the list alive until it is
+//! taken.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -59,7 +62,11 @@ impl Worker {
         // SAFETY: this is the owner.
         unsafe {
             let newest = self.deque.newest();
-            if newest.is_some_and(|newest| tasks.is_named_by(newest.task)) { self.deque.pop() } else { None }
+            if newest.is_some_and(|newest| tasks.is_named_by(newest.task)) {
+                self.deque.pop()
+            } else {
+                None
+            }
         }
     }
 }

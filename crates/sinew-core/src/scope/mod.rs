@@ -63,13 +63,13 @@ impl ScopeBuilder {
         Self { max_pending: usize::MAX }
     }
 
-    /// Bounds the number of spawned tasks that are not over. A spawn beyond it first runs tasks of the
-    /// spawner's own queue, and, if that is not enough, the new task itself. 0 runs every task at its
-    /// spawn.
+    /// Bounds the number of spawned tasks that are not over. A spawn beyond it first runs tasks of
+    /// the spawner's own queue, and, if that is not enough, the new task itself. 0 runs every task
+    /// at its spawn.
     ///
-    /// A thread outside the pool that borrows the scope cannot run tasks, so its spawns are counted and
-    /// not held up. Nor is a spawn that lies within 64 others of its thread which are held up: the stack
-    /// stays bounded.
+    /// A thread outside the pool that borrows the scope cannot run tasks, so its spawns are counted
+    /// and not held up. Nor is a spawn that lies within 64 others of its thread which are held up:
+    /// the stack stays bounded.
     pub fn max_pending(mut self, tasks: usize) -> Self {
         self.max_pending = tasks;
         self
@@ -91,7 +91,8 @@ impl ScopeBuilder {
 
 /// Runs `body`, which may spawn tasks into the scope, and returns when they are over, too.
 ///
-/// Tasks may borrow what outlives the call of `scope`. While it waits, the worker runs tasks, the scope's first.
+/// Tasks may borrow what outlives the call of `scope`. While it waits, the worker runs tasks, the
+/// scope's first.
 ///
 /// # Panics
 ///
@@ -131,7 +132,8 @@ where
 }
 
 impl Worker {
-    /// [`scope`] on this worker. The body stays here, so it need not be `Send` and may go on using the worker.
+    /// [`scope`] on this worker. The body stays here, so it need not be `Send` and may go on using
+    /// the worker.
     ///
     /// # Panics
     ///
@@ -157,7 +159,8 @@ impl Worker {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Spawns a task that the scope waits for. From the body, from other tasks of the scope, or from any thread that borrows it.
+    /// Spawns a task that the scope waits for. From the body, from other tasks of the scope, or
+    /// from any thread that borrows it.
     ///
     /// # Cost
     ///

@@ -2,8 +2,10 @@
 //!
 //! # Invariants
 //!
-//! - C1: `pending` is the sum of what the body and every task that is not over count for: one each, or a [`Share`]. It falls to zero once.
-//! - C2: the scope's frame is valid until `pending` is zero; a task's last access to it is the subtraction.
+//! - C1: `pending` is the sum of what the body and every task that is not over count for: one each,
+//!   or a [`Share`]. It falls to zero once.
+//! - C2: the scope's frame is valid until `pending` is zero; a task's last access to it is the
+//!   subtraction.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -40,13 +42,15 @@ pub(crate) struct ScopeState {
     paths: Option<Box<ScopePaths>>,
 }
 
-// SAFETY: the fields are atomics, locks, constants, and counted pointers to the like; the pool outlives the scope.
+// SAFETY: the fields are atomics, locks, constants, and counted pointers to the like; the pool
+// outlives the scope.
 unsafe impl Sync for ScopeState {}
 // SAFETY: as above; only references to a scope are ever handed out.
 unsafe impl Send for ScopeState {}
 
 impl ScopeState {
-    /// A scope in `pool`, owned by the calling thread; its body counts for `body`. `oldest_first` if its tasks are to be run in order.
+    /// A scope in `pool`, owned by the calling thread; its body counts for `body`. `oldest_first`
+    /// if its tasks are to be run in order.
     pub(crate) fn new(pool: &Inner, body: u32, oldest_first: bool) -> Self {
         let inside = tls::current_in(pool);
         let owner = inside.map_or_else(
@@ -98,7 +102,8 @@ impl ScopeState {
         tls::current_in(self.pool())
     }
 
-    /// `f` as a task that is counted already: without unwinding, and counted out at its end. `here` is the worker that this thread is, if it is one.
+    /// `f` as a task that is counted already: without unwinding, and counted out at its end. `here`
+    /// is the worker that this thread is, if it is one.
     ///
     /// # Safety
     ///
@@ -110,13 +115,15 @@ impl ScopeState {
         let scope = ScopeRef(NonNull::from(self));
         let task = move |worker: &Worker| {
             let scope = scope;
-            // SAFETY: C2: this task is still counted; the call that counts it out is the last access.
+            // SAFETY: C2: this task is still counted; the call that counts it out is the last
+            // access.
             unsafe {
                 scope.0.as_ref().guard(|| f(worker));
                 Self::finish(scope.0.as_ptr(), 1, worker);
             }
         };
-        // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there (C2).
+        // SAFETY: run once, before `pending` is zero: the scope and what outlives it are there
+        // (C2).
         unsafe { HeapTask::on_heap(task, here) }
     }
 
@@ -184,7 +191,8 @@ impl ScopeState {
     ///
     /// # Safety
     ///
-    /// The task is counted, runs on a worker of the scope's pool, and does not access the scope afterwards.
+    /// The task is counted, runs on a worker of the scope's pool, and does not access the scope
+    /// afterwards.
     #[inline]
     pub(crate) unsafe fn finish(scope: *const Self, share: u32, worker: &Worker) {
         let share = u64::from(share);
@@ -192,8 +200,9 @@ impl ScopeState {
         if let Some(paths) = unsafe { &(*scope).paths } {
             worker.end_scope_task(paths);
         }
-        // SAFETY: counted, so the scope is valid until the subtraction, which is the last access (C2). AcqRel: what the task did is visible to the owner
-        // (Acquire in `is_done`), through the tasks that end later.
+        // SAFETY: counted, so the scope is valid until the subtraction, which is the last access
+        // (C2). AcqRel: what the task did is visible to the owner (Acquire in `is_done`), through
+        // the tasks that end later.
         unsafe {
             Owner::wake_after(&raw const (*scope).owner, worker, || {
                 (*scope).pending.fetch_sub(share, Ordering::AcqRel) == share
@@ -201,7 +210,8 @@ impl ScopeState {
         }
     }
 
-    /// Runs the body, waits for the tasks, and hands on the result or the first panic. `share` says what the body counts for in the end.
+    /// Runs the body, waits for the tasks, and hands on the result or the first panic. `share` says
+    /// what the body counts for in the end.
     pub(crate) fn complete<R>(&self, body: impl FnOnce() -> R, share: impl FnOnce() -> u32) -> R {
         let result = catch_unwind(AssertUnwindSafe(body)).map_err(|payload| self.keep(payload));
         // AcqRel: as in `finish`.
@@ -234,7 +244,8 @@ impl ScopeState {
         match &self.owner {
             Owner::Elsewhere(parker) => wait_elsewhere(parker, self.pool(), self),
             Owner::Seat(_) => {
-                let worker = tls::current_in(self.pool()).expect("a scope ends on the thread it began on");
+                let worker =
+                    tls::current_in(self.pool()).expect("a scope ends on the thread it began on");
                 tls::with_current(worker, |worker| self.wait_inside(worker));
             }
         }
@@ -248,10 +259,12 @@ impl ScopeState {
     }
 }
 
-/// What a body or a task counts for, of which it gives a part to each task that it spawns: so that a spawn touches no line that other workers write. (Weighted
-/// reference counting: D. I. Bevan, "Distributed garbage collection using reference counting", 1987.)
+/// What a body or a task counts for, of which it gives a part to each task that it spawns: so that
+/// a spawn touches no line that other workers write. (Weighted reference counting: D. I. Bevan,
+/// "Distributed garbage collection using reference counting", 1987.)
 ///
-/// Only the worker that runs the holder divides it. Another thread that spawns for the holder, in an arm that it has stolen, lets the scope count more.
+/// Only the worker that runs the holder divides it. Another thread that spawns for the holder, in
+/// an arm that it has stolen, lets the scope count more.
 pub(crate) struct Share {
     left: AtomicU32,
     holder: *const Worker,
@@ -263,7 +276,10 @@ pub(crate) const WHOLE: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 1 << 20 }
 impl Share {
     /// `share`, held by what `holder` runs, if it is a worker of the scope's pool.
     pub(crate) fn new(share: u32, holder: Option<&Worker>) -> Self {
-        Self { left: AtomicU32::new(share), holder: holder.map_or(std::ptr::null(), std::ptr::from_ref) }
+        Self {
+            left: AtomicU32::new(share),
+            holder: holder.map_or(std::ptr::null(), std::ptr::from_ref),
+        }
     }
 
     /// A part for a task that is spawned by `spawner`.

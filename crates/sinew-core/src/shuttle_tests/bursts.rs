@@ -1,12 +1,14 @@
-//! Schedules in which a task runs for long stretches while the others stand still: a thread that the system took off its core in the middle of
-//! something. Schedules drawn evenly hardly ever let one thread do a whole job between two steps of another.
+//! Schedules in which a task runs for long stretches while the others stand still: a thread that
+//! the system took off its core in the middle of something. Schedules drawn evenly hardly ever let
+//! one thread do a whole job between two steps of another.
 
 use shuttle::scheduler::{RandomScheduler, Schedule, Scheduler, Task, TaskId};
 
 /// Stretches last up to two to this power steps.
 const LONGEST: u32 = 9;
 
-/// Draws tasks as [`RandomScheduler`] does, and stays with each for a stretch of random length, short ones as likely as long ones.
+/// Draws tasks as [`RandomScheduler`] does, and stays with each for a stretch of random length,
+/// short ones as likely as long ones.
 #[derive(Debug)]
 pub(super) struct BurstScheduler {
     tasks: RandomScheduler,
@@ -16,7 +18,11 @@ pub(super) struct BurstScheduler {
 
 impl BurstScheduler {
     pub(super) fn new(schedules: usize) -> Self {
-        Self { tasks: RandomScheduler::new(schedules), lengths: fastrand::Rng::with_seed(0), left: 0 }
+        Self {
+            tasks: RandomScheduler::new(schedules),
+            lengths: fastrand::Rng::with_seed(0),
+            left: 0,
+        }
     }
 }
 
@@ -28,8 +34,14 @@ impl Scheduler for BurstScheduler {
         Some(schedule)
     }
 
-    fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, yields: bool) -> Option<TaskId> {
-        let stays = current.filter(|&task| !yields && runnable.iter().any(|other| other.id() == task));
+    fn next_task(
+        &mut self,
+        runnable: &[&Task],
+        current: Option<TaskId>,
+        yields: bool,
+    ) -> Option<TaskId> {
+        let stays =
+            current.filter(|&task| !yields && runnable.iter().any(|other| other.id() == task));
         if let Some(task) = stays.filter(|_| self.left > 0) {
             self.left -= 1;
             return Some(task);

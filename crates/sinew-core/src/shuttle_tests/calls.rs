@@ -160,7 +160,8 @@ fn shuttle_a_call_is_run_or_withdrawn() {
             let ran = Arc::new(AtomicUsize::new(0));
             let callers: Vec<_> = (0..3)
                 .map(|caller| {
-                    let (pool, ran, control) = (Arc::clone(&pool), Arc::clone(&ran), Control::new());
+                    let (pool, ran, control) =
+                        (Arc::clone(&pool), Arc::clone(&ran), Control::new());
                     let cancel = control.clone();
                     let caller = thread::spawn(move || match caller {
                         0 => {
@@ -210,7 +211,8 @@ fn shuttle_pools_of_one_call_each_other() {
     explore(|| {
         let (a, b) = (Arc::new(pool(1)), Arc::new(pool(1)));
         let (theirs, others) = (Arc::clone(&a), Arc::clone(&b));
-        let other = thread::spawn(move || others.install(|_| theirs.install(|_| others.install(|_| 1))));
+        let other =
+            thread::spawn(move || others.install(|_| theirs.install(|_| others.install(|_| 1))));
         assert_eq!(a.install(|_| b.install(|_| a.install(|_| 1))), 1);
         assert_eq!(other.join().unwrap(), 1);
     });

@@ -1,4 +1,5 @@
-//! What a drop-in for rayon-core stands on: pools without guests, broadcasts, order, in-place scopes, and a number of workers that changes.
+//! What a drop-in for rayon-core stands on: pools without guests, broadcasts, order, in-place
+//! scopes, and a number of workers that changes.
 
 use super::*;
 use crate::inner::Inner;
@@ -13,7 +14,8 @@ fn inner(pool: &Pool) -> &Inner {
     &pool.inner
 }
 
-/// Would miss: callers that nobody serves, a pool of one that waits for itself, threads that its end does not reach.
+/// Would miss: callers that nobody serves, a pool of one that waits for itself, threads that its
+/// end does not reach.
 #[test]
 fn shuttle_a_pool_without_guests_serves_its_callers() {
     explore(|| {
@@ -52,8 +54,12 @@ fn shuttle_a_shutdown_waits_for_every_thread() {
     explore(|| {
         let left = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&left);
-        let pool =
-            Pool::builder().threads(2).guest_seat(false).on_exit(move |_| add(&counted)).build().unwrap();
+        let pool = Pool::builder()
+            .threads(2)
+            .guest_seat(false)
+            .on_exit(move |_| add(&counted))
+            .build()
+            .unwrap();
         pool.spawn(|w| assert_eq!(fib(w, 3), 2));
         pool.shutdown();
         assert_eq!(left.load(Ordering::SeqCst), 2);
@@ -64,13 +70,15 @@ fn broadcasts() {
     let pool = full(3);
     let (pool, ran) = (&pool, AtomicUsize::new(0));
     assert_eq!(pool.broadcast(|part| (part.index(), part.num_threads())), [(0, 3), (1, 3), (2, 3)]);
-    let inside =
-        pool.install(|w| w.join(|w| w.broadcast(|part| part.index()), |w| w.broadcast(|_| add(&ran)).len()));
+    let inside = pool.install(|w| {
+        w.join(|w| w.broadcast(|part| part.index()), |w| w.broadcast(|_| add(&ran)).len())
+    });
     assert_eq!(inside, (vec![0, 1, 2], 3));
     assert_eq!(ran.into_inner(), 3);
 }
 
-/// Would miss: a part that is lost, run twice or by the wrong worker, and workers that wait for each other's parts.
+/// Would miss: a part that is lost, run twice or by the wrong worker, and workers that wait for
+/// each other's parts.
 #[test]
 fn shuttle_broadcasts_reach_every_worker_once() {
     explore(broadcasts);
@@ -107,7 +115,8 @@ fn shuttle_pools_broadcast_into_each_other() {
     });
 }
 
-/// Would miss: detached parts that the end of the pool forgets, or that go to a thread which has left.
+/// Would miss: detached parts that the end of the pool forgets, or that go to a thread which has
+/// left.
 #[test]
 fn shuttle_a_pool_ends_after_its_detached_broadcasts() {
     explore(|| {
@@ -119,7 +128,8 @@ fn shuttle_a_pool_ends_after_its_detached_broadcasts() {
     });
 }
 
-/// Would miss: a token without a task or a task without a token, with a thief at work; an order that is not kept without one.
+/// Would miss: a token without a task or a task without a token, with a thief at work; an order
+/// that is not kept without one.
 #[test]
 fn shuttle_tasks_in_order_are_each_run_once() {
     explore(|| {
@@ -141,7 +151,8 @@ fn shuttle_tasks_in_order_are_each_run_once() {
     });
 }
 
-/// Would miss: an owner outside the pool that sleeps beside the end of its scope, or inside another pool that it keeps from going on.
+/// Would miss: an owner outside the pool that sleeps beside the end of its scope, or inside another
+/// pool that it keeps from going on.
 #[test]
 fn shuttle_in_place_scopes_wait_where_they_are() {
     fn grow(scope: &Scope<'_>, ran: &'static AtomicUsize) {
@@ -159,7 +170,8 @@ fn shuttle_in_place_scopes_wait_where_they_are() {
     });
 }
 
-/// Would miss: a yield that does not find the one task it waits for: spawned, delivered, or a second arm below it on the same stack.
+/// Would miss: a yield that does not find the one task it waits for: spawned, delivered, or a
+/// second arm below it on the same stack.
 #[test]
 fn shuttle_a_yielding_task_runs_what_it_waits_for() {
     fn until(flag: &AtomicUsize, give_way: impl Fn() -> bool) {
@@ -222,7 +234,8 @@ fn changing_limits() {
     assert_eq!(ran.into_inner(), 6);
 }
 
-/// Would miss: a task or a caller that is forgotten because the worker that was woken for it stands down.
+/// Would miss: a task or a caller that is forgotten because the worker that was woken for it stands
+/// down.
 #[test]
 fn shuttle_the_number_of_workers_may_change_at_any_time() {
     explore(changing_limits);

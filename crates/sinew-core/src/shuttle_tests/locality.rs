@@ -1,4 +1,5 @@
-//! Scopes with domains: tokens without a task of their own domain, debts and calls, with every kind of wait.
+//! Scopes with domains: tokens without a task of their own domain, debts and calls, with every kind
+//! of wait.
 
 use super::*;
 use crate::locality::{DomainKind, DomainScopeBuilder, Domains, Order};
@@ -25,7 +26,8 @@ fn tasks_in_domains(order: Order) {
     assert_eq!(ran.load(Ordering::SeqCst), 6);
 }
 
-/// Would miss: a task that is lost or run twice, and a token that finds nothing, with two thieves and a bound.
+/// Would miss: a task that is lost or run twice, and a token that finds nothing, with two thieves
+/// and a bound.
 #[test]
 fn shuttle_every_task_of_a_domain_is_run_once() {
     explore(|| tasks_in_domains(Order::Ring));
@@ -107,7 +109,8 @@ fn meeting() {
     });
 }
 
-/// Would miss: a worker that pays a debt of its domain, and keeps the token of another task meanwhile.
+/// Would miss: a worker that pays a debt of its domain, and keeps the token of another task
+/// meanwhile.
 #[test]
 fn shuttle_no_token_waits_for_a_task() {
     explore(meeting);
@@ -119,7 +122,8 @@ fn shuttle_finds_a_token_that_is_kept_during_a_task() {
     hunt(Bug::KeptToken, meeting);
 }
 
-/// Would miss: a blocked joiner that does not run the strict task which it waits for, whatever it may run otherwise.
+/// Would miss: a blocked joiner that does not run the strict task which it waits for, whatever it
+/// may run otherwise.
 #[test]
 fn shuttle_a_blocked_worker_runs_the_strict_tasks_that_it_waits_for() {
     explore(|| {

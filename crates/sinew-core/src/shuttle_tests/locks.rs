@@ -1,5 +1,6 @@
-//! Programs that hold a lock across a join or a scope, under the wait policies made for them. Whether a claim rests on the epoch it should is
-//! shown by the model in `sinew_deque::stack::parts`.
+//! Programs that hold a lock across a join or a scope, under the wait policies made for them.
+//! Whether a claim rests on the epoch it should is shown by the model in
+//! `sinew_deque::stack::parts`.
 
 use super::*;
 use crate::open::Scope;
@@ -16,7 +17,8 @@ fn locked(w: &Worker, lock: &Mutex<usize>) {
     *count += 1;
 }
 
-/// One worker waits under the lock; the other is in its arm, and when it is done with that has the lock among its own tasks, `depth` levels down.
+/// One worker waits under the lock; the other is in its arm, and when it is done with that has the
+/// lock among its own tasks, `depth` levels down.
 fn locks_across_joins(wait: Wait, depth: usize) {
     let (pool, lock, begun) = (pool(2, wait), Mutex::new(0), Barrier::new(2));
     pool.in_place_scope(|s| {
@@ -76,7 +78,8 @@ fn careful_scopes(wait: Wait) {
     assert_eq!(lock.into_inner().unwrap(), 6);
 }
 
-/// Would miss: the same at the end of a scope, and tasks of the scope that nobody else may run while their owner sleeps.
+/// Would miss: the same at the end of a scope, and tasks of the scope that nobody else may run
+/// while their owner sleeps.
 #[test]
 fn shuttle_a_lock_may_be_held_across_a_scope() {
     explore(|| careful_scopes(Wait::Descendants));

@@ -1,17 +1,21 @@
 //! The whole pool under random schedules.
 //!
-//! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says: a third drawn at random, a third in bursts, a third from PCT
-//! (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule, and
-//! `SINEW_SHUTTLE_REPLAY=schedule` runs the test named on the command line under that one alone. `SHUTTLE_RANDOM_SEED` repeats a whole run.
+//! Each test runs its program under as many schedules as `SINEW_SHUTTLE_ITERATIONS` says: a third
+//! drawn at random, a third in bursts, a third from PCT (Burckhardt et al., "A Randomized Scheduler
+//! with Probabilistic Guarantees of Finding Bugs", 2010). A failure prints its schedule, and
+//! `SINEW_SHUTTLE_REPLAY=schedule` runs the test named on the command line under that one alone.
+//! `SHUTTLE_RANDOM_SEED` repeats a whole run.
 //!
-//! Stacks have four slots here and queues begin with two, so that both ends are met. What would hang is a deadlock to the checker, also where a
-//! program waits for another task: it parks at the checker's own barriers. All accesses are sequentially consistent: weaker orders are
-//! loom's affair (`sinew_deque::stack::loom` and others).
+//! Stacks have four slots here and queues begin with two, so that both ends are met. What would
+//! hang is a deadlock to the checker, also where a program waits for another task: it parks at the
+//! checker's own barriers. All accesses are sequentially consistent: weaker orders are loom's
+//! affair (`sinew_deque::stack::loom` and others).
 //!
-//! The planted bugs are such as end in a deadlock. Those of the stack's protocol run tasks whose frames are gone, which a whole pool does not
-//! survive; they are planted in the loom models.
+//! The planted bugs are such as end in a deadlock. Those of the stack's protocol run tasks whose
+//! frames are gone, which a whole pool does not survive; they are planted in the loom models.
 //!
-//! Panics are resumed rather than begun, because the checker prints a schedule for every one that begins.
+//! Panics are resumed rather than begun, because the checker prints a schedule for every one that
+//! begins.
 
 mod bursts;
 mod calls;
@@ -52,17 +56,20 @@ fn explore(program: fn()) {
         Runner::new(ReplayScheduler::new_from_encoded(&schedule), config).run(program);
         return;
     }
-    let schedules = std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
+    let schedules =
+        std::env::var("SINEW_SHUTTLE_ITERATIONS").ok().and_then(|text| text.parse().ok());
     let third = schedules.unwrap_or(500_usize).div_ceil(3);
     Runner::new(RandomScheduler::new(third), config.clone()).run(program);
     Runner::new(BurstScheduler::new(third), config.clone()).run(program);
     Runner::new(PctScheduler::new(DEPTH, third), config).run(program);
 }
 
-/// So often is explored where something is to be found: on average, the rarest of them is after a twentieth of it.
+/// So often is explored where something is to be found: on average, the rarest of them is after a
+/// twentieth of it.
 const HUNT: usize = 400;
 
-/// Plants `bug` and explores: the test that calls it expects the checker to fail. Enough schedules to find it in any run.
+/// Plants `bug` and explores: the test that calls it expects the checker to fail. Enough schedules
+/// to find it in any run.
 fn hunt(bug: Bug, program: fn()) {
     plant(&[bug]);
     explore_long(program);
@@ -105,7 +112,8 @@ fn joins() {
     assert_eq!(pool.run(|w| fib(w, 5)), 5);
 }
 
-/// Would miss: lost or repeated arms, a joiner that is not woken, a worker that the end of the pool does not reach.
+/// Would miss: lost or repeated arms, a joiner that is not woken, a worker that the end of the pool
+/// does not reach.
 #[test]
 fn shuttle_joins_compute_and_the_pool_ends() {
     explore(joins);
@@ -131,7 +139,8 @@ fn shuttle_a_joined_task_is_taken_while_its_owner_is_blocked() {
     explore(blocked_owner);
 }
 
-/// The first push wakes somebody, who may doze when the second comes; both tasks are over before anybody could take them.
+/// The first push wakes somebody, who may doze when the second comes; both tasks are over before
+/// anybody could take them.
 fn blocked_owner_after_short_tasks() {
     let (pool, barrier) = (pool(2), Barrier::new(2));
     pool.run(|w| {
@@ -147,7 +156,8 @@ fn shuttle_a_task_is_taken_after_others_that_nobody_was_woken_for() {
     explore(blocked_owner_after_short_tasks);
 }
 
-/// Would miss: exposures that wait for the end of the spin window, and a pool that cannot end before it.
+/// Would miss: exposures that wait for the end of the spin window, and a pool that cannot end
+/// before it.
 #[test]
 fn shuttle_a_pool_that_spins_for_ever_still_takes_tasks_and_ends() {
     explore(|| {
@@ -197,7 +207,8 @@ fn shuttle_a_task_that_a_blocked_worker_may_not_run_is_taken() {
         let pool = pool(3);
         let (begun, ran) = (Barrier::new(2), Barrier::new(2));
         pool.run(|_| {
-            // Two levels down, the joiner may not run the scope's task itself while it waits for the arm, which waits for that task.
+            // Two levels down, the joiner may not run the scope's task itself while it waits for
+            // the arm, which waits for that task.
             let blocked = |w: &Worker| {
                 w.join(
                     |_| meet(&begun),
@@ -215,7 +226,8 @@ fn shuttle_a_task_that_a_blocked_worker_may_not_run_is_taken() {
     });
 }
 
-/// Would miss: tasks of inner scopes, of tasks and of arms that are lost, and scopes that end too early.
+/// Would miss: tasks of inner scopes, of tasks and of arms that are lost, and scopes that end too
+/// early.
 #[test]
 fn shuttle_scopes_nest_with_joins() {
     explore(|| {
@@ -242,7 +254,9 @@ fn shuttle_scopes_nest_with_joins() {
 fn shuttle_bounded_scopes_run_every_task() {
     explore(|| {
         let (pool, ran) = (pool(3), AtomicUsize::new(0));
-        pool.run(|_| ScopeBuilder::new().max_pending(1).run(|s| (0..4).for_each(|_| s.spawn(|_| add(&ran)))));
+        pool.run(|_| {
+            ScopeBuilder::new().max_pending(1).run(|s| (0..4).for_each(|_| s.spawn(|_| add(&ran))))
+        });
         assert_eq!(ran.into_inner(), 4);
     });
 }
@@ -254,14 +268,17 @@ fn shuttle_a_foreign_thread_may_spawn_into_a_scope() {
         let (pool, ran) = (pool(2), AtomicUsize::new(0));
         pool.run(|_| {
             scope(|s| {
-                s.spawn(|_| thread::scope(|foreign| drop(foreign.spawn(|| s.spawn(|_| add(&ran))))));
+                s.spawn(|_| {
+                    thread::scope(|foreign| drop(foreign.spawn(|| s.spawn(|_| add(&ran)))))
+                });
             });
         });
         assert_eq!(ran.into_inner(), 1);
     });
 }
 
-/// Would miss: an arm that does not run because the other one panicked, the wrong payload, a frame that goes before its thief.
+/// Would miss: an arm that does not run because the other one panicked, the wrong payload, a frame
+/// that goes before its thief.
 #[test]
 fn shuttle_a_panic_in_either_arm_waits_for_the_other() {
     explore(|| {
@@ -312,7 +329,8 @@ fn shuttle_a_panic_in_a_scope_waits_for_its_tasks() {
     });
 }
 
-/// Would miss: arms lost or run twice where the stack (here of four slots) is full, with thieves below and a panic at the bottom.
+/// Would miss: arms lost or run twice where the stack (here of four slots) is full, with thieves
+/// below and a panic at the bottom.
 #[test]
 fn shuttle_an_overflowing_recursion_loses_nothing() {
     fn deep(w: &Worker, depth: usize, arms: &AtomicUsize, panics: bool) {
@@ -363,7 +381,8 @@ fn detached_from_outside() {
     assert_eq!(ran.load(Ordering::SeqCst), 1, "a detached task was forgotten");
 }
 
-/// Would miss: detached tasks that the end of their pool forgets, or that wait for a thread which is gone.
+/// Would miss: detached tasks that the end of their pool forgets, or that wait for a thread which
+/// is gone.
 #[test]
 fn shuttle_a_pool_ends_after_its_detached_tasks() {
     explore(detached_from_outside);
@@ -421,7 +440,8 @@ fn shuttle_a_pool_of_one_runs_detached_tasks() {
     });
 }
 
-/// Would miss: a pool dropped by its own task that waits for itself, or frees what its threads still use.
+/// Would miss: a pool dropped by its own task that waits for itself, or frees what its threads
+/// still use.
 #[test]
 fn shuttle_a_task_may_drop_its_pool() {
     explore(|| {
@@ -451,7 +471,8 @@ fn two_callers(threads: usize) {
     assert_eq!(other.join().unwrap(), 5);
 }
 
-/// Would miss: two callers that wait for each other, share a seat, or are forgotten in the pool's queue.
+/// Would miss: two callers that wait for each other, share a seat, or are forgotten in the pool's
+/// queue.
 #[test]
 fn shuttle_two_callers_from_outside_are_both_served() {
     explore(|| two_callers(1));
@@ -464,11 +485,15 @@ fn shuttle_pools_may_install_into_each_other() {
     explore(|| {
         let (a, b) = (pool(2), pool(2));
         assert_eq!(a.install(|_| b.install(|_| a.install(|w| fib(w, 3)))), 2);
-        assert_eq!(a.run(|w| w.join(|_| b.run(|w| fib(w, 3)), |_| b.install(|w| fib(w, 2)))), (2, 1));
+        assert_eq!(
+            a.run(|w| w.join(|_| b.run(|w| fib(w, 3)), |_| b.install(|w| fib(w, 2)))),
+            (2, 1)
+        );
     });
 }
 
-/// Would miss: a wake-up that is lost between the last look and the park, at any distance between two pieces of work.
+/// Would miss: a wake-up that is lost between the last look and the park, at any distance between
+/// two pieces of work.
 #[test]
 fn shuttle_a_pool_parks_and_wakes_again() {
     explore(|| {
@@ -482,7 +507,8 @@ fn shuttle_a_pool_parks_and_wakes_again() {
     });
 }
 
-/// Would miss: schedules that never come to what they should explore, so that all the other tests pass for nothing.
+/// Would miss: schedules that never come to what they should explore, so that all the other tests
+/// pass for nothing.
 #[test]
 fn shuttle_the_schedules_reach_every_mechanism() {
     fn deep(w: &Worker, depth: usize) {
@@ -501,13 +527,15 @@ fn shuttle_the_schedules_reach_every_mechanism() {
     });
     let seen = *seen.lock().unwrap();
     for (name, count) in seen.iter() {
-        let elsewhere = ["queued_tasks", "injected", "chunks", "backed_out", "left_package", "masterships"]
-            .contains(&name);
+        let elsewhere =
+            ["queued_tasks", "injected", "chunks", "backed_out", "left_package", "masterships"]
+                .contains(&name);
         assert!(count > 0 || elsewhere, "{name}: {seen:?}");
     }
 }
 
-/// Would miss: anything that a schedule does not determine, so that a failure could not be replayed.
+/// Would miss: anything that a schedule does not determine, so that a failure could not be
+/// replayed.
 #[test]
 fn shuttle_the_same_seed_gives_the_same_executions() {
     let lengths = || {

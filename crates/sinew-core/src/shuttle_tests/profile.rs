@@ -1,4 +1,5 @@
-//! Pools that profile, under random schedules: joins off the fast path, traced tasks, and books that agree with each other.
+//! Pools that profile, under random schedules: joins off the fast path, traced tasks, and books
+//! that agree with each other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -25,7 +26,8 @@ fn check(pool: &Pool, spawned: u64) {
     assert!(profile.span(0) <= profile.work());
 }
 
-/// Would miss: joins that lose or repeat arms once the profile carries them out, also where the stack is full; reports that come too late or to the wrong join.
+/// Would miss: joins that lose or repeat arms once the profile carries them out, also where the
+/// stack is full; reports that come too late or to the wrong join.
 #[test]
 fn shuttle_profiled_joins_are_counted_once() {
     explore(|| {
@@ -64,10 +66,12 @@ fn shuttle_profiled_panics_leave_the_books_in_order() {
     explore(|| {
         let pool = pool(Wait::Leapfrog);
         let fall = |_: &Worker| resume_unwind(Box::new("fallen"));
-        let fell: Result<(), _> =
-            catch_unwind(AssertUnwindSafe(|| pool.run(|w| _ = w.join(fall_after_join, |w| fib(w, 3)))));
+        let fell: Result<(), _> = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|w| _ = w.join(fall_after_join, |w| fib(w, 3)))
+        }));
         assert!(fell.is_err());
-        let fell: Result<((), ()), _> = catch_unwind(AssertUnwindSafe(|| pool.run(|w| w.join(|_| (), fall))));
+        let fell: Result<((), ()), _> =
+            catch_unwind(AssertUnwindSafe(|| pool.run(|w| w.join(|_| (), fall))));
         assert!(fell.is_err());
         check(&pool, 5);
     });
@@ -79,13 +83,15 @@ fn fall_after_join(w: &Worker) {
 }
 
 fn blocked_owner() {
-    let (pool, barrier) = (Pool::builder().threads(2).profile(true).build().unwrap(), Barrier::new(2));
+    let (pool, barrier) =
+        (Pool::builder().threads(2).profile(true).build().unwrap(), Barrier::new(2));
     pool.run(|w| w.join(|_| meet(&barrier), |_| meet(&barrier)));
     let tasks = pool.take_profile().unwrap().tasks();
     assert_eq!((tasks.spawned, tasks.inlined, tasks.stolen), (1, 0, 1));
 }
 
-/// Would miss: a stolen arm that is taken for an inlined one, and a private task beside a worker that sleeps.
+/// Would miss: a stolen arm that is taken for an inlined one, and a private task beside a worker
+/// that sleeps.
 #[test]
 fn shuttle_a_profiled_task_is_taken_while_its_owner_is_blocked() {
     explore(blocked_owner);

@@ -1,5 +1,6 @@
-//! Pools with two-field stacks under random schedules, and the ways of waiting that such experiments use. Thieves that back out are too rare here; the loom
-//! models of the stack reach them.
+//! Pools with two-field stacks under random schedules, and the ways of waiting that such
+//! experiments use. Thieves that back out are too rare here; the loom models of the stack reach
+//! them.
 
 use super::*;
 use crate::StackKind;
@@ -35,7 +36,8 @@ fn shuttle_a_two_field_task_is_taken_while_its_owner_is_blocked() {
     });
 }
 
-/// Would miss: arms lost where the stack (here of four descriptors) is full, and where a panic unwinds through it.
+/// Would miss: arms lost where the stack (here of four descriptors) is full, and where a panic
+/// unwinds through it.
 #[test]
 fn shuttle_a_two_field_stack_overflows_and_unwinds() {
     fn deep(w: &Worker, depth: usize, arms: &AtomicUsize, panics: bool) {

@@ -1,19 +1,22 @@
 //! A share for each participant, dealt by what earlier runs have taught; who runs dry steals.
 //!
-//! The words and the protocol are those of [`Stealing`], but everybody begins with a range of its own, and ranges are
-//! of *positions*: the iterations in an order in which each seat's parts lie one behind the other. A claim and a theft stop at the end
-//! of a segment, so what they give is always one range of iterations.
+//! The words and the protocol are those of [`Stealing`], but everybody begins with a range of its
+//! own, and ranges are of *positions*: the iterations in an order in which each seat's parts lie
+//! one behind the other. A claim and a theft stop at the end of a segment, so what they give is
+//! always one range of iterations.
 //!
 //! # Invariants
 //!
 //! - T1: what a thief deposits lies in one segment; only shares as they were dealt span several.
-//! - T2: thefts are noted in an order in which no theft comes before the one that brought its victim the range: a thief notes it
-//!   before it deposits the rest, and the part it keeps cannot be stolen.
+//! - T2: thefts are noted in an order in which no theft comes before the one that brought its
+//!   victim the range: a thief notes it before it deposits the rest, and the part it keeps cannot
+//!   be stolen.
 //!
 //! # Orderings
 //!
-//! `Relaxed`, as in all sources. T2 needs no more: whoever steals from a deposit has read it, so its note cannot have been
-//! written under the lock before the depositor's, or the depositor's write would have happened after the read that saw it.
+//! `Relaxed`, as in all sources. T2 needs no more: whoever steals from a deposit has read it, so
+//! its note cannot have been written under the lock before the depositor's, or the depositor's
+//! write would have happened after the read that saw it.
 
 use super::memory::{LoopMemory, Parts, SharedSpeeds};
 use super::stealing::Stealing;
@@ -42,10 +45,13 @@ enum Lesson {
 }
 
 impl Dealt {
-    /// `n` iterations for `participants`: the parts they had in the last run that `memory` knows of.
+    /// `n` iterations for `participants`: the parts they had in the last run that `memory` knows
+    /// of.
     pub fn affine(n: usize, participants: usize, memory: Option<&LoopMemory>) -> Self {
         let mut source = Self::empty(n, participants);
-        let Some(memory) = memory.filter(|_| source.can_learn()) else { return source.filled_equally() };
+        let Some(memory) = memory.filter(|_| source.can_learn()) else {
+            return source.filled_equally();
+        };
         let parts = memory.take_parts(n, source.ranges.participants());
         source.in_order = parts.deal.is_in_order();
         for seat in 0..source.ranges.participants() {
@@ -59,7 +65,9 @@ impl Dealt {
     /// `n` iterations for `participants`: shares as `memory` knows their speeds.
     pub fn weighted(n: usize, participants: usize, memory: Option<&LoopMemory>) -> Self {
         let mut source = Self::empty(n, participants);
-        let Some(memory) = memory.filter(|_| source.can_learn()) else { return source.filled_equally() };
+        let Some(memory) = memory.filter(|_| source.can_learn()) else {
+            return source.filled_equally();
+        };
         let speeds = memory.take_speeds(source.ranges.participants());
         source.fill_by(&mut speeds.lock());
         source.lesson = Lesson::Speeds(speeds);
@@ -83,7 +91,8 @@ impl Dealt {
         Self { ranges: Stealing::empty(n, participants), n, in_order: true, lesson: Lesson::None }
     }
 
-    /// A loop so long that a word cannot tell its iterations apart keeps its data in nobody's cache.
+    /// A loop so long that a word cannot tell its iterations apart keeps its data in nobody's
+    /// cache.
     fn can_learn(&self) -> bool {
         self.ranges.units() == self.n
     }
@@ -122,10 +131,12 @@ impl Dealt {
 
     /// The first piece of a range stolen from another seat.
     pub fn steal(&self, seat: usize) -> Option<Range<usize>> {
-        let start_of_segment =
-            |end: u32| self.deal().map_or(0, |deal| deal.segment(end as usize - 1).positions.start as u32);
-        let (start, end) =
-            self.ranges.steal_units(seat, start_of_segment, |start, end| self.note(seat, start, end))?;
+        let start_of_segment = |end: u32| {
+            self.deal().map_or(0, |deal| deal.segment(end as usize - 1).positions.start as u32)
+        };
+        let (start, end) = self
+            .ranges
+            .steal_units(seat, start_of_segment, |start, end| self.note(seat, start, end))?;
         Some(self.indices(start, end))
     }
 
@@ -160,7 +171,10 @@ impl Dealt {
     /// Takes every range.
     pub fn close(&self) -> Vec<Range<usize>> {
         let Some(deal) = self.deal() else { return self.ranges.close() };
-        self.ranges.close_units().flat_map(|(start, end)| self.segments_of(deal, start, end)).collect()
+        self.ranges
+            .close_units()
+            .flat_map(|(start, end)| self.segments_of(deal, start, end))
+            .collect()
     }
 
     /// The iterations of any positions.
@@ -187,7 +201,8 @@ impl Dealt {
         }
     }
 
-    /// Gives back what was taken from `memory`, with what has been learned if the loop `ran` to its end.
+    /// Gives back what was taken from `memory`, with what has been learned if the loop `ran` to its
+    /// end.
     pub fn teach(self, memory: &LoopMemory, ran: bool) {
         match self.lesson {
             Lesson::None => {}

@@ -1,7 +1,7 @@
 //! Chunks of one size, whoever asks first.
 //!
-//! One word counts the chunks handed out. It counts chunks rather than iterations so that it cannot overflow: a
-//! participant adds 1, and only after it has seen that there was a chunk left.
+//! One word counts the chunks handed out. It counts chunks rather than iterations so that it cannot
+//! overflow: a participant adds 1, and only after it has seen that there was a chunk left.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,8 @@ impl Dynamic {
     /// `n` iterations, `chunk` at a time (0 counts as 1).
     #[inline]
     pub fn new(n: usize, chunk: usize) -> Self {
-        // The second bound keeps `chunks` so far from overflow that no number of late comers can reach it.
+        // The second bound keeps `chunks` so far from overflow that no number of late comers can
+        // reach it.
         let chunk = chunk.max(1).max(n >> (usize::BITS - 2));
         Self { taken: CachePadded::new(AtomicUsize::new(0)), chunk, chunks: n.div_ceil(chunk), n }
     }
@@ -54,7 +55,8 @@ impl Dynamic {
 
     /// Takes what is left.
     pub fn close(&self) -> Option<Range<usize>> {
-        // Relaxed: see the module's orderings. Claims that add to it later find it at the end as well.
+        // Relaxed: see the module's orderings. Claims that add to it later find it at the end as
+        // well.
         let number = self.taken.swap(self.chunks, Ordering::Relaxed);
         (number < self.chunks).then(|| self.from(number))
     }

@@ -1,23 +1,27 @@
 //! What a loop leaves behind for its next run.
 //!
-//! A loop takes what it knows out of the memory when it begins and puts it back when it has ended, so nothing is locked while
-//! it runs; a second loop that begins meanwhile finds an empty memory.
+//! A loop takes what it knows out of the memory when it begins and puts it back when it has ended,
+//! so nothing is locked while it runs; a second loop that begins meanwhile finds an empty memory.
 
 use sinew_policy::affinity::{Deal, Owners, Stolen};
 use sinew_policy::weighted::Speeds;
 use sinew_sync::lock::Mutex;
 
-/// What a loop remembers from run to run: which worker ran which part, and how fast each worker was.
+/// What a loop remembers from run to run: which worker ran which part, and how fast each worker
+/// was.
 ///
-/// For loops that run again and again over the same data: hold one memory for each such loop and hand it to every run. It serves
-/// [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity) and [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted); other
-/// schedules pass over it. A run of another length, or for another number of workers, begins anew. Two loops may use it
-/// at once, but the one that begins second finds it empty, and the one that ends last is remembered.
+/// For loops that run again and again over the same data: hold one memory for each such loop and
+/// hand it to every run. It serves [`Schedule::Affinity`](sinew_policy::chunk::Schedule::Affinity)
+/// and [`Schedule::Weighted`](sinew_policy::chunk::Schedule::Weighted); other schedules pass over
+/// it. A run of another length, or for another number of workers, begins anew. Two loops may use it
+/// at once, but the one that begins second finds it empty, and the one that ends last is
+/// remembered.
 ///
 /// # Cost
 ///
-/// Two uncontended locks a run. It allocates when it is first used and when something has changed: some words for each part that a worker keeps
-/// apart from its others, of which there are at most eight a worker.
+/// Two uncontended locks a run. It allocates when it is first used and when something has changed:
+/// some words for each part that a worker keeps apart from its others, of which there are at most
+/// eight a worker.
 #[derive(Debug, Default)]
 pub struct LoopMemory {
     parts: Mutex<Option<Box<Parts>>>,

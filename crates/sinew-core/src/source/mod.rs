@@ -1,40 +1,46 @@
 //! Chunk sources: who takes which iterations of a loop next.
 //!
-//! A loop over `n` iterations has one source, and its participants claim ranges from it until nothing is left. There is
-//! one kind of source a schedule, and one small enum in front of them: a claim is a branch that predicts well and one
-//! atomic operation, never a call through a table.
+//! A loop over `n` iterations has one source, and its participants claim ranges from it until
+//! nothing is left. There is one kind of source a schedule, and one small enum in front of them: a
+//! claim is a branch that predicts well and one atomic operation, never a call through a table.
 //!
-//! A participant has a *seat number* below the number of participants. Numbers say which part of the loop a participant
-//! should prefer. They need not be unique: two participants that share a number only lose some locality, because every
-//! claim is a read-modify-write of the word it changes.
+//! A participant has a *seat number* below the number of participants. Numbers say which part of
+//! the loop a participant should prefer. They need not be unique: two participants that share a
+//! number only lose some locality, because every claim is a read-modify-write of the word it
+//! changes.
 //!
 //! # Invariants
 //!
-//! - I1: every index below `n` is claimed at most once, or returned by `close` at most once, never both.
-//! - I2: once every participant has been answered `None` by `claim` and `steal` after the last `leave`, every index has been
-//!   claimed or returned.
+//! - I1: every index below `n` is claimed at most once, or returned by `close` at most once, never
+//!   both.
+//! - I2: once every participant has been answered `None` by `claim` and `steal` after the last
+//!   `leave`, every index has been claimed or returned.
 //! - I3: a claimed range is never empty and lies below `n`.
 //! - I4: a claim that begins after `close` has returned is answered `None`.
 //!
 //! # Orderings
 //!
-//! All accesses are `Relaxed`. I1 to I4 are statements about single words, which read-modify-writes order by themselves; what
-//! the bodies write is handed to the caller by the join that ends the loop, not by the source.
+//! All accesses are `Relaxed`. I1 to I4 are statements about single words, which read-modify-writes
+//! order by themselves; what the bodies write is handed to the caller by the join that ends the
+//! loop, not by the source.
 //!
 //! # Cost
 //!
-//! Building one for up to [`INLINE`] participants allocates nothing. A claim is one atomic operation, on a cache line
-//! of the participant's own with [`Fixed`], [`Stealing`] and [`Dealt`], on a shared one with the others.
+//! Building one for up to [`INLINE`] participants allocates nothing. A claim is one atomic
+//! operation, on a cache line of the participant's own with [`Fixed`], [`Stealing`] and [`Dealt`],
+//! on a shared one with the others.
 //!
 //! # Closing
 //!
-//! A thief of [`Stealing`] or [`Dealt`] that holds a stolen range while the source is closed returns it as one claim: the range is not
-//! part of what `close` returns. [`is_closed`](Source::is_closed) tells the thief, who sees to it that others get their part.
+//! A thief of [`Stealing`] or [`Dealt`] that holds a stolen range while the source is closed
+//! returns it as one claim: the range is not part of what `close` returns.
+//! [`is_closed`](Source::is_closed) tells the thief, who sees to it that others get their part.
 //!
 //! # Tests
 //!
-//! Property tests run scripts of claims and leaves over every schedule (I1 to I3) and close it at any point (I4); loom runs
-//! the protocols of [`Fixed`], [`Stealing`] and [`Dealt`] with two participants; threads run them for real.
+//! Property tests run scripts of claims and leaves over every schedule (I1 to I3) and close it at
+//! any point (I4); loom runs the protocols of [`Fixed`], [`Stealing`] and [`Dealt`] with two
+//! participants; threads run them for real.
 
 mod dealt;
 mod dynamic;
@@ -69,7 +75,8 @@ pub enum Source {
     Dynamic(Dynamic),
     /// [`Schedule::Tapered`] and [`Schedule::Factoring`].
     Tapered(Tapered),
-    /// [`Schedule::Stealing`], and what stands in for [`Schedule::Simple`] and [`Schedule::Adaptive`] where joins cannot.
+    /// [`Schedule::Stealing`], and what stands in for [`Schedule::Simple`] and
+    /// [`Schedule::Adaptive`] where joins cannot.
     Stealing(Stealing),
     /// [`Schedule::Affinity`] and [`Schedule::Weighted`].
     Dealt(Dealt),
@@ -82,7 +89,8 @@ impl Source {
         Self::with_memory(schedule, n, participants, first, None)
     }
 
-    /// The same, with what a memory knows of such loops. When the loop has ended, [`teach`](Self::teach) gives it back.
+    /// The same, with what a memory knows of such loops. When the loop has ended,
+    /// [`teach`](Self::teach) gives it back.
     #[inline]
     pub fn with_memory(
         schedule: Schedule,
@@ -94,19 +102,24 @@ impl Source {
         match schedule {
             Schedule::Static => Self::Fixed(Fixed::new(n, participants)),
             Schedule::Dynamic { chunk } => Self::Dynamic(Dynamic::new(n, chunk)),
-            Schedule::Tapered { min } => Self::Tapered(Tapered::new(n, participants, Tapering::Guided, min)),
+            Schedule::Tapered { min } => {
+                Self::Tapered(Tapered::new(n, participants, Tapering::Guided, min))
+            }
             Schedule::Factoring { min } => {
                 Self::Tapered(Tapered::new(n, participants, Tapering::Factoring, min))
             }
             Schedule::Affinity => Self::Dealt(Dealt::affine(n, participants, memory)),
             Schedule::Weighted => Self::Dealt(Dealt::weighted(n, participants, memory)),
-            Schedule::Simple { grain } => Self::Stealing(Stealing::with_grain(n, participants, first, grain)),
+            Schedule::Simple { grain } => {
+                Self::Stealing(Stealing::with_grain(n, participants, first, grain))
+            }
             // The rest of the enum is open; halving suits any loop.
             _ => Self::Stealing(Stealing::new(n, participants, first)),
         }
     }
 
-    /// [`Schedule::Weighted`] for as many participants as there are speeds, of which it learns nothing more.
+    /// [`Schedule::Weighted`] for as many participants as there are speeds, of which it learns
+    /// nothing more.
     pub fn by_speed(n: usize, speeds: Speeds) -> Self {
         Self::Dealt(Dealt::by_speed(n, speeds))
     }
@@ -122,8 +135,8 @@ impl Source {
         }
     }
 
-    /// The next range for the participant with number `seat`; `None` when there is nothing for it but, perhaps, what it can
-    /// [`steal`](Self::steal).
+    /// The next range for the participant with number `seat`; `None` when there is nothing for it
+    /// but, perhaps, what it can [`steal`](Self::steal).
     ///
     /// With [`Schedule::Static`] there may be something again after another participant has called
     /// [`leave`](Self::leave).
@@ -138,7 +151,8 @@ impl Source {
         }
     }
 
-    /// How many iterations [`steal`](Self::steal) would find at its first victim; `None` if there is nothing to steal.
+    /// How many iterations [`steal`](Self::steal) would find at its first victim; `None` if there
+    /// is nothing to steal.
     ///
     /// What a thief leaves alone, its owner will claim.
     #[inline]
@@ -160,7 +174,8 @@ impl Source {
         }
     }
 
-    /// The participant with number `seat` claims no more; what it has not claimed is for the others.
+    /// The participant with number `seat` claims no more; what it has not claimed is for the
+    /// others.
     #[inline]
     pub fn leave(&self, seat: usize) {
         if let Self::Fixed(source) = self {
@@ -170,7 +185,8 @@ impl Source {
 
     /// Whether every index has been claimed, as far as can be seen.
     ///
-    /// It may miss a range that a thief has taken and not yet deposited; the thief sees to that range itself.
+    /// It may miss a range that a thief has taken and not yet deposited; the thief sees to that
+    /// range itself.
     #[inline]
     pub fn is_exhausted(&self) -> bool {
         match self {
@@ -193,8 +209,9 @@ impl Source {
         }
     }
 
-    /// Whether a range that the participant with number `seat` has just [stolen](Self::steal) may be a whole one, which nobody else can steal from, because the
-    /// source was closed before the rest of it could be shared.
+    /// Whether a range that the participant with number `seat` has just [stolen](Self::steal) may
+    /// be a whole one, which nobody else can steal from, because the source was closed before the
+    /// rest of it could be shared.
     pub fn is_closed(&self, seat: usize) -> bool {
         match self {
             Self::Stealing(source) => source.is_closed(seat),
@@ -216,7 +233,8 @@ impl Source {
         }
     }
 
-    /// Gives a memory back what was taken from it, with what this loop has added if it `ran` to its end.
+    /// Gives a memory back what was taken from it, with what this loop has added if it `ran` to its
+    /// end.
     #[inline]
     pub fn teach(self, memory: &LoopMemory, ran: bool) {
         if let Self::Dealt(source) = self {

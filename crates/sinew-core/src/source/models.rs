@@ -35,25 +35,29 @@ fn two_participants(source: impl Fn() -> Source + Sync + Send + 'static, n: usiz
         let other = loom::thread::spawn(move || claim_all(&shared, 1));
         let mut ranges = claim_all(&source, 0);
         ranges.extend(other.join().unwrap());
-        // What a participant left after the other had looked: the loop's caller looks once more for that reason.
+        // What a participant left after the other had looked: the loop's caller looks once more for
+        // that reason.
         ranges.extend(claim_all(&source, 0));
         assert_exactly_once(n, ranges);
     });
 }
 
-/// Would miss: an owner and a thief that both get an index, a deposit that overwrites, a half that is lost.
+/// Would miss: an owner and a thief that both get an index, a deposit that overwrites, a half that
+/// is lost.
 #[test]
 fn loom_stealing_hands_out_each_index_once() {
     two_participants(|| Source::Stealing(Stealing::new(4, 2, 0)), 4);
 }
 
-/// Would miss: a slice that the owner and another seat both get when the owner arrives late or leaves early.
+/// Would miss: a slice that the owner and another seat both get when the owner arrives late or
+/// leaves early.
 #[test]
 fn loom_static_hands_out_each_index_once() {
     two_participants(|| Source::Fixed(Fixed::new(4, 2)), 4);
 }
 
-/// Would miss: an index of a range that spans several segments that two participants get, or neither.
+/// Would miss: an index of a range that spans several segments that two participants get, or
+/// neither.
 #[test]
 fn loom_affinity_hands_out_each_index_once() {
     two_participants(|| learned(&LoopMemory::new()), 4);
@@ -63,7 +67,8 @@ fn loom_affinity_hands_out_each_index_once() {
 fn learned(memory: &LoopMemory) -> Source {
     let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
     // Seat 0 begins with 0 and 1, seat 1 with 2 and 3, of which it loses the second.
-    let taken = [source.claim(0), source.claim(0), source.claim(1), source.steal(0), source.claim(1)];
+    let taken =
+        [source.claim(0), source.claim(0), source.claim(1), source.steal(0), source.claim(1)];
     assert_eq!(taken, [Some(0..1), Some(1..2), Some(2..3), Some(3..4), None]);
     source.teach(memory, true);
     let source = Source::with_memory(Schedule::Affinity, 4, 2, 0, Some(memory));
@@ -71,7 +76,8 @@ fn learned(memory: &LoopMemory) -> Source {
     source
 }
 
-/// What the next run deals to each seat is what it ran in this one, although both stole from each other.
+/// What the next run deals to each seat is what it ran in this one, although both stole from each
+/// other.
 fn owners_are_who_ran() {
     loom::model(|| {
         let memory = LoopMemory::new();
@@ -90,7 +96,8 @@ fn owners_are_who_ran() {
         }
         Arc::try_unwrap(source).unwrap().teach(&memory, true);
         let owners = memory.take_parts(6, 2).owners.clone();
-        let owners: Vec<_> = owners.parts().flat_map(|(range, owner)| range.map(move |_| owner)).collect();
+        let owners: Vec<_> =
+            owners.parts().flat_map(|(range, owner)| range.map(move |_| owner)).collect();
         assert_eq!(owners, ran, "an owner who did not run its part");
     });
 }
@@ -148,7 +155,8 @@ fn loom_static_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Static);
 }
 
-/// Would miss: a chunk claimed while the count is taken to its end, of which the remainder begins too early or too late.
+/// Would miss: a chunk claimed while the count is taken to its end, of which the remainder begins
+/// too early or too late.
 #[test]
 fn loom_dynamic_can_be_closed_at_any_moment() {
     closed_meanwhile(Schedule::Dynamic { chunk: 1 });

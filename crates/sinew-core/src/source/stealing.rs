@@ -1,15 +1,17 @@
 //! A range a participant; who runs dry takes the back half of another's.
 //!
-//! The caller begins with the whole loop, so a loop that nobody helps touches one word. An owner takes small pieces
-//! from the front of its range; a thief takes the back half, keeps the first piece of it and deposits the rest in its
-//! own word, where others find it.
+//! The caller begins with the whole loop, so a loop that nobody helps touches one word. An owner
+//! takes small pieces from the front of its range; a thief takes the back half, keeps the first
+//! piece of it and deposits the rest in its own word, where others find it.
 //!
 //! Source: lazy binary splitting; the packed range is common practice among work-stealing loops.
-//! Differences: the pieces are a fraction of the range, within limits that depend on the length of the loop.
+//! Differences: the pieces are a fraction of the range, within limits that depend on the length of
+//! the loop.
 //!
 //! # States
 //!
-//! A word packs `start` and `end` in units of one iteration, or of several if the loop is longer than 2³² − 2.
+//! A word packs `start` and `end` in units of one iteration, or of several if the loop is longer
+//! than 2³² − 2.
 //!
 //! | state | entered by | left by |
 //! |---|---|---|
@@ -19,8 +21,9 @@
 //!
 //! # Invariants
 //!
-//! - S1: a unit is in one word, or in the hands of the participant that took it out by compare-and-swap; a word's
-//!   value says all there is to know about its range, so a value that comes back does no harm (no ABA).
+//! - S1: a unit is in one word, or in the hands of the participant that took it out by
+//!   compare-and-swap; a word's value says all there is to know about its range, so a value that
+//!   comes back does no harm (no ABA).
 //! - S2: a deposit succeeds only into an empty word, so it overwrites nothing.
 
 use super::words::Words;
@@ -73,7 +76,8 @@ impl Stealing {
         self.words.get(seat).store(pack(start as u32, end as u32), Ordering::Relaxed);
     }
 
-    /// How many units there are; as many as iterations unless the loop is longer than a word can tell.
+    /// How many units there are; as many as iterations unless the loop is longer than a word can
+    /// tell.
     #[inline]
     pub(super) fn units(&self) -> usize {
         if self.unit == 1 { self.n } else { self.n.div_ceil(self.unit) }
@@ -93,7 +97,11 @@ impl Stealing {
 
     /// The next units of the seat's own range, none of them at or beyond `limit` of the first.
     #[inline]
-    pub(super) fn claim_units(&self, seat: usize, limit: impl Fn(u32) -> u32) -> Option<(u32, u32)> {
+    pub(super) fn claim_units(
+        &self,
+        seat: usize,
+        limit: impl Fn(u32) -> u32,
+    ) -> Option<(u32, u32)> {
         let word = self.words.get(seat);
         let mut seen = word.load(Ordering::Relaxed);
         loop {
@@ -109,7 +117,8 @@ impl Stealing {
         }
     }
 
-    /// How many iterations are left where [`steal`](Self::steal) would look; `None` if there are none.
+    /// How many iterations are left where [`steal`](Self::steal) would look; `None` if there are
+    /// none.
     pub fn prospect(&self, seat: usize) -> Option<usize> {
         let (_, seen) = self.victim(seat)?;
         Some((length(seen) as usize).saturating_mul(self.unit))
@@ -121,7 +130,8 @@ impl Stealing {
         Some(self.indices(start, end))
     }
 
-    /// The first units of a range stolen from another seat, none of them below `limit` of the range's end.
+    /// The first units of a range stolen from another seat, none of them below `limit` of the
+    /// range's end.
     ///
     /// `taken` is told the whole range, before anybody can steal a part of it again.
     pub(super) fn steal_units(
@@ -163,8 +173,10 @@ impl Stealing {
         let word = self.words.get(seat);
         let middle = start + self.piece(end - start);
         let seen = word.load(Ordering::Relaxed);
-        // A word that is not empty, or not any more, belongs to a participant with the same number, or is closed.
-        let deposited = length(seen) == 0 && !is_closed(seen) && deposit(word, seen, pack(middle, end));
+        // A word that is not empty, or not any more, belongs to a participant with the same number,
+        // or is closed.
+        let deposited =
+            length(seen) == 0 && !is_closed(seen) && deposit(word, seen, pack(middle, end));
         (start, if deposited { middle } else { end })
     }
 
@@ -185,7 +197,8 @@ impl Stealing {
 
     /// Whether every word is empty.
     pub fn is_exhausted(&self) -> bool {
-        (0..self.words.len()).all(|number| length(self.words.get(number).load(Ordering::Relaxed)) == 0)
+        (0..self.words.len())
+            .all(|number| length(self.words.get(number).load(Ordering::Relaxed)) == 0)
     }
 
     /// Whether the seat's word was closed.

@@ -1,7 +1,7 @@
 //! Chunks that shrink with what remains: guided self-scheduling and factoring.
 //!
-//! One word holds the next iteration. How large the next chunk is follows from it alone, in both rules, so a claim is one
-//! compare-and-swap and nothing has to be kept beside the word.
+//! One word holds the next iteration. How large the next chunk is follows from it alone, in both
+//! rules, so a claim is one compare-and-swap and nothing has to be kept beside the word.
 
 use sinew_policy::chunk::{self, TAPER};
 use sinew_sync::CachePadded;
@@ -50,7 +50,8 @@ impl Tapered {
         while start < self.n {
             let end = start + self.size(self.n - start);
             // Relaxed: see the module's orderings.
-            match self.next.compare_exchange_weak(start, end, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.next.compare_exchange_weak(start, end, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => return Some(start..end),
                 Err(seen) => start = seen,
             }

@@ -1,4 +1,5 @@
-//! Scripts of claims, leaves and closings over every schedule, against a plain list of what has been handed out.
+//! Scripts of claims, leaves and closings over every schedule, against a plain list of what has
+//! been handed out.
 
 use super::{LoopMemory, Source};
 use proptest::prelude::*;
@@ -29,8 +30,7 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
 
 /// Numbers beyond the participants are allowed: they wrap around.
 fn any_script() -> impl Strategy<Value = Vec<Step>> {
-    let step =
-        prop_oneof![6 => (0..20_usize).prop_map(Step::Claim), 1 => (0..20_usize).prop_map(Step::Leave)];
+    let step = prop_oneof![6 => (0..20_usize).prop_map(Step::Claim), 1 => (0..20_usize).prop_map(Step::Leave)];
     proptest::collection::vec(step, 0..300)
 }
 
@@ -64,7 +64,8 @@ fn assert_exactly_once(n: usize, mut ranges: Vec<Range<usize>>) {
 }
 
 proptest! {
-    /// Would miss: an index handed out twice, forgotten, or beyond the end, under any order of claims and leaves.
+    /// Would miss: an index handed out twice, forgotten, or beyond the end, under any order of
+    /// claims and leaves.
     #[test]
     fn each_index_is_claimed_exactly_once(
         schedule in any_schedule(), n in 0..5_000_usize, participants in 1..20_usize,
@@ -78,7 +79,8 @@ proptest! {
         assert_exactly_once(n, claimed);
     }
 
-    /// Would miss: a remainder that overlaps with what was claimed or leaves a hole, and claims after the end.
+    /// Would miss: a remainder that overlaps with what was claimed or leaves a hole, and claims
+    /// after the end.
     #[test]
     fn what_was_claimed_and_what_close_returns_is_everything(
         schedule in any_schedule(), n in 0..5_000_usize, participants in 1..20_usize,
@@ -94,7 +96,8 @@ proptest! {
         prop_assert!(late.is_empty() && source.is_exhausted());
     }
 
-    /// Would miss: overflow in loops that only end early, and a first claim that takes far too much of them.
+    /// Would miss: overflow in loops that only end early, and a first claim that takes far too much
+    /// of them.
     #[test]
     fn the_longest_loops_can_be_claimed_from(
         schedule in any_schedule(), cut in 0..3_usize, participants in 1..20_usize, script in any_script(),
@@ -109,7 +112,8 @@ proptest! {
         }
     }
 
-    /// Would miss: an index lost or doubled in an order of iterations that earlier runs have left, also when the source is closed.
+    /// Would miss: an index lost or doubled in an order of iterations that earlier runs have left,
+    /// also when the source is closed.
     #[test]
     fn each_run_with_a_memory_is_exact(
         scripts in proptest::collection::vec((any_script(), 0..20_usize, any::<bool>()), 1..8), n in 0..3_000_usize,
@@ -147,14 +151,16 @@ proptest! {
         source.teach(&memory, true);
         let source = Source::with_memory(Schedule::Affinity, n, participants, 0, Some(&memory));
         let dealt = |seat| std::iter::from_fn(move || Some(seat)).map_while(|seat| source.claim(seat));
-        // Scraps stay with whom they were dealt to, and small parts are merged with their neighbours'.
+        // Scraps stay with whom they were dealt to, and small parts are merged with their
+        // neighbours'.
         let misplaced: usize = (0..participants)
             .flat_map(|seat| dealt(seat).flatten().filter(|&index| ran[index] != seat).collect::<Vec<_>>())
             .count();
         prop_assert!(misplaced <= n / 4 + participants, "{} of {}", misplaced, n);
     }
 
-    /// Would miss: an active owner's share that others take from, and a left one that stays untouched.
+    /// Would miss: an active owner's share that others take from, and a left one that stays
+    /// untouched.
     #[test]
     fn a_static_share_is_its_owners_until_the_owner_leaves(n in 64..5_000_usize, participants in 2..20_usize) {
         let source = Source::new(Schedule::Static, n, participants, 0);
@@ -181,7 +187,8 @@ fn the_first_thief_gets_half_of_what_is_left() {
     assert_eq!(source.steal(1).unwrap().start, 850);
 }
 
-/// Would miss: a share that does not follow the speeds, and one that nobody else can have while its owner is away.
+/// Would miss: a share that does not follow the speeds, and one that nobody else can have while its
+/// owner is away.
 #[test]
 fn a_fast_worker_is_dealt_more_and_a_missing_one_is_stolen_from() {
     let memory = LoopMemory::new();
@@ -198,7 +205,8 @@ fn a_fast_worker_is_dealt_more_and_a_missing_one_is_stolen_from() {
     assert_eq!(claim_all(&source, 0).iter().map(Range::len).sum::<usize>(), 300);
 }
 
-/// Would miss: a memory that is used for a loop it does not fit, or for schedules that do not remember.
+/// Would miss: a memory that is used for a loop it does not fit, or for schedules that do not
+/// remember.
 #[test]
 fn a_memory_of_another_loop_is_not_believed() {
     let memory = LoopMemory::new();
@@ -229,18 +237,27 @@ fn dynamic_chunks_have_the_size_that_was_asked_for() {
     assert_eq!(Source::pieces(Schedule::Stealing, 10), 10);
 }
 
-/// Would miss: races that a script in one thread cannot show; numbers are shared by two threads on purpose.
+/// Would miss: races that a script in one thread cannot show; numbers are shared by two threads on
+/// purpose.
 #[test]
 fn threads_that_claim_at_once_share_everything_out() {
     const N: usize = 20_000;
-    for schedule in
-        ["static", "dynamic:3", "tapered:1", "factoring:1", "stealing", "affinity", "weighted", "simple:7"]
-    {
+    for schedule in [
+        "static",
+        "dynamic:3",
+        "tapered:1",
+        "factoring:1",
+        "stealing",
+        "affinity",
+        "weighted",
+        "simple:7",
+    ] {
         for first in 0..20 {
             let source = Source::new(schedule.parse().unwrap(), N, 3, first);
             let source = &source;
             let ranges = std::thread::scope(|s| {
-                let threads: Vec<_> = (0..4).map(|seat| s.spawn(move || claim_all(source, seat))).collect();
+                let threads: Vec<_> =
+                    (0..4).map(|seat| s.spawn(move || claim_all(source, seat))).collect();
                 threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });
             assert_exactly_once(N, ranges);

@@ -3,7 +3,8 @@
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::AtomicU64;
 
-/// So many participants need no allocation. Loom pays for every atomic there is, so its models get two.
+/// So many participants need no allocation. Loom pays for every atomic there is, so its models get
+/// two.
 pub const INLINE: usize = if cfg!(loom) { 2 } else { 8 };
 
 /// `len` words, each on a cache line of its own, that all begin at 0.

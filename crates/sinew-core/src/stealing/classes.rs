@@ -1,7 +1,8 @@
 //! What is learned of the sizes of tasks, in the first run under `Victims::Cats`.
 //!
-//! Every stolen task is tallied by its depth. At the end of the first call from outside of which enough tasks were stolen, the pure policy draws the
-//! boundary between large and small tasks, and the learning is over.
+//! Every stolen task is tallied by its depth. At the end of the first call from outside of which
+//! enough tasks were stolen, the pure policy draws the boundary between large and small tasks, and
+//! the learning is over.
 //!
 //! # Orderings
 //!
@@ -28,7 +29,10 @@ struct Count {
 
 impl Count {
     fn read(&self) -> Tally {
-        Tally { tasks: self.tasks.load(Ordering::Relaxed), micros: self.micros.load(Ordering::Relaxed) }
+        Tally {
+            tasks: self.tasks.load(Ordering::Relaxed),
+            micros: self.micros.load(Ordering::Relaxed),
+        }
     }
 
     fn clear(&self) {
@@ -95,7 +99,8 @@ impl Classes {
 mod tests {
     use super::*;
 
-    /// Would miss: a boundary drawn from too little, one that changes after the first run, or tallies that outlive a new choice.
+    /// Would miss: a boundary drawn from too little, one that changes after the first run, or
+    /// tallies that outlive a new choice.
     #[test]
     fn the_boundary_is_drawn_once_from_enough_tasks() {
         let classes = Classes::default();

@@ -1,7 +1,7 @@
 //! Whom thieves ask: the pool's choice of a victim policy, and what its thieves share for it.
 //!
-//! The policies themselves are pure and live in `sinew-policy`; a worker has one of its own. The choice can change at any time: each worker
-//! takes it up at its next search.
+//! The policies themselves are pure and live in `sinew-policy`; a worker has one of its own. The
+//! choice can change at any time: each worker takes it up at its next search.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -12,13 +12,16 @@
 //!
 //! # Invariants
 //!
-//! - V1: a worker that has searched in vain for [`WITHHELD_NS`], with work in sight, takes any task, whether or not it ever parks. The time begins when the
-//!   worker has found nothing for a spin window, or for a silence, if that is shorter. So a rule that keeps workers from tasks delays these, and never strands
-//!   them, unless an experiment has [asked for it](crate::Builder::withhold).
+//! - V1: a worker that has searched in vain for [`WITHHELD_NS`], with work in sight, takes any
+//!   task, whether or not it ever parks. The time begins when the worker has found nothing for a
+//!   spin window, or for a silence, if that is shorter. So a rule that keeps workers from tasks
+//!   delays these, and never strands them, unless an experiment has [asked for
+//!   it](crate::Builder::withhold).
 //!
 //! # Cost
 //!
-//! One load of a line that nobody writes, at each search, at each stolen task, and at the beginning and end of a guest's stay. Nothing at a join.
+//! One load of a line that nobody writes, at each search, at each stolen task, and at the beginning
+//! and end of a guest's stay. Nothing at a join.
 //!
 //! # Tests
 //!
@@ -44,8 +47,8 @@ use packages::Packages;
 use pieces::Pieces;
 use view::PoolView;
 
-/// How long a worker searches in vain, with work in sight, before it goes where its policy would not have it go. Longer than the silence after which
-/// an owner's tasks are exposed.
+/// How long a worker searches in vain, with work in sight, before it goes where its policy would
+/// not have it go. Longer than the silence after which an owner's tasks are exposed.
 pub(crate) const WITHHELD_NS: u64 = 200_000;
 
 /// Of interest to the policy: nothing but the stacks.
@@ -71,7 +74,12 @@ pub(crate) struct Stealing {
 }
 
 impl Stealing {
-    pub(crate) fn new(victims: Victims, withheld_ns: u64, machine: &Machine, seating: &Seating) -> Self {
+    pub(crate) fn new(
+        victims: Victims,
+        withheld_ns: u64,
+        machine: &Machine,
+        seating: &Seating,
+    ) -> Self {
         let packages = Packages::new(machine, seating);
         let stealing = Self {
             choice: Mutex::new(victims),
@@ -117,7 +125,8 @@ impl Stealing {
         self.interest.load(Ordering::Relaxed)
     }
 
-    /// A new choice, with its version, if there is one. Nothing while somebody sets it: a forked child may have come by a lock that nobody holds.
+    /// A new choice, with its version, if there is one. Nothing while somebody sets it: a forked
+    /// child may have come by a lock that nobody holds.
     fn newer_than(&self, version: u32) -> Option<(u32, Victims)> {
         let choice = self.choice.try_lock()?;
         let now = self.version.load(Ordering::Relaxed);
@@ -126,7 +135,8 @@ impl Stealing {
 }
 
 impl Pool {
-    /// Changes how thieves choose their victims, from their next search on. From any thread, at any time.
+    /// Changes how thieves choose their victims, from their next search on. From any thread, at any
+    /// time.
     ///
     /// ```
     /// use sinew_core::{Pool, Victims};
@@ -145,8 +155,9 @@ impl Pool {
         self.inner.stealing.choice()
     }
 
-    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`], once that has been learned: with the first call from outside that
-    /// eight tasks were stolen from. Choosing the policy anew forgets it.
+    /// The greatest depth of tasks that may leave their package under [`Victims::Cats`], once that
+    /// has been learned: with the first call from outside that eight tasks were stolen from.
+    /// Choosing the policy anew forgets it.
     pub fn class_boundary(&self) -> Option<u32> {
         self.inner.stealing.classes.boundary()
     }

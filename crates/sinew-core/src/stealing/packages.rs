@@ -1,11 +1,14 @@
-//! Packages and their masters: a word for each package, which says which of its workers may leave it.
+//! Packages and their masters: a word for each package, which says which of its workers may leave
+//! it.
 //!
-//! Who may put its number there is the decision of `sinew_policy::victim::takes_over`. A worker stands for the mastership when a search begins, and
-//! resigns when it parks, stands down or leaves. Whoever is deposed meanwhile finds out at its next attempt.
+//! Who may put its number there is the decision of `sinew_policy::victim::takes_over`. A worker
+//! stands for the mastership when a search begins, and resigns when it parks, stands down or
+//! leaves. Whoever is deposed meanwhile finds out at its next attempt.
 //!
 //! # Orderings
 //!
-//! Everything here is relaxed: mastership decides whom a worker asks, and nothing is published by it.
+//! Everything here is relaxed: mastership decides whom a worker asks, and nothing is published by
+//! it.
 
 use sinew_policy::victim::{Candidate, Holder, takes_over};
 use sinew_sync::CachePadded;
@@ -64,7 +67,9 @@ impl Worker {
         let waits = self.waits.load(Ordering::Relaxed);
         let candidate = Candidate { waits, stranded: self.is_stranded() };
         if takes_over(self.holder(master), candidate)
-            && word.compare_exchange(master, self.index(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            && word
+                .compare_exchange(master, self.index(), Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
         {
             self.counters.masterships.add(1);
         }
@@ -76,7 +81,8 @@ impl Worker {
         if self.own.has_masters.get() && self.is_master() {
             let word = self.pool().stealing.packages.master(self.index());
             // It may be somebody else's by now, which is as good.
-            let _ = word.compare_exchange(self.index(), NOBODY, Ordering::Relaxed, Ordering::Relaxed);
+            let _ =
+                word.compare_exchange(self.index(), NOBODY, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 

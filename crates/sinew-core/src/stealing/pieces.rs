@@ -1,11 +1,13 @@
 //! Which packages have had a piece of what runs, for `Victims::Dealt`.
 //!
-//! When something comes from outside, every package but the one where it begins wants a piece, and one sleeper of each is woken to fetch it. Whoever
-//! steals from another package has fetched it, whatever it is.
+//! When something comes from outside, every package but the one where it begins wants a piece, and
+//! one sleeper of each is woken to fetch it. Whoever steals from another package has fetched it,
+//! whatever it is.
 //!
 //! # Orderings
 //!
-//! Everything here is relaxed: two workers of one package that both go for a piece cost the package nothing.
+//! Everything here is relaxed: two workers of one package that both go for a piece cost the package
+//! nothing.
 
 use sinew_sync::atomic::{AtomicU32, Ordering};
 

@@ -60,7 +60,12 @@ where
     E: End<I::Item>,
 {
     /// The caller is the first carrier.
-    pub(super) fn new(w: &Worker, items: I, end: &'e E, options: &Options<'e>) -> Result<Self, Cancelled> {
+    pub(super) fn new(
+        w: &Worker,
+        items: I,
+        end: &'e E,
+        options: &Options<'e>,
+    ) -> Result<Self, Cancelled> {
         let workers = w.max_workers();
         let threads = options.threads.clamp(1, workers);
         let state = State {
@@ -76,8 +81,17 @@ where
         };
         let bound = options.bound.unwrap_or(BOUND * workers).max(1);
         let announced = state.announced as u64;
-        let course = options.control.map(|control| Course::begin(control, announced)).transpose()?;
-        Ok(Self { state: Mutex::new(state), end, bound, threads, workers, course, ending: Ending::default() })
+        let course =
+            options.control.map(|control| Course::begin(control, announced)).transpose()?;
+        Ok(Self {
+            state: Mutex::new(state),
+            end,
+            bound,
+            threads,
+            workers,
+            course,
+            ending: Ending::default(),
+        })
     }
 
     pub(super) fn run(self, w: &Worker) -> Result<(), Cancelled> {
@@ -100,7 +114,8 @@ where
 
     /// Takes up wishes that have changed.
     fn follow(&self, state: &mut State<'_, I>) {
-        let Some(course) = self.course.as_ref().filter(|course| course.version() != state.seen) else {
+        let Some(course) = self.course.as_ref().filter(|course| course.version() != state.seen)
+        else {
             return;
         };
         // Read before the wishes: they are those of this version or later ones.
@@ -186,7 +201,8 @@ where
         state.wished.min(self.w.allowed_workers())
     }
 
-    /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone, and nobody asks it any more.
+    /// Asks the iterator. That is the user's code: not under the lock. If it panics, it is gone,
+    /// and nobody asks it any more.
     fn take(&self, mut items: I) -> (MutexGuard<'_, State<'e, I>>, usize, Option<I::Item>) {
         let item = items.next();
         let mut state = self.line.state.lock();

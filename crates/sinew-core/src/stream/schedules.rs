@@ -1,4 +1,5 @@
-//! Streams on a whole pool under random schedules (shuttle), changed, cancelled and panicking meanwhile.
+//! Streams on a whole pool under random schedules (shuttle), changed, cancelled and panicking
+//! meanwhile.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +30,8 @@ fn explore(test: impl Fn(&Worker) + Send + Sync + Copy + 'static) {
     explore_with(&[Schedule::Stealing], move |w, _| test(w));
 }
 
-/// Carries `n` items through a parallel stage that calls `at` for each, between two serial ones, and answers what the first and the last have seen.
+/// Carries `n` items through a parallel stage that calls `at` for each, between two serial ones,
+/// and answers what the first and the last have seen.
 fn carry(
     w: &Worker,
     n: usize,
@@ -66,8 +68,8 @@ fn carry(
     (ended, first, last)
 }
 
-/// Would miss: an item that waits at a serial stage and that nobody carries on (L3), a carrier that leaves although there is something to do (L4), more items
-/// under way than allowed.
+/// Would miss: an item that waits at a serial stage and that nobody carries on (L3), a carrier that
+/// leaves although there is something to do (L4), more items under way than allowed.
 #[test]
 fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
     explore(|w| {
@@ -90,7 +92,8 @@ fn shuttle_items_come_in_their_order_while_carriers_come_and_go() {
     });
 }
 
-/// Would miss: a stream that goes on after a panic or waits for the item that is gone, and a cancelled one that leaves a gap.
+/// Would miss: a stream that goes on after a panic or waits for the item that is gone, and a
+/// cancelled one that leaves a gap.
 #[test]
 fn shuttle_streams_end_with_a_panic_or_cancelled() {
     explore(|w| {

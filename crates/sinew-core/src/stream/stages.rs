@@ -1,7 +1,8 @@
 //! The stages of a stream, and how an item goes through them.
 //!
-//! Stages are put together front to back, as [`Stages`], and *connected* back to front, as [`End`]s: each then holds what comes after it, so an item is
-//! pushed through all of them by plain calls that are inlined.
+//! Stages are put together front to back, as [`Stages`], and *connected* back to front, as
+//! [`End`]s: each then holds what comes after it, so an item is pushed through all of them by plain
+//! calls that are inlined.
 
 use std::collections::VecDeque;
 
@@ -106,7 +107,8 @@ pub struct Serial<S, F> {
 }
 
 impl<S, F> Serial<S, F> {
-    /// `f` after `before`, for one item at a time: in the order of the iterator if it is `ordered`, otherwise as they come.
+    /// `f` after `before`, for one item at a time: in the order of the iterator if it is `ordered`,
+    /// otherwise as they come.
     pub fn new(before: S, f: F, ordered: bool) -> Self {
         Self { before, f, ordered }
     }
@@ -256,6 +258,9 @@ mod tests {
         let mut parked = Parked::new(false);
         parked.put(7, 'a');
         parked.put(3, 'b');
-        assert_eq!([parked.take(), parked.take(), parked.take()], [Some((7, 'a')), Some((3, 'b')), None]);
+        assert_eq!(
+            [parked.take(), parked.take(), parked.take()],
+            [Some((7, 'a')), Some((3, 'b')), None]
+        );
     }
 }

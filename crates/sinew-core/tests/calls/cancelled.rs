@@ -59,7 +59,8 @@ fn a_cancelled_call_of_a_worker_returns() {
                 for _ in 0..50 {
                     let control = Control::new();
                     thread::scope(|s| {
-                        let caller = s.spawn(|| other.install(|_| blocked.run_under(&control, |_| ())));
+                        let caller =
+                            s.spawn(|| other.install(|_| blocked.run_under(&control, |_| ())));
                         assert_eq!(other.install(|w| w.max_workers()), 2);
                         control.cancel();
                         assert_eq!(caller.join().unwrap(), Err(Cancelled));
@@ -103,7 +104,8 @@ fn a_call_is_run_or_withdrawn() {
                             let control = Control::new();
                             thread::scope(|s| {
                                 s.spawn(|| control.cancel());
-                                let called = pool.run_under(&control, |_| ran.fetch_add(1, Ordering::SeqCst));
+                                let called = pool
+                                    .run_under(&control, |_| ran.fetch_add(1, Ordering::SeqCst));
                                 done.fetch_add(usize::from(called.is_ok()), Ordering::SeqCst);
                             });
                         }

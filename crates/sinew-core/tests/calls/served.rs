@@ -21,7 +21,11 @@ fn full_pool(threads: usize) -> Pool {
 
 /// Keeps one of two workers blocked and the other one at `work`, again and again, for as long as
 /// `meanwhile` runs on this thread. Nobody searches then.
-fn while_all_work<R>(pool: &Pool, work: impl Fn(&Worker) + Sync, meanwhile: impl FnOnce() -> R) -> R {
+fn while_all_work<R>(
+    pool: &Pool,
+    work: impl Fn(&Worker) + Sync,
+    meanwhile: impl FnOnce() -> R,
+) -> R {
     let (begun, hold, over) = (Barrier::new(3), Barrier::new(2), AtomicBool::new(false));
     thread::scope(|s| {
         s.spawn(|| {
@@ -286,7 +290,9 @@ fn a_loop_that_serves_calls_visits_everything_once() {
     const CALLERS: usize = 3;
     ends(|| {
         let pool = &full_pool(2);
-        for schedule in [Schedule::Dynamic { chunk: 1 }, Schedule::Stealing, Schedule::Simple { grain: 1 }] {
+        for schedule in
+            [Schedule::Dynamic { chunk: 1 }, Schedule::Stealing, Schedule::Simple { grain: 1 }]
+        {
             let over = AtomicUsize::new(0);
             thread::scope(|s| {
                 for caller in 0..CALLERS {
@@ -297,14 +303,17 @@ fn a_loop_that_serves_calls_visits_everything_once() {
                             assert_eq!(sum, (caller, round));
                             let panics = || pool.install(|_| resume_unwind(Box::new(round)));
                             let payload: Box<dyn std::any::Any + Send> =
-                                catch_unwind(AssertUnwindSafe(panics)).map(|(): ()| ()).unwrap_err();
+                                catch_unwind(AssertUnwindSafe(panics))
+                                    .map(|(): ()| ())
+                                    .unwrap_err();
                             assert_eq!(payload.downcast_ref(), Some(&round));
                         }
                         over.fetch_add(1, Ordering::SeqCst);
                     });
                 }
                 while over.load(Ordering::SeqCst) < CALLERS {
-                    let visits: Vec<AtomicUsize> = (0..2_000).map(|_| AtomicUsize::new(0)).collect();
+                    let visits: Vec<AtomicUsize> =
+                        (0..2_000).map(|_| AtomicUsize::new(0)).collect();
                     let options = Options { schedule, ..Options::default() };
                     let visit = |at: usize| _ = visits[at].fetch_add(1, Ordering::SeqCst);
                     pool.install(|w| for_each(w, 0..visits.len(), &options, visit)).unwrap();

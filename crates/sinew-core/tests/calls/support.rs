@@ -22,7 +22,9 @@ pub(crate) fn ends<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static)
     let thread = std::thread::spawn(move || done.send(test()).is_ok());
     match result.recv_timeout(LIMIT) {
         Ok(result) => result,
-        Err(mpsc::RecvTimeoutError::Disconnected) => std::panic::resume_unwind(thread.join().unwrap_err()),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
         Err(mpsc::RecvTimeoutError::Timeout) => {
             // Past the harness, which would keep what it has captured to itself.
             let _ = writeln!(std::io::stderr(), "{name} hangs");

@@ -9,7 +9,8 @@ use std::thread;
 use sinew_core::{Pool, ScopeBuilder, Wait, Worker};
 
 use crate::support::{
-    Drops, all_left, ends, full_pool, meet, message_of, payload_of, pool, telling, with_each_full_pool,
+    Drops, all_left, ends, full_pool, meet, message_of, payload_of, pool, telling,
+    with_each_full_pool,
 };
 
 fn fib(w: &Worker, n: u64) -> u64 {
@@ -20,7 +21,8 @@ fn fib(w: &Worker, n: u64) -> u64 {
     a + b
 }
 
-/// Would miss: a thread that is left out or called twice, results in another order, a part that thinks it is another.
+/// Would miss: a thread that is left out or called twice, results in another order, a part that
+/// thinks it is another.
 #[test]
 fn every_thread_calls_once_and_results_are_in_the_order_of_seats() {
     ends(|| {
@@ -35,22 +37,29 @@ fn every_thread_calls_once_and_results_are_in_the_order_of_seats() {
                     for (i, &(part, worker, parts, _)) in parts.iter().enumerate() {
                         assert_eq!((part, worker, parts), (i, i, threads));
                     }
-                    assert_eq!(parts.iter().map(|part| part.3).collect::<HashSet<_>>().len(), threads);
+                    assert_eq!(
+                        parts.iter().map(|part| part.3).collect::<HashSet<_>>().len(),
+                        threads
+                    );
                 }
             });
         }
     });
 }
 
-/// Would miss: a guest that is counted among the threads, or a pool of guests only that waits for somebody.
+/// Would miss: a guest that is counted among the threads, or a pool of guests only that waits for
+/// somebody.
 #[test]
 fn guests_take_no_part() {
     ends(|| {
         let here = thread::current().id();
         for threads in 1..=3 {
             let pool = pool(threads);
-            let call = || pool.broadcast(|part| (part.index(), part.num_threads(), thread::current().id()));
-            for parts in [call(), pool.run(|_| call()), pool.run(|w| w.join(|_| call(), |_| ()).0)] {
+            let call = || {
+                pool.broadcast(|part| (part.index(), part.num_threads(), thread::current().id()))
+            };
+            for parts in [call(), pool.run(|_| call()), pool.run(|w| w.join(|_| call(), |_| ()).0)]
+            {
                 assert_eq!(parts.len(), threads - 1);
                 for (i, &(part, all, id)) in parts.iter().enumerate() {
                     assert_eq!((part, all), (i, threads - 1));
@@ -61,7 +70,8 @@ fn guests_take_no_part() {
     });
 }
 
-/// Would miss: a caller inside the pool that waits for its own part, and workers that wait for each other's.
+/// Would miss: a caller inside the pool that waits for its own part, and workers that wait for each
+/// other's.
 #[test]
 fn broadcasts_from_inside_and_in_each_other_reach_all() {
     ends(|| {
@@ -82,7 +92,9 @@ fn broadcasts_from_inside_and_in_each_other_reach_all() {
                     assert_eq!(sums, vec![5 * threads as u64; threads]);
                     assert_eq!(ran.load(Ordering::Relaxed), threads * threads);
                     // Two at once from one join.
-                    pool.install(|w| w.join(|w| w.broadcast(|_| count()), |w| w.broadcast(|_| count())));
+                    pool.install(|w| {
+                        w.join(|w| w.broadcast(|_| count()), |w| w.broadcast(|_| count()))
+                    });
                     assert_eq!(ran.into_inner(), threads * threads + 2 * threads);
                 }
             });
@@ -90,7 +102,8 @@ fn broadcasts_from_inside_and_in_each_other_reach_all() {
     });
 }
 
-/// Would miss: parts that a worker blocked in a join does not run, whatever its policy, so that caller and worker wait for each other.
+/// Would miss: parts that a worker blocked in a join does not run, whatever its policy, so that
+/// caller and worker wait for each other.
 #[test]
 fn a_broadcast_reaches_workers_that_wait_for_its_caller() {
     ends(|| {
@@ -146,7 +159,8 @@ fn pools_broadcast_into_each_other() {
                 thread::scope(|s| {
                     for (mine, other) in [(&a, &b), (&b, &a)] {
                         s.spawn(move || {
-                            let sums = mine.broadcast(|_| other.broadcast(|_| mine.install(|w| fib(w, 5))));
+                            let sums = mine
+                                .broadcast(|_| other.broadcast(|_| mine.install(|w| fib(w, 5))));
                             assert_eq!(sums, [[5, 5], [5, 5]]);
                         });
                     }
@@ -156,7 +170,8 @@ fn pools_broadcast_into_each_other() {
     });
 }
 
-/// Would miss: a worker blocked in a join that does not serve a caller from another pool, for which its join waits in the end.
+/// Would miss: a worker blocked in a join that does not serve a caller from another pool, for which
+/// its join waits in the end.
 #[test]
 fn a_broadcast_comes_back_through_another_pool() {
     ends(|| {
@@ -178,7 +193,8 @@ fn a_broadcast_comes_back_through_another_pool() {
     });
 }
 
-/// Would miss: parts that are skipped after a panic, the payload of a later seat, results that are leaked or dropped twice.
+/// Would miss: parts that are skipped after a panic, the payload of a later seat, results that are
+/// leaked or dropped twice.
 #[test]
 fn the_panic_of_the_first_seat_wins_after_all_have_run() {
     ends(|| {
@@ -201,7 +217,10 @@ fn the_panic_of_the_first_seat_wins_after_all_have_run() {
             });
             assert_eq!(*payload.downcast::<usize>().unwrap(), 1);
             assert_eq!((ran.into_inner(), drops.count()), (4, 4));
-            assert_eq!(message_of(|| pool.install(|w| w.broadcast(|_| panic!("inside")))), "inside");
+            assert_eq!(
+                message_of(|| pool.install(|w| w.broadcast(|_| panic!("inside")))),
+                "inside"
+            );
             assert_eq!(pool.broadcast(|part| part.index()), [0, 1, 2, 3]);
         });
     });
@@ -230,16 +249,20 @@ fn the_panic_handler_gets_the_payloads_of_detached_parts() {
     });
 }
 
-/// Would miss: parts of two broadcasts that change places on a worker, or one that is lost when its pool ends.
+/// Would miss: parts of two broadcasts that change places on a worker, or one that is lost when its
+/// pool ends.
 #[test]
 fn broadcasts_of_one_thread_begin_in_order_on_each_worker() {
     ends(|| {
         for threads in 1..=3 {
             with_each_full_pool(threads, |pool| {
-                let orders: Arc<Vec<_>> = Arc::new((0..threads).map(|_| Mutex::new(Vec::new())).collect());
+                let orders: Arc<Vec<_>> =
+                    Arc::new((0..threads).map(|_| Mutex::new(Vec::new())).collect());
                 for call in 0..30 {
                     let orders = Arc::clone(&orders);
-                    pool.spawn_broadcast(move |part| orders[part.index()].lock().unwrap().push(call));
+                    pool.spawn_broadcast(move |part| {
+                        orders[part.index()].lock().unwrap().push(call)
+                    });
                 }
                 // One that is waited for comes after them.
                 let seen = pool.broadcast(|part| orders[part.index()].lock().unwrap().clone());
@@ -249,7 +272,8 @@ fn broadcasts_of_one_thread_begin_in_order_on_each_worker() {
     });
 }
 
-/// Would miss: a broadcast that comes before what its worker had queued, or after what others wait with.
+/// Would miss: a broadcast that comes before what its worker had queued, or after what others wait
+/// with.
 #[test]
 fn a_worker_runs_its_own_tasks_first_then_broadcasts_then_those_of_callers() {
     ends(|| {
@@ -324,7 +348,8 @@ fn a_part_can_be_printed() {
     assert_eq!(texts[1], "BroadcastContext { index: 1, num_threads: 2, .. }");
 }
 
-/// Would miss: a blocked worker that refuses its part because another pool lies between it and the broadcast.
+/// Would miss: a blocked worker that refuses its part because another pool lies between it and the
+/// broadcast.
 #[test]
 fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
     ends(|| {
@@ -345,8 +370,8 @@ fn a_broadcast_reaches_a_blocked_worker_by_way_of_another_pool() {
     });
 }
 
-/// Would miss: a task of an outer scope that is run in the middle of a deeper one, and broadcasts as if it lay where it was spawned: whoever waits for
-/// the deeper one refuses its part.
+/// Would miss: a task of an outer scope that is run in the middle of a deeper one, and broadcasts
+/// as if it lay where it was spawned: whoever waits for the deeper one refuses its part.
 #[test]
 fn a_broadcast_of_an_outer_task_reaches_who_waits_for_the_inner_one() {
     ends(|| {

@@ -1,4 +1,5 @@
-//! The ways to end a pool: `drop` joins the threads, `close` does not wait, `shutdown` waits for all that was and is to be. And the hooks of threads.
+//! The ways to end a pool: `drop` joins the threads, `close` does not wait, `shutdown` waits for
+//! all that was and is to be. And the hooks of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -51,7 +52,8 @@ fn a_closed_pool_runs_what_was_spawned_and_nobody_waits_for_it() {
     });
 }
 
-/// Would miss: a shutdown that returns before a task has run, or before a thread is through with its exit hook.
+/// Would miss: a shutdown that returns before a task has run, or before a thread is through with
+/// its exit hook.
 #[test]
 fn a_shutdown_waits_for_tasks_threads_and_exit_hooks() {
     ends(|| {
@@ -121,7 +123,8 @@ fn what_tasks_own_is_dropped_when_their_pool_has_ended() {
     });
 }
 
-/// Would miss: a hook's payload that is lost or stops the process although there is a handler, and a thread that goes with it.
+/// Would miss: a hook's payload that is lost or stops the process although there is a handler, and
+/// a thread that goes with it.
 #[test]
 fn the_panic_handler_gets_the_payloads_of_hooks() {
     ends(|| {
@@ -153,10 +156,11 @@ fn the_panic_handler_gets_the_payloads_of_hooks() {
 #[test]
 fn hooks_run_as_workers_of_their_seats() {
     ends(|| {
-        let (seen, sees) = (Arc::new(Mutex::new(Vec::new())), |seen: &Mutex<Vec<_>>, hook, seat| {
-            let (index, sum) = sinew_core::run(|w| (w.index(), fib(w, 10)));
-            seen.lock().unwrap().push((hook, seat == index, sum));
-        });
+        let (seen, sees) =
+            (Arc::new(Mutex::new(Vec::new())), |seen: &Mutex<Vec<_>>, hook, seat| {
+                let (index, sum) = sinew_core::run(|w| (w.index(), fib(w, 10)));
+                seen.lock().unwrap().push((hook, seat == index, sum));
+            });
         let (starts, exits) = (Arc::clone(&seen), Arc::clone(&seen));
         let pool = Pool::builder()
             .threads(3)
@@ -169,19 +173,25 @@ fn hooks_run_as_workers_of_their_seats() {
         pool.shutdown();
         let seen = seen.lock().unwrap();
         for hook in ["start", "exit"] {
-            assert_eq!(seen.iter().filter(|&&call| call == (hook, true, 55)).count(), 3, "{seen:?}");
+            assert_eq!(
+                seen.iter().filter(|&&call| call == (hook, true, 55)).count(),
+                3,
+                "{seen:?}"
+            );
         }
     });
 }
 
-/// Would miss: a thread that comes when the others have left, and forgets what its hook has spawned or does without the hooks.
+/// Would miss: a thread that comes when the others have left, and forgets what its hook has spawned
+/// or does without the hooks.
 #[test]
 fn what_hooks_spawn_runs_in_pools_that_end_at_once() {
     ends(|| {
         for threads in 1..=3 {
             for _ in 0..100 {
                 let [starts, ran, exits] = [0; 3].map(|_| Arc::new(AtomicUsize::new(0)));
-                let (started, runs, exited) = (Arc::clone(&starts), Arc::clone(&ran), Arc::clone(&exits));
+                let (started, runs, exited) =
+                    (Arc::clone(&starts), Arc::clone(&ran), Arc::clone(&exits));
                 let pool = Pool::builder().threads(threads).guest_seat(false).on_start(move |_| {
                     add(&started);
                     let runs = Arc::clone(&runs);
@@ -196,7 +206,8 @@ fn what_hooks_spawn_runs_in_pools_that_end_at_once() {
     });
 }
 
-/// Would miss: a thread that comes when the others have left, and keeps the pool or does without its exit hook.
+/// Would miss: a thread that comes when the others have left, and keeps the pool or does without
+/// its exit hook.
 #[test]
 fn a_thread_that_comes_too_late_leaves_with_its_hook() {
     ends(|| {

@@ -11,7 +11,8 @@ impl Container {
     /// One that feeds so many threads.
     pub(crate) fn feeding(threads: usize) -> Self {
         let container = Self(tempfile::tempdir().unwrap());
-        let mount = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        let mount =
+            "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
         container.write("proc/self/cgroup", "0::/\n");
         container.write("proc/self/mountinfo", mount);
         container.feed(threads);
@@ -25,7 +26,8 @@ impl Container {
 
     /// From now on so many, or as many as there are processors.
     pub(crate) fn feed(&self, threads: usize) {
-        let quota = if threads == usize::MAX { "max".into() } else { (100_000 * threads - 1).to_string() };
+        let quota =
+            if threads == usize::MAX { "max".into() } else { (100_000 * threads - 1).to_string() };
         self.write("sys/fs/cgroup/cpu.max", &format!("{quota} 100000\n"));
     }
 

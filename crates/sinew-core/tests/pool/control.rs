@@ -1,6 +1,7 @@
 //! A whole pool changed by its control, and what it runs cancelled.
 //!
-//! What these would miss: which threads work and where they run; `workers` and `mapping` show that. Changes as fast as they can be made: the crate `sinew`'s `tests/changes.rs`.
+//! What these would miss: which threads work and where they run; `workers` and `mapping` show that.
+//! Changes as fast as they can be made: the crate `sinew`'s `tests/changes.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
@@ -8,7 +9,9 @@ use std::thread::{self, ThreadId};
 
 use sinew_core::loops::{Options, for_each, try_for_each};
 use sinew_core::stream::{self, Exit, Parallel, Stages, Through};
-use sinew_core::{Cancelled, Control, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially};
+use sinew_core::{
+    Cancelled, Control, Enrolled, Mapping, Pool, PoolControl, Victims, Worker, serially,
+};
 use sinew_policy::chunk::Schedule;
 
 use crate::support::{chunks, ends, full_pool, payload_of, pool};
@@ -25,7 +28,8 @@ fn endless(w: &Worker, control: &Control, first: impl Fn() + Sync) -> Result<(),
 
 /// A loop that ends by itself.
 fn short(w: &Worker, control: &Control) -> Result<(), Cancelled> {
-    let (done, options) = (AtomicUsize::new(0), Options { control: Some(control), ..Options::default() });
+    let (done, options) =
+        (AtomicUsize::new(0), Options { control: Some(control), ..Options::default() });
     let ended = for_each(w, 0..100_usize, &options, |_| {
         done.fetch_add(1, Ordering::Relaxed);
     });
@@ -33,7 +37,8 @@ fn short(w: &Worker, control: &Control) -> Result<(), Cancelled> {
     ended
 }
 
-/// Would miss: a participant that does not see it, a control that is cancelled for good, and what begins later and is ended as well.
+/// Would miss: a participant that does not see it, a control that is cancelled for good, and what
+/// begins later and is ended as well.
 #[test]
 fn what_runs_is_cancelled_and_what_comes_later_runs() {
     ends(|| {
@@ -86,7 +91,8 @@ fn loops_without_a_control_and_tasks_run_on() {
     });
 }
 
-/// Would miss: a pool that ends what another one runs, and a loop around that goes on because the one within has ended.
+/// Would miss: a pool that ends what another one runs, and a loop around that goes on because the
+/// one within has ended.
 #[test]
 fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
     ends(|| {
@@ -99,8 +105,12 @@ fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
             assert_eq!(there.run(|w| short(w, &inner)), Ok(()));
         };
         assert_eq!(here.run(|w| endless(w, &outer, within)), Err(Cancelled));
-        let within =
-            || assert_eq!(there.run(|w| endless(w, &inner, || there.control().cancel())), Err(Cancelled));
+        let within = || {
+            assert_eq!(
+                there.run(|w| endless(w, &inner, || there.control().cancel())),
+                Err(Cancelled)
+            )
+        };
         let elsewhere = || {
             within();
             handle.cancel();
@@ -115,7 +125,8 @@ fn serial_loops_belong_to_the_pool_around() {
     ends(|| {
         let pool = pool(2);
         let (control, handle) = (Control::new(), pool.control());
-        let ended = pool.run(|_| serially(|| sinew_core::run(|w| endless(w, &control, || handle.cancel()))));
+        let ended = pool
+            .run(|_| serially(|| sinew_core::run(|w| endless(w, &control, || handle.cancel()))));
         assert_eq!(ended, Err(Cancelled));
     });
 }
@@ -141,7 +152,8 @@ fn who_has_ended_is_under_way_no_more() {
     assert_eq!(handle.snapshot().under_way, 0);
 }
 
-/// Would miss: loops that do not take up the pool's schedule, those that must not, and one that stays when it was taken back.
+/// Would miss: loops that do not take up the pool's schedule, those that must not, and one that
+/// stays when it was taken back.
 #[test]
 fn loops_that_leave_their_schedule_open_have_the_pools() {
     ends(|| {
@@ -150,7 +162,8 @@ fn loops_that_leave_their_schedule_open_have_the_pools() {
         wishing.set_schedule(Schedule::Static);
         let fixed = Options::default();
         let open = Options { open: true, ..fixed };
-        let under = |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
+        let under =
+            |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
         let closed = Options { open: false, ..under(&control) };
         let singly = |options: &Options<'_>| chunks(&pool, 700, options, |_| ()) == 700;
         for _ in 0..3 {
@@ -169,8 +182,12 @@ fn a_controlled_loop_takes_the_pools_schedule_up_while_it_runs() {
     ends(|| {
         let pool = pool(2);
         let (handle, control) = (pool.control(), Control::new());
-        let options =
-            Options { control: Some(&control), schedule: Schedule::Static, open: true, ..Options::default() };
+        let options = Options {
+            control: Some(&control),
+            schedule: Schedule::Static,
+            open: true,
+            ..Options::default()
+        };
         let change = |item: usize| {
             if item == 0 {
                 handle.set_schedule(Schedule::Dynamic { chunk: 1 });
@@ -190,7 +207,11 @@ struct Begun {
 
 impl Begun {
     fn new() -> Self {
-        Self { here: thread::current().id(), changed: AtomicBool::new(false), items: Default::default() }
+        Self {
+            here: thread::current().id(),
+            changed: AtomicBool::new(false),
+            items: Default::default(),
+        }
     }
 
     fn change(&self, change: impl FnOnce()) {
@@ -201,7 +222,8 @@ impl Begun {
 
     fn item(&self) {
         if self.changed.load(Ordering::SeqCst) {
-            self.items[usize::from(thread::current().id() != self.here)].fetch_add(1, Ordering::SeqCst);
+            self.items[usize::from(thread::current().id() != self.here)]
+                .fetch_add(1, Ordering::SeqCst);
         }
     }
 
@@ -211,7 +233,8 @@ impl Begun {
     }
 }
 
-/// What happens at the items of something that two threads work on: both begin; one is to go; one has gone on; and both are back, which ends it. Answers whether it goes on.
+/// What happens at the items of something that two threads work on: both begin; one is to go; one
+/// has gone on; and both are back, which ends it. Answers whether it goes on.
 struct Acts<'p> {
     handle: PoolControl,
     both: Barrier,
@@ -246,7 +269,8 @@ impl<'p> Acts<'p> {
                 thread::yield_now();
                 return self.begun.both().contains(&0);
             }
-            // Whoever should not be there gets its chance to be; not at each item, since giving a core away takes milliseconds beside other programs.
+            // Whoever should not be there gets its chance to be; not at each item, since giving a
+            // core away takes milliseconds beside other programs.
             ..500 if self.begun.changed.load(Ordering::SeqCst) => thread::yield_now(),
             _ => {}
         }
@@ -254,15 +278,19 @@ impl<'p> Acts<'p> {
     }
 }
 
-/// Would miss: a helper that is never too many because its own seat is within the limit, while the caller's is not or there is a guest; and one that does not come back.
+/// Would miss: a helper that is never too many because its own seat is within the limit, while the
+/// caller's is not or there is a guest; and one that does not come back.
 #[test]
 fn a_loop_without_a_control_follows_the_number_of_threads() {
     fn play(pool: &Pool, w: &Worker) {
         // The caller stays, and the helper may be about to begin an item when the number falls.
-        let acts = Acts::new(pool, &|[_, helper]| assert!(helper <= 1, "{helper} items beside the caller's"));
+        let acts = Acts::new(pool, &|[_, helper]| {
+            assert!(helper <= 1, "{helper} items beside the caller's")
+        });
         let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..Options::default() };
-        let ended =
-            try_for_each(w, 0..1_usize << 40, &options, |item| acts.play(item).then_some(()).ok_or(()));
+        let ended = try_for_each(w, 0..1_usize << 40, &options, |item| {
+            acts.play(item).then_some(()).ok_or(())
+        });
         assert!(ended.is_err());
     }
     ends(|| {
@@ -280,7 +308,8 @@ fn a_loop_without_a_control_follows_the_number_of_threads() {
     });
 }
 
-/// Would miss: a stream that goes by the workers which a pool with a guest needs, not by the number that was set.
+/// Would miss: a stream that goes by the workers which a pool with a guest needs, not by the number
+/// that was set.
 #[test]
 fn a_stream_follows_the_number_of_threads() {
     ends(|| {
@@ -312,7 +341,10 @@ fn the_handle_and_the_pool_say_the_same() {
     let handle = pool.control();
     let theirs = handle.clone();
     thread::spawn(move || {
-        assert_eq!((theirs.set_threads(2), theirs.set_threads(99), theirs.set_threads(3)), (2, 4, 3));
+        assert_eq!(
+            (theirs.set_threads(2), theirs.set_threads(99), theirs.set_threads(3)),
+            (2, 4, 3)
+        );
         theirs.set_victims(Victims::MostLoaded { every: 5 });
         theirs.set_schedule(Schedule::Auto);
         theirs.set_mapping(&Mapping::Compact).unwrap();
@@ -321,12 +353,16 @@ fn the_handle_and_the_pool_say_the_same() {
     .unwrap();
     let now = handle.snapshot();
     assert_eq!((now.threads, now.max_threads, now.under_way), (3, 4, 0));
-    assert_eq!((now.victims, now.schedule), (Victims::MostLoaded { every: 5 }, Some(Schedule::Auto)));
+    assert_eq!(
+        (now.victims, now.schedule),
+        (Victims::MostLoaded { every: 5 }, Some(Schedule::Auto))
+    );
     assert_eq!((pool.workers(), pool.victims(), pool.mapping()), (3, now.victims, now.mapping));
     assert!(now.awake <= 4 && format!("{handle:?}").contains("threads: 3"));
 }
 
-/// Would miss: a value that is taken or that the message does not name, and one that changes something on the way.
+/// Would miss: a value that is taken or that the message does not name, and one that changes
+/// something on the way.
 #[test]
 fn what_is_impossible_is_refused_by_name() {
     let pool = pool(2);
@@ -348,7 +384,10 @@ fn what_is_impossible_is_refused_by_name() {
     let error = handle.set_mapping(&Mapping::Explicit(vec![123_456])).unwrap_err();
     assert!(error.to_string().contains("CPU 123456"), "{error}");
     let now = handle.snapshot();
-    assert_eq!((now.threads, now.mapping, now.schedule), (before.threads, before.mapping, before.schedule));
+    assert_eq!(
+        (now.threads, now.mapping, now.schedule),
+        (before.threads, before.mapping, before.schedule)
+    );
 }
 
 /// Would miss: a handle that keeps the threads, or touches what is gone.

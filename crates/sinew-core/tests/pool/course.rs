@@ -1,6 +1,7 @@
 //! Skeletons that are made of a course's joins: how many take part.
 //!
-//! What these would miss: where their threads run (`mapping`), and answers under changes as fast as they can be made (the crate `sinew`'s `tests/changes.rs`).
+//! What these would miss: where their threads run (`mapping`), and answers under changes as fast as
+//! they can be made (the crate `sinew`'s `tests/changes.rs`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -20,7 +21,8 @@ fn tree(w: &Worker, course: &Course<'_>, depth: u32, leaf: &(dyn Fn(&Worker) + S
     course.join(w, half, half);
 }
 
-/// A tree whose first leaf calls `first`, and whose second half is not over before another thread was at a leaf.
+/// A tree whose first leaf calls `first`, and whose second half is not over before another thread
+/// was at a leaf.
 fn with_another(w: &Worker, course: &Course<'_>, first: impl Fn() + Sync) {
     let (here, begun, helped) = (w.index(), AtomicUsize::new(0), AtomicBool::new(false));
     tree(w, course, 10, &|w| {
@@ -75,7 +77,8 @@ fn no_more_come_than_are_wished() {
     });
 }
 
-/// Would miss: a skeleton of joins that goes by the workers which a pool with a guest needs, not by the number that was set.
+/// Would miss: a skeleton of joins that goes by the workers which a pool with a guest needs, not by
+/// the number that was set.
 #[test]
 fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
     ends(|| {
@@ -96,7 +99,8 @@ fn a_skeleton_of_joins_follows_the_number_of_its_pool() {
     });
 }
 
-/// Would miss: an arm that is handed back and lost, or run twice, while the number changes at every leaf; and participants who are counted for ever.
+/// Would miss: an arm that is handed back and lost, or run twice, while the number changes at every
+/// leaf; and participants who are counted for ever.
 #[test]
 fn each_arm_runs_once_whatever_is_wished() {
     fn visit(pool: &Pool) {

@@ -52,7 +52,8 @@ fn a_worker_that_enters_its_own_pool_stays_where_it_is() {
     });
 }
 
-/// Would miss: callers that share a seat, wait for each other for ever, or get each other's results.
+/// Would miss: callers that share a seat, wait for each other for ever, or get each other's
+/// results.
 #[test]
 fn several_callers_at_once_get_their_own_results() {
     ends(|| {
@@ -109,7 +110,10 @@ fn callers_of_a_pool_of_one_take_turns() {
                 callers.spawn(|| {
                     for _ in 0..100 {
                         pool.run(|_| {
-                            most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                            most.fetch_max(
+                                inside.fetch_add(1, Ordering::SeqCst) + 1,
+                                Ordering::SeqCst,
+                            );
                             inside.fetch_sub(1, Ordering::SeqCst);
                         });
                     }
@@ -133,26 +137,30 @@ fn a_panic_comes_back_to_the_caller_and_frees_the_seat() {
     }
 }
 
-/// Would miss: free functions that go to a pool farther out than the one entered last, on the way in and on the way back.
+/// Would miss: free functions that go to a pool farther out than the one entered last, on the way
+/// in and on the way back.
 #[test]
 fn the_pool_entered_last_is_the_current_one() {
     ends(|| {
         let (a, b) = (pool(2), pool(3));
         let seen = a.run(|_| {
-            let inner =
-                b.run(|_| (current(), a.run(|_| (current(), b.run(|_| current()), current())), current()));
+            let inner = b.run(|_| {
+                (current(), a.run(|_| (current(), b.run(|_| current()), current())), current())
+            });
             (inner, current())
         });
         assert_eq!(seen, ((3, (2, 3, 2), 3), 2));
     });
 }
 
-/// Would miss: a thread that no longer knows a pool farther out, and waits for the seat that it holds itself.
+/// Would miss: a thread that no longer knows a pool farther out, and waits for the seat that it
+/// holds itself.
 #[test]
 fn pools_of_one_may_be_nested_in_each_other() {
     ends(|| {
         let (a, b) = (pool(1), pool(1));
-        let sum = a.run(|_| b.install(|_| a.run(|_| b.run(|v| fib(v, 6) + a.install(|w| fib(w, 5))))));
+        let sum =
+            a.run(|_| b.install(|_| a.run(|_| b.run(|v| fib(v, 6) + a.install(|w| fib(w, 5))))));
         assert_eq!(sum, 5 + 8);
     });
 }
@@ -164,7 +172,8 @@ fn trees_may_change_between_pools_at_every_level() {
         if depth == 0 {
             return 1;
         }
-        let (a, b) = pools[depth % 2].run(|w| w.join(|_| tree(pools, depth - 1), |_| tree(pools, depth - 1)));
+        let (a, b) = pools[depth % 2]
+            .run(|w| w.join(|_| tree(pools, depth - 1), |_| tree(pools, depth - 1)));
         a + b
     }
     ends(|| {
@@ -186,7 +195,10 @@ fn pools_that_install_into_each_other_do_not_deadlock() {
             for (mine, other) in [(&a, &b), (&b, &a)] {
                 s.spawn(move || {
                     for _ in 0..100 {
-                        assert_eq!(mine.install(|_| other.install(|_| mine.install(|w| fib(w, 5)))), 5);
+                        assert_eq!(
+                            mine.install(|_| other.install(|_| mine.install(|w| fib(w, 5)))),
+                            5
+                        );
                     }
                 });
             }
@@ -216,7 +228,8 @@ fn threads_may_come_and_go() {
     ends(|| {
         let pool = pool(2);
         for n in 0..50 {
-            let result = thread::scope(|s| s.spawn(|| pool.run(|w| fib(w, n % 10))).join().unwrap());
+            let result =
+                thread::scope(|s| s.spawn(|| pool.run(|w| fib(w, n % 10))).join().unwrap());
             assert_eq!(result, pool.install(|w| fib(w, n % 10)));
         }
     });
@@ -234,7 +247,8 @@ fn a_pool_of_one_that_waits_for_another_can_be_called_back() {
     });
 }
 
-/// Would miss: a call from another pool that is forgotten when the guest leaves without a look at the queue.
+/// Would miss: a call from another pool that is forgotten when the guest leaves without a look at
+/// the queue.
 #[test]
 fn a_guest_that_only_computes_does_not_lose_the_calls_of_others() {
     ends(|| {

@@ -7,7 +7,8 @@ use sinew_core::{Builder, global_pool};
 use crate::support::{assert_one_line, assert_passed, child, errors, is_child};
 
 fn started_with(name: &str, variables: &[(&str, &str)]) -> Output {
-    let output = child(&format!("environment::{name}")).envs(variables.iter().copied()).output().unwrap();
+    let output =
+        child(&format!("environment::{name}")).envs(variables.iter().copied()).output().unwrap();
     assert_passed(&output);
     output
 }
@@ -22,8 +23,10 @@ fn the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one
         return;
     }
     let name = "the_number_of_workers_comes_from_the_environment_unless_the_builder_names_one";
-    let output =
-        started_with(name, &[("SINEW_THREADS", "3"), ("SINEW_FENCES", "full"), ("SINEW_WAIT", "block")]);
+    let output = started_with(
+        name,
+        &[("SINEW_THREADS", "3"), ("SINEW_FENCES", "full"), ("SINEW_WAIT", "block")],
+    );
     assert_eq!(errors(&output), "");
 }
 
@@ -57,9 +60,11 @@ fn a_bad_value_is_one_warning_and_the_default() {
         return;
     }
     // The last one parses, and names a processor that is not there.
-    for (variable, value) in [("SINEW_THREADS", "0"), ("SINEW_WAIT", "forever"), ("SINEW_MAPPING", "123456")]
+    for (variable, value) in
+        [("SINEW_THREADS", "0"), ("SINEW_WAIT", "forever"), ("SINEW_MAPPING", "123456")]
     {
-        let output = started_with("a_bad_value_is_one_warning_and_the_default", &[(variable, value)]);
+        let output =
+            started_with("a_bad_value_is_one_warning_and_the_default", &[(variable, value)]);
         assert_one_line(&output, &format!("{variable}={value} is ignored"));
     }
 }

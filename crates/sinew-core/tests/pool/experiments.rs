@@ -1,4 +1,5 @@
-//! What pools offer for experiments: two-field stacks, transitive leapfrogging, workers that never park, slow steals.
+//! What pools offer for experiments: two-field stacks, transitive leapfrogging, workers that never
+//! park, slow steals.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +21,8 @@ fn two_field() -> Builder {
     Pool::builder().threads(2).stack(StackKind::TwoField)
 }
 
-/// Would miss: a stack that is asked for and not used. Every task can be stolen at once, so nothing is ever exposed, however silent the owner.
+/// Would miss: a stack that is asked for and not used. Every task can be stolen at once, so nothing
+/// is ever exposed, however silent the owner.
 #[test]
 fn on_two_field_stacks_nothing_is_exposed() {
     ends(|| {
@@ -42,7 +44,8 @@ fn on_two_field_stacks_nothing_is_exposed() {
 fn a_waiting_worker_takes_deeper_tasks_from_two_field_stacks() {
     ends(|| {
         for wait in [Wait::Leapfrog, Wait::Descendants, Wait::Transitive] {
-            let pool = Pool::builder().threads(4).stack(StackKind::TwoField).wait(wait).build().unwrap();
+            let pool =
+                Pool::builder().threads(4).stack(StackKind::TwoField).wait(wait).build().unwrap();
             let leaves = AtomicUsize::new(0);
             for _ in 0..50 {
                 pool.run(|w| tree(w, 10, &leaves));
@@ -52,8 +55,8 @@ fn a_waiting_worker_takes_deeper_tasks_from_two_field_stacks() {
     });
 }
 
-/// The first worker waits for the second, which waits for the third, which has three tasks that must run at the same time: the second takes one, and
-/// the first must find the other.
+/// The first worker waits for the second, which waits for the third, which has three tasks that
+/// must run at the same time: the second takes one, and the first must find the other.
 fn chain(w: &Worker) {
     let (second, third, all) = (Barrier::new(2), Barrier::new(2), Barrier::new(3));
     w.join(
@@ -71,7 +74,8 @@ fn chain(w: &Worker) {
     );
 }
 
-/// Would miss: leapfrogging that ends at the thief, where the pool is to follow the thief's own thief.
+/// Would miss: leapfrogging that ends at the thief, where the pool is to follow the thief's own
+/// thief.
 #[test]
 fn transitive_leapfrogging_helps_the_thief_of_the_thief() {
     ends(|| {
@@ -85,7 +89,8 @@ fn transitive_leapfrogging_helps_the_thief_of_the_thief() {
     });
 }
 
-/// Would miss: a delay that only join tasks have, or none; and one that is not between the steal and the task. A busy machine only makes it longer.
+/// Would miss: a delay that only join tasks have, or none; and one that is not between the steal
+/// and the task. A busy machine only makes it longer.
 #[test]
 fn stolen_tasks_begin_late_whichever_queue_they_are_from() {
     const DELAY: u32 = 10_000_000;
@@ -113,7 +118,8 @@ fn stolen_tasks_begin_late_whichever_queue_they_are_from() {
     });
 }
 
-/// Would miss: a worker that parks although it was told not to, and a pool of such workers that does not end or lets none stand down.
+/// Would miss: a worker that parks although it was told not to, and a pool of such workers that
+/// does not end or lets none stand down.
 #[test]
 fn workers_that_never_park_do_not_park() {
     ends(|| {

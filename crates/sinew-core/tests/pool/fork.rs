@@ -1,4 +1,5 @@
-//! `fork(2)`: the child has none of the parent's workers. Each test forks in a child process of its own.
+//! `fork(2)`: the child has none of the parent's workers. Each test forks in a child process of its
+//! own.
 
 use std::io;
 use std::sync::Barrier;
@@ -14,7 +15,8 @@ enum End {
     Signal(i32),
 }
 
-/// Forks; the child calls `f` and ends without unwinding, since it has a copy of the test harness on its stack. A child that hangs is killed.
+/// Forks; the child calls `f` and ends without unwinding, since it has a copy of the test harness
+/// on its stack. A child that hangs is killed.
 fn fork(f: impl FnOnce()) -> End {
     // SAFETY: the child has one thread, and calls only what this library promises to work there.
     let pid = unsafe { libc::fork() };
@@ -61,7 +63,8 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// Would miss: a child that waits for threads it does not have, or locks that they held; and a parent that suffers by the fork.
+/// Would miss: a child that waits for threads it does not have, or locks that they held; and a
+/// parent that suffers by the fork.
 #[test]
 fn a_child_builds_a_global_pool_of_its_own() {
     alone("a_child_builds_a_global_pool_of_its_own", || {
@@ -137,7 +140,9 @@ fn forked(end: &mut Option<End>) -> bool {
 }
 
 /// Forks in the first arm while another thread runs the second, and says how the child ended.
-fn fork_beside_a_stolen_arm(enter: impl Fn(&Worker, &(dyn Fn() + Sync), &(dyn Fn() + Sync)) + Sync) -> End {
+fn fork_beside_a_stolen_arm(
+    enter: impl Fn(&Worker, &(dyn Fn() + Sync), &(dyn Fn() + Sync)) + Sync,
+) -> End {
     let (begun, may_end) = (Barrier::new(2), Barrier::new(2));
     let end = std::sync::Mutex::new(None);
     let first = || {
@@ -195,34 +200,37 @@ fn a_child_that_waits_for_a_stolen_scope_task_aborts_with_one_line() {
 /// Would miss: a child that waits for a guest of the parent's to leave.
 #[test]
 fn a_child_that_enters_a_pool_whose_seat_was_taken_aborts_with_one_line() {
-    let output = alone("a_child_that_enters_a_pool_whose_seat_was_taken_aborts_with_one_line", || {
-        let pool = pool(2);
-        let (inside, leave) = (Barrier::new(2), Barrier::new(2));
-        std::thread::scope(|s| {
-            s.spawn(|| {
-                pool.run(|_| {
-                    inside.wait();
-                    leave.wait();
+    let output =
+        alone("a_child_that_enters_a_pool_whose_seat_was_taken_aborts_with_one_line", || {
+            let pool = pool(2);
+            let (inside, leave) = (Barrier::new(2), Barrier::new(2));
+            std::thread::scope(|s| {
+                s.spawn(|| {
+                    pool.run(|_| {
+                        inside.wait();
+                        leave.wait();
+                    });
                 });
+                inside.wait();
+                assert_eq!(fork(|| pool.run(|_| ())), End::Signal(libc::SIGABRT));
+                leave.wait();
             });
-            inside.wait();
-            assert_eq!(fork(|| pool.run(|_| ())), End::Signal(libc::SIGABRT));
-            leave.wait();
         });
-    });
     if let Some(output) = output {
         assert!(errors(&output).contains("sinew: a forked child"), "{}", errors(&output));
     }
 }
 
-/// Would miss: a child that takes its parent's row for its own, removes it or keeps it alive, and a row that stays when a child has ended without leaving.
+/// Would miss: a child that takes its parent's row for its own, removes it or keeps it alive, and a
+/// row that stays when a child has ended without leaving.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_child_shares_the_machine_by_itself() {
     alone("a_child_shares_the_machine_by_itself", || {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("shared");
-        let coordinated = || sinew_core::Pool::builder().threads(2).coordinate_in(&place).build().unwrap();
+        let coordinated =
+            || sinew_core::Pool::builder().threads(2).coordinate_in(&place).build().unwrap();
         let neighbours = |pool: &sinew_core::Pool| pool.share().map(|share| share.neighbours);
         let wait_for = |pool: &sinew_core::Pool, others: usize| {
             while neighbours(pool) != Some(others) {

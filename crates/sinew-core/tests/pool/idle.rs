@@ -13,27 +13,32 @@ fn marks(pool: &Pool) -> [u64; 4] {
     [parks, wakes, failed_steals, parked_ns]
 }
 
-/// Whether nobody at a seat of `pool` does anything while this thread gives up the processor again and again.
+/// Whether nobody at a seat of `pool` does anything while this thread gives up the processor again
+/// and again.
 fn rests(pool: &Pool, yields: usize) -> bool {
     let before = marks(pool);
     (0..yields).for_each(|_| thread::yield_now());
     pool.active_workers() == 0 && marks(pool) == before
 }
 
-/// Waits until the pool rests for a while; a worker that never does is caught by the time limit of `ends`. A worker that has lost its core on
-/// the way to its parker may seem to rest and then stir once more, which is no fault.
+/// Waits until the pool rests for a while; a worker that never does is caught by the time limit of
+/// `ends`. A worker that has lost its core on the way to its parker may seem to rest and then stir
+/// once more, which is no fault.
 fn until_all_park(pool: &Pool) {
     while !rests(pool, 50) {}
 }
 
-/// Would miss: a worker that goes on searching or wakes others without work, from the start, after work, and with any spin window.
+/// Would miss: a worker that goes on searching or wakes others without work, from the start, after
+/// work, and with any spin window.
 #[test]
 fn every_worker_of_an_idle_pool_parks() {
     ends(|| {
         let spinning = |window| Pool::builder().threads(4).spin(window).build().unwrap();
-        for pool in [pool(2), pool(4), spinning(Duration::ZERO), spinning(Duration::from_millis(1))] {
+        for pool in [pool(2), pool(4), spinning(Duration::ZERO), spinning(Duration::from_millis(1))]
+        {
             for _ in 0..10 {
-                // Whoever runs this parks again, before the next or, at the latest, before the pool rests below.
+                // Whoever runs this parks again, before the next or, at the latest, before the pool
+                // rests below.
                 assert_eq!(pool.install(|w| w.join(|_| 1, |_| 2)), (1, 2));
                 until_all_park(&pool);
             }
@@ -54,7 +59,8 @@ fn a_blocked_worker_parks_when_there_is_nothing_to_do() {
                 |_| meet(&barrier),
                 |_| {
                     barrier.wait();
-                    // The joiner has nothing to do but to wait for this arm, which waits for it to park.
+                    // The joiner has nothing to do but to wait for this arm, which waits for it to
+                    // park.
                     let before = pool.counters().parks;
                     while pool.counters().parks == before {
                         thread::yield_now();

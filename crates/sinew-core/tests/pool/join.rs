@@ -7,7 +7,8 @@ use std::thread;
 use sinew_core::{Pool, Worker};
 
 use crate::support::{
-    Bomb, Drops, assert_aborted, child, ends, is_child, message_of, payload_of, pool, with_each_pool,
+    Bomb, Drops, assert_aborted, child, ends, is_child, message_of, payload_of, pool,
+    with_each_pool,
 };
 
 fn fib(w: &Worker, n: u64) -> u64 {
@@ -100,12 +101,16 @@ fn the_free_join_uses_the_pool_it_is_called_in() {
     let pool = pool(3);
     assert_eq!(pool.run(|_| sum(1000)), 1000);
     let (a, b) = pool.run(|_| {
-        sinew_core::join(|| sinew_core::run(|w| w.max_workers()), || sinew_core::run(|w| w.max_workers()))
+        sinew_core::join(
+            || sinew_core::run(|w| w.max_workers()),
+            || sinew_core::run(|w| w.max_workers()),
+        )
     });
     assert_eq!((a, b), (3, 3));
 }
 
-/// Would miss: a second arm that is skipped because the first panicked, a payload that is replaced, a stack left crooked.
+/// Would miss: a second arm that is skipped because the first panicked, a payload that is replaced,
+/// a stack left crooked.
 #[test]
 fn the_second_arm_runs_although_the_first_panics() {
     with_each_pool(2, |pool| {
@@ -134,10 +139,14 @@ fn a_panic_of_the_second_arm_reaches_the_caller() {
 fn the_first_arm_wins_when_both_panic() {
     ends(|| {
         with_each_pool(2, |pool| {
-            let here =
-                || pool.run(|w| w.join(|_| -> u32 { panic!("first") }, |_| -> u32 { panic!("second") }));
+            let here = || {
+                pool.run(|w| {
+                    w.join(|_| -> u32 { panic!("first") }, |_| -> u32 { panic!("second") })
+                })
+            };
             assert_eq!(message_of(here), "first");
-            let there = || stolen(pool, || -> u32 { panic!("first") }, || -> u32 { panic!("second") });
+            let there =
+                || stolen(pool, || -> u32 { panic!("first") }, || -> u32 { panic!("second") });
             assert_eq!(message_of(there), "first");
         });
     });
@@ -150,7 +159,8 @@ fn a_payload_comes_back_from_a_thief_as_it_was() {
         #[derive(Debug, PartialEq)]
         struct Payload(u32);
         let pool = pool(2);
-        let payload = payload_of(|| stolen(&pool, || (), || -> () { std::panic::panic_any(Payload(7)) }));
+        let payload =
+            payload_of(|| stolen(&pool, || (), || -> () { std::panic::panic_any(Payload(7)) }));
         assert_eq!(*payload.downcast::<Payload>().unwrap(), Payload(7));
         assert_eq!(pool.run(|w| fib(w, 10)), 55);
     });
@@ -166,7 +176,8 @@ fn a_panic_waits_for_the_stolen_arm() {
                 stolen(
                     pool,
                     || {
-                        // The first arm unwinds only after this barrier; the second goes on beyond it.
+                        // The first arm unwinds only after this barrier; the second goes on beyond
+                        // it.
                         may_end.wait();
                         panic!("first")
                     },
@@ -183,7 +194,8 @@ fn a_panic_waits_for_the_stolen_arm() {
     });
 }
 
-/// Would miss: results and captures that are leaked or dropped twice, on each of the ways out of a join.
+/// Would miss: results and captures that are leaked or dropped twice, on each of the ways out of a
+/// join.
 #[test]
 fn results_and_captures_are_dropped_once() {
     ends(|| {
@@ -239,8 +251,12 @@ fn every_leaf_of_a_tree_of_panics_runs() {
 fn a_second_payload_that_panics_when_dropped_aborts() {
     if is_child() {
         let pool = pool(1);
-        pool.run(|w| w.join(|_| -> u32 { panic!("first") }, |_| -> u32 { std::panic::panic_any(Bomb) }));
+        pool.run(|w| {
+            w.join(|_| -> u32 { panic!("first") }, |_| -> u32 { std::panic::panic_any(Bomb) })
+        });
         return;
     }
-    assert_aborted(&child("join::a_second_payload_that_panics_when_dropped_aborts").output().unwrap());
+    assert_aborted(
+        &child("join::a_second_payload_that_panics_when_dropped_aborts").output().unwrap(),
+    );
 }

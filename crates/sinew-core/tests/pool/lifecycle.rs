@@ -9,12 +9,14 @@ use sinew_core::{BuildError, MAX_WORKERS, Mapping, Pool};
 
 use crate::support::{assert_aborted, assert_one_line, child, ends, is_child, pool};
 
-/// Would miss: a thread too many or too few, hooks that are not called, and threads that outlive the drop.
+/// Would miss: a thread too many or too few, hooks that are not called, and threads that outlive
+/// the drop.
 #[test]
 fn every_thread_starts_once_and_has_ended_when_the_pool_is_dropped() {
     ends(|| {
         for threads in [1, 2, 5] {
-            let (started, ended) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+            let (started, ended) =
+                (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
             let (starts, ends) = (Arc::clone(&started), Arc::clone(&ended));
             let pool = Pool::builder()
                 .threads(threads)
@@ -39,7 +41,8 @@ fn threads_have_the_names_that_were_asked_for() {
     ends(|| {
         let name = |pool: &Pool| pool.install(|_| thread::current().name().map(str::to_owned));
         assert_eq!(name(&pool(2)).as_deref(), Some("sinew-1"));
-        let named = Pool::builder().threads(2).thread_name(|seat| format!("mine {seat}")).build().unwrap();
+        let named =
+            Pool::builder().threads(2).thread_name(|seat| format!("mine {seat}")).build().unwrap();
         assert_eq!(name(&named).as_deref(), Some("mine 1"));
     });
 }
@@ -105,7 +108,8 @@ fn pools_may_be_built_and_dropped_many_times() {
     });
 }
 
-/// Would miss: a number that is taken although no pool can have it, or a refusal that does not say what to do.
+/// Would miss: a number that is taken although no pool can have it, or a refusal that does not say
+/// what to do.
 #[test]
 fn an_impossible_number_of_workers_is_refused_in_one_line() {
     for threads in [0, MAX_WORKERS + 1, usize::MAX] {
@@ -126,7 +130,10 @@ fn a_mapping_to_a_missing_processor_is_refused_in_one_line() {
     let mapping: Mapping = "123456".parse().unwrap();
     let error = Pool::builder().threads(1).mapping(mapping).build().unwrap_err();
     assert!(matches!(error, BuildError::Mapping(_)));
-    assert!(error.to_string().contains("123456") && error.to_string().lines().count() == 1, "{error}");
+    assert!(
+        error.to_string().contains("123456") && error.to_string().lines().count() == 1,
+        "{error}"
+    );
 }
 
 /// Would miss: a refusal of the system that panics, or threads that it leaves behind.

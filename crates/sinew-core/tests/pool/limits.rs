@@ -1,6 +1,8 @@
-//! Pools that follow what the process may use: quotas of containers that are faked in files, and the affinity mask, changed while the pool works.
+//! Pools that follow what the process may use: quotas of containers that are faked in files, and
+//! the affinity mask, changed while the pool works.
 //!
-//! What these would miss: which files a container has (`sinew-topology`'s `tests/limits.rs`), and whether the kernel enforces them (`cargo xtask numa-guest`).
+//! What these would miss: which files a container has (`sinew-topology`'s `tests/limits.rs`), and
+//! whether the kernel enforces them (`cargo xtask numa-guest`).
 #![cfg(target_os = "linux")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,14 +23,16 @@ fn pool_in(container: &Container, threads: usize) -> Pool {
     builder.follow_limits_below(container.root()).build().unwrap()
 }
 
-/// Gives the pool something to do until its number of workers is this one: idle workers look at the limits now and then.
+/// Gives the pool something to do until its number of workers is this one: idle workers look at the
+/// limits now and then.
 fn until_workers(pool: &Pool, workers: usize) {
     while pool.workers() != workers {
         pool.install(|w| w.join(|_| (), |_| ()));
     }
 }
 
-/// Would miss: a quota that is read once, or is not followed both ways, and one that whoever sets a number of workers does away with.
+/// Would miss: a quota that is read once, or is not followed both ways, and one that whoever sets a
+/// number of workers does away with.
 #[test]
 fn a_pool_follows_the_quota_of_its_container() {
     if two_cpus().is_none() {
@@ -104,22 +108,27 @@ impl Turns {
         let turn = self.turn.load(Ordering::SeqCst);
         let wanted = 2 - turn % 2;
         let order = Ordering::SeqCst;
-        if self.pool.workers() == wanted && self.turn.compare_exchange(turn, turn + 1, order, order).is_ok() {
+        if self.pool.workers() == wanted
+            && self.turn.compare_exchange(turn, turn + 1, order, order).is_ok()
+        {
             self.container.feed(3 - wanted);
         }
         turn < 5
     }
 }
 
-/// Would miss: a quota that nobody looks at while all workers are in a loop without a control, or while its caller is the only one that may work.
+/// Would miss: a quota that nobody looks at while all workers are in a loop without a control, or
+/// while its caller is the only one that may work.
 #[test]
 fn a_loop_without_a_control_follows_the_quota_of_its_container() {
     if two_cpus().is_none() {
         return;
     }
     ends(|| {
-        let (turns, options) =
-            (Turns::new(), Options { schedule: Schedule::Dynamic { chunk: 1 }, ..Options::default() });
+        let (turns, options) = (
+            Turns::new(),
+            Options { schedule: Schedule::Dynamic { chunk: 1 }, ..Options::default() },
+        );
         let item = |_| turns.go_on().then_some(()).ok_or(());
         let ended = turns.pool.install(|w| try_for_each(w, 0..1_usize << 40, &options, item));
         assert!(ended.is_err());
@@ -136,7 +145,8 @@ fn a_stream_follows_the_quota_of_its_container() {
         let turns = Turns::new();
         let end = Parallel::new(Through, |()| ()).connect(Exit);
         let items = std::iter::repeat(()).take_while(|()| turns.go_on());
-        let ended = turns.pool.install(|w| stream::run(w, items, &end, &stream::Options::default()));
+        let ended =
+            turns.pool.install(|w| stream::run(w, items, &end, &stream::Options::default()));
         assert_eq!(ended, Ok(()));
     });
 }

@@ -1,12 +1,13 @@
-//! Scopes with domains: who runs what, in which order, how many wait, and what happens when nobody of a domain is there.
+//! Scopes with domains: who runs what, in which order, how many wait, and what happens when nobody
+//! of a domain is there.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use sinew_core::locality::{
-    Deal, DomainKind, DomainScope, DomainScopeBuilder, Domains, DomainsError, Order, Placed, Placement,
-    domain_scope,
+    Deal, DomainKind, DomainScope, DomainScopeBuilder, Domains, DomainsError, Order, Placed,
+    Placement, domain_scope,
 };
 use sinew_core::{Pool, Worker};
 use sinew_topology::Mapping;
@@ -19,13 +20,16 @@ fn parts(pool: &Pool, parts: usize) -> Domains {
     Domains::new(pool, DomainKind::Parts(parts)).unwrap()
 }
 
-/// Would miss: a task that is lost, run twice, or waited for in vain, in any order, with any number of domains and any way of waiting.
+/// Would miss: a task that is lost, run twice, or waited for in vain, in any order, with any number
+/// of domains and any way of waiting.
 #[test]
 fn every_task_of_every_domain_runs_once() {
     ends(|| {
         for threads in [1, 2, 5] {
             with_each_full_pool(threads, |pool| {
-                for (count, order) in [1, 2, 3, 7].into_iter().flat_map(|n| ORDERS.map(|order| (n, order))) {
+                for (count, order) in
+                    [1, 2, 3, 7].into_iter().flat_map(|n| ORDERS.map(|order| (n, order)))
+                {
                     let domains = parts(pool, count);
                     let ran: Vec<_> = (0..200).map(|_| AtomicUsize::new(0)).collect();
                     pool.run(|_| {
@@ -45,7 +49,8 @@ fn every_task_of_every_domain_runs_once() {
     });
 }
 
-/// Would miss: a worker that serves another domain in a strict scope, also where it finds the tokens itself and where its own tasks are over.
+/// Would miss: a worker that serves another domain in a strict scope, also where it finds the
+/// tokens itself and where its own tasks are over.
 #[test]
 fn strict_tasks_run_in_their_domain_only() {
     ends(|| {
@@ -96,8 +101,8 @@ fn strict_tasks_of_all_domains_run_at_once() {
     });
 }
 
-/// Would miss: a worker that takes a stranger's task while its own domain has one. Both workers hold a task; behind them each domain has a row, and who comes first
-/// takes from its own.
+/// Would miss: a worker that takes a stranger's task while its own domain has one. Both workers
+/// hold a task; behind them each domain has a row, and who comes first takes from its own.
 #[test]
 fn own_tasks_come_first_and_the_oldest_of_them() {
     ends(|| {
@@ -123,9 +128,11 @@ fn own_tasks_come_first_and_the_oldest_of_them() {
         });
         for (seat, order) in orders.into_iter().enumerate() {
             let order = order.into_inner().unwrap();
-            let own: Vec<_> = order.iter().filter(|(domain, _)| *domain == domains.of_seat(seat)).collect();
+            let own: Vec<_> =
+                order.iter().filter(|(domain, _)| *domain == domains.of_seat(seat)).collect();
             assert!(own.is_sorted_by_key(|(_, task)| *task), "{order:?}");
-            let first_stranger = order.iter().position(|(domain, _)| *domain != domains.of_seat(seat));
+            let first_stranger =
+                order.iter().position(|(domain, _)| *domain != domains.of_seat(seat));
             let after = &order[first_stranger.unwrap_or(order.len())..];
             assert!(after.iter().all(|(domain, _)| *domain != domains.of_seat(seat)), "{order:?}");
         }
@@ -151,15 +158,18 @@ fn together_is_one_queue_in_order() {
     });
 }
 
-/// Would miss: a bound per domain, or one that lets more wait; the submitter is the only worker, so what is spawned and not begun is what waits.
+/// Would miss: a bound per domain, or one that lets more wait; the submitter is the only worker, so
+/// what is spawned and not begun is what waits.
 #[test]
 fn no_more_than_the_bound_are_pending_over_all_domains() {
     ends(|| {
-        for (bound, order) in [0, 1, 5, 257].into_iter().flat_map(|bound| ORDERS.map(|order| (bound, order)))
+        for (bound, order) in
+            [0, 1, 5, 257].into_iter().flat_map(|bound| ORDERS.map(|order| (bound, order)))
         {
             let pool = full_pool(1);
             let domains = parts(&pool, 4);
-            let (spawned, over, most) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+            let (spawned, over, most) =
+                (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
             pool.run(|_| {
                 DomainScopeBuilder::new(&domains).order(order).max_pending(bound).run(|s| {
                     for task in 0..600 {
@@ -185,7 +195,8 @@ fn grow<'scope>(s: &'scope DomainScope<'scope, '_>, work: usize, leaves: &'scope
     }
 }
 
-/// Would miss: a parallel while that ends too early, or whose spawns hold each other up until the stack is full.
+/// Would miss: a parallel while that ends too early, or whose spawns hold each other up until the
+/// stack is full.
 #[test]
 fn tasks_may_spawn_into_domains_as_well() {
     ends(|| {
@@ -198,7 +209,8 @@ fn tasks_may_spawn_into_domains_as_well() {
             });
             assert_eq!(leaves.into_inner(), 729);
         }
-        // A chain in which every spawn is one too many: held up inside each other they would need 100,000 frames.
+        // A chain in which every spawn is one too many: held up inside each other they would need
+        // 100,000 frames.
         fn chain<'scope>(s: &'scope DomainScope<'scope, '_>, left: u32) {
             if left > 0 {
                 s.spawn_into(0, move |_| chain(s, left - 1));
@@ -230,7 +242,8 @@ fn tasks_are_taken_while_the_submitter_computes() {
     });
 }
 
-/// Would miss: strict tasks of a domain that only a guest serves, who may be elsewhere, or whose workers stand down.
+/// Would miss: strict tasks of a domain that only a guest serves, who may be elsewhere, or whose
+/// workers stand down.
 #[test]
 fn a_domain_without_threads_is_everybodys() {
     ends(|| {
@@ -273,7 +286,8 @@ fn a_panic_comes_out_when_all_tasks_are_over() {
     });
 }
 
-/// Would miss: a number that is found out when tasks run already, or a message that does not name it.
+/// Would miss: a number that is found out when tasks run already, or a message that does not name
+/// it.
 #[test]
 fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
     let (small, large) = (full_pool(2), full_pool(3));
@@ -282,7 +296,8 @@ fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
         let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
         *payload.downcast::<String>().unwrap()
     };
-    let none = text(&|| small.run(|_| domain_scope(&domains, |s| s.spawn_into(2, |_| unreachable!()))));
+    let none =
+        text(&|| small.run(|_| domain_scope(&domains, |s| s.spawn_into(2, |_| unreachable!()))));
     assert!(none.contains("no locality domain 2") && none.contains("0 to 1"), "{none}");
     let other = text(&|| large.run(|_| domain_scope(&domains, |_| unreachable!())));
     assert!(other.contains("2 workers") && other.contains('3'), "{other}");
@@ -293,14 +308,18 @@ fn a_domain_that_does_not_exist_is_named_before_anything_runs() {
     }
 }
 
-/// Would miss: domains of the machine at hand that leave a worker out; what they are on several nodes needs the guest machine.
+/// Would miss: domains of the machine at hand that leave a worker out; what they are on several
+/// nodes needs the guest machine.
 #[test]
 fn the_machine_at_hand_has_domains_of_every_kind() {
     let pool = Pool::builder().threads(2).mapping(Mapping::Compact).build().unwrap();
     for text in ["node", "cache", "package", "machine", "l3", "l2", "core", "pu"] {
         let domains = Domains::new(&pool, text.parse().unwrap()).unwrap();
         assert!((1..=2).contains(&domains.len()), "{text}");
-        assert!((0..2).all(|seat| domains.seats_of(domains.of_seat(seat)).contains(&seat)), "{text}");
+        assert!(
+            (0..2).all(|seat| domains.seats_of(domains.of_seat(seat)).contains(&seat)),
+            "{text}"
+        );
         if let Some(node) = domains.node(0) {
             assert!(domains.on_node(node).is_some(), "{text}");
         }
@@ -319,8 +338,9 @@ fn foreign_threads_may_spawn_into_domains() {
                 DomainScopeBuilder::new(&domains).order(order).max_pending(3).run(|s| {
                     thread::scope(|foreign| {
                         for _ in 0..3 {
-                            foreign
-                                .spawn(|| (0..50).for_each(|task| s.spawn_into(task % 2, move |_| add(ran))));
+                            foreign.spawn(|| {
+                                (0..50).for_each(|task| s.spawn_into(task % 2, move |_| add(ran)))
+                            });
                         }
                     });
                 });
@@ -330,7 +350,8 @@ fn foreign_threads_may_spawn_into_domains() {
     });
 }
 
-/// Would miss: a value that is not there or not its own, a block that is touched elsewhere than where it belongs, with any placement, at the uneven end, too.
+/// Would miss: a value that is not there or not its own, a block that is touched elsewhere than
+/// where it belongs, with any placement, at the uneven end, too.
 #[test]
 fn placed_blocks_hold_their_values_and_know_who_touched_them() {
     ends(|| {
@@ -338,8 +359,9 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
         let domains = parts(&pool, 3);
         let placements =
             ["first-touch", "bind-local", "cyclic", "one-node"].map(|text| text.parse().unwrap());
-        for (placement, deal) in
-            placements.into_iter().flat_map(|p| [Deal::Static, Deal::Cyclic, Deal::One(2)].map(|d| (p, d)))
+        for (placement, deal) in placements
+            .into_iter()
+            .flat_map(|p| [Deal::Static, Deal::Cyclic, Deal::One(2)].map(|d| (p, d)))
         {
             let placed = pool.run(|_| {
                 let options = Placed::options(&domains).deal(deal).placement(placement);
@@ -354,10 +376,16 @@ fn placed_blocks_hold_their_values_and_know_who_touched_them() {
             };
             assert!(placed.iter().copied().eq(0..10_001) && placed.blocks() == 11);
             let dealt: Vec<_> = (0..11).map(|block| deal.domain(block, 11, 3)).collect();
-            assert!(dealt.iter().enumerate().all(|(block, domain)| placed.domain_of(block) == *domain));
+            assert!(
+                dealt.iter().enumerate().all(|(block, domain)| placed.domain_of(block) == *domain)
+            );
             placed.ask_kernel().unwrap_or_else(|error| println!("skipped: {error}"));
-            let owners: Vec<_> = placed.blocks_mut().map(|(domain, block)| (domain, block.len())).collect();
-            assert!(owners.iter().map(|(domain, _)| *domain).eq(dealt), "parts lie on no node, so they stay");
+            let owners: Vec<_> =
+                placed.blocks_mut().map(|(domain, block)| (domain, block.len())).collect();
+            assert!(
+                owners.iter().map(|(domain, _)| *domain).eq(dealt),
+                "parts lie on no node, so they stay"
+            );
             assert_eq!((owners[9].1, owners[10].1), (1_000, 1));
         }
     });
@@ -387,6 +415,7 @@ fn odd_arrays_are_arrays_and_impossible_ones_are_errors() {
     let nowhere = Placed::options(&domains).placement(Placement::Bind(999_999));
     let error = pool.run(|_| nowhere.fill(9, 5, |_| add(&touched))).unwrap_err();
     assert!(error.to_string().contains("`bind:999999`") && touched.into_inner() == 0, "{error}");
-    let error = pool.run(|_| Placed::options(&domains).fill(usize::MAX, 1 << 40, |i| i)).unwrap_err();
+    let error =
+        pool.run(|_| Placed::options(&domains).fill(usize::MAX, 1 << 40, |i| i)).unwrap_err();
     assert!(error.to_string().contains("no room"), "{error}");
 }

@@ -26,7 +26,8 @@
 //! | `profile` | pools that keep books |
 //! | `stress` | random trees of everything, with more workers than cores |
 //!
-//! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by [`support::ends`].
+//! No test sleeps to get an order: latches, barriers and hooks make it. What must end is watched by
+//! [`support::ends`].
 #![cfg(not(any(loom, shuttle)))]
 
 mod broadcast;

@@ -12,7 +12,8 @@ use sinew_topology::ThreadRef;
 
 use crate::support::full_pool;
 
-/// The processors that the calling thread may run on, in the kernel's words; `None` where there is no such file.
+/// The processors that the calling thread may run on, in the kernel's words; `None` where there is
+/// no such file.
 fn mask() -> Option<String> {
     let status = fs::read_to_string("/proc/thread-self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
@@ -36,7 +37,8 @@ fn masks(pool: &Pool) -> Option<Vec<String>> {
     pool.broadcast(|_| mask()).into_iter().collect()
 }
 
-/// Would miss: threads that stay where they were, take each other's places, or are not let go again.
+/// Would miss: threads that stay where they were, take each other's places, or are not let go
+/// again.
 #[test]
 fn threads_go_where_the_mapping_says_and_come_back() {
     let Some([a, b]) = two_cpus() else { return };
@@ -96,7 +98,8 @@ fn a_worker_moves_between_two_chunks_of_a_loop() {
     }
 }
 
-/// A loop of two participants that follows `control`; both are in it while `item` is called with 0 and 1, and the masks of all calls come back.
+/// A loop of two participants that follows `control`; both are in it while `item` is called with 0
+/// and 1, and the masks of all calls come back.
 fn controlled(pool: &Pool, control: &Control, item: impl Fn(usize) + Sync) -> Vec<(usize, String)> {
     let (both, masks) = (Barrier::new(2), Mutex::new(Vec::new()));
     let schedule = Schedule::Dynamic { chunk: 1 };
@@ -112,7 +115,8 @@ fn controlled(pool: &Pool, control: &Control, item: impl Fn(usize) + Sync) -> Ve
     masks.into_inner().unwrap()
 }
 
-/// Would miss: participants that share a processor of the mapping or keep it afterwards, and a change that waits for the end of the loop.
+/// Would miss: participants that share a processor of the mapping or keep it afterwards, and a
+/// change that waits for the end of the loop.
 #[test]
 fn a_control_places_the_threads_of_its_loop_and_lets_them_go() {
     let Some([a, b]) = two_cpus() else { return };
@@ -121,7 +125,8 @@ fn a_control_places_the_threads_of_its_loop_and_lets_them_go() {
     let before = masks(&pool).unwrap();
     control.set_mapping(&Mapping::Explicit(vec![a, b])).unwrap();
     let begun = controlled(&pool, &control, |_| ());
-    let mut first: Vec<_> = begun.iter().filter(|(number, _)| *number < 2).map(|(_, mask)| mask).collect();
+    let mut first: Vec<_> =
+        begun.iter().filter(|(number, _)| *number < 2).map(|(_, mask)| mask).collect();
     first.sort_unstable();
     let mut both = [a, b].map(|cpu| cpu.to_string());
     both.sort_unstable();
@@ -158,7 +163,8 @@ impl Seen {
         self.0.lock().unwrap().push((std::thread::current().id(), mask().unwrap()));
     }
 
-    /// Whether each thread was on one of these processors, but for the first time, if that does not count; and how many of the processors were used.
+    /// Whether each thread was on one of these processors, but for the first time, if that does not
+    /// count; and how many of the processors were used.
     fn check(self, cpus: &[usize], first_counts: bool) -> usize {
         let seen = self.0.into_inner().unwrap();
         let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
@@ -170,7 +176,8 @@ impl Seen {
     }
 }
 
-/// Runs `skeleton` under a control that has its threads at one processor each, and then, from some item on, all at one. `skeleton` calls its function for at least 100 items, of which the first is
+/// Runs `skeleton` under a control that has its threads at one processor each, and then, from some
+/// item on, all at one. `skeleton` calls its function for at least 100 items, of which the first is
 /// not over before another thread has begun one.
 fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) + Sync) {
     let Some([a, b]) = two_cpus() else { return };
@@ -203,7 +210,8 @@ fn follows_the_mapping(skeleton: impl Fn(&Worker, &Control, &(dyn Fn() + Sync)) 
     assert_eq!((now.changes, now.followed, now.working), (2, 2, 0));
 }
 
-/// Would miss: carriers that stay where the pool has them, share a processor, or keep it afterwards.
+/// Would miss: carriers that stay where the pool has them, share a processor, or keep it
+/// afterwards.
 #[test]
 fn a_control_places_the_carriers_of_a_stream() {
     follows_the_mapping(|w, control, item| {
@@ -231,7 +239,8 @@ fn a_control_places_those_who_take_part_in_a_skeleton_of_joins() {
     });
 }
 
-/// Would miss: a mapping that counts as followed because somebody has asked for the number of threads.
+/// Would miss: a mapping that counts as followed because somebody has asked for the number of
+/// threads.
 #[test]
 fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     let control = Control::new();
@@ -247,7 +256,8 @@ fn a_mapping_counts_as_followed_when_a_thread_has_moved() {
     });
 }
 
-/// Would miss: an inner loop whose participant takes another place than the outer one gave its thread, and one that is not put back.
+/// Would miss: an inner loop whose participant takes another place than the outer one gave its
+/// thread, and one that is not put back.
 #[test]
 fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
     let Some([a, b]) = two_cpus() else { return };
@@ -270,8 +280,9 @@ fn a_thread_keeps_its_place_in_a_loop_within_a_loop() {
     });
 }
 
-/// Would miss: limits that nobody looks at while all workers are in a loop, and a loop that goes on with as many as before. Whoever works here loses all processors but
-/// one; who reads so at the next look brings the loop down to one participant.
+/// Would miss: limits that nobody looks at while all workers are in a loop, and a loop that goes on
+/// with as many as before. Whoever works here loses all processors but one; who reads so at the
+/// next look brings the loop down to one participant.
 #[test]
 fn a_loop_under_a_control_follows_the_affinity_mask() {
     let Some([kept, _]) = two_cpus() else { return };

@@ -1,4 +1,5 @@
-//! Open scopes, whose tasks get the scope itself; scopes in place; the orders of tasks; and giving way.
+//! Open scopes, whose tasks get the scope itself; scopes in place; the orders of tasks; and giving
+//! way.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +9,9 @@ use std::thread;
 use sinew_core::open::{Scope, ScopeFifo};
 use sinew_core::{Pool, Worker};
 
-use crate::support::{Drops, WAITS, add, ends, message_of, pool, with_each_full_pool, with_each_pool};
+use crate::support::{
+    Drops, WAITS, add, ends, message_of, pool, with_each_full_pool, with_each_pool,
+};
 
 fn grow<'s>(s: &Scope<'s>, depth: u32, leaves: &'s AtomicUsize) {
     match depth {
@@ -24,7 +27,8 @@ fn grow_fifo<'s>(s: &ScopeFifo<'s>, depth: u32, leaves: &'s AtomicUsize) {
     }
 }
 
-/// Would miss: tasks of tasks that the scope does not wait for, of either kind, from any of the ways in.
+/// Would miss: tasks of tasks that the scope does not wait for, of either kind, from any of the
+/// ways in.
 #[test]
 fn tasks_may_spawn_into_the_scope_they_get() {
     fn all(pool: &Pool) {
@@ -63,7 +67,8 @@ fn scopes_return_what_their_body_does_after_their_tasks() {
     });
 }
 
-/// Would miss: tasks that a panic takes along, a pool that is unusable afterwards, captures that are leaked or dropped twice.
+/// Would miss: tasks that a panic takes along, a pool that is unusable afterwards, captures that
+/// are leaked or dropped twice.
 #[test]
 fn every_task_runs_and_one_payload_comes_back() {
     ends(|| {
@@ -111,7 +116,8 @@ fn the_first_payload_is_kept() {
     });
 }
 
-/// Would miss: a body that is moved, tasks that run on the thread of a caller from outside, an owner that sleeps beside the end.
+/// Would miss: a body that is moved, tasks that run on the thread of a caller from outside, an
+/// owner that sleeps beside the end.
 #[test]
 fn the_body_of_a_scope_in_place_stays_where_it_is() {
     ends(|| {
@@ -133,7 +139,8 @@ fn the_body_of_a_scope_in_place_stays_where_it_is() {
     });
 }
 
-/// Would miss: a scope in place whose owner, a worker of the pool or of another one, waits for itself or runs tasks of the wrong pool.
+/// Would miss: a scope in place whose owner, a worker of the pool or of another one, waits for
+/// itself or runs tasks of the wrong pool.
 #[test]
 fn workers_may_own_scopes_in_place() {
     ends(|| {
@@ -159,7 +166,8 @@ fn workers_may_own_scopes_in_place() {
     });
 }
 
-/// Would miss: a scope's broadcast that misses a thread, is not waited for, cannot spawn, or loses its panic.
+/// Would miss: a scope's broadcast that misses a thread, is not waited for, cannot spawn, or loses
+/// its panic.
 #[test]
 fn scopes_broadcast_to_every_thread() {
     ends(|| {
@@ -218,7 +226,8 @@ macro_rules! order {
     }};
 }
 
-/// Would miss: an order that depends on the scope around, or on how waiting workers find their tasks.
+/// Would miss: an order that depends on the scope around, or on how waiting workers find their
+/// tasks.
 #[test]
 fn alone_a_worker_begins_with_the_newest_or_in_order_as_the_scope_says() {
     ends(|| {
@@ -228,7 +237,10 @@ fn alone_a_worker_begins_with_the_newest_or_in_order_as_the_scope_says() {
                 outer.iter().flat_map(|i| inner.iter().map(move |j| 10 * i + j)).collect::<Vec<_>>()
             };
             let (down, up) = (newest().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
-            assert_eq!(order!(pool, open_scope spawn, open_scope spawn), inner(down.clone(), down.clone()));
+            assert_eq!(
+                order!(pool, open_scope spawn, open_scope spawn),
+                inner(down.clone(), down.clone())
+            );
             let fifo = order!(pool, open_scope_fifo spawn_fifo, open_scope_fifo spawn_fifo);
             assert_eq!(fifo, inner(up.clone(), up.clone()));
             let outer = order!(pool, open_scope_fifo spawn_fifo, open_scope spawn);
@@ -238,10 +250,14 @@ fn alone_a_worker_begins_with_the_newest_or_in_order_as_the_scope_says() {
     });
 }
 
-/// Would miss: detached tasks in another order than asked for, by the call or by the builder, or from outside.
+/// Would miss: detached tasks in another order than asked for, by the call or by the builder, or
+/// from outside.
 #[test]
 fn alone_a_worker_runs_detached_tasks_in_their_order() {
-    fn noted(pool: &Pool, spawn: impl Fn(&Worker, Box<dyn FnOnce(&Worker) + Send>) + Sync) -> Vec<u32> {
+    fn noted(
+        pool: &Pool,
+        spawn: impl Fn(&Worker, Box<dyn FnOnce(&Worker) + Send>) + Sync,
+    ) -> Vec<u32> {
         let notes = Arc::new(Mutex::new(Vec::new()));
         pool.install(|w| {
             for i in 0..10 {
@@ -257,7 +273,8 @@ fn alone_a_worker_runs_detached_tasks_in_their_order() {
     ends(|| {
         for wait in WAITS {
             let build = || Pool::builder().threads(1).guest_seat(false).wait(wait);
-            let (newest, oldest) = (build().build().unwrap(), build().oldest_first(true).build().unwrap());
+            let (newest, oldest) =
+                (build().build().unwrap(), build().oldest_first(true).build().unwrap());
             let (up, down) = (Vec::from_iter(0..10), Vec::from_iter((0..10).rev()));
             assert_eq!(noted(&newest, |w, f| w.spawn(f)), down);
             assert_eq!(noted(&newest, |w, f| w.spawn_fifo(f)), up);
@@ -275,7 +292,8 @@ fn alone_a_worker_runs_detached_tasks_in_their_order() {
     });
 }
 
-/// Would miss: tokens and tasks that do not match when several workers take them, and when lists of several workers are in use.
+/// Would miss: tokens and tasks that do not match when several workers take them, and when lists of
+/// several workers are in use.
 #[test]
 fn tasks_in_order_are_each_run_once_among_thieves() {
     ends(|| {

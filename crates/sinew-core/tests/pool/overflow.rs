@@ -33,7 +33,8 @@ fn left(w: &Worker, depth: u64, arms: &AtomicU64) -> u64 {
     a + b
 }
 
-/// Would miss: a push beyond the last slot, an arm that is lost or run twice where the stack is full, alone and among thieves.
+/// Would miss: a push beyond the last slot, an arm that is lost or run twice where the stack is
+/// full, alone and among thieves.
 #[test]
 fn a_recursion_deeper_than_the_stack_loses_nothing() {
     ends(|| {
@@ -42,7 +43,8 @@ fn a_recursion_deeper_than_the_stack_loses_nothing() {
             let arms = AtomicU64::new(0);
             assert_eq!(pool.install(|w| left(w, DEPTH, &arms)), DEPTH * (DEPTH + 1) / 2);
             assert_eq!(arms.into_inner(), DEPTH);
-            // Thieves free no slots: the owner joins from the top. So whatever lies deeper than the stack is counted.
+            // Thieves free no slots: the owner joins from the top. So whatever lies deeper than the
+            // stack is counted.
             assert!(pool.counters().overflows >= DEPTH - 8_192, "{stack}: {:?}", pool.counters());
             assert_eq!(pool.install(|w| left(w, 100, &AtomicU64::new(0))), 5050);
         }

@@ -1,7 +1,8 @@
 //! Caught panics: what they leave behind, and on which thread tasks run meanwhile.
 //!
-//! A panic that a program catches must leave its worker as it was. Tasks that a worker runs between the panic and the end of the call run outside
-//! of unwinding: `thread::panicking()` is false there, so locks are poisoned and guards commit as they should.
+//! A panic that a program catches must leave its worker as it was. Tasks that a worker runs between
+//! the panic and the end of the call run outside of unwinding: `thread::panicking()` is false
+//! there, so locks are poisoned and guards commit as they should.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,9 @@ use std::thread;
 
 use sinew_core::{Pool, StackKind, Worker, join, scope, serially};
 
-use crate::support::{WAITS, add, ends, meet, message_of, pool, with_each_full_pool, with_each_pool};
+use crate::support::{
+    WAITS, add, ends, meet, message_of, pool, with_each_full_pool, with_each_pool,
+};
 
 fn fail() {
     resume_unwind(Box::new("wanted"));
@@ -25,12 +28,21 @@ fn panics<R>(f: impl FnOnce() -> R) {
 fn with_both_stacks(test: impl Fn(&Pool)) {
     for stack in [StackKind::Split, StackKind::TwoField] {
         for wait in WAITS {
-            test(&Pool::builder().threads(2).guest_seat(false).stack(stack).wait(wait).build().unwrap());
+            test(
+                &Pool::builder()
+                    .threads(2)
+                    .guest_seat(false)
+                    .stack(stack)
+                    .wait(wait)
+                    .build()
+                    .unwrap(),
+            );
         }
     }
 }
 
-/// Catches: a depth that stays too deep after a caught panic, so that the worker refuses its part of a broadcast in every later wait.
+/// Catches: a depth that stays too deep after a caught panic, so that the worker refuses its part
+/// of a broadcast in every later wait.
 #[test]
 fn a_worker_that_has_caught_a_panic_still_takes_its_part_of_a_deeper_broadcast() {
     ends(|| {
@@ -110,7 +122,8 @@ impl Tasks {
     }
 }
 
-/// Catches: a second arm that is run by a destructor, in every kind of join and wherever it is called.
+/// Catches: a second arm that is run by a destructor, in every kind of join and wherever it is
+/// called.
 #[test]
 fn a_second_arm_does_not_see_the_panic_of_the_first() {
     ends(|| {
@@ -124,10 +137,16 @@ fn a_second_arm_does_not_see_the_panic_of_the_first() {
             panics(|| pool.run(|w| w.join(|_| fail(), |_| second())));
             panics(|| pool.install(|w| w.join(|_| fail(), |_| second())));
             panics(|| {
-                sinew_core::join_context(|join| pool.install(|w| join(w)), |_, _| fail(), |_, _| second())
+                sinew_core::join_context(
+                    |join| pool.install(|w| join(w)),
+                    |_, _| fail(),
+                    |_, _| second(),
+                )
             });
             // A join in the second arm of a join.
-            pool.run(|w| panics(|| w.join(|_| fail(), |w| panics(|| w.join(|_| fail(), |_| second())))));
+            pool.run(|w| {
+                panics(|| w.join(|_| fail(), |w| panics(|| w.join(|_| fail(), |_| second()))))
+            });
             tasks.check(8);
         });
         panics(|| join(fail, second));
@@ -164,7 +183,8 @@ fn tasks_run_while_a_panic_waits_for_a_stolen_arm_do_not_see_it() {
     });
 }
 
-/// Catches: tasks of a scope whose body, or one of whose tasks, panics, run in a destructor; and those of what the body calls.
+/// Catches: tasks of a scope whose body, or one of whose tasks, panics, run in a destructor; and
+/// those of what the body calls.
 #[test]
 fn tasks_of_a_scope_do_not_see_the_panic_of_its_body() {
     ends(|| {
@@ -211,7 +231,8 @@ fn detached_tasks_of_a_pool_of_one_do_not_see_the_panic_of_its_guest() {
     });
 }
 
-/// Catches: detached tasks that the end of a pool of one runs on the unwinding thread that drops it.
+/// Catches: detached tasks that the end of a pool of one runs on the unwinding thread that drops
+/// it.
 #[test]
 fn detached_tasks_do_not_see_the_panic_that_drops_their_pool_of_one() {
     ends(|| {
@@ -219,7 +240,8 @@ fn detached_tasks_do_not_see_the_panic_that_drops_their_pool_of_one() {
         for _ in 0..20 {
             panics(|| {
                 let pool = pool(1);
-                // The thread for detached tasks mostly begins when the pool ends already, so that the end of the pool runs them.
+                // The thread for detached tasks mostly begins when the pool ends already, so that
+                // the end of the pool runs them.
                 (0..10).for_each(|_| pool.spawn(|_| TASKS.run()));
                 fail();
             });
@@ -228,7 +250,8 @@ fn detached_tasks_do_not_see_the_panic_that_drops_their_pool_of_one() {
     });
 }
 
-/// Catches: a lock that is panicked under and not poisoned, because its owner seemed to unwind already when it took it.
+/// Catches: a lock that is panicked under and not poisoned, because its owner seemed to unwind
+/// already when it took it.
 #[test]
 fn a_lock_that_an_arm_panics_under_is_poisoned() {
     ends(|| {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinew_core::data::IntoItems;
 use sinew_core::loops::{Options, for_each};
-use sinew_core::{BURDENS, Doing, Fences, Pool, Profile, ScopeBuilder, Tasks, TimelineSpan, Worker};
+use sinew_core::{
+    BURDENS, Doing, Fences, Pool, Profile, ScopeBuilder, Tasks, TimelineSpan, Worker,
+};
 
 use crate::support::{WAITS, add, ends, pool};
 
@@ -14,7 +16,8 @@ fn profiling(threads: usize) -> Pool {
     Pool::builder().threads(threads).profile(true).build().unwrap()
 }
 
-/// Calls `test` with a profiling pool of three workers for each combination of fences and waiting, with and without a guest seat.
+/// Calls `test` with a profiling pool of three workers for each combination of fences and waiting,
+/// with and without a guest seat.
 fn with_each_profiling_pool(test: impl Fn(&Pool)) {
     for (fences, guests) in [(Fences::Auto, true), (Fences::Auto, false), (Fences::Full, true)] {
         for wait in WAITS {
@@ -72,7 +75,8 @@ fn check_tasks(tasks: Tasks, spawned: u64) {
     assert_eq!((tasks.spawned, tasks.inlined + tasks.stolen), (spawned, spawned), "{tasks:?}");
 }
 
-/// Would miss: a join that is not counted, or twice, under whatever fences and policy; a second worker that keeps other books; a time that is in no category.
+/// Would miss: a join that is not counted, or twice, under whatever fences and policy; a second
+/// worker that keeps other books; a time that is in no category.
 #[test]
 fn every_join_is_counted_once_under_every_policy() {
     ends(|| {
@@ -85,7 +89,8 @@ fn every_join_is_counted_once_under_every_policy() {
     });
 }
 
-/// Would miss: a stolen arm whose way is lost, whose thief keeps no books, or that is not told from an inlined one.
+/// Would miss: a stolen arm whose way is lost, whose thief keeps no books, or that is not told from
+/// an inlined one.
 #[test]
 fn an_arm_that_must_be_stolen_is_counted_as_stolen() {
     ends(|| {
@@ -101,7 +106,8 @@ fn an_arm_that_must_be_stolen_is_counted_as_stolen() {
     });
 }
 
-/// Would miss: tasks of scopes, detached ones and tasks in order that are counted by their tokens, or nowhere.
+/// Would miss: tasks of scopes, detached ones and tasks in order that are counted by their tokens,
+/// or nowhere.
 #[test]
 fn every_task_of_a_scope_is_counted_once_under_every_policy() {
     ends(|| {
@@ -118,7 +124,9 @@ fn every_task_of_a_scope_is_counted_once_under_every_policy() {
                 });
                 w.open_scope(|s| (0..10).for_each(|_| s.spawn(|s| s.spawn(|_| add(&ran)))));
                 w.open_scope_fifo(|s| (0..10).for_each(|_| s.spawn_fifo(|_| add(&ran))));
-                ScopeBuilder::new().max_pending(2).run(|s| (0..10).for_each(|_| s.spawn(|_| add(&ran))));
+                ScopeBuilder::new()
+                    .max_pending(2)
+                    .run(|s| (0..10).for_each(|_| s.spawn(|_| add(&ran))));
             });
             assert_eq!(ran.load(Ordering::SeqCst), 50);
             check_tasks(profile.tasks(), 20 * 3 + 20 + 10 + 10);
@@ -151,7 +159,8 @@ fn tasks_from_outside_and_parts_of_broadcasts_are_counted_apart() {
 #[test]
 fn a_loop_of_many_pieces_has_a_span_of_its_longest() {
     let pool = profiling(1);
-    let spin = |i: usize| (0..2_000).fold(i as u64, |x, i| std::hint::black_box(x.wrapping_mul(31) ^ i));
+    let spin =
+        |i: usize| (0..2_000).fold(i as u64, |x, i| std::hint::black_box(x.wrapping_mul(31) ^ i));
     let alone = || profile_of(&pool, |w| (w.index()..256).map(spin).max());
     comes_true(|| alone().span(0) * 10 > alone().work() * 9);
     let two = profiling(2);
@@ -165,14 +174,19 @@ fn a_loop_of_many_pieces_has_a_span_of_its_longest() {
     comes_true(|| parallel().parallelism(0) > 3.0);
 }
 
-/// Would miss: books that are left open by a panic: in the first arm, the second, both, or a stolen one; in a task of a scope; in a loop.
+/// Would miss: books that are left open by a panic: in the first arm, the second, both, or a stolen
+/// one; in a task of a scope; in a loop.
 #[test]
 fn a_panic_leaves_the_books_in_order() {
     ends(|| {
         with_each_profiling_pool(|pool| {
             let caught = |f: &(dyn Fn(&Worker) + Sync)| {
-                let profile = profile_of(pool, |w| assert!(catch_unwind(AssertUnwindSafe(|| f(w))).is_err()));
-                assert_eq!(profile.tasks().spawned, profile.tasks().inlined + profile.tasks().stolen);
+                let profile =
+                    profile_of(pool, |w| assert!(catch_unwind(AssertUnwindSafe(|| f(w))).is_err()));
+                assert_eq!(
+                    profile.tasks().spawned,
+                    profile.tasks().inlined + profile.tasks().stolen
+                );
                 assert!(catch_unwind(AssertUnwindSafe(|| pool.run(|w| f(w)))).is_err());
                 let after = profile_of(pool, |w| assert_eq!(fib(w, 8), 21));
                 check_tasks(after.tasks(), 33);
@@ -234,7 +248,8 @@ fn joins_beyond_the_stack_are_counted_as_well() {
     }
     ends(|| {
         for wait in WAITS {
-            let builder = Pool::builder().threads(2).wait(wait).guest_seat(false).stack_size(64 << 20);
+            let builder =
+                Pool::builder().threads(2).wait(wait).guest_seat(false).stack_size(64 << 20);
             let pool = builder.profile(true).build().unwrap();
             pool.take_profile();
             assert_eq!(pool.install(|w| deep(w, 10_000)), 10_000);
@@ -245,7 +260,8 @@ fn joins_beyond_the_stack_are_counted_as_well() {
     });
 }
 
-/// Would miss: a profile that begins before it was asked for, a reading that empties the books, and profiles that do not add up.
+/// Would miss: a profile that begins before it was asked for, a reading that empties the books, and
+/// profiles that do not add up.
 #[test]
 fn a_profile_that_is_taken_begins_anew() {
     let pool = profiling(2);
@@ -259,7 +275,10 @@ fn a_profile_that_is_taken_begins_anew() {
     check_tasks(second.tasks(), 33);
     let (work, span) = (first.work() + second.work(), first.span(1) + second.span(1));
     first += &second;
-    assert_eq!((first.tasks().spawned, first.work(), first.span(1), first.calls()), (121, work, span, 2));
+    assert_eq!(
+        (first.tasks().spawned, first.work(), first.span(1), first.calls()),
+        (121, work, span, 2)
+    );
     let net = first.clone().net();
     check(&net);
     assert!(net.wall_seconds() <= first.wall_seconds());
@@ -271,7 +290,8 @@ fn profiles_can_be_read_while_workers_work() {
     ends(|| {
         let pool = profiling(3);
         std::thread::scope(|s| {
-            let running = s.spawn(|| (0..20).for_each(|_| assert_eq!(pool.run(|w| fib(w, 14)), 377)));
+            let running =
+                s.spawn(|| (0..20).for_each(|_| assert_eq!(pool.run(|w| fib(w, 14)), 377)));
             while !running.is_finished() {
                 for worker in pool.profile().unwrap().workers() {
                     let breakdown = worker.breakdown();
@@ -307,7 +327,8 @@ fn a_pool_that_does_not_profile_has_no_profile() {
     assert!(pool.profile().is_none() && pool.take_profile().is_none());
 }
 
-/// Would miss: a diary with holes, a worker without one, a time line that ends before the program does.
+/// Would miss: a diary with holes, a worker without one, a time line that ends before the program
+/// does.
 #[test]
 fn a_timeline_shows_all_time_of_every_worker() {
     assert!(pool(2).timeline().is_none() && profiling(2).timeline().is_none());

@@ -1,6 +1,8 @@
-//! A task is taken while its owner is blocked or computes: nothing depends on the owner coming back to the scheduler.
+//! A task is taken while its owner is blocked or computes: nothing depends on the owner coming back
+//! to the scheduler.
 //!
-//! Each of these programs would hang in a runtime whose tasks are handed out at the owner's next call into it.
+//! Each of these programs would hang in a runtime whose tasks are handed out at the owner's next
+//! call into it.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -68,7 +70,8 @@ fn every_pending_task_of_a_computing_owner_is_taken() {
     });
 }
 
-/// Would miss: a thief whose task blocks in turn: the next level must be taken from it, or from the first owner.
+/// Would miss: a thief whose task blocks in turn: the next level must be taken from it, or from the
+/// first owner.
 #[test]
 fn arms_that_block_at_every_level_all_run_at_once() {
     fn tree(w: &Worker, depth: u32, barrier: &Barrier) {
@@ -149,7 +152,8 @@ fn tasks_above_and_below_a_blocked_join_are_taken() {
                 let (inner, done) = (Barrier::new(2), AtomicU32::new(0));
                 pool.run(|w| {
                     w.join(
-                        // Stolen or not, the inner join blocks on an arm that ends only when the outer arm has run.
+                        // Stolen or not, the inner join blocks on an arm that ends only when the
+                        // outer arm has run.
                         |w| {
                             let wait = || meet(&inner);
                             w.join(
@@ -168,14 +172,18 @@ fn tasks_above_and_below_a_blocked_join_are_taken() {
     });
 }
 
-/// Would miss: a loop that calls others only when the body that wants them has ended; and one whose bodies can no longer call when a loop within them has ended, or call to that one.
+/// Would miss: a loop that calls others only when the body that wants them has ended; and one whose
+/// bodies can no longer call when a loop within them has ended, or call to that one.
 #[test]
 fn who_raises_the_number_of_threads_of_its_loop_is_joined_at_once() {
     rounds(|pool| {
         let (outer, inner, items) = (Control::new(), Control::new(), AtomicU32::new(0));
         outer.set_threads(1);
-        let options =
-            |control| Options { schedule: Schedule::Dynamic { chunk: 1 }, control, ..Options::default() };
+        let options = |control| Options {
+            schedule: Schedule::Dynamic { chunk: 1 },
+            control,
+            ..Options::default()
+        };
         let item = |item: u32| {
             add_one(&items);
             if item == 0 {

@@ -7,7 +7,8 @@ use std::thread;
 use sinew_core::{Scope, ScopeBuilder, Worker, scope};
 
 use crate::support::{
-    Bomb, Drops, assert_aborted, assert_one_line, child, ends, is_child, message_of, pool, with_each_pool,
+    Bomb, Drops, assert_aborted, assert_one_line, child, ends, is_child, message_of, pool,
+    with_each_pool,
 };
 
 /// Would miss: a scope that returns before its tasks, or loses what its body returns.
@@ -54,7 +55,8 @@ fn tasks_may_spawn_into_their_scope() {
     });
 }
 
-/// Would miss: an inner scope that waits for the outer one's tasks, or the other way round not at all.
+/// Would miss: an inner scope that waits for the outer one's tasks, or the other way round not at
+/// all.
 #[test]
 fn scopes_nest_and_inner_tasks_may_spawn_into_the_outer_one() {
     ends(|| {
@@ -87,7 +89,8 @@ fn scopes_nest_and_inner_tasks_may_spawn_into_the_outer_one() {
     });
 }
 
-/// Would miss: tasks from threads that are no workers, also while the scope's owner sleeps at its end.
+/// Would miss: tasks from threads that are no workers, also while the scope's owner sleeps at its
+/// end.
 #[test]
 fn foreign_threads_may_spawn_into_a_scope() {
     ends(|| {
@@ -114,7 +117,8 @@ fn foreign_threads_may_spawn_into_a_scope() {
     });
 }
 
-/// Would miss: an owner that sleeps at the end of its scope beside a task that came late, from a thread that a task waits for.
+/// Would miss: an owner that sleeps at the end of its scope beside a task that came late, from a
+/// thread that a task waits for.
 #[test]
 fn a_waiting_owner_runs_what_a_foreign_thread_spawns() {
     ends(|| {
@@ -140,7 +144,8 @@ fn a_waiting_owner_runs_what_a_foreign_thread_spawns() {
     });
 }
 
-/// Would miss: a bound of 0 that queues, and tasks that change their order or their thread under it.
+/// Would miss: a bound of 0 that queues, and tasks that change their order or their thread under
+/// it.
 #[test]
 fn a_bound_of_zero_runs_every_task_at_its_spawn() {
     with_each_pool(2, |pool| {
@@ -172,7 +177,10 @@ fn a_bound_limits_the_tasks_that_are_not_over() {
                 pool.run(|_| {
                     ScopeBuilder::new().max_pending(bound).run(|s| {
                         for _ in 0..500 {
-                            most.fetch_max(live.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                            most.fetch_max(
+                                live.fetch_add(1, Ordering::SeqCst) + 1,
+                                Ordering::SeqCst,
+                            );
                             s.spawn(|_| {
                                 live.fetch_sub(1, Ordering::SeqCst);
                             });
@@ -199,7 +207,8 @@ fn tasks_of_tasks_respect_a_bound_and_all_run() {
     });
 }
 
-/// Would miss: tasks that a panic of another takes along, a payload replaced by a later one, a pool that is unusable afterwards.
+/// Would miss: tasks that a panic of another takes along, a payload replaced by a later one, a pool
+/// that is unusable afterwards.
 #[test]
 fn the_first_payload_is_kept_and_all_tasks_run() {
     for threads in [1, 2] {
@@ -283,7 +292,8 @@ fn captures_of_tasks_are_dropped_once() {
     });
 }
 
-/// Would miss: a second payload whose drop unwinds out of the worker, and leaves the scope waiting for ever.
+/// Would miss: a second payload whose drop unwinds out of the worker, and leaves the scope waiting
+/// for ever.
 #[test]
 fn a_later_payload_that_panics_when_dropped_aborts() {
     if is_child() {
@@ -326,7 +336,8 @@ fn joins_and_scopes_nest_in_any_order() {
     });
 }
 
-/// Would miss: a second scope that inherits what a first one left behind, and scopes of several threads at once.
+/// Would miss: a second scope that inherits what a first one left behind, and scopes of several
+/// threads at once.
 #[test]
 fn scopes_of_several_callers_do_not_mix() {
     ends(|| {

@@ -1,13 +1,15 @@
 //! Pools under a coordinator's script: what they do, compared with what their row says.
 //!
-//! The script is made up from a seed, which a failure prints: programs come and go, and at each event somebody asks for
-//! threads, cores or a schedule on the pool's behalf, or takes that back. The program leaves the schedule of its loops
-//! open, names one, wishes for one by a control, or sets one for its pool. After each event the pool is measured until it
-//! agrees with its row: the workers that run items and arms, the masks of its threads, the chunks of its loops, and the
-//! schedule of the last one. A watchdog turns disagreement that lasts into a failure with the last difference.
-//! `SINEW_SCRIPT_SEED` repeats one script; `SINEW_DEEP=1` runs many.
+//! The script is made up from a seed, which a failure prints: programs come and go, and at each
+//! event somebody asks for threads, cores or a schedule on the pool's behalf, or takes that back.
+//! The program leaves the schedule of its loops open, names one, wishes for one by a control, or
+//! sets one for its pool. After each event the pool is measured until it agrees with its row: the
+//! workers that run items and arms, the masks of its threads, the chunks of its loops, and the
+//! schedule of the last one. A watchdog turns disagreement that lasts into a failure with the last
+//! difference. `SINEW_SCRIPT_SEED` repeats one script; `SINEW_DEEP=1` runs many.
 //!
-//! Blind to: cores on machines with more than the host has, and on which of them a guest runs between two calls.
+//! Blind to: cores on machines with more than the host has, and on which of them a guest runs
+//! between two calls.
 
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -24,7 +26,8 @@ use sinew_topology::{CpuSet, Limits, ThreadRef, pin_current_thread};
 
 use crate::support::ends;
 
-/// How long a pool may take until it does what its row says. Generous: the machine may be busy with other tests.
+/// How long a pool may take until it does what its row says. Generous: the machine may be busy with
+/// other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long workers wait for each other, before the row is read again.
@@ -90,7 +93,9 @@ impl Own {
         match self {
             Self::Named(schedule) | Self::Wished(schedule) => LastLoop { schedule, named: true },
             Self::Set(schedule) => LastLoop { schedule, named: false },
-            Self::Default(schedule) => LastLoop { schedule: granted.unwrap_or(schedule), named: false },
+            Self::Default(schedule) => {
+                LastLoop { schedule: granted.unwrap_or(schedule), named: false }
+            }
         }
     }
 
@@ -112,7 +117,8 @@ impl Own {
 
 /// Their numbers of chunks tell them apart.
 fn schedule(rng: &mut Rng) -> Schedule {
-    [Schedule::Static, Schedule::Dynamic { chunk: 1 }, Schedule::Dynamic { chunk: 3 }][rng.usize(..3)]
+    [Schedule::Static, Schedule::Dynamic { chunk: 1 }, Schedule::Dynamic { chunk: 3 }]
+        [rng.usize(..3)]
 }
 
 impl World {
@@ -129,9 +135,12 @@ impl World {
             Some(cores) => Pool::builder().machine(format!("core:{cores}").parse().unwrap()),
             None => Pool::builder(),
         };
-        let builder = builder.threads(self.threads).guest_seat(self.has_guest).coordinate_in(self.place());
+        let builder =
+            builder.threads(self.threads).guest_seat(self.has_guest).coordinate_in(self.place());
         let pool = builder.build().unwrap();
-        eventually(|| pool.share().map(drop).ok_or_else(|| format!("no share in {:?}", table.read())));
+        eventually(|| {
+            pool.share().map(drop).ok_or_else(|| format!("no share in {:?}", table.read()))
+        });
         pool
     }
 
@@ -147,7 +156,8 @@ impl World {
     }
 
     fn script(&self, name: &str) -> String {
-        let line = |(k, step): (usize, &Step)| format!("when step-{k} joins {name} {}\n", words(step.ask));
+        let line =
+            |(k, step): (usize, &Step)| format!("when step-{k} joins {name} {}\n", words(step.ask));
         self.steps.iter().enumerate().map(line).collect()
     }
 }
@@ -172,7 +182,8 @@ impl Step {
 /// An ask as a script has it.
 fn words(ask: Option<Ask>) -> String {
     let Some(Ask { threads, cores, schedule }) = ask else { return "free".to_owned() };
-    let list = |cores: CoreSet| cores.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
+    let list =
+        |cores: CoreSet| cores.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
     let parts = [
         threads.map(|threads| format!("threads {threads}")),
         cores.map(|cores| format!("cores {}", list(cores))),
@@ -259,7 +270,12 @@ struct Look {
 
 impl Look {
     /// Measures the pool of `world`. An error if its row changes meanwhile.
-    fn take(world: &World, pool: &Pool, step: (Option<Ask>, Own), alone: bool) -> Result<Self, String> {
+    fn take(
+        world: &World,
+        pool: &Pool,
+        step: (Option<Ask>, Own),
+        alone: bool,
+    ) -> Result<Self, String> {
         let ((ask, own), table, name) = (step, world.table(), program_name());
         let row = || table.read().into_iter().find(|row| row.name.as_str() == name).ok_or("no row");
         let (before, share) = (row()?, pool.share().ok_or("no share")?);
@@ -270,7 +286,9 @@ impl Look {
         };
         let did = measure(pool, threads, world.has_guest, own);
         let (row, limit) = (row()?, pool.workers());
-        if (row.grant, row.schedule) != (before.grant, before.schedule) || pool.share() != Some(share) {
+        if (row.grant, row.schedule) != (before.grant, before.schedule)
+            || pool.share() != Some(share)
+        {
             return Err(format!("it changed meanwhile: {before:?}, {row:?}"));
         }
         let host = world.cores.is_none().then(|| Limits::read().affinity().clone());
@@ -281,17 +299,25 @@ impl Look {
     /// What the pool does against what its row says.
     fn agrees(&self) -> Result<(), String> {
         let Self { ask, row, share, did, threads, .. } = self;
-        let is = |holds: bool, what: &str| holds.then_some(()).ok_or_else(|| format!("{what}: {self:?}"));
+        let is = |holds: bool, what: &str| {
+            holds.then_some(()).ok_or_else(|| format!("{what}: {self:?}"))
+        };
         is((share.threads, share.cores) == (row.grant.threads, row.grant.cores), "another share")?;
         is(row.ask == *ask, "not what was asked for")?;
         is(row.choice.schedule == self.own.of_pool(), "another choice")?;
         let granted = ask.and_then(|ask| ask.schedule).filter(|_| row.choice.schedule.is_none());
         is(row.schedule == granted, "another schedule granted")?;
-        is(!self.alone || row.grant.threads == self.alone_threads, "not as many threads as asked for")?;
+        is(
+            !self.alone || row.grant.threads == self.alone_threads,
+            "not as many threads as asked for",
+        )?;
         is(self.limit == *threads, "another limit")?;
         is((did.together, did.workers.len()) == (*threads, *threads), "other workers ran")?;
         is(self.cores_agree(), "other cores")?;
-        is(self.host.iter().all(|all| did.guests.iter().all(|mask| mask == all)), "the mask of a guest")?;
+        is(
+            self.host.iter().all(|all| did.guests.iter().all(|mask| mask == all)),
+            "the mask of a guest",
+        )?;
         is(row.last_loop == Some(self.own.last_loop(granted)), "another last loop")?;
         is(self.chunks_agree(), "other chunks")
     }
@@ -479,9 +505,9 @@ fn planted_differences_between_a_pool_and_its_row_are_found() {
     });
 }
 
-/// Catches: a pool that ignores what it was granted, keeps a grant that is over, or pins its threads elsewhere than its
-/// row says; a loop that does not follow the schedule that its row shows, and a row that shows another one than its last
-/// loop ran by.
+/// Catches: a pool that ignores what it was granted, keeps a grant that is over, or pins its
+/// threads elsewhere than its row says; a loop that does not follow the schedule that its row
+/// shows, and a row that shows another one than its last loop ran by.
 #[test]
 fn pools_under_a_random_script_do_what_their_rows_say() {
     if !is_supported() {

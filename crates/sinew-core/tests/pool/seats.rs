@@ -1,4 +1,5 @@
-//! Who sits where: pools without a guest seat, pools of the thread that builds them, threads that the user provides.
+//! Who sits where: pools without a guest seat, pools of the thread that builds them, threads that
+//! the user provides.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -8,7 +9,9 @@ use std::{io, thread};
 
 use sinew_core::{BuildError, Pool, Wait, Worker};
 
-use crate::support::{all_left, ends, full_pool, meet, message_of, pool, telling, with_each_full_pool};
+use crate::support::{
+    all_left, ends, full_pool, meet, message_of, pool, telling, with_each_full_pool,
+};
 
 fn fib(w: &Worker, n: u64) -> u64 {
     if n < 2 {
@@ -44,7 +47,8 @@ fn without_a_guest_seat_run_and_install_leave_the_thread_and_every_seat_works() 
     });
 }
 
-/// Would miss: callers that nobody serves, that get each other's results, or that wait for a thread which waits for them.
+/// Would miss: callers that nobody serves, that get each other's results, or that wait for a thread
+/// which waits for them.
 #[test]
 fn without_a_guest_seat_several_callers_get_their_own_results() {
     ends(|| {
@@ -109,14 +113,18 @@ fn of_this_thread(threads: usize, wait: Wait) -> Pool {
     Pool::builder().threads(threads).use_current_thread().wait(wait).build().unwrap()
 }
 
-/// Would miss: a builder that is moved elsewhere by its own calls, or sits at another seat, or a free function that goes elsewhere.
+/// Would miss: a builder that is moved elsewhere by its own calls, or sits at another seat, or a
+/// free function that goes elsewhere.
 #[test]
 fn the_building_thread_is_worker_0() {
     alone(|| {
         let (pool, here) = (of_this_thread(3, Wait::default()), thread::current().id());
         assert_eq!(pool.run(|w| (w.index(), thread::current().id())), (0, here));
         assert_eq!(pool.install(|w| (w.index(), thread::current().id())), (0, here));
-        assert_eq!(sinew_core::with_current(|w| w.map(|w| (w.index(), w.max_workers()))), Some((0, 3)));
+        assert_eq!(
+            sinew_core::with_current(|w| w.map(|w| (w.index(), w.max_workers()))),
+            Some((0, 3))
+        );
         let parts = pool.broadcast(|part| (part.index(), thread::current().id() == here));
         assert_eq!(parts, [(0, true), (1, false), (2, false)]);
         // Inside another pool that one is current, and afterwards this one again.
@@ -149,7 +157,8 @@ fn the_others_take_tasks_of_the_building_thread() {
     });
 }
 
-/// Would miss: a call from outside that waits for ever although a thread of the pool waits, too, or gives way.
+/// Would miss: a call from outside that waits for ever although a thread of the pool waits, too, or
+/// gives way.
 #[test]
 fn the_building_thread_serves_others_while_it_waits() {
     alone(|| {
@@ -167,7 +176,8 @@ fn the_building_thread_serves_others_while_it_waits() {
         });
     });
     alone(|| {
-        // The other worker is in an arm that ends only when the building thread has served a caller.
+        // The other worker is in an arm that ends only when the building thread has served a
+        // caller.
         let pool = of_this_thread(2, Wait::Any);
         let begun = Barrier::new(2);
         let ((), seat) = pool.run(|w| {
@@ -188,9 +198,14 @@ fn the_building_thread_serves_others_while_it_waits() {
 fn a_worker_cannot_build_a_pool_of_its_own_thread() {
     alone(|| {
         let build = || Pool::builder().threads(2).use_current_thread().build();
-        for error in [pool(2).run(|_| build().unwrap_err()), full_pool(1).install(|_| build().unwrap_err())] {
+        for error in
+            [pool(2).run(|_| build().unwrap_err()), full_pool(1).install(|_| build().unwrap_err())]
+        {
             assert!(matches!(error, BuildError::AlreadyWorker));
-            assert!(error.source().is_none() && error.to_string().contains("another pool"), "{error}");
+            assert!(
+                error.source().is_none() && error.to_string().contains("another pool"),
+                "{error}"
+            );
         }
         let first = build().unwrap();
         assert!(matches!(build().unwrap_err(), BuildError::AlreadyWorker));
@@ -200,7 +215,8 @@ fn a_worker_cannot_build_a_pool_of_its_own_thread() {
     });
 }
 
-/// Would miss: seats that are given out twice, in another order or not at all, or a shutdown that leaves a user's thread behind.
+/// Would miss: seats that are given out twice, in another order or not at all, or a shutdown that
+/// leaves a user's thread behind.
 #[test]
 fn threads_may_come_from_the_user() {
     ends(|| {

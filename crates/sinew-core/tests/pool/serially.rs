@@ -1,4 +1,5 @@
-//! Code that runs serially: one thread does it all, whatever it calls, and runs nothing else meanwhile.
+//! Code that runs serially: one thread does it all, whatever it calls, and runs nothing else
+//! meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -20,8 +21,11 @@ fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
     let note = || who.lock().unwrap().push(here());
     join(|| join(note, note), || join(note, note));
     scope(|s| (0..5).for_each(|_| s.spawn(|_| scope(|s| s.spawn(|_| note())))));
-    domain_scope(domains, |s| (0..domains.len()).for_each(|domain| s.spawn_into(domain, |_| note())));
-    sinew_core::run(|w| loops::for_each(w, 0..1_000_usize, &Options::default(), |_| note())).unwrap();
+    domain_scope(domains, |s| {
+        (0..domains.len()).for_each(|domain| s.spawn_into(domain, |_| note()))
+    });
+    sinew_core::run(|w| loops::for_each(w, 0..1_000_usize, &Options::default(), |_| note()))
+        .unwrap();
     for pool in others {
         pool.run(|w| w.join(|_| note(), |_| note()));
         pool.install(|w| w.join(|_| note(), |_| note()));
@@ -33,7 +37,8 @@ fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
     who.into_inner().unwrap()
 }
 
-/// Would miss: a way to another thread that was forgotten, on workers, inside two pools, and outside of all.
+/// Would miss: a way to another thread that was forgotten, on workers, inside two pools, and
+/// outside of all.
 #[test]
 fn whatever_is_called_runs_on_this_thread() {
     ends(|| {
@@ -54,7 +59,8 @@ fn whatever_is_called_runs_on_this_thread() {
     });
 }
 
-/// Would miss: a way to another thread that only transactions have, the worker before that is not found again after them, also after a panic.
+/// Would miss: a way to another thread that only transactions have, the worker before that is not
+/// found again after them, also after a panic.
 #[test]
 fn whatever_a_transaction_calls_runs_on_its_thread() {
     ends(|| {
@@ -211,7 +217,9 @@ fn nothing_else_runs_meanwhile() {
                 serial.fetch_add(usize::from(sum == (144, 144)), Ordering::Relaxed);
             });
         };
-        pool.run(|_| scope(|s| (0..300).for_each(|_| s.spawn(|w| _ = w.join(|_| task(), |_| task())))));
+        pool.run(|_| {
+            scope(|s| (0..300).for_each(|_| s.spawn(|w| _ = w.join(|_| task(), |_| task()))))
+        });
         assert_eq!((serial.into_inner(), intruders.into_inner()), (600, 0));
     });
 }
@@ -233,7 +241,8 @@ fn afterwards_everything_is_as_before() {
             let seats = || with_current(|w| w.map_or(0, sinew_core::Worker::max_workers));
             assert_eq!(serially(|| serially(seats)), 1);
             assert_eq!(seats(), 2);
-            let panicking = || serially(|| scope(|s| s.spawn(|_| _ = join(|| panic!("an arm"), || ()))));
+            let panicking =
+                || serially(|| scope(|s| s.spawn(|_| _ = join(|| panic!("an arm"), || ()))));
             assert_eq!(message_of(panicking), "an arm");
             assert_eq!((seats(), serially(|| fib(10)), w.depth()), (2, 55, 0));
             // A meeting of two threads, which only a parallel join brings about.
@@ -244,7 +253,8 @@ fn afterwards_everything_is_as_before() {
     });
 }
 
-/// Would miss: detached tasks that are lost with the serial code, or that it has to wait for; a broadcast that never ends.
+/// Would miss: detached tasks that are lost with the serial code, or that it has to wait for; a
+/// broadcast that never ends.
 #[test]
 fn detached_tasks_go_to_the_pool_around_and_broadcasts_are_refused() {
     ends(|| {

@@ -1,6 +1,7 @@
 //! Pools that share a machine by agreement, on machines that are not there.
 //!
-//! What these would miss: where threads run, and what sharing is good for; `bench -- coord` measures that.
+//! What these would miss: where threads run, and what sharing is good for; `bench -- coord`
+//! measures that.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -52,7 +53,8 @@ fn while_busy<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
     while_at_work(pool, pool.max_workers(), f)
 }
 
-/// Keeps the guest of `pool` at work on so many tasks, of which others may take some, while `f` runs.
+/// Keeps the guest of `pool` at work on so many tasks, of which others may take some, while `f`
+/// runs.
 fn while_at_work<R>(pool: &Pool, tasks: usize, f: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     std::thread::scope(|s| {
@@ -104,7 +106,8 @@ fn a_pool_without_neighbours_has_all_its_workers() {
 #[test]
 fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
     ends(|| {
-        let Some(cpu) = sinew_topology::Limits::read().allowed().iter().last().filter(|_| is_supported())
+        let Some(cpu) =
+            sinew_topology::Limits::read().allowed().iter().last().filter(|_| is_supported())
         else {
             return;
         };
@@ -114,13 +117,17 @@ fn a_pool_without_neighbours_keeps_to_what_a_script_asks_for() {
         wait_until(|| pool.share().is_some());
         let table = Table::open(&folder.path().join("shared")).unwrap();
         let script = format!("at 0 {} threads 1 cores {cpu}", table.read()[0].name);
-        let mut coordinator = Coordinator::start(&table, Policy::Script, script.parse().unwrap()).unwrap();
+        let mut coordinator =
+            Coordinator::start(&table, Policy::Script, script.parse().unwrap()).unwrap();
         wait_until(|| {
             coordinator.step().unwrap();
             pool.workers() == 1 && pool.install(|_| sinew_topology::current_cpu()) == Some(cpu)
         });
         let share = pool.share().unwrap();
-        assert_eq!((share.threads, share.cores, share.neighbours), (1, [cpu].into_iter().collect(), 0));
+        assert_eq!(
+            (share.threads, share.cores, share.neighbours),
+            (1, [cpu].into_iter().collect(), 0)
+        );
         drop(coordinator);
         wait_until(|| pool.workers() == 2);
     });
@@ -150,7 +157,8 @@ fn pools_share_while_both_have_work() {
     });
 }
 
-/// Would miss: a weight and a least number that are set and not told, or told and not kept; a weight that is none.
+/// Would miss: a weight and a least number that are set and not told, or told and not kept; a
+/// weight that is none.
 #[test]
 fn a_pool_has_its_weight_and_its_least_number_of_threads() {
     ends(|| {
@@ -178,7 +186,8 @@ fn a_pool_has_its_weight_and_its_least_number_of_threads() {
     });
 }
 
-/// Would miss: a lone pool that says nothing of what it does, so that nobody learns how fast it is on all cores.
+/// Would miss: a lone pool that says nothing of what it does, so that nobody learns how fast it is
+/// on all cores.
 #[test]
 fn a_lone_pool_says_how_much_it_has_done() {
     ends(|| {
@@ -188,7 +197,8 @@ fn a_lone_pool_says_how_much_it_has_done() {
         let machine = Machine::new(2);
         let pool = machine.pool(2);
         let table = Table::open(&machine.place()).unwrap();
-        let mut coordinator = Coordinator::start(&table, Policy::Efficiency, Script::default()).unwrap();
+        let mut coordinator =
+            Coordinator::start(&table, Policy::Efficiency, Script::default()).unwrap();
         wait_until(|| {
             pool.run(|w| tree(w, 4));
             coordinator.step().unwrap();
@@ -198,7 +208,8 @@ fn a_lone_pool_says_how_much_it_has_done() {
     });
 }
 
-/// Would miss: cores that lie idle with a pool that has nothing to do, and one that does not get them back.
+/// Would miss: cores that lie idle with a pool that has nothing to do, and one that does not get
+/// them back.
 #[test]
 fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {
     ends(|| {
@@ -216,7 +227,8 @@ fn the_cores_of_an_idle_pool_go_to_the_others_until_it_is_called() {
     });
 }
 
-/// Would miss: work that waits for a worker that may not work: parts of joins, tasks of scopes, calls and detached tasks, with the guest there and without.
+/// Would miss: work that waits for a worker that may not work: parts of joins, tasks of scopes,
+/// calls and detached tasks, with the guest there and without.
 #[test]
 fn everything_runs_on_a_single_core() {
     ends(|| {
@@ -227,7 +239,8 @@ fn everything_runs_on_a_single_core() {
         let (pool, other) = (machine.pool(3), machine.pool(3));
         while_busy(&other, || {
             wait_until(|| pool.workers() == 1);
-            // One task, the guest's own: who stands in for the guest would be busy for good with another.
+            // One task, the guest's own: who stands in for the guest would be busy for good with
+            // another.
             while_at_work(&pool, 1, || {
                 assert_eq!(pool.install(|w| w.join(|_| 1, |_| 2)), (1, 2));
                 let (sender, receiver) = mpsc::channel();
@@ -257,7 +270,8 @@ fn everything_runs_on_a_single_core() {
     });
 }
 
-/// Would miss: iterations that are lost or run twice when shares change in the middle, and workers that do not come back.
+/// Would miss: iterations that are lost or run twice when shares change in the middle, and workers
+/// that do not come back.
 #[test]
 fn nothing_is_lost_while_neighbours_come_and_go() {
     ends(|| {
@@ -279,9 +293,10 @@ fn nothing_is_lost_while_neighbours_come_and_go() {
             while !over.load(Ordering::Relaxed) || rounds < 10 {
                 let counts: Vec<AtomicUsize> = (0..2_000).map(|_| AtomicUsize::new(0)).collect();
                 pool.run(|w| {
-                    let all = sinew_core::loops::for_each(w, 0..counts.len(), &Default::default(), |i| {
-                        counts[i].fetch_add(1, Ordering::Relaxed);
-                    });
+                    let all =
+                        sinew_core::loops::for_each(w, 0..counts.len(), &Default::default(), |i| {
+                            counts[i].fetch_add(1, Ordering::Relaxed);
+                        });
                     assert!(all.is_ok());
                     let tree = tree(w, 10);
                     assert_eq!(tree, 1 << 10);
@@ -304,7 +319,8 @@ fn tree(w: &Worker, depth: u32) -> usize {
     }
 }
 
-/// Calls `test` with a pool, the table that it has joined, and a coordinator's script that has its loops handed out one by one.
+/// Calls `test` with a pool, the table that it has joined, and a coordinator's script that has its
+/// loops handed out one by one.
 fn with_a_grant(test: impl FnOnce(&Pool, &Table, Script) + Send + 'static) {
     ends(|| {
         if is_supported() {
@@ -317,14 +333,16 @@ fn with_a_grant(test: impl FnOnce(&Pool, &Table, Script) + Send + 'static) {
     });
 }
 
-/// Would miss: loops that do not follow a schedule that is granted, those that must not, and a grant that outlives the coordinator who asked for it.
+/// Would miss: loops that do not follow a schedule that is granted, those that must not, and a
+/// grant that outlives the coordinator who asked for it.
 #[test]
 fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
     with_a_grant(|pool, table, single| {
         let (open, fixed) = (Options { open: true, ..Options::default() }, Options::default());
         let (control, wishing) = (Control::new(), Control::new());
         wishing.set_schedule(Schedule::Static);
-        let under = |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
+        let under =
+            |control| Options { control: Some(control), schedule: Schedule::Static, ..open };
         let count = |options: &Options<'_>| chunks(pool, 700, options, |_| ());
         assert!(count(&open) < 700 && count(&under(&control)) < 700);
 
@@ -347,12 +365,18 @@ fn loops_that_leave_their_schedule_open_follow_a_granted_one() {
 fn a_controlled_loop_follows_a_grant_while_it_runs() {
     with_a_grant(|pool, table, single| {
         let control = Control::new();
-        let options =
-            Options { control: Some(&control), schedule: Schedule::Static, open: true, ..Options::default() };
-        // What the program is told of, its pool has a moment later: the loop goes on until it must have seen it.
+        let options = Options {
+            control: Some(&control),
+            schedule: Schedule::Static,
+            open: true,
+            ..Options::default()
+        };
+        // What the program is told of, its pool has a moment later: the loop goes on until it must
+        // have seen it.
         let asked = |item: usize| {
             if item == 0 {
-                let mut coordinator = Coordinator::start(table, Policy::Script, single.clone()).unwrap();
+                let mut coordinator =
+                    Coordinator::start(table, Policy::Script, single.clone()).unwrap();
                 wait_until(|| {
                     coordinator.step().unwrap();
                     pool.share().is_some_and(|share| share.schedule.is_some())
@@ -363,7 +387,8 @@ fn a_controlled_loop_follows_a_grant_while_it_runs() {
         };
         wait_until(|| {
             let claimed = chunks(pool, 100_000, &options, asked);
-            let mut coordinator = Coordinator::start(table, Policy::Equal, Script::default()).unwrap();
+            let mut coordinator =
+                Coordinator::start(table, Policy::Equal, Script::default()).unwrap();
             coordinator.step().unwrap();
             drop(coordinator);
             wait_until(|| pool.share().is_some_and(|share| share.schedule.is_none()));
@@ -372,7 +397,8 @@ fn a_controlled_loop_follows_a_grant_while_it_runs() {
     });
 }
 
-/// Would miss: what a pool has chosen when it was built and its row does not say, cores beside those that it is pinned to, and others that are kept from it for nothing.
+/// Would miss: what a pool has chosen when it was built and its row does not say, cores beside
+/// those that it is pinned to, and others that are kept from it for nothing.
 #[test]
 fn a_pinned_pool_is_given_none_but_its_own_cores() {
     ends(|| {
@@ -395,7 +421,8 @@ fn a_pinned_pool_is_given_none_but_its_own_cores() {
     });
 }
 
-/// Would miss: a thread that stays where the list has its seat, on a core that a neighbour was given, while the pool's own lies idle.
+/// Would miss: a thread that stays where the list has its seat, on a core that a neighbour was
+/// given, while the pool's own lies idle.
 #[test]
 fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {
     ends(|| {
@@ -405,8 +432,9 @@ fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
-        let builder =
-            || Pool::builder().threads(2).guest_seat(false).mapping(Mapping::Explicit(cpus.clone()));
+        let builder = || {
+            Pool::builder().threads(2).guest_seat(false).mapping(Mapping::Explicit(cpus.clone()))
+        };
         let pool = || builder().coordinate_in(folder.path().join("shared")).build().unwrap();
         let (first, second, settled) = (pool(), pool(), AtomicUsize::new(0));
         let is_at_home = |pool: &Pool| {
@@ -431,7 +459,8 @@ fn a_pinned_pool_runs_on_what_its_neighbours_leave_of_its_list() {
     });
 }
 
-/// Would miss: a schedule that the pool has chosen and its row does not say, so that others believe that it follows theirs; and one that it has given up and still has there.
+/// Would miss: a schedule that the pool has chosen and its row does not say, so that others believe
+/// that it follows theirs; and one that it has given up and still has there.
 #[test]
 fn a_pool_says_which_schedule_it_has_chosen() {
     with_a_grant(|pool, table, single| {

@@ -17,7 +17,8 @@ fn spawn_tree(depth: u32, ran: &Arc<AtomicUsize>) {
     }
 }
 
-/// Would miss: tasks that are forgotten when the pool ends, in a thread's queue, a guest's or the pool's; and tasks of those tasks.
+/// Would miss: tasks that are forgotten when the pool ends, in a thread's queue, a guest's or the
+/// pool's; and tasks of those tasks.
 #[test]
 fn dropping_a_pool_runs_what_was_spawned() {
     ends(|| {
@@ -92,7 +93,9 @@ fn the_panic_handler_gets_the_payload() {
             let (send, payloads) = mpsc::channel();
             let pool = Pool::builder()
                 .threads(threads)
-                .panic_handler(move |payload| send.send(*payload.downcast::<u32>().unwrap()).unwrap())
+                .panic_handler(move |payload| {
+                    send.send(*payload.downcast::<u32>().unwrap()).unwrap()
+                })
                 .build()
                 .unwrap();
             (0..5_u32).for_each(|i| pool.spawn(move |_| std::panic::panic_any(i)));
@@ -120,7 +123,8 @@ fn a_panic_without_a_handler_aborts_with_one_line() {
 #[test]
 fn a_handler_that_panics_aborts_with_one_line() {
     if is_child() {
-        let pool = Pool::builder().threads(2).panic_handler(|_| panic!("in the handler")).build().unwrap();
+        let pool =
+            Pool::builder().threads(2).panic_handler(|_| panic!("in the handler")).build().unwrap();
         pool.spawn(|_| panic!("in the task"));
         return;
     }

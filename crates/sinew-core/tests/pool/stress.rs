@@ -268,7 +268,8 @@ impl Plan {
     }
 
     fn pool(&self, threads: usize) -> Pool {
-        let builder = Pool::builder().threads(threads).stack(self.stack).fences(self.fences).wait(self.wait);
+        let builder =
+            Pool::builder().threads(threads).stack(self.stack).fences(self.fences).wait(self.wait);
         builder.guest_seat(self.guests).build().unwrap()
     }
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use sinew_core::loops::{Options, for_each};
 use sinew_core::{Builder, Fences, Pool, StackKind, Wait};
 
-/// How long anything may take before it counts as hanging. Generous: the machine may be busy with other tests.
+/// How long anything may take before it counts as hanging. Generous: the machine may be busy with
+/// other tests.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// A pool of `threads` workers.
@@ -52,8 +53,11 @@ pub(crate) const WAITS: [Wait; 5] =
     [Wait::Leapfrog, Wait::Any, Wait::Descendants, Wait::Transitive, Wait::Block];
 
 /// Task stacks, and the fences of their owners.
-const STACKS: [(StackKind, Fences); 3] =
-    [(StackKind::Split, Fences::Auto), (StackKind::Split, Fences::Full), (StackKind::TwoField, Fences::Auto)];
+const STACKS: [(StackKind, Fences); 3] = [
+    (StackKind::Split, Fences::Auto),
+    (StackKind::Split, Fences::Full),
+    (StackKind::TwoField, Fences::Auto),
+];
 
 /// Calls `test` with a pool of `threads` workers and no guests for each way of waiting.
 pub(crate) fn with_each_full_pool(threads: usize, test: impl Fn(&Pool)) {
@@ -72,14 +76,17 @@ pub(crate) fn with_each_pool(threads: usize, test: impl Fn(&Pool)) {
     }
 }
 
-/// Runs `test` on a thread of its own. A test that hangs ends the process with its name instead of hanging the whole run.
+/// Runs `test` on a thread of its own. A test that hangs ends the process with its name instead of
+/// hanging the whole run.
 pub(crate) fn ends<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static) -> R {
     let (done, result) = mpsc::channel();
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let thread = std::thread::spawn(move || done.send(test()).is_ok());
     match result.recv_timeout(LIMIT) {
         Ok(result) => result,
-        Err(mpsc::RecvTimeoutError::Disconnected) => std::panic::resume_unwind(thread.join().unwrap_err()),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
         Err(mpsc::RecvTimeoutError::Timeout) => hangs(&name),
     }
 }
@@ -110,7 +117,12 @@ fn hangs(name: &str) -> ! {
 }
 
 /// A loop of so many items, and how many chunks it was claimed in.
-pub(crate) fn chunks(pool: &Pool, items: usize, options: &Options<'_>, body: impl Fn(usize) + Sync) -> u64 {
+pub(crate) fn chunks(
+    pool: &Pool,
+    items: usize,
+    options: &Options<'_>,
+    body: impl Fn(usize) + Sync,
+) -> u64 {
     let before = pool.counters().chunks;
     let done = AtomicUsize::new(0);
     let ended = pool.run(|w| {
@@ -188,7 +200,8 @@ pub(crate) fn is_child() -> bool {
     std::env::var_os("SINEW_TEST_CHILD").is_some()
 }
 
-/// The test `name` (with its module) once more, alone in a process of its own, where [`is_child`] is true.
+/// The test `name` (with its module) once more, alone in a process of its own, where [`is_child`]
+/// is true.
 pub(crate) fn child(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env("SINEW_TEST_CHILD", "1");

@@ -1,6 +1,7 @@
 //! Victim policies in a real pool, on machines with several packages that are only described.
 //!
-//! What each rule says is tested where it is written, in `sinew-policy`; here it is shown that the pool obeys it, tells it the truth, and loses nothing by it.
+//! What each rule says is tested where it is written, in `sinew-policy`; here it is shown that the
+//! pool obeys it, tells it the truth, and loses nothing by it.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -37,7 +38,8 @@ fn mixed(number: u64) -> u64 {
 /// The children of a node of a tree whose shape nobody can foresee.
 fn children(node: u64, depth: u32) -> impl Iterator<Item = u64> {
     let count = if depth < 4 { 5 } else { [0, 0, 0, 1, 2, 3][mixed(node) as usize % 6] };
-    (0..if depth < 40 { count } else { 0 }).map(move |child| mixed(node.wrapping_mul(7) + child + 1))
+    (0..if depth < 40 { count } else { 0 })
+        .map(move |child| mixed(node.wrapping_mul(7) + child + 1))
 }
 
 fn count(node: u64, depth: u32) -> u64 {
@@ -52,7 +54,8 @@ fn count_in(w: &Worker, node: u64, depth: u32, visits: &AtomicU64) -> u64 {
             [node] => count_in(w, *node, depth, visits),
             _ => {
                 let (left, right) = nodes.split_at(nodes.len() / 2);
-                let (a, b) = w.join(|w| any(w, left, depth, visits), |w| any(w, right, depth, visits));
+                let (a, b) =
+                    w.join(|w| any(w, left, depth, visits), |w| any(w, right, depth, visits));
                 a + b
             }
         }
@@ -76,13 +79,19 @@ fn count_meanwhile(pool: &Pool, rounds: u64, change: impl Fn(u64) + Sync) {
             let visits = AtomicU64::new(0);
             let nodes = count(root, 0);
             let found = pool.install(|w| count_in(w, root, 0, &visits));
-            assert_eq!((found, visits.load(Ordering::SeqCst)), (nodes, nodes), "{}", pool.victims());
+            assert_eq!(
+                (found, visits.load(Ordering::SeqCst)),
+                (nodes, nodes),
+                "{}",
+                pool.victims()
+            );
         }
         is_over.store(true, Ordering::SeqCst);
     });
 }
 
-/// Would miss: a task lost, run twice or left behind under some policy, while workers stand down and come back.
+/// Would miss: a task lost, run twice or left behind under some policy, while workers stand down
+/// and come back.
 #[test]
 fn a_tree_has_its_nodes_under_every_policy_while_the_number_of_workers_changes() {
     ends(|| {
@@ -95,8 +104,8 @@ fn a_tree_has_its_nodes_under_every_policy_while_the_number_of_workers_changes()
     });
 }
 
-/// Would miss: a worker that loses its place, or a task, when its policy is changed in the middle of a search; a mastership that is
-/// left behind.
+/// Would miss: a worker that loses its place, or a task, when its policy is changed in the middle
+/// of a search; a mastership that is left behind.
 #[test]
 fn the_policy_can_change_at_any_time() {
     ends(|| {
@@ -119,7 +128,8 @@ fn meet_in(w: &Worker, tasks: usize, all: &Barrier) {
     }
 }
 
-/// Would miss: work stranded in a package whose only worker is blocked, under a rule that keeps everybody else out (V1).
+/// Would miss: work stranded in a package whose only worker is blocked, under a rule that keeps
+/// everybody else out (V1).
 #[test]
 fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
     ends(|| {
@@ -135,14 +145,17 @@ fn as_many_tasks_as_workers_meet_across_packages_under_every_policy() {
     });
 }
 
-/// Would miss: work stranded for ever where V1 is looked at only when a spin window is over, and no window ever is.
+/// Would miss: work stranded for ever where V1 is looked at only when a spin window is over, and no
+/// window ever is.
 #[test]
 fn tasks_of_workers_that_never_park_meet_across_packages_under_every_policy() {
     ends(|| {
         for machine in ["package:4 core:1", "package:2 l3:1 core:2"] {
             for victims in all() {
-                let builder = Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
-                let pool = builder.guest_seat(false).victims(victims).never_park(true).build().unwrap();
+                let builder =
+                    Pool::builder().machine(machine.parse().unwrap()).mapping(Mapping::Compact);
+                let pool =
+                    builder.guest_seat(false).victims(victims).never_park(true).build().unwrap();
                 for _ in 0..3 {
                     let all = Barrier::new(4);
                     pool.install(|w| meet_in(w, 4, &all));
@@ -176,7 +189,8 @@ fn packages_have_masters_only_under_rules_that_need_them() {
 /// Tasks that a thief could take.
 const OFFERED: usize = 5;
 
-/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Answers how many the thief has taken once it has them all, or has looked in vain often.
+/// Holds all workers up but `thief`, with tasks in the queue of `owner`. Answers how many the thief
+/// has taken once it has them all, or has looked in vain often.
 fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     let workers = pool.max_workers();
     let (held, offered) = (Barrier::new(workers), Barrier::new(workers));
@@ -192,7 +206,8 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
         held.wait();
         if context.index() == owner {
             scope(|s| {
-                (0..OFFERED).for_each(|_| s.spawn(|w| _ = (w.index() == thief).then(|| add(&taken))));
+                (0..OFFERED)
+                    .for_each(|_| s.spawn(|w| _ = (w.index() == thief).then(|| add(&taken))));
                 offered.wait();
                 watch();
             });
@@ -206,13 +221,15 @@ fn taken_by(pool: &Pool, thief: usize, owner: usize) -> usize {
     taken.into_inner()
 }
 
-/// Would miss: a slave that steals beyond its package, or two masters of one. A master that never parks, and beside which nobody is stranded, stays master while it
-/// is held up; so of two that are let go in turn, one may leave.
+/// Would miss: a slave that steals beyond its package, or two masters of one. A master that never
+/// parks, and beside which nobody is stranded, stays master while it is held up; so of two that are
+/// let go in turn, one may leave.
 #[test]
 fn one_worker_a_package_may_leave_it() {
     ends(|| {
-        let builder =
-            Pool::builder().machine("package:2 l3:1 core:2".parse().unwrap()).mapping(Mapping::Compact);
+        let builder = Pool::builder()
+            .machine("package:2 l3:1 core:2".parse().unwrap())
+            .mapping(Mapping::Compact);
         let builder = builder.guest_seat(false).victims(Victims::Nearest);
         let pool = builder.never_park(true).withhold(Duration::MAX).build().unwrap();
         for (owner, thieves) in [(0, [2, 3]), (3, [0, 1]), (2, [1, 0]), (1, [3, 2])] {
@@ -226,7 +243,9 @@ fn one_worker_a_package_may_leave_it() {
 
 /// Whether a worker takes what its neighbour has.
 fn thief_in_the_package(pool: &Pool) -> bool {
-    [(0, 1), (1, 0), (2, 3), (3, 2)].iter().all(|&(thief, owner)| taken_by(pool, thief, owner) == OFFERED)
+    [(0, 1), (1, 0), (2, 3), (3, 2)]
+        .iter()
+        .all(|&(thief, owner)| taken_by(pool, thief, owner) == OFFERED)
 }
 
 /// Would miss: steals between packages that are not counted, or steals inside one that are.
@@ -240,7 +259,8 @@ fn in_one_package_nobody_leaves_it() {
     });
 }
 
-/// Would miss: steals that are counted at another distance than the victim's, or not at all; successes that are no attempts.
+/// Would miss: steals that are counted at another distance than the victim's, or not at all;
+/// successes that are no attempts.
 #[test]
 fn attempts_to_steal_are_counted_by_distance() {
     ends(|| {
@@ -255,7 +275,8 @@ fn attempts_to_steal_are_counted_by_distance() {
             assert_eq!(counted.steals(), OFFERED as u64);
             let all: u64 = counted.by_distance().map(|at| at.attempts).sum();
             assert!(counted.by_distance().all(|at| at.steals <= at.attempts && at.distance <= 2));
-            // The others search meanwhile, and each may have counted an attempt before the first look and its failure after that.
+            // The others search meanwhile, and each may have counted an attempt before the first
+            // look and its failure after that.
             assert!(
                 all + pool.max_workers() as u64 >= counted.steals() + counted.failed_steals,
                 "{counted:?}"
@@ -286,7 +307,8 @@ fn each_worker_takes_up_a_new_choice_at_its_next_search() {
     });
 }
 
-/// Would miss: classes that are never learned, learned of nothing, or kept when the policy is chosen anew.
+/// Would miss: classes that are never learned, learned of nothing, or kept when the policy is
+/// chosen anew.
 #[test]
 fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
     ends(|| {
@@ -308,13 +330,18 @@ fn the_first_run_teaches_the_boundary_between_large_and_small_tasks() {
     });
 }
 
-/// Would miss: threads pinned to processors that only the description has, or a number of workers that is not the description's.
+/// Would miss: threads pinned to processors that only the description has, or a number of workers
+/// that is not the description's.
 #[test]
 fn on_a_machine_that_is_described_nobody_is_pinned() {
     ends(|| {
         let pool = pool_on("package:3 core:2", Victims::Nearest);
         assert_eq!(pool.max_workers(), 6);
         let here = thread::available_parallelism().unwrap();
-        assert!(pool.broadcast(|_| thread::available_parallelism().unwrap()).into_iter().all(|n| n == here));
+        assert!(
+            pool.broadcast(|_| thread::available_parallelism().unwrap())
+                .into_iter()
+                .all(|n| n == here)
+        );
     });
 }

@@ -1,7 +1,8 @@
 //! A number of workers that changes while the pool works.
 //!
-//! A worker looks at the number between two tasks. Whoever has run its part of a broadcast since the change, in a pool that had nothing else to
-//! do, has seen it: from then on *which* seats work is exact, and so are the claims made here.
+//! A worker looks at the number between two tasks. Whoever has run its part of a broadcast since
+//! the change, in a pool that had nothing else to do, has seen it: from then on *which* seats work
+//! is exact, and so are the claims made here.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -52,7 +53,10 @@ fn one_thread_goes_on_and_there_are_no_more_than_seats() {
         let most = pool.max_workers();
         assert_eq!(pool.workers(), most);
         for (asked, answer) in [(1, least), (least, least), (most, most), (usize::MAX, most)] {
-            assert_eq!((pool.set_workers(asked), pool.workers(), pool.max_workers()), (answer, answer, most));
+            assert_eq!(
+                (pool.set_workers(asked), pool.workers(), pool.max_workers()),
+                (answer, answer, most)
+            );
         }
     }
     for threads in 1..=4 {
@@ -185,7 +189,8 @@ fn a_surplus_worker_brings_its_task_to_an_end() {
     });
 }
 
-/// Would miss: an end that waits for workers which have stood down, or tasks that need a second worker to end.
+/// Would miss: an end that waits for workers which have stood down, or tasks that need a second
+/// worker to end.
 #[test]
 fn a_pool_with_few_workers_ends_with_all() {
     ends(|| {
@@ -233,14 +238,16 @@ fn work(pool: &Pool, round: usize) {
             assert_eq!(parts, vec![8; parts.len()]);
         }
         _ => {
-            let inside = pool.install(|w| w.join(|w| w.broadcast(|part| part.index()), |w| count(w, 4)));
+            let inside =
+                pool.install(|w| w.join(|w| w.broadcast(|part| part.index()), |w| count(w, 4)));
             assert_eq!(inside.1, 16);
             assert!(inside.0.iter().copied().eq(0..inside.0.len()));
         }
     }
 }
 
-/// Would miss: a task, a caller or a part that is forgotten because whoever was woken for it stands down.
+/// Would miss: a task, a caller or a part that is forgotten because whoever was woken for it stands
+/// down.
 #[test]
 fn the_number_may_change_at_any_time() {
     fn changing(pool: &Pool, seed: u64) {

@@ -35,7 +35,8 @@ impl Stack {
     }
 }
 
-/// Would miss: a task that runs inside the one that spawned it, of any kind, while a scope waits or while nobody does.
+/// Would miss: a task that runs inside the one that spawned it, of any kind, while a scope waits or
+/// while nobody does.
 #[test]
 fn a_chain_of_tasks_does_not_grow_the_stack() {
     fn open<'s>(s: &Scope<'s>, stack: &'s Stack, left: usize) {
@@ -76,7 +77,8 @@ fn a_chain_of_tasks_does_not_grow_the_stack() {
     });
 }
 
-/// Would miss: a yield that runs something although there is nothing, or that does not run what there is, the newest first.
+/// Would miss: a yield that runs something although there is nothing, or that does not run what
+/// there is, the newest first.
 #[test]
 fn yielding_runs_one_task_of_the_workers_own() {
     ends(|| {
@@ -101,7 +103,8 @@ fn yielding_runs_one_task_of_the_workers_own() {
     });
 }
 
-/// Would miss: an arm that a yielding task cannot find because it lies below on the same stack, or that is run twice.
+/// Would miss: an arm that a yielding task cannot find because it lies below on the same stack, or
+/// that is run twice.
 #[test]
 fn yielding_runs_the_second_arms_around() {
     ends(|| {
@@ -155,7 +158,8 @@ fn yielding_to_the_pool_runs_what_callers_have_queued() {
     });
 }
 
-/// Would miss: a yield that does not steal, so that a task waits for ever for another which nobody runs.
+/// Would miss: a yield that does not steal, so that a task waits for ever for another which nobody
+/// runs.
 #[test]
 fn yielding_to_the_pool_takes_tasks_of_other_workers() {
     ends(|| {

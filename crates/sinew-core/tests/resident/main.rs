@@ -1,4 +1,5 @@
-//! Pools and threads that come and go hold no more memory after many than after few. With `SINEW_DEEP=1`: after a million.
+//! Pools and threads that come and go hold no more memory after many than after few. With
+//! `SINEW_DEEP=1`: after a million.
 
 #[path = "../../../sinew-stm/tests/resident/memory.rs"]
 #[expect(dead_code, reason = "some of it is for sinew-stm alone")]
@@ -96,7 +97,8 @@ fn calls_of_one_pool_leave_nothing_behind() {
     let pool = Pool::builder().threads(2).build().unwrap();
     holds_no_more("calls of a pool", times(4_000), || pool.run(work));
     holds_no_more("caught panics", times(1_000), || {
-        let panics = || pool.run(|w| w.join(|_| (), |_| std::panic::resume_unwind(Box::new("on purpose"))));
+        let panics =
+            || pool.run(|w| w.join(|_| (), |_| std::panic::resume_unwind(Box::new("on purpose"))));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     });
 }

@@ -1,8 +1,10 @@
-//! The word that thieves and owner change only by read-modify-write: which part of the stack is public.
+//! The word that thieves and owner change only by read-modify-write: which part of the stack is
+//! public.
 
 use sinew_sync::atomic::{AtomicU64, Ordering};
 
-/// A snapshot of the public part of a task stack. Slots `tail..limit` may be stolen; slots below `tail` are stolen.
+/// A snapshot of the public part of a task stack. Slots `tail..limit` may be stolen; slots below
+/// `tail` are stolen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// The next slot a thief takes.
@@ -11,7 +13,8 @@ pub(super) struct Bounds {
     pub(super) limit: u32,
     /// An exposure is in flight: `limit` is about to rise unless the owner clears this.
     pub(super) pending: bool,
-    /// Counts the stolen tasks that the owner has run, where thieves must know which one is under way (I6).
+    /// Counts the stolen tasks that the owner has run, where thieves must know which one is under
+    /// way (I6).
     pub(super) epoch: u64,
 }
 
@@ -35,7 +38,10 @@ impl Bounds {
 
     const fn pack(self) -> u64 {
         let pending = if self.pending { PENDING } else { 0 };
-        (self.epoch & EPOCH_MASK) << EPOCH_SHIFT | pending | (self.limit as u64) << BITS | self.tail as u64
+        (self.epoch & EPOCH_MASK) << EPOCH_SHIFT
+            | pending
+            | (self.limit as u64) << BITS
+            | self.tail as u64
     }
 
     const fn unpack(word: u64) -> Self {
@@ -48,7 +54,8 @@ impl Bounds {
     }
 }
 
-/// [`Bounds`] in one atomic word. There is no plain store: that is what makes every change a decision about the latest value.
+/// [`Bounds`] in one atomic word. There is no plain store: that is what makes every change a
+/// decision about the latest value.
 #[derive(Debug)]
 pub(super) struct AtomicBounds(AtomicU64);
 
@@ -68,8 +75,8 @@ impl AtomicBounds {
         self.0.compare_exchange(old.pack(), new.pack(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Applies `change` to the latest value until it sticks; AcqRel. `None` from `change` gives up. Answers the value that was
-    /// replaced by which, or the one that was given up on.
+    /// Applies `change` to the latest value until it sticks; AcqRel. `None` from `change` gives up.
+    /// Answers the value that was replaced by which, or the one that was given up on.
     #[inline]
     pub(super) fn update(
         &self,

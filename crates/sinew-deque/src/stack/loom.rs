@@ -1,7 +1,9 @@
-//! loom models of the task stack: an owner and one or two thieves run short scripts in every interleaving.
+//! loom models of the task stack: an owner and one or two thieves run short scripts in every
+//! interleaving.
 //!
-//! A script is data. After every execution each task must have run exactly once, its result must have been visible to the
-//! owner, and loom itself must have found no race on a slot. The planted bugs show that these checks look.
+//! A script is data. After every execution each task must have run exactly once, its result must
+//! have been visible to the owner, and loom itself must have found no race on a slot. The planted
+//! bugs show that these checks look.
 
 use std::sync::Arc;
 
@@ -17,7 +19,8 @@ enum Own {
     Push,
     /// Join the newest task: run it, or wait for its thief.
     Pop,
-    /// As `Pop`; if the task was stolen, push and join one more above the pinned slot while waiting (leapfrogging).
+    /// As `Pop`; if the task was stolen, push and join one more above the pinned slot while waiting
+    /// (leapfrogging).
     PopLeapfrog,
     /// Look up: publish half if somebody asked.
     LookUp,
@@ -120,7 +123,12 @@ impl World {
 }
 
 /// Every interleaving of `own` with `thieves`, with at most `preemptions` involuntary switches.
-fn check(fenced: bool, preemptions: usize, own: &'static [Own], thieves: &'static [&'static [Rob]]) {
+fn check(
+    fenced: bool,
+    preemptions: usize,
+    own: &'static [Own],
+    thieves: &'static [&'static [Rob]],
+) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(move || {
@@ -155,8 +163,8 @@ fn planted(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
     check(false, 3, own, Vec::leak(vec![thief]));
 }
 
-/// As `planted`, on a fenced stack and with a light fence that is nothing. Elsewhere the model's light fence, a real one, covers
-/// for a store that is too weak, which the machine's does not.
+/// As `planted`, on a fenced stack and with a light fence that is nothing. Elsewhere the model's
+/// light fence, a real one, covers for a store that is too weak, which the machine's does not.
 fn planted_fenced(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
     plant(&[bug, Bug::NoLightFence]);
     check(true, 5, own, Vec::leak(vec![thief]));
@@ -198,7 +206,8 @@ fn loom_publishing_meets_an_exposure() {
     one_thief(&[Push, Push, Publish, Pop, Publish, Pop], &[Expose, Take]);
 }
 
-/// Would miss: two thieves that claim one task, or an exposure by one that the other does not expect.
+/// Would miss: two thieves that claim one task, or an exposure by one that the other does not
+/// expect.
 #[test]
 fn loom_two_thieves_share_a_stack() {
     check(false, preemptions(2), &[Push, Push, Publish, Pop, Pop], &[&[Expose, Take], &[Take]]);

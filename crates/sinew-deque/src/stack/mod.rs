@@ -1,11 +1,14 @@
-//! The task stack: a worker's own join tasks, which it takes back almost for free and others steal from the bottom.
+//! The task stack: a worker's own join tasks, which it takes back almost for free and others steal
+//! from the bottom.
 //!
-//! An array of fixed-size descriptors, last in first out for the owner, stolen from the oldest end: the *direct task stack* of
-//! Faxén's Wool. The upper part is private: there the owner joins with no fence, no read-modify-write and no shared cache
-//! line. Thieves, not the owner, move the boundary, and an asymmetric fence makes that safe.
-//! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), and Faxén's "Efficient Work Stealing for Fine Grained
-//! Parallelism" (2010). Differences: steals are claimed in one word for the whole stack instead of a state in each
-//! descriptor, and the private part is taken from the owner by the thief that needs it.
+//! An array of fixed-size descriptors, last in first out for the owner, stolen from the oldest end:
+//! the *direct task stack* of Faxén's Wool. The upper part is private: there the owner joins with
+//! no fence, no read-modify-write and no shared cache line. Thieves, not the owner, move the
+//! boundary, and an asymmetric fence makes that safe. Source: K.-F. Faxén and J. Ardelius,
+//! "Manycore Work Stealing" (2011), and Faxén's "Efficient Work Stealing for Fine Grained
+//! Parallelism" (2010). Differences: steals are claimed in one word for the whole stack instead of
+//! a state in each descriptor, and the private part is taken from the owner by the thief that needs
+//! it.
 //!
 //! # State
 //!
@@ -17,43 +20,54 @@
 //! | `token` | try-lock | held by whoever moves `split`: an exposing thief, or the publishing owner, which never waits for it |
 //! | `poll` | anyone sets, owner takes | quiet: the address of the last slot; otherwise the reasons for which the owner must look up |
 //!
-//! The owner's words are addresses, so that its fast path computes none; `bounds` counts slots from the oldest end.
+//! The owner's words are addresses, so that its fast path computes none; `bounds` counts slots from
+//! the oldest end.
 //!
 //! # Invariants
 //!
 //! - I1: `tail ≤ limit`, and only slots in `tail..limit` can be claimed.
-//! - I2: `limit` rises only under `token`, and only after `split` has risen to at least the new `limit`.
-//! - I3: a slot is filled only by the owner, and only while it is at or above `limit` and no thief has it claimed.
-//! - I4: once a thief has moved `tail` over a slot, the slot and the joiner's frame stay as they are until the thief's `finish`.
+//! - I2: `limit` rises only under `token`, and only after `split` has risen to at least the new
+//!   `limit`.
+//! - I3: a slot is filled only by the owner, and only while it is at or above `limit` and no thief
+//!   has it claimed.
+//! - I4: once a thief has moved `tail` over a slot, the slot and the joiner's frame stay as they
+//!   are until the thief's `finish`.
 //! - I5: every task is taken exactly once, by the owner's pop or by one thief.
-//! - I6: an owner that calls [`end_epoch`](TaskStack::end_epoch) after each stolen task, before it reports, has only parts of that task
-//!   public while `bounds` keeps its epoch: a thief that reads `bounds`, finds the task not reported, and then claims, has a part of it.
+//! - I6: an owner that calls [`end_epoch`](TaskStack::end_epoch) after each stolen task, before it
+//!   reports, has only parts of that task public while `bounds` keeps its epoch: a thief that reads
+//!   `bounds`, finds the task not reported, and then claims, has a part of it.
 //!
 //! # Orderings
 //!
-//! - M1: push stores `head` (Release) ↔ the exposer loads it (Acquire): slots below the value read are filled.
-//! - M2: `bounds` is raised (AcqRel) ↔ a thief's claim (AcqRel): slots below `limit` are filled, and stay so by I4.
-//! - M3: pop stores `head`, *light*, loads `split` ↔ the exposer sets `pending`, raises `split`, *heavy*, loads `head`: either the
-//!   owner is warned, or the exposer sees the lower `head` and exposes less. With `split` at `FENCED` the cold path executes
-//!   `fence(SeqCst)` instead.
-//! - M4: `split` is raised (Release) after `pending` is set ↔ `fence(Acquire)` in the cold pop: a warned owner sees `pending` or what became of it.
-//! - M5: push stores `head`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, loads `head`: either the owner looks up or the
-//!   sleeper sees the task.
+//! - M1: push stores `head` (Release) ↔ the exposer loads it (Acquire): slots below the value read
+//!   are filled.
+//! - M2: `bounds` is raised (AcqRel) ↔ a thief's claim (AcqRel): slots below `limit` are filled,
+//!   and stay so by I4.
+//! - M3: pop stores `head`, *light*, loads `split` ↔ the exposer sets `pending`, raises `split`,
+//!   *heavy*, loads `head`: either the owner is warned, or the exposer sees the lower `head` and
+//!   exposes less. With `split` at `FENCED` the cold path executes `fence(SeqCst)` instead.
+//! - M4: `split` is raised (Release) after `pending` is set ↔ `fence(Acquire)` in the cold pop: a
+//!   warned owner sees `pending` or what became of it.
+//! - M5: push stores `head`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, loads `head`:
+//!   either the owner looks up or the sleeper sees the task.
 //! - M6: `finish` (AcqRel) ↔ `is_done` (Acquire): the result of a stolen task (see `slot`).
 //!
 //! # Cost
 //!
-//! Push: the slot's three words, `head`, one load and comparison. Pop: `head`, one load and comparison. No locked instruction, no fence.
-//! Steal: one compare-and-swap and one `fetch_or` on the victim's lines, one swap at the end.
+//! Push: the slot's three words, `head`, one load and comparison. Pop: `head`, one load and
+//! comparison. No locked instruction, no fence. Steal: one compare-and-swap and one `fetch_or` on
+//! the victim's lines, one swap at the end.
 //!
 //! # The other stack
 //!
-//! A pool can be built with two-field stacks, for experiments. Those hang on the poll word: it keeps a reason that sends every join off the fast path, and
-//! whoever is there finds the [`TwoField`] stack, to which the thief's side of this one leads as well.
+//! A pool can be built with two-field stacks, for experiments. Those hang on the poll word: it
+//! keeps a reason that sends every join off the fast path, and whoever is there finds the
+//! [`TwoField`] stack, to which the thief's side of this one leads as well.
 //!
 //! # Tests
 //!
-//! `models` runs scripts of owner and thieves under loom, and plants bugs that it must catch; `parts` does so for I6.
+//! `models` runs scripts of owner and thieves under loom, and plants bugs that it must catch;
+//! `parts` does so for I6.
 
 mod bounds;
 #[cfg(all(test, loom))]
@@ -137,14 +151,16 @@ pub enum Popped {
 
 /// A worker's task stack.
 ///
-/// The owner's words come first, together on one line that no thief reads while it searches; `shared` is what thieves poll.
+/// The owner's words come first, together on one line that no thief reads while it searches;
+/// `shared` is what thieves poll.
 #[derive(Debug)]
 #[repr(C)]
 pub struct TaskStack {
     head: AtomicPtr<Slot>,
     split: AtomicUsize,
     poll: AtomicUsize,
-    /// Depth of the task its owner is running, in joins from the root. Owner only; here because it is as hot as `head`.
+    /// Depth of the task its owner is running, in joins from the root. Owner only; here because it
+    /// is as hot as `head`.
     depth: PlainU32,
     slots: Slots,
     shared: CachePadded<Shared>,
@@ -158,11 +174,13 @@ struct Shared {
     every_push: bool,
     /// Where this worker's join tasks are instead, in pools that are built so. Never changes.
     two_field: Option<Box<TwoField>>,
-    /// Somebody has set STEAL_REQUEST and not been answered yet: spares other thieves the look at the owner's line.
+    /// Somebody has set STEAL_REQUEST and not been answered yet: spares other thieves the look at
+    /// the owner's line.
     asked: AtomicBool,
 }
 
-// SAFETY: `head` points into the stack's own slots; the raw pointers in those are the claimed tasks' own affair.
+// SAFETY: `head` points into the stack's own slots; the raw pointers in those are the claimed
+// tasks' own affair.
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
@@ -209,16 +227,19 @@ impl TaskStack {
         self.depth.store(depth, PlainOrdering::Relaxed);
     }
 
-    /// Pushes a task. Answers its slot, and whether the owner must now look up (`take_poll_reasons`, `is_full`).
+    /// Pushes a task. Answers its slot, and whether the owner must now look up
+    /// (`take_poll_reasons`, `is_full`).
     ///
     /// # Safety
     ///
-    /// Owner only. `is_full` was false for the push before. The task's data stay valid until it is popped or finished.
+    /// Owner only. `is_full` was false for the push before. The task's data stay valid until it is
+    /// popped or finished.
     #[inline(always)]
     pub unsafe fn push(&self, task: Task, depth: u32) -> (At, bool) {
         // Relaxed: only the owner writes `head`.
         let at = self.head.load(Ordering::Relaxed);
-        // SAFETY: by I3 the slot at `head` is the owner's; it is inside the array because the stack was not full.
+        // SAFETY: by I3 the slot at `head` is the owner's; it is inside the array because the stack
+        // was not full.
         let next = unsafe {
             (*at).fill(task, depth);
             at.add(1)
@@ -230,7 +251,8 @@ impl TaskStack {
         (At(at), at.addr() >= self.poll.load(Ordering::Relaxed))
     }
 
-    /// Takes back the newest task, in slot `at`, if it is private. After `false`, ask [`pop_cold`](Self::pop_cold).
+    /// Takes back the newest task, in slot `at`, if it is private. After `false`, ask
+    /// [`pop_cold`](Self::pop_cold).
     ///
     /// # Safety
     ///
@@ -294,7 +316,8 @@ impl TaskStack {
     pub unsafe fn unpin(&self, at: At) {
         self.head.store(at.0, Ordering::Release);
         let at = self.index(at.0);
-        // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; a pending exposure is called off.
+        // Nothing is public (`tail` = `limit` = `at` + 1), so no claim can interfere; a pending
+        // exposure is called off.
         let freed = self.shared.bounds.update(|b| {
             debug_assert!(!b.has_public() && b.tail == at + 1, "unpin({at}) of {b:?}");
             Some(Bounds { epoch: b.epoch, ..Bounds::empty(at) })
@@ -302,18 +325,20 @@ impl TaskStack {
         debug_assert!(freed.is_ok());
     }
 
-    /// A stolen task is over, and not reported yet: what is public from now on is no part of it (I6).
+    /// A stolen task is over, and not reported yet: what is public from now on is no part of it
+    /// (I6).
     ///
     /// # Safety
     ///
     /// Owner only, with every task joined that the stolen one pushed.
     pub unsafe fn end_epoch(&self) {
-        // AcqRel: before the report (M6), so that whoever finds the task unreported after it has read these bounds knows its epoch.
+        // AcqRel: before the report (M6), so that whoever finds the task unreported after it has
+        // read these bounds knows its epoch.
         let _ = self.shared.bounds.update(|b| Some(Bounds { epoch: b.epoch + 1, ..b }));
     }
 
-    /// Publishes half of the private tasks, the oldest ones. Answers whether anything new is public; `None` if an exposing
-    /// thief is at work, which must be tried again.
+    /// Publishes half of the private tasks, the oldest ones. Answers whether anything new is
+    /// public; `None` if an exposing thief is at work, which must be tried again.
     ///
     /// # Safety
     ///
@@ -377,7 +402,8 @@ impl TaskStack {
         if self.poll.load(Ordering::Relaxed) == quiet {
             return 0;
         }
-        // Acquire: pairs with Release in `set_poll_reason`. Release keeps `asked` below from passing upwards.
+        // Acquire: pairs with Release in `set_poll_reason`. Release keeps `asked` below from
+        // passing upwards.
         let reasons = self.poll.swap(quiet, Ordering::AcqRel);
         // Relaxed: a hint among thieves, which ask again if in doubt.
         self.shared.asked.store(false, Ordering::Relaxed);
@@ -387,7 +413,8 @@ impl TaskStack {
     /// Sets a reason for the owner to look up at its next push or safe point. From any thread.
     pub fn set_poll_reason(&self, reason: usize) {
         let with = |old: usize| Some(if old < REASONS { old | reason } else { reason });
-        // Release: pairs with Acquire in `take_poll_reasons`. Always a write, as the handshake of sleepers needs one (M5).
+        // Release: pairs with Acquire in `take_poll_reasons`. Always a write, as the handshake of
+        // sleepers needs one (M5).
         let _ = self.poll.fetch_update(Ordering::Release, Ordering::Relaxed, with);
     }
 
@@ -404,14 +431,16 @@ impl TaskStack {
         self.split.load(Ordering::Relaxed) == FENCED
     }
 
-    /// From now on the heavy fence can be relied on: leaves the fenced mode, unless an exposing thief is at work.
+    /// From now on the heavy fence can be relied on: leaves the fenced mode, unless an exposing
+    /// thief is at work.
     ///
     /// # Safety
     ///
     /// Owner only; `sinew_sync::fence::asymmetric()` has been seen true by the caller.
     pub unsafe fn rely_on_heavy_fences(&self) {
         if self.is_fenced() && self.try_token() {
-            // Exposers that come later take the token after this, so they know of the heavy fence as well.
+            // Exposers that come later take the token after this, so they know of the heavy fence
+            // as well.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
             self.split.store(self.address(limit), Ordering::Release);
             self.release_token();
@@ -444,7 +473,8 @@ impl TaskStack {
         self.head(Ordering::Relaxed) == 0 && self.two_field().is_none_or(TwoField::is_empty)
     }
 
-    /// After a pop that was warned for nothing: brings `split` back down, so that the next one is not.
+    /// After a pop that was warned for nothing: brings `split` back down, so that the next one is
+    /// not.
     fn lower_split(&self) {
         if !self.is_fenced() && self.try_token() {
             // Relaxed load: under the token only the owner itself lowers or raises `limit`.
@@ -465,7 +495,8 @@ impl TaskStack {
     #[inline]
     fn try_token(&self) -> bool {
         // Acquire: what the last holder did to `split` comes before what this one does.
-        !self.shared.token.load(Ordering::Relaxed) && !self.shared.token.swap(true, Ordering::Acquire)
+        !self.shared.token.load(Ordering::Relaxed)
+            && !self.shared.token.swap(true, Ordering::Acquire)
     }
 
     #[inline]

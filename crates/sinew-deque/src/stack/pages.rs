@@ -1,9 +1,10 @@
 //! Memory of task stacks: zeroed, and there only once it is touched.
 //!
-//! A page lies on the NUMA node of whoever touches it first, which is to be the stack's owner and not the thread that builds the pool. So nothing is written here.
-//! Nor are there large pages where nodes are several: one touch would place many owners' stacks.
-//! Not the allocator's memory either: what that hands out again it must clear first, half a MiB for each worker of each pool, of which most programs use the first
-//! page.
+//! A page lies on the NUMA node of whoever touches it first, which is to be the stack's owner and
+//! not the thread that builds the pool. So nothing is written here. Nor are there large pages where
+//! nodes are several: one touch would place many owners' stacks. Not the allocator's memory either:
+//! what that hands out again it must clear first, half a MiB for each worker of each pool, of which
+//! most programs use the first page.
 
 /// A descriptor that begins as zeroes.
 ///
@@ -58,7 +59,10 @@ mod imp {
             };
             let pages = NonNull::new(pages).filter(|pages| pages.as_ptr() != libc::MAP_FAILED);
             let Some(first) = pages else {
-                panic!("sinew: no memory for a worker's task stack: {}", io::Error::last_os_error());
+                panic!(
+                    "sinew: no memory for a worker's task stack: {}",
+                    io::Error::last_os_error()
+                );
             };
             let pages = Self { first: first.cast(), count };
             #[cfg(target_os = "linux")]
@@ -72,13 +76,15 @@ mod imp {
             pages
         }
 
-        /// Gives them to an owner with this node: they go back to the kernel, and come again as they are touched, unless they lie there already.
+        /// Gives them to an owner with this node: they go back to the kernel, and come again as
+        /// they are touched, unless they lie there already.
         #[cfg(target_os = "linux")]
         pub(in crate::stack) fn pass_to(&mut self, node: PreferredNode) {
             use sinew_topology::where_is;
 
-            let all_on =
-                |node| where_is(&self[..]).is_ok_and(|at| at.into_iter().flatten().all(|at| at == node));
+            let all_on = |node| {
+                where_is(&self[..]).is_ok_and(|at| at.into_iter().flatten().all(|at| at == node))
+            };
             let stay = match node {
                 PreferredNode::OnlyNode => true,
                 PreferredNode::Any => false,
@@ -101,7 +107,9 @@ mod imp {
         #[cfg(target_os = "linux")]
         unsafe fn advise(&self, advice: libc::c_int) {
             // SAFETY: the range is ours; otherwise as the caller says.
-            unsafe { libc::madvise(self.first.as_ptr().cast(), self.count * size_of::<T>(), advice) };
+            unsafe {
+                libc::madvise(self.first.as_ptr().cast(), self.count * size_of::<T>(), advice)
+            };
         }
     }
 
@@ -110,7 +118,8 @@ mod imp {
 
         #[inline]
         fn deref(&self) -> &[T] {
-            // SAFETY: mapped by `new`, aligned as pages are, and all zero at first, which is a valid value (`Blank`).
+            // SAFETY: mapped by `new`, aligned as pages are, and all zero at first, which is a
+            // valid value (`Blank`).
             unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
         }
     }

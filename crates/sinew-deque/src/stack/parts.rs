@@ -1,7 +1,9 @@
-//! A loom model of I6: a worker that waits for a task takes parts of that task from its thief, and nothing that the thief does later.
+//! A loom model of I6: a worker that waits for a task takes parts of that task from its thief, and
+//! nothing that the thief does later.
 //!
-//! The stack is the thief's. Its owner runs the stolen task, which pushes a part and joins it, reports, and then pushes and joins a task of another
-//! kind in the same slot. The one that waits claims only while it finds the task unreported.
+//! The stack is the thief's. Its owner runs the stolen task, which pushes a part and joins it,
+//! reports, and then pushes and joins a task of another kind in the same slot. The one that waits
+//! claims only while it finds the task unreported.
 
 use std::sync::Arc;
 
@@ -67,8 +69,10 @@ fn check() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let world =
-            Arc::new(World { stack: TaskStack::new(Options::default()), reported: AtomicBool::new(false) });
+        let world = Arc::new(World {
+            stack: TaskStack::new(Options::default()),
+            reported: AtomicBool::new(false),
+        });
         let theirs = Arc::clone(&world);
         let waiting = loom::thread::spawn(move || theirs.wait());
         world.run_stolen_task_and_another();

@@ -17,14 +17,16 @@ use sinew_sync::plant::{self, Bug};
 
 use super::pages::Blank;
 
-/// The state is the upper half of one word, the depth the lower, so that a push sets both in one store.
+/// The state is the upper half of one word, the depth the lower, so that a push sets both in one
+/// store.
 const DONE: u64 = 1 << 32;
 const WAITED: u64 = 2 << 32;
 const THIEF_SHIFT: u32 = 34;
 
 /// What a stolen task needs to run elsewhere: a function, and where its closure and its result lie.
 ///
-/// The second argument of `run` is the worker that executes it, its type erased so that the stack can be modelled alone.
+/// The second argument of `run` is the worker that executes it, its type erased so that the stack
+/// can be modelled alone.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     /// Runs the task.
@@ -71,14 +73,16 @@ impl Slot {
     ///
     /// # Safety
     ///
-    /// The caller has claimed the slot by moving `tail` over it and has not finished it, or owns it.
+    /// The caller has claimed the slot by moving `tail` over it and has not finished it, or owns
+    /// it.
     #[inline]
     pub unsafe fn task(&self) -> Task {
         // SAFETY: claimed by the caller, so the owner does not refill it before DONE.
         self.task.with(|slot| unsafe { (*slot).assume_init() })
     }
 
-    /// Distance of the task from the root of its task tree; a hint while the slot is not the caller's.
+    /// Distance of the task from the root of its task tree; a hint while the slot is not the
+    /// caller's.
     #[inline]
     pub fn depth(&self) -> u32 {
         // Relaxed: a heuristic, or read after a claim that acquired the slot.
@@ -88,7 +92,8 @@ impl Slot {
     /// The thief tells who it is, so that the owner can leapfrog to it.
     #[inline]
     pub fn announce(&self, thief: usize) {
-        // Relaxed: the number is a hint and publishes nothing. An addition by read-modify-write, so that WAITED is kept.
+        // Relaxed: the number is a hint and publishes nothing. An addition by read-modify-write, so
+        // that WAITED is kept.
         self.state_and_depth.fetch_or((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
     }
 
@@ -99,12 +104,15 @@ impl Slot {
         ((self.state_and_depth.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
     }
 
-    /// The thief reports the task as finished; answers whether the owner is parked for it. The joiner's frame is gone
-    /// from the moment of this call.
+    /// The thief reports the task as finished; answers whether the owner is parked for it. The
+    /// joiner's frame is gone from the moment of this call.
     #[inline]
     pub fn finish(&self) -> bool {
-        // AcqRel: Release publishes the result to `is_done`; Acquire sees what the owner wrote before it set WAITED.
-        self.state_and_depth.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
+        // AcqRel: Release publishes the result to `is_done`; Acquire sees what the owner wrote
+        // before it set WAITED.
+        self.state_and_depth.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel))
+            & WAITED
+            != 0
     }
 
     /// Whether the thief has finished.

@@ -1,7 +1,9 @@
 //! The slots of task stacks, some of which are used again.
 //!
-//! Some of what ended pools leave is kept for the next ones, as it is: a slot is filled before anybody reads it, and giving pages back to the kernel interrupts
-//! every core of the process. On a machine of several nodes that is done nevertheless, if they lie on another one than their next owner.
+//! Some of what ended pools leave is kept for the next ones, as it is: a slot is filled before
+//! anybody reads it, and giving pages back to the kernel interrupts every core of the process. On a
+//! machine of several nodes that is done nevertheless, if they lie on another one than their next
+//! owner.
 
 #[cfg(all(unix, not(any(loom, shuttle))))]
 mod imp {

@@ -1,6 +1,7 @@
 //! What the models of both task stacks keep: which tasks have run, and what came of them.
 //!
-//! A task is a number. It must run exactly once, and its result must be there for whoever joined it; loom itself reports a result that is not visible.
+//! A task is a number. It must run exactly once, and its result must be there for whoever joined
+//! it; loom itself reports a result that is not visible.
 
 use sinew_sync::cell::Cell;
 use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
@@ -15,7 +16,8 @@ pub(super) struct Tally {
     runs: [PlainU32; TASKS],
 }
 
-// SAFETY: `results` are written by whoever runs the task and read after it is done; that this is no race is what loom checks.
+// SAFETY: `results` are written by whoever runs the task and read after it is done; that this is no
+// race is what loom checks.
 unsafe impl Sync for Tally {}
 // SAFETY: as above.
 unsafe impl Send for Tally {}

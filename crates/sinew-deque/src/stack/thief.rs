@@ -1,4 +1,5 @@
-//! The other workers' side of a task stack: asking, exposing, stealing, and the view that a victim policy gets.
+//! The other workers' side of a task stack: asking, exposing, stealing, and the view that a victim
+//! policy gets.
 
 use sinew_sync::atomic::{Ordering, fence};
 use sinew_sync::fence::heavy;
@@ -46,7 +47,8 @@ impl Claim<'_> {
         }
     }
 
-    /// Reports the task as finished; answers whether its owner is parked for it. The joiner's frame is gone from the moment of this call.
+    /// Reports the task as finished; answers whether its owner is parked for it. The joiner's frame
+    /// is gone from the moment of this call.
     #[inline]
     pub fn finish(self) -> bool {
         match self.place {
@@ -70,15 +72,22 @@ pub enum Exposure {
 }
 
 impl TaskStack {
-    /// Tries to take the oldest task, if it lies deeper than `above` (distance from the root; `None`: any task).
+    /// Tries to take the oldest task, if it lies deeper than `above` (distance from the root;
+    /// `None`: any task).
     #[inline]
     pub fn steal(&self, thief: usize, above: Option<u32>) -> Steal<'_> {
         self.steal_while(thief, above, || true)
     }
 
-    /// As [`steal`](Self::steal), but takes nothing if `still` answers false once the bounds have been read that the claim rests on.
+    /// As [`steal`](Self::steal), but takes nothing if `still` answers false once the bounds have
+    /// been read that the claim rests on.
     #[inline]
-    pub fn steal_while(&self, thief: usize, above: Option<u32>, still: impl FnOnce() -> bool) -> Steal<'_> {
+    pub fn steal_while(
+        &self,
+        thief: usize,
+        above: Option<u32>,
+        still: impl FnOnce() -> bool,
+    ) -> Steal<'_> {
         if let Some(two_field) = &self.shared.two_field {
             return match two_field.steal(thief, above, still) {
                 Attempt::Task(descriptor, task) => {
@@ -100,8 +109,8 @@ impl TaskStack {
         }
         // SAFETY: only ever executed in models that must find the race it is.
         let early = plant::planted(Bug::EarlyRead).then(|| unsafe { slot.task() });
-        // AcqRel: M2. The slot is read after the claim: by then it is the task that these bounds stand for, even if they were
-        // taken back and published again in between.
+        // AcqRel: M2. The slot is read after the claim: by then it is the task that these bounds
+        // stand for, even if they were taken back and published again in between.
         if !self.shared.bounds.replace(old, Bounds { tail: old.tail + 1, ..old }) {
             return Steal::Lost;
         }
@@ -111,8 +120,9 @@ impl TaskStack {
         Steal::Task(Claim { task, place: Place::Slot(slot) })
     }
 
-    /// Makes half of the private tasks public without the owner's help. The last resort: it interrupts every core that
-    /// runs this process. `symmetric` if owners use full fences and the interruption can be spared.
+    /// Makes half of the private tasks public without the owner's help. The last resort: it
+    /// interrupts every core that runs this process. `symmetric` if owners use full fences and the
+    /// interruption can be spared.
     pub fn expose(&self, symmetric: bool) -> Exposure {
         if !self.has_private() {
             return Exposure::Nothing;
@@ -159,7 +169,8 @@ impl TaskStack {
     /// Asks the owner to publish tasks at its next push; once, until it has answered.
     #[inline]
     pub fn ask(&self) {
-        // Relaxed: a hint. Two thieves that both ask do no harm, and one that wrongly believes it was asked asks in the next round.
+        // Relaxed: a hint. Two thieves that both ask do no harm, and one that wrongly believes it
+        // was asked asks in the next round.
         if !self.shared.asked.load(Ordering::Relaxed) {
             self.shared.asked.store(true, Ordering::Relaxed);
             self.set_poll_reason(reason::STEAL_REQUEST);
@@ -173,7 +184,8 @@ impl TaskStack {
             && self.head(Ordering::Relaxed) > self.shared.bounds.load(Ordering::Relaxed).limit
     }
 
-    /// Whether there is any task that could be stolen or exposed. Exact for tasks pushed before the caller's heavy fence.
+    /// Whether there is any task that could be stolen or exposed. Exact for tasks pushed before the
+    /// caller's heavy fence.
     #[inline]
     pub fn has_tasks(&self) -> bool {
         if let Some(two_field) = &self.shared.two_field {

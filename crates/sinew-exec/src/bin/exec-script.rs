@@ -1,8 +1,11 @@
 #![forbid(unsafe_code)]
-//! `sinew exec` with shares from a file instead of the table, for tests: `exec-script [--malleable] [--verbose] [--library FILE] SHARES COMMAND…`.
+//! `sinew exec` with shares from a file instead of the table, for tests: `exec-script [--malleable]
+//! [--verbose] [--library FILE] SHARES COMMAND…`.
 //!
-//! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of threads; and, where others have the same, another blank and `PLACE/OF`. A file that cannot be read is a table that
-//! cannot be joined. The end of the file changes nothing more. Where SHARES is the word `table`, the table is asked after all.
+//! Each line of SHARES, usually a named pipe, is a grant: a list of CPUs, a blank and a number of
+//! threads; and, where others have the same, another blank and `PLACE/OF`. A file that cannot be
+//! read is a table that cannot be joined. The end of the file changes nothing more. Where SHARES is
+//! the word `table`, the table is asked after all.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -88,7 +91,8 @@ mod script {
     }
 
     fn join(path: &Path) -> Result<Arc<dyn Shares>, String> {
-        let file = File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let file =
+            File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         Ok(Arc::new(Script { lines: Mutex::new(BufReader::new(file)), crowd: Mutex::new(None) }))
     }
 }

@@ -19,8 +19,10 @@ pub(crate) fn compilers() -> Vec<&'static str> {
 }
 
 fn look_for_compilers() -> Vec<&'static str> {
-    let names =
-        ["gcc", "clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"];
+    let names = [
+        "gcc", "clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19",
+        "clang-20",
+    ];
     let mut found: Vec<&str> = names.into_iter().filter(|name| builds_openmp(name)).collect();
     if !found.contains(&"gcc") {
         println!("skipped: gcc, which cannot build OpenMP programs here");
@@ -41,8 +43,14 @@ fn look_for_compilers() -> Vec<&'static str> {
 
 pub(crate) fn builds_openmp(compiler: &str) -> bool {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    build(compiler, folder.path(), "int main(void) {\n#pragma omp parallel\n;\nreturn 0; }", "probe", &[])
-        .is_some_and(|program| Command::new(program).status().is_ok_and(|status| status.success()))
+    build(
+        compiler,
+        folder.path(),
+        "int main(void) {\n#pragma omp parallel\n;\nreturn 0; }",
+        "probe",
+        &[],
+    )
+    .is_some_and(|program| Command::new(program).status().is_ok_and(|status| status.success()))
 }
 
 /// Compiles `source`; `None` if that cannot be.
@@ -76,16 +84,23 @@ pub(crate) fn text(output: &Output, what: &str) -> String {
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    // LLVM's runtime complains of programs that are right; what must not be there is a word of ours, or of the dynamic linker.
+    // LLVM's runtime complains of programs that are right; what must not be there is a word of
+    // ours, or of the dynamic linker.
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!error.contains("sinew") && !error.contains("ld.so"), "{what}: {error}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Runs a program while its share changes.
-pub(crate) fn flapping(options: &[&OsStr], program: &Path, arguments: &[&OsStr], cpus: [usize; 2]) -> String {
+pub(crate) fn flapping(
+    options: &[&OsStr],
+    program: &Path,
+    arguments: &[&OsStr],
+    cpus: [usize; 2],
+) -> String {
     let script = Script::new();
-    let all: Vec<&OsStr> = std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
+    let all: Vec<&OsStr> =
+        std::iter::once(program.as_os_str()).chain(arguments.iter().copied()).collect();
     let output = script.run_flapping(&mut script.command(options, &all), cpus);
     text(&output, &format!("{options:?} {arguments:?}"))
 }

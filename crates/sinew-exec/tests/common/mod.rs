@@ -49,18 +49,25 @@ impl Script {
         let mut command = Command::new(EXEC);
         command.args(options).arg(&self.path).args(words);
         // What a developer may have set for other reasons.
-        for name in
-            ["OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_SPINCOUNT", "SINEW_EXEC", "LD_PRELOAD"]
-        {
+        for name in [
+            "OMP_NUM_THREADS",
+            "OMP_PROC_BIND",
+            "OMP_PLACES",
+            "GOMP_SPINCOUNT",
+            "SINEW_EXEC",
+            "LD_PRELOAD",
+        ] {
             command.env_remove(name);
         }
         command
     }
 
-    /// The pipe, once the command's agent reads it, with a first grant of everything, for which the command waits.
+    /// The pipe, once the command's agent reads it, with a first grant of everything, for which the
+    /// command waits.
     pub(crate) fn writer(&self) -> File {
         let mut grants = File::options().write(true).open(&self.path).expect("the agent reads");
-        writeln!(grants, "{} 1", mask_of(std::process::id()).expect("an own mask")).expect("the agent reads");
+        writeln!(grants, "{} 1", mask_of(std::process::id()).expect("an own mask"))
+            .expect("the agent reads");
         grants
     }
 
@@ -78,8 +85,11 @@ impl Script {
 
     /// Runs a command while grants go to and fro between one CPU and two, the narrow one first.
     pub(crate) fn run_flapping(&self, command: &mut Command, cpus: [usize; 2]) -> Output {
-        let child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the script's program");
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the script's program");
         let (stop, stopped) = mpsc::channel::<()>();
         let path = self.path.clone();
         let flapping = thread::spawn(move || {
@@ -92,7 +102,8 @@ impl Script {
             for line in lines.iter().cycle() {
                 // Ends when the agent does, or when the command has ended before it began to read.
                 if grants.write_all(line.as_bytes()).is_err()
-                    || stopped.recv_timeout(Duration::from_millis(3)) != Err(mpsc::RecvTimeoutError::Timeout)
+                    || stopped.recv_timeout(Duration::from_millis(3))
+                        != Err(mpsc::RecvTimeoutError::Timeout)
                 {
                     return;
                 }
@@ -122,7 +133,9 @@ pub(crate) fn mask_of(pid: u32) -> Option<String> {
 /// The masks of all threads of a process.
 pub(crate) fn masks_of(pid: u32) -> Vec<String> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    threads.filter_map(|thread| status_line(&thread.path().join("status"), "Cpus_allowed_list:")).collect()
+    threads
+        .filter_map(|thread| status_line(&thread.path().join("status"), "Cpus_allowed_list:"))
+        .collect()
 }
 
 pub(crate) fn status_line(path: &Path, name: &str) -> Option<String> {
@@ -130,13 +143,17 @@ pub(crate) fn status_line(path: &Path, name: &str) -> Option<String> {
     Some(text.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
 }
 
-/// Agent and keeper of a command: processes of its name that are in sessions of their own, the agent a child of the keeper.
+/// Agent and keeper of a command: processes of its name that are in sessions of their own, the
+/// agent a child of the keeper.
 pub(crate) fn helpers_of(child: &Child) -> Option<(u32, u32)> {
     let environment = fs::read(format!("/proc/{}/environ", child.id())).ok()?;
-    let variable =
-        environment.split(|&byte| byte == 0).find_map(|variable| variable.strip_prefix(b"SINEW_EXEC="))?;
+    let variable = environment
+        .split(|&byte| byte == 0)
+        .find_map(|variable| variable.strip_prefix(b"SINEW_EXEC="))?;
     let keeper: u32 = std::str::from_utf8(variable).ok()?.split(' ').next()?.parse().ok()?;
-    let of = |pid: u32| status_line(Path::new(&format!("/proc/{pid}/status")), "PPid:")?.parse::<u32>().ok();
+    let of = |pid: u32| {
+        status_line(Path::new(&format!("/proc/{pid}/status")), "PPid:")?.parse::<u32>().ok()
+    };
     let all = fs::read_dir("/proc")
         .ok()?
         .flatten()

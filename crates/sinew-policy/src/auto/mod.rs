@@ -1,8 +1,10 @@
 //! Which schedule a loop is run with that leaves the choice.
 //!
-//! A loop is known by where it is called, and what it cost under one schedule says little about another; so the choice is made by trying. The first run is
-//! *looked at*: its chunks are timed, and say what an iteration costs and how evenly the costs lie. That leaves a few schedules worth trying, with chunks
-//! that fit. Each is tried in a run of its own, those that are near the best once more, and the best is kept, until the loop has changed.
+//! A loop is known by where it is called, and what it cost under one schedule says little about
+//! another; so the choice is made by trying. The first run is *looked at*: its chunks are timed,
+//! and say what an iteration costs and how evenly the costs lie. That leaves a few schedules worth
+//! trying, with chunks that fit. Each is tried in a run of its own, those that are near the best
+//! once more, and the best is kept, until the loop has changed.
 //!
 //! Loops that are over within a millisecond are not worth all this: they get equal shares.
 //!
@@ -18,15 +20,17 @@
 //! # Invariants
 //!
 //! - A1: after at most [`PROBES`] runs a loop that is long is settled, if it does not change.
-//! - A2: each drift that has led to a new search makes the next one need twice as many runs to be believed, up to a limit: so a loop whose cost is all noise
-//!   is settled for nearly all its runs.
+//! - A2: each drift that has led to a new search makes the next one need twice as many runs to be
+//!   believed, up to a limit: so a loop whose cost is all noise is settled for nearly all its runs.
 //!
-//! Source: the phases of iterative autotuners, and the drift rule of multi-armed bandits with restarts. Differences: a cost is compared by its least sample,
-//! because what disturbs a run only makes it longer; the run that is looked at does not count, because its caches are cold.
+//! Source: the phases of iterative autotuners, and the drift rule of multi-armed bandits with
+//! restarts. Differences: a cost is compared by its least sample, because what disturbs a run only
+//! makes it longer; the run that is looked at does not count, because its caches are cold.
 //!
 //! # Tests
 //!
-//! Property tests of A1 and A2 here; in `sinew-sim`, whole loops of every shape against the best of all schedules.
+//! Property tests of A1 and A2 here; in `sinew-sim`, whole loops of every shape against the best of
+//! all schedules.
 
 mod profile;
 
@@ -71,7 +75,8 @@ pub enum Choice {
     Run(Schedule),
 }
 
-/// The schedule of a loop that nobody knows yet, when its first iterations promise that all will take `promised_ns` on the workers there are.
+/// The schedule of a loop that nobody knows yet, when its first iterations promise that all will
+/// take `promised_ns` on the workers there are.
 pub fn prior(promised_ns: u64) -> Schedule {
     if promised_ns < SHORT_NS { Schedule::Static } else { Schedule::Stealing }
 }
@@ -129,9 +134,9 @@ impl Tuner {
         match &self.state {
             State::Looking => Schedule::Stealing,
             State::Short { .. } => Schedule::Static,
-            State::Trying { candidates, .. } => {
-                best(candidates).filter(|best| best.runs > 0).map_or(Schedule::Stealing, |best| best.schedule)
-            }
+            State::Trying { candidates, .. } => best(candidates)
+                .filter(|best| best.runs > 0)
+                .map_or(Schedule::Stealing, |best| best.schedule),
             State::Settled { schedule, .. } => *schedule,
         }
     }
@@ -141,7 +146,8 @@ impl Tuner {
         matches!(self.state, State::Short { .. } | State::Settled { .. })
     }
 
-    /// A run of `items` iterations that was done as [`choice`](Self::choice) said took `elapsed_ns`, with this profile of its chunks if they were timed.
+    /// A run of `items` iterations that was done as [`choice`](Self::choice) said took
+    /// `elapsed_ns`, with this profile of its chunks if they were timed.
     pub fn ran(&mut self, items: usize, elapsed_ns: u64, profile: Option<&Profile>) {
         if items == 0 {
             return;
@@ -203,7 +209,8 @@ impl Candidate {
     }
 }
 
-/// Schedules worth trying, the likeliest first, for a loop whose iterations cost `mean_ns`, and whose longest share would be so much longer than the mean.
+/// Schedules worth trying, the likeliest first, for a loop whose iterations cost `mean_ns`, and
+/// whose longest share would be so much longer than the mean.
 fn candidates(items: usize, workers: usize, mean_ns: f64, unevenness: f64) -> Vec<Candidate> {
     let most = (items / (CHUNKS * workers)).max(1);
     // A cost that makes no sense gives the longest chunk, which is cut to `most`.
@@ -215,19 +222,24 @@ fn candidates(items: usize, workers: usize, mean_ns: f64, unevenness: f64) -> Ve
     even.into_iter().chain(rest).map(candidate).collect()
 }
 
-/// Goes on after the candidate `last` has run: once all, then once more those near the best, then no more.
+/// Goes on after the candidate `last` has run: once all, then once more those near the best, then
+/// no more.
 fn after_trial(candidates: Vec<Candidate>, last: usize) -> State {
     let Some(best) = best(&candidates) else { return State::Looking };
     let round = candidates[last].runs;
     let hopeful = |candidate: &Candidate| {
         candidate.runs == 0 || (candidate.runs == 1 && candidate.cost <= HOPELESS * best.cost)
     };
-    let fewest =
-        candidates.iter().filter(|candidate| hopeful(candidate)).map(|candidate| candidate.runs).min();
+    let fewest = candidates
+        .iter()
+        .filter(|candidate| hopeful(candidate))
+        .map(|candidate| candidate.runs)
+        .min();
     match fewest {
         Some(runs) => {
             // Round robin, so that a disturbance does not hit one candidate twice.
-            let wanted = |number: &usize| hopeful(&candidates[*number]) && candidates[*number].runs == runs;
+            let wanted =
+                |number: &usize| hopeful(&candidates[*number]) && candidates[*number].runs == runs;
             let after = if runs < round { last + 1 } else { 0 };
             let next = (after..candidates.len()).chain(0..after).find(wanted).unwrap_or(0);
             State::Trying { candidates, next }
@@ -238,7 +250,10 @@ fn after_trial(candidates: Vec<Candidate>, last: usize) -> State {
 
 /// The cheapest; of equals the first.
 fn best(candidates: &[Candidate]) -> Option<Candidate> {
-    candidates.iter().copied().reduce(|best, other| if other.cost < best.cost { other } else { best })
+    candidates
+        .iter()
+        .copied()
+        .reduce(|best, other| if other.cost < best.cost { other } else { best })
 }
 
 fn has_drifted(expected: f64, cost: f64) -> bool {

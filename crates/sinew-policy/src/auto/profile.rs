@@ -61,10 +61,11 @@ impl Profile {
         self.parts.iter().fold((0.0, 0.0), |(items, ns), part| (items + part.items, ns + part.ns))
     }
 
-    /// How many times the mean the longest of `workers` equal shares of `n` iterations is likely to take.
+    /// How many times the mean the longest of `workers` equal shares of `n` iterations is likely to
+    /// take.
     ///
-    /// The costs of the parts show a trend along the loop; what chunks vary beyond that is taken for chance, of which a share has the more the fewer its
-    /// iterations are.
+    /// The costs of the parts show a trend along the loop; what chunks vary beyond that is taken
+    /// for chance, of which a share has the more the fewer its iterations are.
     pub fn unevenness(&self, workers: usize, n: usize) -> f64 {
         let Some(mean) = self.mean_ns() else { return 1.0 };
         let workers = workers.max(1);
@@ -88,7 +89,8 @@ impl Profile {
         self.parts.iter().enumerate().map(cost).sum()
     }
 
-    /// By how much of the mean the longest share of `length` iterations is longer by chance: about one and a half standard deviations.
+    /// By how much of the mean the longest share of `length` iterations is longer by chance: about
+    /// one and a half standard deviations.
     fn chance(&self, mean: f64, length: f64) -> f64 {
         let (items, ns) = self.totals();
         if self.chunks < 2 || mean <= 0.0 || length < 1.0 {
@@ -101,7 +103,8 @@ impl Profile {
             .filter(|part| part.items > 0.0)
             .map(|part| part.ns * part.ns / part.items)
             .sum();
-        let variance = ((self.squares - explained.max(ns * ns / items)) / self.chunks as f64).max(0.0);
+        let variance =
+            ((self.squares - explained.max(ns * ns / items)) / self.chunks as f64).max(0.0);
         1.5 * variance.sqrt() / (mean * length.sqrt())
     }
 }

@@ -27,7 +27,8 @@ fn by_kind(costs: [u64; 4]) -> impl Fn(Schedule) -> u64 + Copy {
 }
 
 proptest! {
-    /// Would miss: a search that does not end (A1), or that ends with another than the best, but for the noise.
+    /// Would miss: a search that does not end (A1), or that ends with another than the best, but
+    /// for the noise.
     #[test]
     fn the_best_candidate_is_kept(costs in [1_u64..9, 1..9, 1..9, 1..9], noises in proptest::collection::vec(0..30_u64, 60), workers in 2..9_usize) {
         let costs = costs.map(|cost| cost * 2_000_000);
@@ -63,7 +64,8 @@ proptest! {
         }
     }
 
-    /// Would miss: chunks that are shared out wrongly among the parts, and partial profiles that do not add up.
+    /// Would miss: chunks that are shared out wrongly among the parts, and partial profiles that do
+    /// not add up.
     #[test]
     fn a_profile_does_not_depend_on_how_the_loop_was_cut(n in 1_000..100_000_usize, cuts in 16..200_usize, workers in 2..9_usize) {
         // From twice the mean down to nothing: the first share costs (2 - 1/p) times the mean.
@@ -84,7 +86,8 @@ proptest! {
     }
 }
 
-/// Would miss: a loop that is tuned although it is over at once, and one that stays short when it has grown.
+/// Would miss: a loop that is tuned although it is over at once, and one that stays short when it
+/// has grown.
 #[test]
 fn short_loops_get_equal_shares() {
     let mut tuner = Tuner::new(4);
@@ -103,7 +106,8 @@ fn short_loops_get_equal_shares() {
     assert_eq!(prior(SHORT_NS), Schedule::Stealing);
 }
 
-/// Would miss: a loop that has changed and keeps the schedule that was best before, and one that is searched again for a single slow run.
+/// Would miss: a loop that has changed and keeps the schedule that was best before, and one that is
+/// searched again for a single slow run.
 #[test]
 fn a_drift_leads_to_a_new_search() {
     let mut tuner = Tuner::new(2);
@@ -143,7 +147,9 @@ fn a_loop_that_is_all_noise_is_settled_most_of_the_time() {
 #[test]
 fn shares_that_would_be_unequal_are_not_tried() {
     let mut profile = Profile::default();
-    (0..16).for_each(|part| profile.add(part * 100, 100, 1_600, if part < 2 { 800_000 } else { 10_000 }));
+    (0..16).for_each(|part| {
+        profile.add(part * 100, 100, 1_600, if part < 2 { 800_000 } else { 10_000 })
+    });
     let mut tuner = Tuner::new(2);
     tuner.ran(1_600, 2_000_000, Some(&profile));
     for _ in 1..PROBES {

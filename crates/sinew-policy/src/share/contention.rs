@@ -1,10 +1,12 @@
 //! Programs that hurt each other, and programs that gain from each other's company.
 //!
-//! What a neighbour in the same cache does to a program is a number: its change of throughput, −0.2 for a fifth less. It is measured, by whoever evaluates policies over time, as
-//! the throughput per core with that neighbour against that without. Placing then looks for the grouping by caches with the least harm, and leaves the present one alone unless
-//! the gain is worth the move.
+//! What a neighbour in the same cache does to a program is a number: its change of throughput, −0.2
+//! for a fifth less. It is measured, by whoever evaluates policies over time, as the throughput per
+//! core with that neighbour against that without. Placing then looks for the grouping by caches
+//! with the least harm, and leaves the present one alone unless the gain is worth the move.
 //!
-//! Source: contention-aware scheduling by pairwise co-run measurements; that some pairs gain from a shared socket is the plastic skeletons' observation.
+//! Source: contention-aware scheduling by pairwise co-run measurements; that some pairs gain from a
+//! shared socket is the plastic skeletons' observation.
 
 use super::cores::CoreSet;
 use super::place::{View, place as place_by_number};
@@ -36,7 +38,10 @@ impl Effects {
     ///
     /// If either is not among the programs.
     pub fn set(&mut self, program: usize, neighbour: usize, change: f64) {
-        assert!(program < self.size && neighbour < self.size, "no programs {program} and {neighbour}");
+        assert!(
+            program < self.size && neighbour < self.size,
+            "no programs {program} and {neighbour}"
+        );
         self.change[program * self.size + neighbour] =
             if change.is_finite() { change.clamp(-1.0, 1.0) } else { 0.0 };
     }
@@ -65,7 +70,12 @@ impl Effects {
 }
 
 /// As [`place_by_number`], with the best grouping by caches that is found.
-pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet], effects: &Effects) -> Vec<CoreSet> {
+pub(super) fn place(
+    view: &View<'_>,
+    counts: &[u32],
+    held: &[CoreSet],
+    effects: &Effects,
+) -> Vec<CoreSet> {
     let stay = place_by_number(view, counts, held);
     if effects.change.iter().all(|&change| change == 0.0) || view.layout.caches() < 2 {
         return stay;
@@ -76,14 +86,17 @@ pub(super) fn place(view: &View<'_>, counts: &[u32], held: &[CoreSet], effects: 
     for start in [grouped(view, &counts, effects), stay.clone()] {
         let candidate = improved(view, start, effects);
         let candidate_gain = gain(view, &candidate, effects);
-        if candidate_gain > best_gain && candidate.iter().zip(&stay).all(|(a, b)| a.len() == b.len()) {
+        if candidate_gain > best_gain
+            && candidate.iter().zip(&stay).all(|(a, b)| a.len() == b.len())
+        {
             (best, best_gain) = (candidate, candidate_gain);
         }
     }
     best
 }
 
-/// The changes of throughput that a placement brings about, each by the part of a program's cores that feel it.
+/// The changes of throughput that a placement brings about, each by the part of a program's cores
+/// that feel it.
 fn gain(view: &View<'_>, placed: &[CoreSet], effects: &Effects) -> f64 {
     caches(view).map(|cache| gain_in(&cache, placed, effects)).sum()
 }
@@ -103,11 +116,13 @@ fn caches<'v>(view: &'v View<'_>) -> impl Iterator<Item = CoreSet> + 'v {
     let mut seen: Vec<usize> = places.iter().map(|place| place.cache).collect();
     seen.sort_unstable();
     seen.dedup();
-    seen.into_iter()
-        .map(move |cache| places.iter().filter(|place| place.cache == cache).map(|place| place.cpu).collect())
+    seen.into_iter().map(move |cache| {
+        places.iter().filter(|place| place.cache == cache).map(|place| place.cpu).collect()
+    })
 }
 
-/// From nothing: the most affected programs first, each into the cache where it gains most or loses least, with room for all of it if there is one.
+/// From nothing: the most affected programs first, each into the cache where it gains most or loses
+/// least, with room for all of it if there is one.
 fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CoreSet> {
     let strength = |i: usize| (0..counts.len()).map(|j| effects.between(i, j).abs()).sum::<f64>();
     let mut order: Vec<usize> = (0..counts.len()).collect();
@@ -119,12 +134,14 @@ fn grouped(view: &View<'_>, counts: &[u32], effects: &Effects) -> Vec<CoreSet> {
         while lacking > 0 {
             let open = |cache: &CoreSet| !cache.and(&free).and(&view.masks[program]).is_empty();
             let worth = |cache: &CoreSet| company(program, cache, &placed, effects);
-            let room = |cache: &CoreSet| cache.and(&free).and(&view.masks[program]).len().min(lacking);
+            let room =
+                |cache: &CoreSet| cache.and(&free).and(&view.masks[program]).len().min(lacking);
             let best = caches(view)
                 .filter(open)
                 .max_by(|a, b| room(a).cmp(&room(b)).then(worth(a).total_cmp(&worth(b))));
             let Some(cache) = best else { break };
-            let taken: CoreSet = cache.and(&free).and(&view.masks[program]).iter().take(lacking).collect();
+            let taken: CoreSet =
+                cache.and(&free).and(&view.masks[program]).iter().take(lacking).collect();
             lacking -= taken.len();
             free = free.without(&taken);
             placed[program] = placed[program].or(&taken);
@@ -138,7 +155,8 @@ fn company(program: usize, cache: &CoreSet, placed: &[CoreSet], effects: &Effect
     there.map(|i| effects.between(program, i)).sum()
 }
 
-/// From what is there: the two programs of the same size that gain most by trading places do so, as long as any do.
+/// From what is there: the two programs of the same size that gain most by trading places do so, as
+/// long as any do.
 fn improved(view: &View<'_>, mut placed: Vec<CoreSet>, effects: &Effects) -> Vec<CoreSet> {
     for _ in 0..4 * placed.len() {
         let now = gain(view, &placed, effects);

@@ -62,7 +62,9 @@ impl CoreSet {
     /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let words = self.0;
-        (0..WORDS).flat_map(move |w| (0..64).filter(move |b| words[w] >> b & 1 == 1).map(move |b| 64 * w + b))
+        (0..WORDS).flat_map(move |w| {
+            (0..64).filter(move |b| words[w] >> b & 1 == 1).map(move |b| 64 * w + b)
+        })
     }
 
     /// The CPUs in both sets.
@@ -127,7 +129,8 @@ impl fmt::Debug for CoreSet {
 mod tests {
     use super::*;
 
-    /// Would miss: a CPU at the edge of a word that is lost, and one beyond the last word that wraps.
+    /// Would miss: a CPU at the edge of a word that is lost, and one beyond the last word that
+    /// wraps.
     #[test]
     fn a_set_holds_what_was_put_in_and_nothing_else() {
         let mut set: CoreSet = [0, 63, 64, 65, 1023, 1024, 5000].into_iter().collect();
@@ -146,6 +149,8 @@ mod tests {
         assert_eq!(low.and(&mid).to_string(), "2-3");
         assert_eq!(low.or(&mid).to_string(), "0-4");
         assert_eq!(low.without(&mid).to_string(), "0-1");
-        assert!(low.and(&mid).is_within(&mid) && !low.is_within(&mid) && CoreSet::EMPTY.is_within(&mid));
+        assert!(
+            low.and(&mid).is_within(&mid) && !low.is_within(&mid) && CoreSet::EMPTY.is_within(&mid)
+        );
     }
 }

@@ -1,9 +1,12 @@
 //! How many cores each program gets.
 //!
-//! Two steps: a real number for each program, by the policy ([`shares`]), and whole numbers next to them that add up and move as little as possible.
+//! Two steps: a real number for each program, by the policy ([`shares`]), and whole numbers next to
+//! them that add up and move as little as possible.
 //!
-//! Source: water-filling for shares between a floor and a ceiling; the whole numbers are by largest remainder. Difference: a program that holds one of the two whole numbers
-//! next to its share keeps it as long as the sum allows, which is the hysteresis: a share must move past the next whole number to move a core.
+//! Source: water-filling for shares between a floor and a ceiling; the whole numbers are by largest
+//! remainder. Difference: a program that holds one of the two whole numbers next to its share keeps
+//! it as long as the sum allows, which is the hysteresis: a share must move past the next whole
+//! number to move a core.
 
 use super::cores::CoreSet;
 use super::name::Policy;
@@ -19,8 +22,14 @@ struct Bounds {
     ceiling: f64,
 }
 
-/// How many cores each of the programs, all at work, gets of `cores`; there are no more programs than cores.
-pub(super) fn counts(policy: Policy, programs: &[&Program], masks: &[CoreSet], cores: usize) -> Vec<u32> {
+/// How many cores each of the programs, all at work, gets of `cores`; there are no more programs
+/// than cores.
+pub(super) fn counts(
+    policy: Policy,
+    programs: &[&Program],
+    masks: &[CoreSet],
+    cores: usize,
+) -> Vec<u32> {
     let bounds = bounds(policy, programs, masks, cores);
     let held: Vec<u32> = programs.iter().map(|program| held_count(program)).collect();
     if policy == Policy::Efficiency {
@@ -29,8 +38,8 @@ pub(super) fn counts(policy: Policy, programs: &[&Program], masks: &[CoreSet], c
     whole(&real(policy, programs, &bounds, cores as f64), &held)
 }
 
-/// The real-valued shares of `cores` that a policy stands for, were masks no hindrance: what whole numbers are rounded from. By measured speeds
-/// there are none but the whole ones.
+/// The real-valued shares of `cores` that a policy stands for, were masks no hindrance: what whole
+/// numbers are rounded from. By measured speeds there are none but the whole ones.
 pub fn shares(policy: Policy, programs: &[Program], cores: usize) -> Vec<f64> {
     let chosen: Vec<&Program> = programs.iter().filter(|program| program.is_at_work()).collect();
     let masks: Vec<CoreSet> = chosen.iter().map(|program| program.mask).collect();
@@ -101,8 +110,11 @@ fn fill(rates: &[f64], bounds: &[Bounds], cores: f64) -> Vec<f64> {
     let total = |level: f64| at(level).iter().sum::<f64>();
     let (mut low, mut high) = (0.0_f64, 1e12_f64);
     for _ in 0..200 {
-        let middle =
-            if high > 1e3 * (low + 1e-9) { ((low + 1e-9) * high).sqrt() } else { (low + high) / 2.0 };
+        let middle = if high > 1e3 * (low + 1e-9) {
+            ((low + 1e-9) * high).sqrt()
+        } else {
+            (low + high) / 2.0
+        };
         if total(middle) > cores { high = middle } else { low = middle }
     }
     at(low)
@@ -129,14 +141,17 @@ fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
     const TINY: f64 = 1e-6;
     let low = |i: usize| (shares[i] + TINY).floor();
     let high = |i: usize| (shares[i] - TINY).ceil().max(low(i));
-    let mut counts: Vec<f64> = (0..shares.len()).map(|i| f64::from(held[i]).clamp(low(i), high(i))).collect();
+    let mut counts: Vec<f64> =
+        (0..shares.len()).map(|i| f64::from(held[i]).clamp(low(i), high(i))).collect();
     let target = (shares.iter().sum::<f64>() + TINY).floor();
     loop {
         let error = target - counts.iter().sum::<f64>();
-        let can_move = |&i: &usize| if error > 0.0 { counts[i] < high(i) } else { counts[i] > low(i) };
+        let can_move =
+            |&i: &usize| if error > 0.0 { counts[i] < high(i) } else { counts[i] > low(i) };
         let lag = |i: usize| (shares[i] - counts[i]) * error.signum();
-        let next =
-            (0..counts.len()).filter(can_move).max_by(|&a, &b| lag(a).total_cmp(&lag(b)).then(b.cmp(&a)));
+        let next = (0..counts.len())
+            .filter(can_move)
+            .max_by(|&a, &b| lag(a).total_cmp(&lag(b)).then(b.cmp(&a)));
         match next {
             Some(next) if error.abs() > 0.5 => counts[next] += error.signum(),
             _ => break counts.into_iter().map(|count| count as u32).collect(),
@@ -144,8 +159,14 @@ fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
     }
 }
 
-/// Who has never been measured gets an equal part, since nothing speaks for another one; there it is measured.
-fn settle_unknown(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]) -> Vec<Bounds> {
+/// Who has never been measured gets an equal part, since nothing speaks for another one; there it
+/// is measured.
+fn settle_unknown(
+    programs: &[&Program],
+    bounds: &[Bounds],
+    cores: usize,
+    held: &[u32],
+) -> Vec<Bounds> {
     let is_unknown = |i: usize| programs[i].curve.points().is_empty();
     // What the others hold goes by their speed, and is no measure here.
     let held: Vec<u32> = (0..held.len()).map(|i| if is_unknown(i) { held[i] } else { 0 }).collect();
@@ -186,7 +207,8 @@ fn by_speed(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]
     if stays { held.to_vec() } else { counts }
 }
 
-/// The speed-up that each further core adds, over the best number of further cores: so a curve with a flat piece is seen past it.
+/// The speed-up that each further core adds, over the best number of further cores: so a curve with
+/// a flat piece is seen past it.
 fn best_gain(curve: &Curve, count: u32, ceiling: u32) -> f64 {
     let now = curve.speed_up(count);
     let ahead = (count + 1)..=ceiling.min(count.saturating_add(64));

@@ -1,10 +1,12 @@
 //! How fast a program is on how many cores, as it was measured while it ran.
 //!
-//! A [`Curve`] is a few points: so many items a second on so many cores. Between points it is a straight line; above the last one, a program is as fast as there. Below the
-//! first, each core is worth the same. What was not measured is taken as best as it can be, a core as good as the first: so more cores are tried. A program of which nothing is known has an
-//! equal part (`count`).
+//! A [`Curve`] is a few points: so many items a second on so many cores. Between points it is a
+//! straight line; above the last one, a program is as fast as there. Below the first, each core is
+//! worth the same. What was not measured is taken as best as it can be, a core as good as the
+//! first: so more cores are tried. A program of which nothing is known has an equal part (`count`).
 //!
-//! Source: speed-up curves as the malleable-scheduling literature measures them. Difference: measured while programs run, at the numbers they happen to have.
+//! Source: speed-up curves as the malleable-scheduling literature measures them. Difference:
+//! measured while programs run, at the numbers they happen to have.
 
 /// How many points a curve has at most.
 pub const POINTS: usize = 8;
@@ -43,7 +45,8 @@ impl Curve {
         &self.points[..self.used]
     }
 
-    /// The program did `rate` items a second on `cores` cores. A full curve forgets the point whose neighbours say most of it.
+    /// The program did `rate` items a second on `cores` cores. A full curve forgets the point whose
+    /// neighbours say most of it.
     pub fn learn(&mut self, cores: u32, rate: f64) {
         if cores == 0 || !(1e-30..1e30).contains(&rate) {
             return;
@@ -74,7 +77,8 @@ impl Curve {
         let above = points.partition_point(|point| point.cores < cores);
         match points.get(above) {
             Some(above_point) => between(points[above - 1], *above_point, n),
-            // One point says nothing about more cores; two or more say that it may have come to its end.
+            // One point says nothing about more cores; two or more say that it may have come to its
+            // end.
             None if points.len() == 1 => f64::from(first.rate) * n / f64::from(first.cores),
             None => beyond(points[points.len() - 2], *last, n),
         }
@@ -86,7 +90,8 @@ impl Curve {
     }
 }
 
-/// The point, other than that of `fresh`, that is nearest to the line through its neighbours, by cores.
+/// The point, other than that of `fresh`, that is nearest to the line through its neighbours, by
+/// cores.
 fn dullest(points: &[Speed], fresh: u32) -> usize {
     let error = |i: usize| {
         let line = between(points[i - 1], points[i + 1], f64::from(points[i].cores));
@@ -116,14 +121,17 @@ mod tests {
     fn speeds_between_measurements_lie_on_lines() {
         let speed = |cores, rate| Speed { cores, rate };
         let curve = Curve::from_points([speed(4, 300.0), speed(2, 200.0), speed(8, 300.0)]);
-        for (cores, rate) in [(1, 100.0), (2, 200.0), (3, 250.0), (4, 300.0), (6, 300.0), (16, 300.0)] {
+        for (cores, rate) in
+            [(1, 100.0), (2, 200.0), (3, 250.0), (4, 300.0), (6, 300.0), (16, 300.0)]
+        {
             assert_eq!(curve.rate(cores), rate, "{cores}");
         }
         assert_eq!(curve.speed_up(4), 3.0);
         assert_eq!((Curve::default().rate(3), Curve::default().speed_up(3)), (3.0, 3.0));
     }
 
-    /// Would miss: a single odd measurement that is believed at once, and a change that is never believed.
+    /// Would miss: a single odd measurement that is believed at once, and a change that is never
+    /// believed.
     #[test]
     fn the_same_number_of_cores_is_learned_little_by_little() {
         let mut curve = Curve::default();

@@ -1,9 +1,12 @@
 //! How many workers of a program would find work, from looks at how many are at work.
 //!
-//! A program all of whose granted workers are at work may have work for more; how much more nobody can see, so it is taken to have work for as many as it has. One that leaves some idle has
-//! work for those that are not, and one more, so that it is seen when it needs more. More is demanded at once, less only after a while: short pauses move no cores.
+//! A program all of whose granted workers are at work may have work for more; how much more nobody
+//! can see, so it is taken to have work for as many as it has. One that leaves some idle has work
+//! for those that are not, and one more, so that it is seen when it needs more. More is demanded at
+//! once, less only after a while: short pauses move no cores.
 
-/// Looks that count. At 10 ms each, a program must be idle for so many times 10 ms to lose its cores.
+/// Looks that count. At 10 ms each, a program must be idle for so many times 10 ms to lose its
+/// cores.
 const LOOKS: usize = 8;
 
 /// The recent looks at one program.
@@ -15,7 +18,8 @@ pub struct DemandMeter {
 }
 
 impl DemandMeter {
-    /// `busy` of the `granted` workers are at work now, of `most` that there are. Answers how many would find work.
+    /// `busy` of the `granted` workers are at work now, of `most` that there are. Answers how many
+    /// would find work.
     pub fn look(&mut self, busy: u32, granted: u32, most: u32) -> u32 {
         self.recent[self.next] = busy;
         self.saturated[self.next] = busy > 0 && busy >= granted;

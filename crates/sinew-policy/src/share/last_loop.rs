@@ -47,8 +47,9 @@ mod tests {
     /// Catches: two loops with one word, and a number that spills over into the flag.
     #[test]
     fn every_loop_has_a_word_of_its_own() {
-        let loops =
-            SCHEDULES.iter().flat_map(|&schedule| [false, true].map(|named| LastLoop { schedule, named }));
+        let loops = SCHEDULES
+            .iter()
+            .flat_map(|&schedule| [false, true].map(|named| LastLoop { schedule, named }));
         for last in loops {
             assert_eq!(LastLoop::from_word(last.to_word()), Some(last));
         }

@@ -22,7 +22,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A machine of these CPUs. Those that no [`CoreSet`] can hold, and those named before, are left out.
+    /// A machine of these CPUs. Those that no [`CoreSet`] can hold, and those named before, are
+    /// left out.
     pub fn new(places: impl IntoIterator<Item = Place>) -> Self {
         let mut seen = CoreSet::EMPTY;
         let mut is_new = |cpu: usize| {

@@ -1,9 +1,12 @@
 //! How fast a program is on how many cores: speeds from readings of a counter.
 //!
-//! A reading tells the moment, the items done so far, the cores that the program had, and who ran beside it. Two readings make a speed, if nothing has changed between them: a program
-//! that has just been given another share is still on its way to it, so the first interval after a change counts for nothing.
+//! A reading tells the moment, the items done so far, the cores that the program had, and who ran
+//! beside it. Two readings make a speed, if nothing has changed between them: a program that has
+//! just been given another share is still on its way to it, so the first interval after a change
+//! counts for nothing.
 //!
-//! The same speeds tell what a neighbour in the same cache does: the speed per core with it, against that without.
+//! The same speeds tell what a neighbour in the same cache does: the speed per core with it,
+//! against that without.
 
 use super::curve::Curve;
 
@@ -38,11 +41,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A reading; answers the speed, in items a second, since the last one if nothing has changed meanwhile, and adds it to `curve`.
+    /// A reading; answers the speed, in items a second, since the last one if nothing has changed
+    /// meanwhile, and adds it to `curve`.
     pub fn read(&mut self, reading: &Reading, curve: &mut Curve) -> Option<f64> {
         let before = self.last.replace(reading.clone())?;
-        let same =
-            (before.epoch, before.cores) == (reading.epoch, reading.cores) && before.beside == reading.beside;
+        let same = (before.epoch, before.cores) == (reading.epoch, reading.cores)
+            && before.beside == reading.beside;
         let was_settled = std::mem::replace(&mut self.settled, same);
         let time_ns = reading.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;
         let items = reading.items.checked_sub(before.items).filter(|&items| items > 0)?;
@@ -76,11 +80,17 @@ impl Meter {
         }
     }
 
-    /// For each neighbour met alone what it does to the speed, as a part of it: against the speed without any, or with the one that does least.
+    /// For each neighbour met alone what it does to the speed, as a part of it: against the speed
+    /// without any, or with the one that does least.
     pub fn effects(&self) -> Vec<(u32, f64)> {
         let best = self.with.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-        let Some(base) = self.alone.or((self.with.len() > 1).then_some(best)) else { return Vec::new() };
-        self.with.iter().map(|&(neighbour, rate)| (neighbour, (rate / base - 1.0).clamp(-1.0, 1.0))).collect()
+        let Some(base) = self.alone.or((self.with.len() > 1).then_some(best)) else {
+            return Vec::new();
+        };
+        self.with
+            .iter()
+            .map(|&(neighbour, rate)| (neighbour, (rate / base - 1.0).clamp(-1.0, 1.0)))
+            .collect()
     }
 }
 
@@ -92,7 +102,8 @@ mod tests {
         Reading { at_ns: second * 1_000_000_000, items, cores, epoch, beside: beside.to_vec() }
     }
 
-    /// Would miss: the moments after a change that are counted, and a speed that is assigned to the wrong number of cores.
+    /// Would miss: the moments after a change that are counted, and a speed that is assigned to the
+    /// wrong number of cores.
     #[test]
     fn speeds_count_once_a_share_has_settled() {
         let (mut meter, mut curve) = (Meter::default(), Curve::default());

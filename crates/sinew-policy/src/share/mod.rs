@@ -1,19 +1,26 @@
 //! Programs that share a machine: who gets how many cores, and which.
 //!
-//! [`decide`] looks at a machine and at the programs on it, and answers a [`Grant`] for each: a number of threads and the cores they may run on. It is a pure
-//! function of what it is given, so whoever has the same view reaches the same decision, and nobody needs to lead. What programs hold already is a part of the
-//! view: among decisions that are equally good, the one that moves least is taken.
+//! [`decide`] looks at a machine and at the programs on it, and answers a [`Grant`] for each: a
+//! number of threads and the cores they may run on. It is a pure function of what it is given, so
+//! whoever has the same view reaches the same decision, and nobody needs to lead. What programs
+//! hold already is a part of the view: among decisions that are equally good, the one that moves
+//! least is taken.
 //!
-//! A program that would find nothing to do now (`demand` 0) is *dormant*: it has one thread on its whole mask, which counts as nobody's core, and the others
-//! have its cores until it wakes. Where nobody is at work, everybody may have everything, so that short bursts of one program need no decision. With more programs at work than cores, everybody has one thread on its whole mask: the kernel is fair among threads, and handing cores
-//! around is not.
+//! A program that would find nothing to do now (`demand` 0) is *dormant*: it has one thread on its
+//! whole mask, which counts as nobody's core, and the others have its cores until it wakes. Where
+//! nobody is at work, everybody may have everything, so that short bursts of one program need no
+//! decision. With more programs at work than cores, everybody has one thread on its whole mask: the
+//! kernel is fair among threads, and handing cores around is not.
 //!
 //! # Invariants
 //!
-//! - H1: everybody has at least one thread, and at least one core where its mask has one on this machine.
+//! - H1: everybody has at least one thread, and at least one core where its mask has one on this
+//!   machine.
 //! - H2: nobody has a core outside its mask.
-//! - H3: unless the machine is crowded, cores of programs at work are disjoint, as many as threads, and so no more than the machine has.
-//! - H4: numbers are within one of the real-valued shares that the policy stands for, where masks leave the choice.
+//! - H3: unless the machine is crowded, cores of programs at work are disjoint, as many as threads,
+//!   and so no more than the machine has.
+//! - H4: numbers are within one of the real-valued shares that the policy stands for, where masks
+//!   leave the choice.
 //! - H5: what is granted, put in as what is held, is granted again.
 //!
 //! # Cost
@@ -22,7 +29,8 @@
 //!
 //! # Tests
 //!
-//! `tests.rs`: H1 to H5 on random machines of up to four packages with up to 64 programs, and what each policy promises.
+//! `tests.rs`: H1 to H5 on random machines of up to four packages with up to 64 programs, and what
+//! each policy promises.
 
 mod contention;
 mod cores;
@@ -74,7 +82,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program with `threads` threads that may run on `mask`, always has work for all of them, and holds nothing.
+    /// A program with `threads` threads that may run on `mask`, always has work for all of them,
+    /// and holds nothing.
     pub fn new(threads: u32, mask: CoreSet) -> Self {
         Self {
             demand: threads,
@@ -102,7 +111,8 @@ pub struct Grant {
     pub cores: CoreSet,
 }
 
-/// Who gets what, in the order of `programs`. `effects` says what sharing a cache does to whom; [`Policy::Contention`] goes by it.
+/// Who gets what, in the order of `programs`. `effects` says what sharing a cache does to whom;
+/// [`Policy::Contention`] goes by it.
 ///
 /// ```
 /// use sinew_policy::share::{CoreSet, Effects, Layout, Policy, Program, decide};
@@ -112,12 +122,18 @@ pub struct Grant {
 /// assert_eq!((grants[0].threads, grants[1].threads), (2, 2));
 /// assert!(grants[0].cores.and(&grants[1].cores).is_empty());
 /// ```
-pub fn decide(policy: Policy, layout: &Layout, programs: &[Program], effects: &Effects) -> Vec<Grant> {
+pub fn decide(
+    policy: Policy,
+    layout: &Layout,
+    programs: &[Program],
+    effects: &Effects,
+) -> Vec<Grant> {
     let mut grants = decide_once(policy, layout, programs, effects);
     if programs.iter().zip(&grants).all(|(program, grant)| program.held == *grant) {
         return grants;
     }
-    // Where masks overlap partly, or cores are asked for, what is granted may make way for something better, which would be granted the next time (H5).
+    // Where masks overlap partly, or cores are asked for, what is granted may make way for
+    // something better, which would be granted the next time (H5).
     let mut programs = programs.to_vec();
     for _ in 0..MOST_ROUNDS {
         programs.iter_mut().zip(&grants).for_each(|(program, grant)| program.held = *grant);
@@ -130,13 +146,19 @@ pub fn decide(policy: Policy, layout: &Layout, programs: &[Program], effects: &E
     grants
 }
 
-fn decide_once(policy: Policy, layout: &Layout, programs: &[Program], effects: &Effects) -> Vec<Grant> {
+fn decide_once(
+    policy: Policy,
+    layout: &Layout,
+    programs: &[Program],
+    effects: &Effects,
+) -> Vec<Grant> {
     let all = layout.cores();
     let mask_of = |i: usize| programs[i].mask.and(&all);
     let is_here = |&i: &usize| programs[i].is_at_work() && !mask_of(i).is_empty();
     let at_work: Vec<usize> = (0..programs.len()).filter(is_here).collect();
     let masks: Vec<CoreSet> = at_work.iter().map(|&i| mask_of(i)).collect();
-    let mut grants: Vec<Grant> = programs.iter().map(|program| on_whole_mask(program, &all)).collect();
+    let mut grants: Vec<Grant> =
+        programs.iter().map(|program| on_whole_mask(program, &all)).collect();
     if at_work.is_empty() {
         return programs.iter().map(|program| undisturbed(policy, program, &all)).collect();
     }
@@ -169,8 +191,8 @@ fn on_whole_mask(program: &Program, all: &CoreSet) -> Grant {
     Grant { threads: 1, cores: if here.is_empty() { program.mask } else { here } }
 }
 
-/// All that a dormant program can use, or all that a script leaves it, where nobody is at work: it begins without
-/// waiting for a share.
+/// All that a dormant program can use, or all that a script leaves it, where nobody is at work: it
+/// begins without waiting for a share.
 fn undisturbed(policy: Policy, program: &Program, all: &CoreSet) -> Grant {
     let Grant { cores: here, .. } = on_whole_mask(program, all);
     let asked = program.asked_cores(policy).and(&here);

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use super::script::Ask;
 
-/// By what rule cores are shared out. Every rule keeps to masks, minima and maxima, gives nobody more than it has work for, and leaves no core idle that
-/// somebody has work for.
+/// By what rule cores are shared out. Every rule keeps to masks, minima and maxima, gives nobody
+/// more than it has work for, and leaves no core idle that somebody has work for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {
@@ -17,9 +17,11 @@ pub enum Policy {
     Proportional,
     /// The heaviest first, as much as it has work for; the same weight shares equally.
     Priority,
-    /// Each core where it adds most to the sum of speeds, by how fast programs have been on how many cores. One that was never measured has an equal part.
+    /// Each core where it adds most to the sum of speeds, by how fast programs have been on how
+    /// many cores. One that was never measured has an equal part.
     Efficiency,
-    /// As `Equal`, and programs that slow each other down are kept out of each other's caches, while those that gain are put together.
+    /// As `Equal`, and programs that slow each other down are kept out of each other's caches,
+    /// while those that gain are put together.
     Contention,
     /// What somebody asks for, by hand or from a file; `Equal` for the others.
     Script,
@@ -27,8 +29,14 @@ pub enum Policy {
 
 impl Policy {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Equal, Self::Proportional, Self::Priority, Self::Efficiency, Self::Contention, Self::Script];
+    pub const ALL: [Self; 6] = [
+        Self::Equal,
+        Self::Proportional,
+        Self::Priority,
+        Self::Efficiency,
+        Self::Contention,
+        Self::Script,
+    ];
 
     /// The name, as it is read and printed.
     pub fn name(self) -> &'static str {
@@ -42,8 +50,8 @@ impl Policy {
         }
     }
 
-    /// Whether `ask` decides about a program's threads and cores. A schedule that is asked for is granted under every
-    /// policy.
+    /// Whether `ask` decides about a program's threads and cores. A schedule that is asked for is
+    /// granted under every policy.
     pub fn goes_by(self, ask: &Ask) -> bool {
         self == Self::Script && (ask.threads.is_some() || ask.cores.is_some())
     }
@@ -102,7 +110,8 @@ mod tests {
         }
         let error = "fair".parse::<Policy>().unwrap_err().to_string();
         assert!(
-            error.starts_with("`fair` is not a share policy: write equal, ") && error.ends_with("or script")
+            error.starts_with("`fair` is not a share policy: write equal, ")
+                && error.ends_with("or script")
         );
     }
 }

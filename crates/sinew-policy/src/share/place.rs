@@ -1,13 +1,16 @@
 //! Which cores each program gets.
 //!
-//! Programs keep what they hold, down to the number they are to have, and are given the rest from what is free: first beside what they have (siblings, cache,
-//! package), then where nobody else is. Where masks overlap partly, the free core may be in nobody's reach who needs one: then cores are passed on along a chain of programs
-//! (an augmenting path), so that nobody goes without who need not.
+//! Programs keep what they hold, down to the number they are to have, and are given the rest from
+//! what is free: first beside what they have (siblings, cache, package), then where nobody else is.
+//! Where masks overlap partly, the free core may be in nobody's reach who needs one: then cores are
+//! passed on along a chain of programs (an augmenting path), so that nobody goes without who need
+//! not.
 //!
 //! # Invariants
 //!
 //! - P1: a core has one owner at most, in whose mask it is.
-//! - P2: no program has more than its number; a program with none is served before any has a second.
+//! - P2: no program has more than its number; a program with none is served before any has a
+//!   second.
 
 use super::cores::{CoreSet, MAX_CORES};
 use super::layout::{Layout, Place};
@@ -61,7 +64,8 @@ impl<'a> Board<'a> {
         self.counts[program].saturating_sub(self.owned[program].len())
     }
 
-    /// What is asked for and held comes before what is only asked for; what two programs ask for the first gets.
+    /// What is asked for and held comes before what is only asked for; what two programs ask for
+    /// the first gets.
     fn take_asked(&mut self, held: &[CoreSet]) {
         for kept in [true, false] {
             for (program, held) in held.iter().enumerate() {
@@ -88,7 +92,8 @@ impl<'a> Board<'a> {
     /// `count` of the cores, those given up first that have the fewest of the others near them.
     fn trim(&self, mut cores: CoreSet, count: usize) -> CoreSet {
         while cores.len() > count {
-            let places = || self.view.layout.places().iter().filter(|place| cores.contains(place.cpu));
+            let places =
+                || self.view.layout.places().iter().filter(|place| cores.contains(place.cpu));
             let near = |place: &Place| Near::to(place, places());
             let Some(loneliest) = places().rev().min_by_key(|place| near(place)) else { break };
             cores.remove(loneliest.cpu);
@@ -102,15 +107,19 @@ impl<'a> Board<'a> {
         loop {
             let waiting = (0..self.counts.len()).filter(|&i| self.lacks(i) > 0 && !stuck[i]);
             let part = |i: usize| self.owned[i].len() * 1000 / self.counts[i];
-            let Some(next) = waiting.min_by_key(|&i| (part(i), usize::MAX - self.counts[i])) else { break };
-            stuck[next] = !(self.take_free(next) || self.pass_on(next, false) || self.pass_on(next, true));
+            let Some(next) = waiting.min_by_key(|&i| (part(i), usize::MAX - self.counts[i])) else {
+                break;
+            };
+            stuck[next] =
+                !(self.take_free(next) || self.pass_on(next, false) || self.pass_on(next, true));
         }
     }
 
     /// Takes the free core that suits best.
     fn take_free(&mut self, program: usize) -> bool {
-        let free =
-            |place: &&Place| self.owner[place.cpu] == NOBODY && self.view.masks[program].contains(place.cpu);
+        let free = |place: &&Place| {
+            self.owner[place.cpu] == NOBODY && self.view.masks[program].contains(place.cpu)
+        };
         let best = self
             .view
             .layout
@@ -124,12 +133,15 @@ impl<'a> Board<'a> {
         true
     }
 
-    /// What a free core is worth: near to one's own, far from others', with room to grow. Cores that few can use are left to them.
+    /// What a free core is worth: near to one's own, far from others', with room to grow. Cores
+    /// that few can use are left to them.
     fn value(&self, program: usize, place: &Place) -> impl Ord + use<> {
         let places = self.view.layout.places();
-        let mine = Near::to(place, places.iter().filter(|other| self.owned[program].contains(other.cpu)));
-        let theirs =
-            |other: &&Place| !matches!(self.owner[other.cpu], NOBODY) && self.owner[other.cpu] != program;
+        let mine =
+            Near::to(place, places.iter().filter(|other| self.owned[program].contains(other.cpu)));
+        let theirs = |other: &&Place| {
+            !matches!(self.owner[other.cpu], NOBODY) && self.owner[other.cpu] != program
+        };
         let others = Near::to(place, places.iter().filter(theirs));
         let free = Near::to(place, places.iter().filter(|other| self.owner[other.cpu] == NOBODY));
         let wanted = self.view.masks.iter().filter(|mask| mask.contains(place.cpu)).count();
@@ -137,8 +149,9 @@ impl<'a> Board<'a> {
         (mine, others, std::cmp::Reverse(wanted), (free.cache, free.package, free.core))
     }
 
-    /// Finds a chain of programs along which each takes a core of the next one's, up to one that can take a free core, or, for a program that has none `or_take`, up to one that has
-    /// several. Answers whether there was one.
+    /// Finds a chain of programs along which each takes a core of the next one's, up to one that
+    /// can take a free core, or, for a program that has none `or_take`, up to one that has several.
+    /// Answers whether there was one.
     fn pass_on(&mut self, program: usize, or_take: bool) -> bool {
         if or_take && !self.owned[program].is_empty() {
             return false;
@@ -165,7 +178,13 @@ impl<'a> Board<'a> {
     }
 
     /// `taker` gets `cpu`, and everybody back along the chain the core that the next one left.
-    fn shift(&mut self, first: usize, mut taker: usize, mut cpu: usize, came_by: &[Option<(usize, usize)>]) {
+    fn shift(
+        &mut self,
+        first: usize,
+        mut taker: usize,
+        mut cpu: usize,
+        came_by: &[Option<(usize, usize)>],
+    ) {
         loop {
             self.give(taker, cpu);
             if taker == first {

@@ -1,7 +1,8 @@
 //! Shares by hand: a file that says what programs are to have, and when.
 //!
-//! One line a step: a moment, a program, and what it gets. Moments are seconds after the script began (`at 5`), or after an event (`when collatz joins`, `2 after
-//! collatz leaves`). `#` begins a comment.
+//! One line a step: a moment, a program, and what it gets. Moments are seconds after the script
+//! began (`at 5`), or after an event (`when collatz joins`, `2 after collatz leaves`). `#` begins a
+//! comment.
 //!
 //! ```text
 //! # four threads, two while the other program is there, four again
@@ -12,7 +13,9 @@
 //! at 60               first  free
 //! ```
 //!
-//! A step for a program that is not there yet waits for it; a later one takes its place. `free` ends what was asked for. What cannot be had (more cores than there are, cores outside of a mask) is given as far as it goes.
+//! A step for a program that is not there yet waits for it; a later one takes its place. `free`
+//! ends what was asked for. What cannot be had (more cores than there are, cores outside of a mask)
+//! is given as far as it goes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -119,7 +122,8 @@ impl FromStr for Script {
     fn from_str(text: &str) -> Result<Self, ScriptError> {
         let mut script = Self::default();
         for (index, line) in text.lines().enumerate() {
-            let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+            let words: Vec<&str> =
+                line.split('#').next().unwrap_or("").split_whitespace().collect();
             if !words.is_empty() {
                 let step = step(&words).map_err(|what| ScriptError { line: index + 1, what })?;
                 script.steps.push(step);
@@ -134,7 +138,9 @@ fn step(words: &[&str]) -> Result<Step, String> {
     let (event, after_ms, rest) = match words {
         ["at", seconds, rest @ ..] => (Event::Start, milliseconds(seconds)?, rest),
         ["when", name, what, rest @ ..] => (event(name, what)?, 0, rest),
-        [seconds, "after", name, what, rest @ ..] => (event(name, what)?, milliseconds(seconds)?, rest),
+        [seconds, "after", name, what, rest @ ..] => {
+            (event(name, what)?, milliseconds(seconds)?, rest)
+        }
         _ => return Err(format!("`{}` is no moment", words.join(" "))),
     };
     let [program, ask @ ..] = rest else { return Err("it names no program".into()) };
@@ -213,7 +219,8 @@ mod tests {
         at 60 first free
     ";
 
-    /// Would miss: an event that triggers the wrong steps, a delay that is left out, and a step that is repeated.
+    /// Would miss: an event that triggers the wrong steps, a delay that is left out, and a step
+    /// that is repeated.
     #[test]
     fn steps_fall_due_after_what_they_wait_for() {
         let mut script: Script = FIVE.parse().unwrap();
@@ -225,7 +232,10 @@ mod tests {
         assert_eq!(due[0].ask.unwrap().schedule, Some(Schedule::Dynamic { chunk: 1000 }));
         assert_eq!(due[1].ask.unwrap().cores, Some([2, 3].into_iter().collect()));
         script.happened(&Event::Leaves("second".into()), 200);
-        assert_eq!((script.next_due_ms(), script.due(699).len(), script.due(700).len()), (Some(700), 0, 1));
+        assert_eq!(
+            (script.next_due_ms(), script.due(699).len(), script.due(700).len()),
+            (Some(700), 0, 1)
+        );
         assert_eq!(script.due(60_000)[0].ask, None);
         assert_eq!(script.due(u64::MAX), []);
     }

@@ -18,7 +18,8 @@ fn machine(packages: usize, caches: usize, cores: usize, siblings: usize) -> Lay
 }
 
 fn machines() -> impl Strategy<Value = Layout> {
-    (1..=4_usize, 1..=3_usize, 1..=4_usize, 1..=2_usize).prop_map(|(p, c, n, s)| machine(p, c, n, s))
+    (1..=4_usize, 1..=3_usize, 1..=4_usize, 1..=2_usize)
+        .prop_map(|(p, c, n, s)| machine(p, c, n, s))
 }
 
 fn weights() -> impl Strategy<Value = f64> {
@@ -37,24 +38,34 @@ fn free_program(cpus: usize) -> impl Strategy<Value = Program> {
 /// The same, measured or not, and some with a wish.
 fn hungry_program(cpus: usize) -> impl Strategy<Value = Program> {
     let speeds = vec((1..20_u32, 0.1..100_f32), 0..6);
-    (free_program(cpus), speeds, proptest::option::of(1..=cpus as u32)).prop_map(|(free, speeds, threads)| {
-        let speeds = speeds.into_iter().map(|(cores, rate)| Speed { cores, rate });
-        let ask = threads.map(|threads| Ask { threads: Some(threads), ..Ask::default() });
-        Program { curve: Curve::from_points(speeds), ask, ..free }
-    })
+    (free_program(cpus), speeds, proptest::option::of(1..=cpus as u32)).prop_map(
+        |(free, speeds, threads)| {
+            let speeds = speeds.into_iter().map(|(cores, rate)| Speed { cores, rate });
+            let ask = threads.map(|threads| Ask { threads: Some(threads), ..Ask::default() });
+            Program { curve: Curve::from_points(speeds), ask, ..free }
+        },
+    )
 }
 
 /// Any programs at all, with whatever they claim to hold.
 fn any_program(cpus: usize) -> impl Strategy<Value = Program> {
-    let set = move || vec(0..cpus + 3, 1..cpus + 2).prop_map(|cpus| cpus.into_iter().collect::<CoreSet>());
+    let set = move || {
+        vec(0..cpus + 3, 1..cpus + 2).prop_map(|cpus| cpus.into_iter().collect::<CoreSet>())
+    };
     let speeds = vec((1..20_u32, 0.1..100_f32), 0..6);
     (free_program(cpus), set(), set(), 0..=cpus as u32, 0..5_u32, speeds, any::<bool>()).prop_map(
         move |(free, mask, held, demand, threads, speeds, anywhere)| Program {
             mask: if anywhere { free.mask } else { mask },
             demand,
             held: Grant { threads, cores: held },
-            curve: Curve::from_points(speeds.into_iter().map(|(cores, rate)| Speed { cores, rate })),
-            ask: (threads == 3).then_some(Ask { threads: Some(2), cores: Some(held), schedule: None }),
+            curve: Curve::from_points(
+                speeds.into_iter().map(|(cores, rate)| Speed { cores, rate }),
+            ),
+            ask: (threads == 3).then_some(Ask {
+                threads: Some(2),
+                cores: Some(held),
+                schedule: None,
+            }),
             ..free
         },
     )
@@ -90,9 +101,15 @@ fn moved(before: &[Grant], after: &[Grant]) -> usize {
     before.iter().zip(after).map(|(a, b)| b.cores.without(&a.cores).len()).sum()
 }
 
-/// For how many of these masks there is a core each: the largest matching, found by augmenting paths.
+/// For how many of these masks there is a core each: the largest matching, found by augmenting
+/// paths.
 fn matched(masks: &[CoreSet]) -> usize {
-    fn seat(program: usize, masks: &[CoreSet], owner: &mut [Option<usize>], seen: &mut CoreSet) -> bool {
+    fn seat(
+        program: usize,
+        masks: &[CoreSet],
+        owner: &mut [Option<usize>],
+        seen: &mut CoreSet,
+    ) -> bool {
         for cpu in masks[program].iter() {
             if seen.contains(cpu) {
                 continue;
@@ -106,11 +123,14 @@ fn matched(masks: &[CoreSet]) -> usize {
         false
     }
     let mut owner = vec![None; MAX_CORES];
-    (0..masks.len()).filter(|&program| seat(program, masks, &mut owner, &mut CoreSet::default())).count()
+    (0..masks.len())
+        .filter(|&program| seat(program, masks, &mut owner, &mut CoreSet::default()))
+        .count()
 }
 
-/// Whether programs at work, of these masks, have cores of their own: as many as threads, and none that another one has. Only as many as cannot be avoided
-/// have one thread on their whole mask instead; in a crowd everybody has.
+/// Whether programs at work, of these masks, have cores of their own: as many as threads, and none
+/// that another one has. Only as many as cannot be avoided have one thread on their whole mask
+/// instead; in a crowd everybody has.
 fn judge_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
     let masks: Vec<CoreSet> = busy.iter().map(|(mask, _)| *mask).collect();
     let reach = masks.iter().fold(CoreSet::EMPTY, |reach, mask| reach.or(mask));
@@ -142,8 +162,9 @@ fn judge_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2000 }))]
 
-    /// Would miss: shares that are more than the machine, a program with nothing, one outside its mask, two on one core (H1 to H3); a decision that is not the same
-    /// when it is taken again (H5).
+    /// Would miss: shares that are more than the machine, a program with nothing, one outside its
+    /// mask, two on one core (H1 to H3); a decision that is not the same when it is taken again
+    /// (H5).
     #[test]
     fn shares_fit_the_machine_and_every_mask(
         (layout, mut programs) in mixes(64),
@@ -177,7 +198,8 @@ proptest! {
         prop_assert_eq!(decide(policy, &layout, &programs, &effects), grants);
     }
 
-    /// Would miss: a share more than one core beside what the weights say (H4), cores that nobody has although somebody has work, and minima that are passed over.
+    /// Would miss: a share more than one core beside what the weights say (H4), cores that nobody
+    /// has although somebody has work, and minima that are passed over.
     #[test]
     fn numbers_are_within_one_core_of_the_weights(
         (layout, programs) in machines().prop_flat_map(|layout| {
@@ -205,7 +227,8 @@ proptest! {
         }
     }
 
-    /// Would miss: cores that lie idle, or are given twice, under the policies that have no real-valued shares, or by asking for them.
+    /// Would miss: cores that lie idle, or are given twice, under the policies that have no
+    /// real-valued shares, or by asking for them.
     #[test]
     fn every_core_that_somebody_can_use_is_given_once(
         (layout, programs) in machines().prop_flat_map(|layout| {
@@ -233,7 +256,8 @@ proptest! {
         noise in vec(vec(-1.0..1.0_f64, 8), 12),
         policy in policies(),
     ) {
-        // Far more demand than anybody gets: what it means that a program has just one thread more than cores is no noise.
+        // Far more demand than anybody gets: what it means that a program has just one thread more
+        // than cores is no noise.
         const DEMAND: f64 = 1_000.0;
         let all = layout.cores();
         let curve = |bend: u32, noise: f64| {
@@ -267,7 +291,8 @@ proptest! {
         }
     }
 
-    /// Would miss: a sequence of changes after which shares go on moving although nothing changes any more.
+    /// Would miss: a sequence of changes after which shares go on moving although nothing changes
+    /// any more.
     #[test]
     fn one_decision_after_the_last_change_is_the_last(
         (layout, mut programs) in mixes(12),
@@ -316,10 +341,15 @@ fn threads(grants: &[Grant]) -> Vec<u32> {
 #[test]
 fn programs_have_packages_and_caches_to_themselves_where_there_are_enough() {
     let layout = machine(2, 2, 4, 1);
-    let grants = equal(&layout, &[Program::new(64, layout.cores()), Program::new(64, layout.cores())]);
-    assert_eq!(grants.iter().map(|grant| grant.cores.to_string()).collect::<Vec<_>>(), ["0-7", "8-15"]);
+    let grants =
+        equal(&layout, &[Program::new(64, layout.cores()), Program::new(64, layout.cores())]);
+    assert_eq!(
+        grants.iter().map(|grant| grant.cores.to_string()).collect::<Vec<_>>(),
+        ["0-7", "8-15"]
+    );
     let four: Vec<Program> = (0..4).map(|_| Program::new(64, layout.cores())).collect();
-    let mut caches: Vec<String> = equal(&layout, &four).iter().map(|grant| grant.cores.to_string()).collect();
+    let mut caches: Vec<String> =
+        equal(&layout, &four).iter().map(|grant| grant.cores.to_string()).collect();
     caches.sort();
     assert_eq!(caches, ["0-3", "12-15", "4-7", "8-11"]);
 }
@@ -328,7 +358,8 @@ fn programs_have_packages_and_caches_to_themselves_where_there_are_enough() {
 #[test]
 fn siblings_of_a_core_go_to_one_program() {
     let layout = machine(1, 1, 4, 2);
-    let grants = equal(&layout, &[Program::new(64, layout.cores()), Program::new(64, layout.cores())]);
+    let grants =
+        equal(&layout, &[Program::new(64, layout.cores()), Program::new(64, layout.cores())]);
     for grant in grants {
         let mut cores: Vec<usize> = grant.cores.iter().map(|cpu| cpu % 4).collect();
         cores.sort_unstable();
@@ -342,8 +373,11 @@ fn siblings_of_a_core_go_to_one_program() {
 fn who_has_a_choice_leaves_the_core_to_who_has_none() {
     let layout = Layout::flat(3);
     let mask = |cpus: &[usize]| cpus.iter().copied().collect::<CoreSet>();
-    let mut programs =
-        vec![Program::new(3, mask(&[0, 1, 2])), Program::new(2, mask(&[0, 1])), Program::new(1, mask(&[0]))];
+    let mut programs = vec![
+        Program::new(3, mask(&[0, 1, 2])),
+        Program::new(2, mask(&[0, 1])),
+        Program::new(1, mask(&[0])),
+    ];
     for held in 0..3 {
         programs[0].held = Grant { threads: 1, cores: mask(&[held]) };
         let cores: Vec<String> =
@@ -375,7 +409,9 @@ fn each_policy_does_what_its_name_says() {
     let (layout, all) = (Layout::flat(8), CoreSet::first(8));
     let mut programs = vec![Program::new(8, all), Program::new(8, all)];
     programs[1].demand = 2;
-    let by = |policy, programs: &[Program]| threads(&decide(policy, &layout, programs, &Effects::none()));
+    let by = |policy, programs: &[Program]| {
+        threads(&decide(policy, &layout, programs, &Effects::none()))
+    };
     assert_eq!(by(Policy::Equal, &programs), [6, 2]);
     programs[1].demand = 4;
     programs[0].demand = 12;
@@ -398,17 +434,22 @@ fn each_policy_does_what_its_name_says() {
     assert_eq!((threads(&grants), grants[1].cores.to_string()), (vec![5, 3], "5-7".to_owned()));
 }
 
-/// Would miss: a program of which nothing is known that takes all that measured ones could have had, since an unknown speed looks like a perfect one; and one that gets too little to be
+/// Would miss: a program of which nothing is known that takes all that measured ones could have
+/// had, since an unknown speed looks like a perfect one; and one that gets too little to be
 /// measured by.
 #[test]
 fn who_was_never_measured_has_an_equal_part_under_efficiency() {
     let layout = Layout::flat(9);
     let mut programs = vec![Program::new(9, layout.cores()); 3];
     let curve = |top: f32| {
-        Curve::from_points([(1, 10.0), (2, 20.0), (9, top)].map(|(cores, rate)| Speed { cores, rate }))
+        Curve::from_points(
+            [(1, 10.0), (2, 20.0), (9, top)].map(|(cores, rate)| Speed { cores, rate }),
+        )
     };
     (programs[1].curve, programs[2].curve) = (curve(21.0), curve(80.0));
-    let by = |programs: &[Program]| threads(&decide(Policy::Efficiency, &layout, programs, &Effects::none()));
+    let by = |programs: &[Program]| {
+        threads(&decide(Policy::Efficiency, &layout, programs, &Effects::none()))
+    };
     assert_eq!(by(&programs), [3, 2, 4]);
     (programs[1].curve, programs[2].curve) = Default::default();
     assert_eq!(by(&programs), [3, 3, 3]);
@@ -430,5 +471,8 @@ fn programs_that_hurt_each_other_are_kept_apart_and_friends_put_together() {
     hold(&mut programs, &first);
     let grants = decide(Policy::Contention, &layout, &programs, &effects);
     let cache = |i: usize| grants[i].cores.iter().next().map(|cpu| cpu / 2);
-    assert!(friends.iter().all(|&(a, b)| cache(a) == cache(b)) && cache(0) != cache(1), "{grants:?}");
+    assert!(
+        friends.iter().all(|&(a, b)| cache(a) == cache(b)) && cache(0) != cache(1),
+        "{grants:?}"
+    );
 }

@@ -36,7 +36,8 @@ enum Machine {
 }
 
 impl Autotuner {
-    /// A tuner for runs on `cores` cores (0 count as 1): all of them at first. Each run [begins](Self::begin).
+    /// A tuner for runs on `cores` cores (0 count as 1): all of them at first. Each run
+    /// [begins](Self::begin).
     ///
     /// # Errors
     ///
@@ -48,16 +49,20 @@ impl Autotuner {
         }))
     }
 
-    /// The same for a list whose units may not be run ahead of their workers: helpers are neither tried nor turned on.
+    /// The same for a list whose units may not be run ahead of their workers: helpers are neither
+    /// tried nor turned on.
     #[must_use]
     pub fn without_helpers(self) -> Self {
         Self(match self.0 {
-            Machine::Published(tuner, length) => Machine::Published(tuner.without_helpers(), length),
+            Machine::Published(tuner, length) => {
+                Machine::Published(tuner.without_helpers(), length)
+            }
             Machine::Throughput(tuner) => Machine::Throughput(tuner.without_helpers()),
         })
     }
 
-    /// The list has been filled with `units` units, to run on `cores` cores (0 count as 1). What was found in runs before stays.
+    /// The list has been filled with `units` units, to run on `cores` cores (0 count as 1). What
+    /// was found in runs before stays.
     pub fn begin(&mut self, units: usize, cores: usize) {
         self.set_cores(cores);
         match &mut self.0 {
@@ -66,7 +71,8 @@ impl Autotuner {
         }
     }
 
-    /// The commits of the epoch that runs; `u64::MAX` where nothing would be gained by tuning, and before a run has begun.
+    /// The commits of the epoch that runs; `u64::MAX` where nothing would be gained by tuning, and
+    /// before a run has begun.
     pub fn epoch_length(&self) -> u64 {
         match &self.0 {
             Machine::Published(_, length) => *length,
@@ -95,7 +101,8 @@ impl Autotuner {
         self.state() == State::SwapRetry
     }
 
-    /// An epoch is over: decides what it showed, and answers what it was. [`settings`](Self::settings) are those for the next.
+    /// An epoch is over: decides what it showed, and answers what it was.
+    /// [`settings`](Self::settings) are those for the next.
     pub fn epoch(&mut self, counts: &Counts) -> Step {
         match &mut self.0 {
             Machine::Published(tuner, _) => tuner.epoch(counts),
@@ -103,8 +110,9 @@ impl Autotuner {
         }
     }
 
-    /// There are `cores` cores now (0 count as 1), for instance because other programs came or went. The threads are never more; once
-    /// there are enough cores again, they are as many as were found best.
+    /// There are `cores` cores now (0 count as 1), for instance because other programs came or
+    /// went. The threads are never more; once there are enough cores again, they are as many as
+    /// were found best.
     pub fn set_cores(&mut self, cores: usize) {
         match &mut self.0 {
             Machine::Published(tuner, _) => tuner.set_cores(cores),
@@ -117,7 +125,8 @@ impl Autotuner {
 mod tests {
     use super::*;
 
-    /// Would miss: a method that is not the one asked for, knobs that are not checked, and no cores taken for an impossible machine.
+    /// Would miss: a method that is not the one asked for, knobs that are not checked, and no cores
+    /// taken for an impossible machine.
     #[test]
     fn a_tuner_is_of_the_method_that_was_asked_for() {
         for (method, stealing) in [(Method::Published, false), (Method::Throughput, true)] {
@@ -146,8 +155,11 @@ mod tests {
                     elapsed_ns: 1_000,
                     ..Counts::default()
                 };
-                let counts = std::iter::repeat_with(|| tuner.epoch(&crowded(tuner.settings().threads)));
-                counts.take(200).any(|step| step.state == State::Helpers || step.settings.lifespan > 0)
+                let counts =
+                    std::iter::repeat_with(|| tuner.epoch(&crowded(tuner.settings().threads)));
+                counts
+                    .take(200)
+                    .any(|step| step.state == State::Helpers || step.settings.lifespan > 0)
             };
             let tuner = Autotuner::new(2, Knobs { method, ..Knobs::default() }).unwrap();
             assert!(has_helpers(tuner.clone()));
@@ -155,10 +167,13 @@ mod tests {
         }
     }
 
-    /// Would miss: a length of another method, or of another run, and epochs before there is a list.
+    /// Would miss: a length of another method, or of another run, and epochs before there is a
+    /// list.
     #[test]
     fn epochs_are_as_long_as_the_method_has_them() {
-        for (method, lengths) in [(Method::Published, [500, 1]), (Method::Throughput, [500, u64::MAX])] {
+        for (method, lengths) in
+            [(Method::Published, [500, 1]), (Method::Throughput, [500, u64::MAX])]
+        {
             let mut tuner = Autotuner::new(2, Knobs { method, ..Knobs::default() }).unwrap();
             assert_eq!(tuner.epoch_length(), u64::MAX);
             for (units, length) in [1_000_000, 9].into_iter().zip(lengths) {

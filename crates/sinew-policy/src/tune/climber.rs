@@ -1,9 +1,11 @@
 //! An autotuner of the transactional worklist that goes by what is committed in a second.
 //!
-//! The published one ([`Tuner`](super::Tuner)) turns an optimisation on when a counter says that it may be wanted, and looks at time for helpers only. Two workers
-//! whose transactions hardly ever abort, and yet pass the same lines to and fro, are slower than one, and no counter of it shows that. This one climbs: it
-//! holds the best settings so far, has a [`Duel`] fought between them and a neighbour, and takes the winner. It has to try before it knows, so each step costs
-//! a few epochs more, and it leaves lists alone that are too short for it.
+//! The published one ([`Tuner`](super::Tuner)) turns an optimisation on when a counter says that it
+//! may be wanted, and looks at time for helpers only. Two workers whose transactions hardly ever
+//! abort, and yet pass the same lines to and fro, are slower than one, and no counter of it shows
+//! that. This one climbs: it holds the best settings so far, has a [`Duel`] fought between them and
+//! a neighbour, and takes the winner. It has to try before it knows, so each step costs a few
+//! epochs more, and it leaves lists alone that are too short for it.
 //!
 //! # States
 //!
@@ -15,23 +17,26 @@
 //! | coalescing | two units a transaction | after a duel |
 //! | swap-retry | none: retries follow aborts and commits of each epoch | never |
 //!
-//! Stealing is no duel: a list that nobody steals from is no dearer than a shared one, and dealing units out and collecting them again is.
+//! Stealing is no duel: a list that nobody steals from is no dearer than a shared one, and dealing
+//! units out and collecting them again is.
 //!
 //! # Epochs
 //!
-//! Before anything is compared, epochs are made [long enough](super::length). A list that is filled again goes on with what was found; the epoch in which a run begins
-//! is not compared, as its workers are only coming.
+//! Before anything is compared, epochs are made [long enough](super::length). A list that is filled
+//! again goes on with what was found; the epoch in which a run begins is not compared, as its
+//! workers are only coming.
 //!
 //! # Invariants
 //!
 //! - H1: states follow each other in this order; none is visited twice.
 //! - H2: threads are between 1 and the cores; the lifespan is at most the longest.
-//! - H3: settings change in one respect at a time, and only as a duel or its end asks, or the cores.
+//! - H3: settings change in one respect at a time, and only as a duel or its end asks, or the
+//!   cores.
 //!
 //! # Cost
 //!
-//! Some 20 ns an epoch, no allocation. Four or five epochs for a duel that is lost at once, seven where two pairs decide, and at most three for each of
-//! eight pairs and one more.
+//! Some 20 ns an epoch, no allocation. Four or five epochs for a duel that is lost at once, seven
+//! where two pairs decide, and at most three for each of eight pairs and one more.
 //!
 //! # Not handled
 //!
@@ -39,7 +44,8 @@
 //!
 //! # Tests
 //!
-//! Each step on made-up throughputs; property tests for H1 to H3 and for an end; `model.rs` next door: convergence on models of contention.
+//! Each step on made-up throughputs; property tests for H1 to H3 and for an end; `model.rs` next
+//! door: convergence on models of contention.
 
 use super::duel::{Duel, Side, TO_GAIN, TO_TIE};
 use super::length::Length;
@@ -167,7 +173,8 @@ impl Climber {
         self.holder = self.challenger;
     }
 
-    /// Goes on to the next state that has a challenger, if one has; `has_changed` says whether the holder's settings were not those in force.
+    /// Goes on to the next state that has a challenger, if one has; `has_changed` says whether the
+    /// holder's settings were not those in force.
     fn challenge_next(&mut self, has_changed: bool) {
         self.duel = None;
         while !matches!(self.state, State::Start | State::SwapRetry) {
@@ -184,9 +191,12 @@ impl Climber {
     fn challenger_now(&self) -> Option<Settings> {
         let Settings { threads, lifespan, coalescing, .. } = self.holder;
         match self.state {
-            State::Threads => (threads > 1).then_some(Settings { threads: threads / 2, ..self.holder }),
+            State::Threads => {
+                (threads > 1).then_some(Settings { threads: threads / 2, ..self.holder })
+            }
             State::Helpers => {
-                let longer = helpers::longer(lifespan.max(helpers::FIRST_LIFESPAN), self.longest_lifespan);
+                let longer =
+                    helpers::longer(lifespan.max(helpers::FIRST_LIFESPAN), self.longest_lifespan);
                 (threads < self.cores && longer > lifespan.max(helpers::FIRST_LIFESPAN))
                     .then(|| self.holder.lifespan(longer))
             }
@@ -238,13 +248,15 @@ mod tests {
     /// Would miss: two threads that are slower than one and never abort.
     #[test]
     fn threads_that_stand_in_each_others_way_are_halved_away() {
-        let crowded: Program = |settings| 1_000 / settings.threads as u64 / settings.lifespan.max(1) as u64;
+        let crowded: Program =
+            |settings| 1_000 / settings.threads as u64 / settings.lifespan.max(1) as u64;
         assert_eq!(tuned(8, crowded).0, Settings::baseline(1).stealing(true));
         let knee: Program = |settings| 100 * (settings.threads.min(16 / settings.threads)) as u64;
         assert_eq!(tuned(16, knee).0.threads, 4);
     }
 
-    /// Would miss: helpers that stop at the first lifespan, or run to the longest though a shorter one was best.
+    /// Would miss: helpers that stop at the first lifespan, or run to the longest though a shorter
+    /// one was best.
     #[test]
     fn helpers_reach_as_far_as_is_good() {
         let program: Program = |settings| {
@@ -260,10 +272,12 @@ mod tests {
         assert_eq!((settings.threads, settings.lifespan), (2, 100));
     }
 
-    /// Would miss: units that are run two at a time though that gains nothing, or one at a time though it does.
+    /// Would miss: units that are run two at a time though that gains nothing, or one at a time
+    /// though it does.
     #[test]
     fn units_are_coalesced_where_that_pays() {
-        let worth: Program = |settings| settings.threads as u64 * if settings.coalescing { 150 } else { 100 };
+        let worth: Program =
+            |settings| settings.threads as u64 * if settings.coalescing { 150 } else { 100 };
         let harmful: Program =
             |settings| settings.threads as u64 * if settings.coalescing { 95 } else { 100 };
         assert!(tuned(2, worth).0.coalescing && !tuned(2, harmful).0.coalescing);
@@ -293,14 +307,18 @@ mod tests {
         };
         assert_eq!([3, 16, 8].map(|cores| threads(&mut climber, cores)), [3, 16, 8]);
         while climber.state() < State::Coalescing {
-            let counted =
-                if climber.settings().threads > 4 { 20 } else { 10 * climber.settings().threads as u64 };
+            let counted = if climber.settings().threads > 4 {
+                20
+            } else {
+                10 * climber.settings().threads as u64
+            };
             climber.epoch(&counts(counted));
         }
         assert_eq!([3, 64, 1, 8].map(|cores| threads(&mut climber, cores)), [3, 4, 1, 4]);
     }
 
-    /// Would miss: epochs in which a thread can hardly wake up, and a tuner that goes on looking as often as it has to try.
+    /// Would miss: epochs in which a thread can hardly wake up, and a tuner that goes on looking as
+    /// often as it has to try.
     #[test]
     fn epochs_of_short_units_are_stretched_and_calm_ones_are_long() {
         let mut climber = Climber::new(2, Knobs::default());
@@ -315,7 +333,8 @@ mod tests {
         assert_eq!(climber.epoch_length(), 16_000);
     }
 
-    /// Would miss: a run's first epoch, in which workers are only coming, that is compared with others; and a tuner that begins anew.
+    /// Would miss: a run's first epoch, in which workers are only coming, that is compared with
+    /// others; and a tuner that begins anew.
     #[test]
     fn a_list_that_is_filled_again_goes_on_where_it_was() {
         let mut climber = Climber::new(2, Knobs::default());
@@ -331,7 +350,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: settings out of range, two changes at once, a state that comes back, and tuning without an end (H1, H2, H3).
+        /// Would miss: settings out of range, two changes at once, a state that comes back, and
+        /// tuning without an end (H1, H2, H3).
         #[test]
         fn any_epochs_lead_to_an_end(
             mut cores in 1..20_usize, longest in 1..20_000_u32,
@@ -354,7 +374,8 @@ mod tests {
                 let after = climber.settings();
                 prop_assert!((1..=cores).contains(&after.threads) && after.lifespan <= longest, "{}", after);
                 prop_assert!(climber.state() >= state && climber.state() != State::Stealing);
-                // Threads are halved at most four times, lifespans raised at most five times, a duel lost in each state.
+                // Threads are halved at most four times, lifespans raised at most five times, a
+                // duel lost in each state.
                 prop_assert!(epochs_in_a_row < 2 + 12 * 25 || climber.state() == State::SwapRetry);
             }
         }

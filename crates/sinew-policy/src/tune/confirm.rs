@@ -1,14 +1,15 @@
 //! A decision that takes two epochs.
 //!
-//! Source: the counter R of figures 6.3 and 6.4 in Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory", which takes
-//! the values -1, 0 and +1.
-//! Differences: it is 0 again after a decision, so that the next state does not begin with half a confirmation.
+//! Source: the counter R of figures 6.3 and 6.4 in Góes, "Automatic Skeleton-Driven Performance
+//! Optimizations for Transactional Memory", which takes the values -1, 0 and +1. Differences: it is
+//! 0 again after a decision, so that the next state does not begin with half a confirmation.
 //!
 //! # Tests
 //!
 //! All eight sequences of three epochs.
 
-/// Waits for two epochs in a row that say the same. A contrary one resets the count, and does not count itself.
+/// Waits for two epochs in a row that say the same. A contrary one resets the count, and does not
+/// count itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Confirm(Option<bool>);
 
@@ -29,7 +30,8 @@ impl Confirm {
 mod tests {
     use super::*;
 
-    /// Would miss: a decision on one epoch, a contrary epoch that counts as a first one, and a count that outlives its decision.
+    /// Would miss: a decision on one epoch, a contrary epoch that counts as a first one, and a
+    /// count that outlives its decision.
     #[test]
     fn two_in_a_row_decide_and_a_contrary_one_resets() {
         let decided = |verdicts: [bool; 3]| {

@@ -1,12 +1,15 @@
 //! Two settings, and which of them commits more a second.
 //!
-//! They run in turn, first, second, second, first, and so on, so that a drift of the program meets both alike, and there is one change for two epochs that count.
-//! The first epoch after a change is dropped: workers come and go meanwhile, and caches fill. Two epochs that count, one of each, are a *pair*, and say by how
-//! much the second is faster. A duel ends when the mean of its pairs is farther from the margin than its own standard error: after two pairs
-//! where they agree, later where they do not. After the last one the median decides, which no single interruption can turn.
+//! They run in turn, first, second, second, first, and so on, so that a drift of the program meets
+//! both alike, and there is one change for two epochs that count. The first epoch after a change is
+//! dropped: workers come and go meanwhile, and caches fill. Two epochs that count, one of each, are
+//! a *pair*, and say by how much the second is faster. A duel ends when the mean of its pairs is
+//! farther from the margin than its own standard error: after two pairs where they agree, later
+//! where they do not. After the last one the median decides, which no single interruption can turn.
 //!
-//! A challenger that is plainly worse costs as much with each epoch as it could win in many. It is sent away after two epochs in a row that show it, in the
-//! middle of a pair; not after one, as that may have met an interruption.
+//! A challenger that is plainly worse costs as much with each epoch as it could win in many. It is
+//! sent away after two epochs in a row that show it, in the middle of a pair; not after one, as
+//! that may have met an interruption.
 //!
 //! # States
 //!
@@ -17,10 +20,11 @@
 //! # Invariants
 //!
 //! - D1: a duel ends after at most [`PAIRS`] pairs.
-//! - D2: the challenger wins only after two pairs at least in which it was beyond the margin, and it is sent away only after two epochs that were not.
+//! - D2: the challenger wins only after two pairs at least in which it was beyond the margin, and
+//!   it is sent away only after two epochs that were not.
 //!
-//! D2 for the mean: of `n` gains of which one alone is beyond the margin, and the others at it, the mean is `1/n` of that one beyond it, and so is the
-//! standard error.
+//! D2 for the mean: of `n` gains of which one alone is beyond the margin, and the others at it, the
+//! mean is `1/n` of that one beyond it, and so is the standard error.
 //!
 //! # Tests
 //!
@@ -30,7 +34,8 @@ use super::Counts;
 
 /// Pairs after which the median decides.
 pub(super) const PAIRS: usize = 8;
-/// What a challenger has to reach of the holder's throughput: more, where a tie is no reason to change...
+/// What a challenger has to reach of the holder's throughput: more, where a tie is no reason to
+/// change...
 pub(super) const TO_GAIN: f64 = 1.01;
 /// ...or about as much, where it needs less for it.
 pub(super) const TO_TIE: f64 = 0.98;
@@ -61,7 +66,8 @@ pub(super) struct Duel {
 }
 
 impl Duel {
-    /// The holder's turn is first; `is_fresh` says whether its settings come into force only now. The challenger has to reach `margin` of its throughput.
+    /// The holder's turn is first; `is_fresh` says whether its settings come into force only now.
+    /// The challenger has to reach `margin` of its throughput.
     pub(super) fn new(margin: f64, is_fresh: bool) -> Self {
         let side = Side::Holder;
         Self { side, margin, is_fresh, half: None, far_ahead: None, gains: [0.0; PAIRS], pairs: 0 }
@@ -82,7 +88,8 @@ impl Duel {
         if std::mem::take(&mut self.is_fresh) {
             return None;
         }
-        if self.side == Side::Challenger && self.far_ahead.is_some_and(|holder| is_hopeless(counts, &holder))
+        if self.side == Side::Challenger
+            && self.far_ahead.is_some_and(|holder| is_hopeless(counts, &holder))
         {
             return Some(Side::Holder);
         }
@@ -152,7 +159,8 @@ mod tests {
         Counts { commits, elapsed_ns: 1_000, ..Counts::default() }
     }
 
-    /// Runs a duel in which each pair's challenger commits so many where the holder commits 100, and each dropped epoch says the contrary.
+    /// Runs a duel in which each pair's challenger commits so many where the holder commits 100,
+    /// and each dropped epoch says the contrary.
     fn fight(challengers: &[u64]) -> (Option<Side>, usize) {
         let mut duel = Duel::new(TO_GAIN, false);
         for (pair, &commits) in challengers.iter().enumerate() {
@@ -170,7 +178,8 @@ mod tests {
         (None, challengers.len())
     }
 
-    /// Would miss: an epoch that counts although workers were still coming, a win by one pair, and by less than the margin.
+    /// Would miss: an epoch that counts although workers were still coming, a win by one pair, and
+    /// by less than the margin.
     #[test]
     fn pairs_that_agree_decide() {
         assert_eq!(fight(&[110]), (None, 1));
@@ -179,7 +188,8 @@ mod tests {
         assert_eq!(fight(&[100, 100]), (Some(Side::Holder), 2));
     }
 
-    /// Would miss: a decision while pairs contradict each other, and a few that are outvoted for ever.
+    /// Would miss: a decision while pairs contradict each other, and a few that are outvoted for
+    /// ever.
     #[test]
     fn pairs_that_disagree_are_followed_by_more() {
         assert_eq!(fight(&[110, 95]), (None, 2));
@@ -187,7 +197,8 @@ mod tests {
         assert_eq!(fight(&[110, 95, 95, 95, 95]), (Some(Side::Holder), 5));
     }
 
-    /// Would miss: more epochs than two under settings that are plainly worse, and one interruption that decides.
+    /// Would miss: more epochs than two under settings that are plainly worse, and one interruption
+    /// that decides.
     #[test]
     fn a_hopeless_challenger_is_sent_away_in_the_middle_of_a_pair() {
         assert_eq!(fight(&[79, 79, 200]), (Some(Side::Holder), 2));
@@ -206,7 +217,11 @@ mod tests {
                 for (others, winner) in [(110, Side::Challenger), (95, Side::Holder)] {
                     let mut challengers = [others; PAIRS];
                     challengers[pair] = hit;
-                    assert_eq!(fight(&challengers).0, Some(winner), "{hit} in pair {pair} of {others}");
+                    assert_eq!(
+                        fight(&challengers).0,
+                        Some(winner),
+                        "{hit} in pair {pair} of {others}"
+                    );
                 }
             }
         }
@@ -221,18 +236,21 @@ mod tests {
         assert_eq!((duel.hear(&at(100)), duel.side()), (None, Side::Challenger));
     }
 
-    /// Would miss: a holder that never runs again once the challenger has, so that a drift looks like a gain.
+    /// Would miss: a holder that never runs again once the challenger has, so that a drift looks
+    /// like a gain.
     #[test]
     fn sides_take_turns() {
         let mut duel = Duel::new(TO_GAIN, false);
-        let sides: Vec<_> =
-            (0..8).map(|epoch| (duel.side(), duel.hear(&at(100 + 10 * (epoch % 3))).is_some()).0).collect();
+        let sides: Vec<_> = (0..8)
+            .map(|epoch| (duel.side(), duel.hear(&at(100 + 10 * (epoch % 3))).is_some()).0)
+            .collect();
         assert_eq!(sides[..3], [Side::Holder, Side::Challenger, Side::Challenger]);
         assert_eq!(sides[3..6], [Side::Challenger, Side::Holder, Side::Holder]);
     }
 
     proptest! {
-        /// Would miss: a duel without an end, a win without two better pairs, and a defeat after one that was worse (D1, D2).
+        /// Would miss: a duel without an end, a win without two better pairs, and a defeat after
+        /// one that was worse (D1, D2).
         #[test]
         fn duels_end_and_take_two_of_a_kind(challengers in proptest::collection::vec(30..75_u64, PAIRS)) {
             // Even numbers, so that none is at the margin.

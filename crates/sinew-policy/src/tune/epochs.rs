@@ -1,13 +1,15 @@
 //! When an epoch is complete.
 //!
-//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory", figure 6.2, line 2.
-//! Differences: an epoch ends at the first look after its last commit, since with several workers nobody may look at
-//! exactly that one; and what was counted beyond it belongs to it, so that epochs leave nothing out.
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory",
+//! figure 6.2, line 2. Differences: an epoch ends at the first look after its last commit, since
+//! with several workers nobody may look at exactly that one; and what was counted beyond it belongs
+//! to it, so that epochs leave nothing out.
 //!
 //! # Invariants
 //!
 //! - E1: an epoch has at least [`length`](Epochs::length) commits, and that is at least 1.
-//! - E2: the epochs of a run are adjacent: their counts add up to the totals at the last of them. Between runs there is a gap.
+//! - E2: the epochs of a run are adjacent: their counts add up to the totals at the last of them.
+//!   Between runs there is a gap.
 //!
 //! # Tests
 //!
@@ -15,7 +17,8 @@
 
 use super::Counts;
 
-/// The commits of an epoch of a run over `units` initial units on `cores` cores: ⌊√units / cores⌋, at least 1.
+/// The commits of an epoch of a run over `units` initial units on `cores` cores: ⌊√units / cores⌋,
+/// at least 1.
 ///
 /// ```
 /// use sinew_policy::tune::epochs::length;
@@ -49,7 +52,8 @@ impl Epochs {
         self.length = length.max(1);
     }
 
-    /// Whether an epoch is complete at so many commits in total: what a worker may ask before it adds up the rest.
+    /// Whether an epoch is complete at so many commits in total: what a worker may ask before it
+    /// adds up the rest.
     #[inline]
     pub fn is_due(&self, commits: u64) -> bool {
         commits.saturating_sub(self.begin.commits) >= self.length
@@ -65,8 +69,9 @@ impl Epochs {
         Some(counts)
     }
 
-    /// The list was filled again, for epochs of `length` commits from now on; the counters went on to `totals`. What was counted since the last epoch
-    /// is dropped: the time between two runs is nobody's.
+    /// The list was filled again, for epochs of `length` commits from now on; the counters went on
+    /// to `totals`. What was counted since the last epoch is dropped: the time between two runs is
+    /// nobody's.
     pub fn refill(&mut self, length: u64, totals: &Counts) {
         *self = Self { begin: *totals, ..Self::new(length) };
     }
@@ -78,7 +83,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an epoch without commits, one that is too short, and counts that fall between two epochs (E1, E2).
+        /// Would miss: an epoch without commits, one that is too short, and counts that fall
+        /// between two epochs (E1, E2).
         #[test]
         fn epochs_leave_nothing_out(
             units in any::<usize>(), cores in 0..100_usize, looks in proptest::collection::vec((0..100_u64, 0..9_u64), 0..50),
@@ -95,14 +101,16 @@ mod tests {
             prop_assert_eq!(sum, last);
         }
 
-        /// Would miss: an epoch that is longer than a list with something in it, so that nothing is ever tuned.
+        /// Would miss: an epoch that is longer than a list with something in it, so that nothing is
+        /// ever tuned.
         #[test]
         fn no_epoch_is_longer_than_its_list(units in 1..usize::MAX, cores in 0..100_usize) {
             prop_assert!((1..=units as u64).contains(&length(units, cores)));
         }
     }
 
-    /// Would miss: the root taken of what a core gets, rounding up, and an empty list or machine that divides by zero.
+    /// Would miss: the root taken of what a core gets, rounding up, and an empty list or machine
+    /// that divides by zero.
     #[test]
     fn an_epoch_is_the_root_of_the_units_by_the_cores() {
         assert_eq!(length(1_000_000, 2), 500);
@@ -111,7 +119,8 @@ mod tests {
         assert_eq!([length(3, 2), length(0, 4), length(1, 0)], [1, 1, 1]);
     }
 
-    /// Would miss: a length that holds from the run after only, and commits that are lost with the change.
+    /// Would miss: a length that holds from the run after only, and commits that are lost with the
+    /// change.
     #[test]
     fn the_length_may_change_between_epochs() {
         let mut epochs = Epochs::new(10);
@@ -123,7 +132,8 @@ mod tests {
         assert_eq!(epochs.poll(&at(33)), Some(at(1)));
     }
 
-    /// Would miss: the serial time between two runs that is taken for a slow epoch, and the length of the first run kept.
+    /// Would miss: the serial time between two runs that is taken for a slow epoch, and the length
+    /// of the first run kept.
     #[test]
     fn a_refill_begins_a_new_epoch() {
         let mut epochs = Epochs::new(length(100, 1));

@@ -8,15 +8,17 @@ use std::fmt;
 
 /// What the tuner holds its counts against.
 ///
-/// The defaults are those that Góes found best over a grid from 0.1 to 0.9 on a machine of 16 cores; the pair (0.9, 0.9) was the worst there, and most others
-/// differed little ("Automatic Skeleton-Driven Performance Optimizations for Transactional Memory", figure 6.6).
+/// The defaults are those that Góes found best over a grid from 0.1 to 0.9 on a machine of 16
+/// cores; the pair (0.9, 0.9) was the worst there, and most others differed little ("Automatic
+/// Skeleton-Driven Performance Optimizations for Transactional Memory", figure 6.6).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knobs {
     /// α, stalls a commit above which the lists are contended; 0.1 by default.
     pub alpha: f64,
     /// β, aborts a commit from which on there are too many threads; 0.1 by default.
     pub beta: f64,
-    /// M, the longest lifespan of helper threads, in words, at least 1; 10,000 by default. Góes' was above 1,000.
+    /// M, the longest lifespan of helper threads, in words, at least 1; 10,000 by default. Góes'
+    /// was above 1,000.
     pub longest_lifespan: u32,
     /// What the throughput of an epoch with helpers is compared with.
     pub yardstick: Yardstick,
@@ -27,22 +29,24 @@ pub struct Knobs {
 /// By what a tuner chooses settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Method {
-    /// By counters of aborts and stalls, as published, and by throughput for helpers. All knobs count.
+    /// By counters of aborts and stalls, as published, and by throughput for helpers. All knobs
+    /// count.
     #[default]
     Published,
-    /// By throughput alone: settings are tried in turn with the best so far. Of the knobs, only the longest lifespan counts.
+    /// By throughput alone: settings are tried in turn with the best so far. Of the knobs, only the
+    /// longest lifespan counts.
     Throughput,
 }
 
 /// What the throughput of an epoch with helpers is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Yardstick {
-    /// The epoch before, as in figure 6.4. Two epochs with the same lifespan are compared like any other two, so helpers that do the same harm in
-    /// every epoch look like helpers that do none.
+    /// The epoch before, as in figure 6.4. Two epochs with the same lifespan are compared like any
+    /// other two, so helpers that do the same harm in every epoch look like helpers that do none.
     #[default]
     Previous,
-    /// The last epoch with the lifespan that was accepted before, without helpers at first, as the words of section 6.2.3 have it; and a lifespan that
-    /// turns out worse is taken back.
+    /// The last epoch with the lifespan that was accepted before, without helpers at first, as the
+    /// words of section 6.2.3 have it; and a lifespan that turns out worse is taken back.
     Accepted,
 }
 
@@ -68,7 +72,8 @@ impl Knobs {
     ///
     /// # Errors
     ///
-    /// [`KnobError`] if a ratio is not a number or not above 0, or the longest lifespan is 0: use the defaults where in doubt.
+    /// [`KnobError`] if a ratio is not a number or not above 0, or the longest lifespan is 0: use
+    /// the defaults where in doubt.
     pub fn check(self) -> Result<Self, KnobError> {
         for (name, value) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -116,7 +121,8 @@ impl std::error::Error for KnobError {}
 mod tests {
     use super::*;
 
-    /// Would miss: a threshold that every comparison fails, and a message that does not say which value is wrong.
+    /// Would miss: a threshold that every comparison fails, and a message that does not say which
+    /// value is wrong.
     #[test]
     fn knobs_that_make_no_sense_are_named() {
         let knobs = Knobs::default();

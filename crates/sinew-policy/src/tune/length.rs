@@ -1,12 +1,15 @@
 //! How long the epochs are in which settings are compared.
 //!
-//! As long as the published ones, √units / cores commits, where that takes [`TOO_SHORT_NS`]. A shorter epoch says more about threads that wake up and about
-//! interruptions than about settings, so epochs are doubled until they are long enough, or as long as their list can bear: trying is to take a
-//! small part of a run. When all is decided, only retries are left to follow, and epochs are [`CALM`] times as long.
+//! As long as the published ones, √units / cores commits, where that takes [`TOO_SHORT_NS`]. A
+//! shorter epoch says more about threads that wake up and about interruptions than about settings,
+//! so epochs are doubled until they are long enough, or as long as their list can bear: trying is
+//! to take a small part of a run. When all is decided, only retries are left to follow, and epochs
+//! are [`CALM`] times as long.
 //!
 //! # Invariants
 //!
-//! - H4: the epochs of comparisons are at most four times as long as the published one, or a 2048th of the list; those after them at most a sixteenth of it.
+//! - H4: the epochs of comparisons are at most four times as long as the published one, or a 2048th
+//!   of the list; those after them at most a sixteenth of it.
 //!
 //! # Tests
 //!
@@ -26,7 +29,8 @@ const WORTH_TUNING: usize = 1_024;
 /// How many commits an epoch has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Length {
-    /// As published, but at least [`SHORTEST_EPOCH`]; without end where the list is too short to try anything.
+    /// As published, but at least [`SHORTEST_EPOCH`]; without end where the list is too short to
+    /// try anything.
     usual: u64,
     /// How many times as long it is.
     stretch: u64,
@@ -77,7 +81,8 @@ mod tests {
         Length::NONE.refilled(units, cores)
     }
 
-    /// Would miss: lists of which half is run under settings that are tried, and epochs of a few commits.
+    /// Would miss: lists of which half is run under settings that are tried, and epochs of a few
+    /// commits.
     #[test]
     fn short_lists_are_left_alone() {
         assert_eq!([Length::NONE, of(1_023, 1), of(0, 1)].map(Length::compared), [u64::MAX; 3]);
@@ -85,7 +90,8 @@ mod tests {
         assert_eq!(of(1_000_000, 2).compared(), 500);
     }
 
-    /// Would miss: epochs that are doubled although they are long, beyond what the list can bear, or of one list only.
+    /// Would miss: epochs that are doubled although they are long, beyond what the list can bear,
+    /// or of one list only.
     #[test]
     fn epochs_are_doubled_until_they_are_long_enough() {
         let mut length = of(1_000_000, 2);
@@ -98,7 +104,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: epochs that are a good part of their list, or that shrink below the published one (H4).
+        /// Would miss: epochs that are a good part of their list, or that shrink below the
+        /// published one (H4).
         #[test]
         fn epochs_are_a_small_part_of_their_list(
             units in 1_024..10_000_000_usize, cores in 1..64_usize, times in proptest::collection::vec(1..300_000_u64, 0..60),

@@ -1,8 +1,9 @@
 //! Tuning while a program runs: state machines fed with counters.
 //!
-//! A tuner is told what was counted in an *epoch* and answers the settings for the next one. It reads no clock and no counter of its own, so the same tuner
-//! runs in a worklist, in a simulation, and in a test that feeds it anything at all. It belongs to no thread: whichever worker finds an epoch complete
-//! may feed it, and when that worker stands down, another goes on.
+//! A tuner is told what was counted in an *epoch* and answers the settings for the next one. It
+//! reads no clock and no counter of its own, so the same tuner runs in a worklist, in a simulation,
+//! and in a test that feeds it anything at all. It belongs to no thread: whichever worker finds an
+//! epoch complete may feed it, and when that worker stands down, another goes on.
 //!
 //! ```
 //! use sinew_policy::tune::{Autotuner, Counts, Epochs, Knobs, Path};

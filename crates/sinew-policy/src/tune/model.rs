@@ -1,7 +1,9 @@
 //! Models of contention, and the tuner on them: it must come to the right setting, soon.
 //!
-//! A [`Model`] says what a worklist would show under given settings: threads that conflict the more, the more there are; a list that serves one worker at a
-//! time; caches that helpers warm, or spoil. It is made of a few formulas, not of a machine; its use is that the best setting is known.
+//! A [`Model`] says what a worklist would show under given settings: threads that conflict the
+//! more, the more there are; a list that serves one worker at a time; caches that helpers warm, or
+//! spoil. It is made of a few formulas, not of a machine; its use is that the best setting is
+//! known.
 //!
 //! # Not handled
 //!
@@ -32,7 +34,8 @@ struct Model {
     abort_cost: f64,
     /// What part of a unit's time helpers of a lifespan save; below 0 they harm.
     saved: fn(u32) -> f64,
-    /// By what part of its time a unit is longer for each other thread, whose lines it needs, though nothing aborts.
+    /// By what part of its time a unit is longer for each other thread, whose lines it needs,
+    /// though nothing aborts.
     crowding: f64,
 }
 
@@ -67,15 +70,19 @@ impl Model {
     /// Stalls a commit.
     fn stalls(&self, settings: &Settings) -> f64 {
         let others = (settings.threads - 1) as f64;
-        let met =
-            if settings.stealing { self.thieves } else { (others * self.list_ns / self.unit_ns).min(1.0) };
+        let met = if settings.stealing {
+            self.thieves
+        } else {
+            (others * self.list_ns / self.unit_ns).min(1.0)
+        };
         met * Self::accesses(settings)
     }
 
     /// Time of one thread for a committed unit.
     fn time_ns(&self, settings: &Settings) -> f64 {
         let helped = helpers::helpers(settings.threads, CORES) as f64 / settings.threads as f64;
-        let saved = if settings.lifespan > 0 { helped * (self.saved)(settings.lifespan) } else { 0.0 };
+        let saved =
+            if settings.lifespan > 0 { helped * (self.saved)(settings.lifespan) } else { 0.0 };
         let attempts = 1.0 + self.abort_cost * self.aborts(settings);
         let crowded = 1.0 + self.crowding * (settings.threads - 1) as f64;
         self.unit_ns * (1.0 - saved) * attempts * crowded + self.stalls(settings) * self.list_ns
@@ -123,11 +130,13 @@ impl Model {
             ..Space::full(CORES, 1, Knobs::default().longest_lifespan)
         };
         let settings = space.choices().map(|choice| choice.settings);
-        settings.max_by(|a, b| self.throughput(a).total_cmp(&self.throughput(b))).expect("there are choices")
+        settings
+            .max_by(|a, b| self.throughput(a).total_cmp(&self.throughput(b)))
+            .expect("there are choices")
     }
 
-    /// Runs under the tuner without noise. It settled within `epochs` epochs and 2 % of the run, and is within a thousandth of the best fixed
-    /// setting then.
+    /// Runs under the tuner without noise. It settled within `epochs` epochs and 2 % of the run,
+    /// and is within a thousandth of the best fixed setting then.
     fn tuned(&self, knobs: Knobs, epochs: u64) -> Settings {
         let (tuner, path) = self.run(knobs, &mut || 0.0);
         let settling = path.settling().expect("the run is long enough to settle");
@@ -135,7 +144,10 @@ impl Model {
         let run_ns: u64 = path.rows().iter().map(|row| row.counts.elapsed_ns).sum();
         assert!(settling.counts.elapsed_ns * 50 < run_ns, "{settling:?} of {run_ns} ns");
         let (settings, best) = (tuner.settings(), self.oracle());
-        assert!(self.throughput(&settings) >= 0.999 * self.throughput(&best), "{settings}; best is {best}");
+        assert!(
+            self.throughput(&settings) >= 0.999 * self.throughput(&best),
+            "{settings}; best is {best}"
+        );
         settings.swap_after(None)
     }
 }
@@ -150,7 +162,8 @@ fn a_calm_program_keeps_all_threads_and_one_list() {
     assert_eq!(CALM.tuned(Knobs::default(), CALM_EPOCHS), Settings::baseline(CORES));
 }
 
-/// Would miss: threads that are kept though each conflict costs the others, wherever the knee is that halving can find.
+/// Would miss: threads that are kept though each conflict costs the others, wherever the knee is
+/// that halving can find.
 #[test]
 fn contention_that_rises_with_threads_is_halved_away() {
     for (threads, halvings) in [(16_usize, 0), (8, 1), (4, 2), (2, 3), (1, 4)] {
@@ -158,7 +171,8 @@ fn contention_that_rises_with_threads_is_halved_away() {
         let pairs = threads * (threads - 1) / 2;
         let conflict = if pairs == 0 { 0.9 } else { 0.09 / pairs as f64 };
         let model = Model { conflict, ..KNEE };
-        let (tuner, path) = model.run(Knobs { longest_lifespan: 1, ..Knobs::default() }, &mut || 0.0);
+        let (tuner, path) =
+            model.run(Knobs { longest_lifespan: 1, ..Knobs::default() }, &mut || 0.0);
         assert_eq!(tuner.settings().threads, threads);
         let helping = if halvings > 0 { 2 } else { 0 };
         assert_eq!(path.settling().unwrap().epochs, CALM_EPOCHS + 2 * halvings + helping);
@@ -172,13 +186,18 @@ fn threads_are_the_best_of_all_where_there_is_a_knee() {
     assert_eq!(KNEE.tuned(Knobs::default(), CALM_EPOCHS + 2 * 2 + 2 * 4).threads, 4);
 }
 
-/// Would miss: a list that everybody waits for and nobody leaves, and pairs of units where nobody waits any more.
+/// Would miss: a list that everybody waits for and nobody leaves, and pairs of units where nobody
+/// waits any more.
 #[test]
 fn a_contended_list_is_dealt_out() {
-    assert_eq!(SHORT.tuned(Knobs::default(), CALM_EPOCHS), Settings::baseline(CORES).stealing(true));
+    assert_eq!(
+        SHORT.tuned(Knobs::default(), CALM_EPOCHS),
+        Settings::baseline(CORES).stealing(true)
+    );
 }
 
-/// Would miss: stealing for a list that is not the bottleneck, which would cost balance for nothing.
+/// Would miss: stealing for a list that is not the bottleneck, which would cost balance for
+/// nothing.
 #[test]
 fn a_list_that_is_rarely_waited_for_stays_shared() {
     let model = Model { unit_ns: 1e6, ..SHORT };
@@ -212,7 +231,8 @@ fn helpers_that_help_the_more_run_longest() {
     }
 }
 
-/// Would miss: helpers that stay on though they take from their workers, or run further than is good, with the accepted yardstick.
+/// Would miss: helpers that stay on though they take from their workers, or run further than is
+/// good, with the accepted yardstick.
 #[test]
 fn the_accepted_yardstick_finds_the_best_lifespan() {
     let harm = Model { saved: |_| -0.2, ..KNEE };
@@ -221,8 +241,8 @@ fn the_accepted_yardstick_finds_the_best_lifespan() {
     assert_eq!(hundred.tuned(accepted(), CALM_EPOCHS + 2 * 2 + 2 * 4).lifespan, 100);
 }
 
-/// Would miss: that the figure's comparison with the epoch before was changed unnoticed. It is blind to harm that is the same in every epoch: that
-/// is why the other yardstick exists.
+/// Would miss: that the figure's comparison with the epoch before was changed unnoticed. It is
+/// blind to harm that is the same in every epoch: that is why the other yardstick exists.
 #[test]
 fn the_printed_yardstick_does_not_see_a_steady_harm() {
     let harm = Model { saved: |_| -0.2, ..KNEE };
@@ -230,11 +250,14 @@ fn the_printed_yardstick_does_not_see_a_steady_harm() {
     assert_eq!(tuner.settings().lifespan, 10_000);
 }
 
-/// Would miss: a decision that noise can turn although the effect is far larger, or epochs that are lost to it.
+/// Would miss: a decision that noise can turn although the effect is far larger, or epochs that are
+/// lost to it.
 #[test]
 fn noise_smaller_than_the_effects_changes_nothing() {
     let model = Model {
-        saved: |lifespan| if lifespan <= 100 { 0.1 * f64::from(lifespan.ilog10() + 1) } else { -0.2 },
+        saved: |lifespan| {
+            if lifespan <= 100 { 0.1 * f64::from(lifespan.ilog10() + 1) } else { -0.2 }
+        },
         ..KNEE
     };
     for seed in 0..20 {
@@ -242,11 +265,16 @@ fn noise_smaller_than_the_effects_changes_nothing() {
         let (tuner, path) = model.run(accepted(), &mut || 0.04 * (random.f64() - 0.5));
         let settings = tuner.settings().swap_after(None);
         assert_eq!(settings, Settings::baseline(4).lifespan(100), "seed {seed}: {path}");
-        assert_eq!(path.settling().unwrap().epochs, CALM_EPOCHS + 2 * 2 + 2 * 4, "seed {seed}: {path}");
+        assert_eq!(
+            path.settling().unwrap().epochs,
+            CALM_EPOCHS + 2 * 2 + 2 * 4,
+            "seed {seed}: {path}"
+        );
     }
 }
 
-/// Would miss: retries that stay as they were when a program comes to a phase in which everything aborts.
+/// Would miss: retries that stay as they were when a program comes to a phase in which everything
+/// aborts.
 #[test]
 fn retries_follow_the_phases_of_a_program() {
     let (mut tuner, _) = CALM.run(Knobs::default(), &mut || 0.0);
@@ -258,7 +286,8 @@ fn retries_follow_the_phases_of_a_program() {
     assert_eq!(phases, [Some(1), Some(32), Some(512)]);
 }
 
-/// Would miss: a tuner by throughput that is slower to find, or worse at, what the published one finds; and contention that no counter shows.
+/// Would miss: a tuner by throughput that is slower to find, or worse at, what the published one
+/// finds; and contention that no counter shows.
 #[test]
 fn throughput_finds_what_counters_find_and_what_they_do_not() {
     let crowded = Model { crowding: 1.5, ..CALM };

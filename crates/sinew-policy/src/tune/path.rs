@@ -1,10 +1,11 @@
-//! What a tuner did: states, settings and counts over the epochs of a run, as in figure 6.7 of Góes, "Automatic Skeleton-Driven Performance
-//! Optimizations for Transactional Memory".
+//! What a tuner did: states, settings and counts over the epochs of a run, as in figure 6.7 of
+//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory".
 //!
-//! Epochs in a row under the same state and settings are one row, so a path stays short however long the run is; what comes after a full path is
-//! counted, not kept.
+//! Epochs in a row under the same state and settings are one row, so a path stays short however
+//! long the run is; what comes after a full path is counted, not kept.
 //!
-//! As text it is one line of names, then one line a row, with commas between the values, for a table or a plot:
+//! As text it is one line of names, then one line a row, with commas between the values, for a
+//! table or a plot:
 //!
 //! ```
 //! use sinew_policy::tune::{Counts, Knobs, Path, Tuner};
@@ -22,7 +23,8 @@
 //!
 //! # Invariants
 //!
-//! - P1: the rows' epochs are adjacent from 0 on, and together with those left out they are all that were pushed.
+//! - P1: the rows' epochs are adjacent from 0 on, and together with those left out they are all
+//!   that were pushed.
 //!
 //! # Tests
 //!
@@ -66,8 +68,7 @@ pub struct Path {
 }
 
 /// The names of the columns of a path as text.
-const COLUMNS: &str =
-    "epoch,epochs,elapsed_ns,state,threads,stealing,lifespan,coalescing,swap_after,commits,aborts,stalls";
+const COLUMNS: &str = "epoch,epochs,elapsed_ns,state,threads,stealing,lifespan,coalescing,swap_after,commits,aborts,stalls";
 
 impl Path {
     /// An empty path that keeps at most `limit` rows; 0 keeps none.
@@ -109,7 +110,8 @@ impl Path {
     /// What it took until the tuner settled; `None` if it did not within this path.
     pub fn settling(&self) -> Option<Settling> {
         let end = self.rows.iter().position(|row| row.state == State::SwapRetry)?;
-        let counts = self.rows[..end].iter().fold(Counts::default(), |sum, row| sum.plus(&row.counts));
+        let counts =
+            self.rows[..end].iter().fold(Counts::default(), |sum, row| sum.plus(&row.counts));
         Some(Settling { epochs: self.rows[end].epoch, counts })
     }
 }
@@ -125,7 +127,11 @@ impl fmt::Display for Row {
         let Self { epoch, epochs, state, settings, counts } = self;
         let (stealing, coalescing) = (u8::from(settings.stealing), u8::from(settings.coalescing));
         let swap_after = settings.swap_after.map(|retries| retries.to_string()).unwrap_or_default();
-        write!(f, "{epoch},{epochs},{},{state},{},{stealing},", counts.elapsed_ns, settings.threads)?;
+        write!(
+            f,
+            "{epoch},{epochs},{},{state},{},{stealing},",
+            counts.elapsed_ns, settings.threads
+        )?;
         write!(f, "{},{coalescing},{swap_after},", settings.lifespan)?;
         write!(f, "{},{},{}", counts.commits, counts.aborts, counts.stalls)
     }
@@ -149,7 +155,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: an epoch that is lost or kept twice, rows that overlap, a row too many, and sums that are off (P1).
+        /// Would miss: an epoch that is lost or kept twice, rows that overlap, a row too many, and
+        /// sums that are off (P1).
         #[test]
         fn every_epoch_is_in_one_row_or_left_out(
             aborts in proptest::collection::vec(prop_oneof![Just(0_u64), 0..200_u64], 0..60), limit in 0..12_usize,
@@ -170,7 +177,8 @@ mod tests {
         }
     }
 
-    /// Would miss: settings after the epoch instead of those in it, and epochs that show the same in rows of their own.
+    /// Would miss: settings after the epoch instead of those in it, and epochs that show the same
+    /// in rows of their own.
     #[test]
     fn a_row_shows_what_was_in_force() {
         let mut tuner = Tuner::new(2, Knobs::default()).unwrap();

@@ -1,7 +1,8 @@
 //! Classes of tasks: those that may leave their package, and those that stay where their data are.
 //!
-//! In a first run anybody steals anything, and the runtime tells how long tasks of each depth took. From that, [`boundary`] says which depth is the
-//! last whose tasks are large. In later runs a thief takes any task inside its package, and beyond it those up to the boundary only.
+//! In a first run anybody steals anything, and the runtime tells how long tasks of each depth took.
+//! From that, [`boundary`] says which depth is the last whose tasks are large. In later runs a
+//! thief takes any task inside its package, and beyond it those up to the boundary only.
 
 use super::circle::Circle;
 use super::{Outcome, Reach, VictimPolicy, View, is_near};
@@ -15,25 +16,30 @@ pub struct Tally {
     pub micros: u64,
 }
 
-/// The greatest depth whose tasks may leave their package, from one tally for each depth from 0 on, for a machine of `packages`.
+/// The greatest depth whose tasks may leave their package, from one tally for each depth from 0 on,
+/// for a machine of `packages`.
 ///
-/// It is the deepest whose tasks took `large_us` microseconds on average: a task that takes as long as a package's cache takes to be read through has
-/// more data than the cache holds, or has earned the way. But it is deep enough for each package to get a task where every task makes two.
+/// It is the deepest whose tasks took `large_us` microseconds on average: a task that takes as long
+/// as a package's cache takes to be read through has more data than the cache holds, or has earned
+/// the way. But it is deep enough for each package to get a task where every task makes two.
 pub fn boundary(tallies: &[Tally], large_us: u32, packages: usize) -> u32 {
-    let is_large = |tally: &Tally| tally.tasks > 0 && tally.micros >= tally.tasks * u64::from(large_us);
+    let is_large =
+        |tally: &Tally| tally.tasks > 0 && tally.micros >= tally.tasks * u64::from(large_us);
     let learned = tallies.iter().rposition(is_large).unwrap_or(0);
     let least = packages.max(1).next_power_of_two().ilog2();
     least.max(u32::try_from(learned).unwrap_or(u32::MAX))
 }
 
-/// Tries its own package in random order; then, beyond it, workers whose oldest task lies at [`View::boundary`] or nearer the root, and
-/// those that offer nothing, who are asked that way. While the boundary is not known, all of them.
+/// Tries its own package in random order; then, beyond it, workers whose oldest task lies at
+/// [`View::boundary`] or nearer the root, and those that offer nothing, who are asked that way.
+/// While the boundary is not known, all of them.
 ///
 /// A round is one such walk.
 ///
-/// Source: Q. Chen, M. Guo and Z. Huang, "CATS: Cache Aware Task-Stealing based on Online Profiling in Multi-socket Multi-core Architectures" (2012).
-/// Differences: the size of a task is its running time rather than a count of cache misses; and the classes share one queue, as the oldest task is the
-/// largest.
+/// Source: Q. Chen, M. Guo and Z. Huang, "CATS: Cache Aware Task-Stealing based on Online Profiling
+/// in Multi-socket Multi-core Architectures" (2012). Differences: the size of a task is its running
+/// time rather than a count of cache misses; and the classes share one queue, as the oldest task is
+/// the largest.
 #[derive(Debug, Clone, Default)]
 pub struct Cats {
     near: Circle,
@@ -73,7 +79,9 @@ impl VictimPolicy for Cats {
 
     fn allows(&self, view: &dyn View, victim: usize) -> bool {
         let may_leave = |boundary| view.oldest_depth(victim).is_none_or(|depth| depth <= boundary);
-        is_near(view, victim) || view.reach() == Reach::Everywhere || view.boundary().is_none_or(may_leave)
+        is_near(view, victim)
+            || view.reach() == Reach::Everywhere
+            || view.boundary().is_none_or(may_leave)
     }
 }
 
@@ -88,10 +96,12 @@ mod tests {
         Tally { tasks, micros }
     }
 
-    /// Would miss: sums taken for means, a boundary one too deep or too shallow, depths without tasks, or a package left without work.
+    /// Would miss: sums taken for means, a boundary one too deep or too shallow, depths without
+    /// tasks, or a package left without work.
     #[test]
     fn the_boundary_is_the_deepest_depth_of_large_tasks() {
-        let tallies = [tally(0, 0), tally(2, 8_000), tally(4, 4_000), tally(900, 9_000), tally(0, 0)];
+        let tallies =
+            [tally(0, 0), tally(2, 8_000), tally(4, 4_000), tally(900, 9_000), tally(0, 0)];
         assert_eq!(boundary(&tallies, 1_000, 1), 2);
         assert_eq!(boundary(&tallies, 1_001, 1), 1);
         assert_eq!(boundary(&tallies, 10, 1), 3);
@@ -101,7 +111,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a list of everybody in each thief of a large pool, which for 65,536 takes all the memory there is; and workers of the own package tried twice.
+    /// Would miss: a list of everybody in each thief of a large pool, which for 65,536 takes all
+    /// the memory there is; and workers of the own package tried twice.
     #[test]
     fn in_a_large_pool_everybody_is_tried_once_and_nobody_is_written_down() {
         let pool = Pool { shape: (8, 8), ..Pool::of(WRITTEN + 10, 7) };
@@ -114,7 +125,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a small task that leaves its package, a large one or an owner to be asked that is passed over, or a walk that begins abroad.
+        /// Would miss: a small task that leaves its package, a large one or an owner to be asked
+        /// that is passed over, or a walk that begins abroad.
         #[test]
         fn beyond_the_package_only_tasks_up_to_the_boundary_are_taken(pool in Pool::any(30), seed in any::<u64>()) {
             let (mut policy, mut source) = (Cats::new(), Source::new(seed));

@@ -1,8 +1,8 @@
 //! The policies to choose from, as a value.
 
 use super::{
-    AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Nearest, NearestOrRandom, Random, Sample,
-    Samples, Sampling, Scope, Set, SortedLoads, VictimPolicy,
+    AfterSuccess, Cats, Dealt, DistanceWeighted, Loads, MostLoaded, Nearest, NearestOrRandom,
+    Random, Sample, Samples, Sampling, Scope, Set, SortedLoads, VictimPolicy,
 };
 
 /// A victim policy, by name and parameters.
@@ -22,7 +22,8 @@ use super::{
 /// | `cats:200` | [`Cats`]: microseconds from which on a task is large |
 /// | `dealt` | [`Dealt`] |
 ///
-/// Which to choose at which number of workers: the table "Which policy at which size" in the repository's `docs/simulation.md`.
+/// Which to choose at which number of workers: the table "Which policy at which size" in the
+/// repository's `docs/simulation.md`.
 ///
 /// ```
 /// use sinew_policy::victim::Victims;
@@ -153,7 +154,8 @@ impl Victims {
         }
     }
 
-    /// Whether the rule looks at everybody now and then, so that [`View::heaviest`](super::View::heaviest) is of use to it in the largest pools.
+    /// Whether the rule looks at everybody now and then, so that
+    /// [`View::heaviest`](super::View::heaviest) is of use to it in the largest pools.
     pub const fn looks_at_all(self) -> bool {
         matches!(self, Self::MostLoaded { .. } | Self::SortedLoads(_))
     }
@@ -168,7 +170,8 @@ impl Victims {
         }
     }
 
-    /// Whether the policy asks for [`View::reach`](super::View::reach), so that packages need masters.
+    /// Whether the policy asks for [`View::reach`](super::View::reach), so that packages need
+    /// masters.
     pub const fn has_masters(self) -> bool {
         match self {
             Self::Nearest | Self::NearestOrRandom { .. } | Self::Dealt => true,

@@ -1,7 +1,7 @@
 //! The other workers in a private random order, walked in a circle: what most rules choose from.
 //!
-//! The order is drawn once, at the first search, so that thieves do not follow each other around the pool; a start costs one
-//! random number, a step none.
+//! The order is drawn once, at the first search, so that thieves do not follow each other around
+//! the pool; a start costs one random number, a step none.
 //!
 //! In the largest pools the order is a [`Stride`], which is not written down.
 
@@ -82,7 +82,8 @@ impl Circle {
         true
     }
 
-    /// As [`draw`](Self::draw) where most of the others belong; in the largest pools all of them are drawn, and the caller passes over those that do not belong.
+    /// As [`draw`](Self::draw) where most of the others belong; in the largest pools all of them
+    /// are drawn, and the caller passes over those that do not belong.
     pub(super) fn draw_most(
         &mut self,
         view: &dyn View,
@@ -180,7 +181,10 @@ mod tests {
         for (workers, is_written) in [(WRITTEN, true), (WRITTEN + 1, false)] {
             let mut circle = Circle::default();
             circle.draw_all(&Pool::of(workers, 7), &mut Source::new(1).numbers());
-            assert_eq!((circle.stride().is_none(), circle.members().count()), (is_written, workers - 1));
+            assert_eq!(
+                (circle.stride().is_none(), circle.members().count()),
+                (is_written, workers - 1)
+            );
         }
     }
 }

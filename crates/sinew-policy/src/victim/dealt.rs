@@ -5,12 +5,14 @@ use super::{Nearest, Outcome, Reach, VictimPolicy, View, is_near};
 
 /// Gives each package a large piece of what runs, and keeps to the package from then on.
 ///
-/// While its package has yet to get its piece of the present root task, the package's master begins every round at the one worker beyond it whose
-/// oldest task is nearest the root. So of a tree that splits in two the first package that comes gets a half, the next two a quarter each, and
-/// so on. Everything else is [`Nearest`].
+/// While its package has yet to get its piece of the present root task, the package's master begins
+/// every round at the one worker beyond it whose oldest task is nearest the root. So of a tree that
+/// splits in two the first package that comes gets a half, the next two a quarter each, and so on.
+/// Everything else is [`Nearest`].
 ///
-/// Source: the future work of A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014).
-/// Differences: the pieces are fetched, not sent: they exist only as soon as the root has made them.
+/// Source: the future work of A.-A. Chasapis, "Optimization Techniques for Task-based Parallel
+/// Programming Models" (2014). Differences: the pieces are fetched, not sent: they exist only as
+/// soon as the root has made them.
 #[derive(Debug, Clone, Default)]
 pub struct Dealt {
     nearest: Nearest,
@@ -80,7 +82,8 @@ mod tests {
         pool
     }
 
-    /// Would miss: a first piece from the own package, or a small one; a second try in the same round.
+    /// Would miss: a first piece from the own package, or a small one; a second try in the same
+    /// round.
     #[test]
     fn a_package_without_a_piece_goes_for_the_task_nearest_the_root_elsewhere() {
         let pool = running();

@@ -1,7 +1,9 @@
 //! The other workers by how near they are, each level in a private random order.
 //!
-//! In all but the largest pools the orders are written down. In those a list for each thief would take a square of memory, so a level is kept as the runs of numbers that belong to
-//! it, and walked in steps without a common divisor with its length; where workers are numbered as they sit, a level is two runs.
+//! In all but the largest pools the orders are written down. In those a list for each thief would
+//! take a square of memory, so a level is kept as the runs of numbers that belong to it, and walked
+//! in steps without a common divisor with its length; where workers are numbered as they sit, a
+//! level is two runs.
 
 use super::circle::{WRITTEN, shuffled};
 use super::stride::coprime_step;
@@ -33,7 +35,8 @@ impl Members {
         match self {
             Self::Written(members) => members[place],
             Self::Runs { runs, len, step, start } => {
-                let rank = ((place as u128 * *step as u128 + *start as u128) % *len as u128) as usize;
+                let rank =
+                    ((place as u128 * *step as u128 + *start as u128) % *len as u128) as usize;
                 let run = runs.partition_point(|&(_, before)| before <= rank) - 1;
                 runs[run].0 + (rank - runs[run].1)
             }
@@ -66,7 +69,11 @@ impl Home {
 
 /// All others, nearer levels first.
 pub(super) fn levels(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
-    if view.workers() <= WRITTEN { written(view, random, home) } else { in_runs(view, random, home) }
+    if view.workers() <= WRITTEN {
+        written(view, random, home)
+    } else {
+        in_runs(view, random, home)
+    }
 }
 
 fn written(view: &dyn View, random: &mut dyn FnMut() -> u64, home: Home) -> Vec<Level> {
@@ -108,12 +115,14 @@ mod tests {
     use super::*;
 
     fn members(level: &Level) -> Vec<usize> {
-        let mut members: Vec<usize> = (0..level.members.len()).map(|place| level.members.at(place)).collect();
+        let mut members: Vec<usize> =
+            (0..level.members.len()).map(|place| level.members.at(place)).collect();
         members.sort_unstable();
         members
     }
 
-    /// Would miss: a worker left out of the runs, visited twice, or on another level than in the list.
+    /// Would miss: a worker left out of the runs, visited twice, or on another level than in the
+    /// list.
     #[test]
     fn runs_and_lists_have_the_same_levels_with_the_same_members() {
         for me in 0..24 {
@@ -122,7 +131,10 @@ mod tests {
                 let lists = written(&pool, &mut source.numbers(), home);
                 let runs = in_runs(&pool, &mut source.numbers(), home);
                 let facts = |levels: &[Level]| -> Vec<_> {
-                    levels.iter().map(|level| (level.near, level.distance, members(level))).collect()
+                    levels
+                        .iter()
+                        .map(|level| (level.near, level.distance, members(level)))
+                        .collect()
                 };
                 assert_eq!(facts(&lists), facts(&runs));
             }

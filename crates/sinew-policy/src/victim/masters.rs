@@ -1,10 +1,12 @@
 //! Who is the master of a package: the one worker that may leave it.
 //!
-//! The runtime keeps a word for each package; this says who may put its number there. A worker stands for it at the beginning of a
-//! search, and gives it up when it parks or its seat is given up.
+//! The runtime keeps a word for each package; this says who may put its number there. A worker
+//! stands for it at the beginning of a search, and gives it up when it parks or its seat is given
+//! up.
 //!
-//! Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014), and Q. Chen, M. Guo and Z. Huang, "CATS" (2012), which fix one master; that it passes on is
-//! ours, as a master with a long task would else keep its whole package at home.
+//! Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
+//! (2014), and Q. Chen, M. Guo and Z. Huang, "CATS" (2012), which fix one master; that it passes on
+//! is ours, as a master with a long task would else keep its whole package at home.
 
 /// What the master of a package is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +34,8 @@ pub struct Candidate {
 
 /// Whether the candidate becomes the master.
 ///
-/// A master that is free goes on: it finds whatever a slave would. One that is blocked gives way to a worker that is not; one that works, only where
-/// work would be stranded.
+/// A master that is free goes on: it finds whatever a slave would. One that is blocked gives way to
+/// a worker that is not; one that works, only where work would be stranded.
 pub fn takes_over(holder: Holder, candidate: Candidate) -> bool {
     match holder {
         Holder::Nobody | Holder::Parked => true,
@@ -48,7 +50,8 @@ mod tests {
     use super::*;
     use Holder::{Nobody, Parked, Searches, Waits, Works};
 
-    /// Would miss: a mastership that stays with a worker that cannot use it, or changes hands while its holder can.
+    /// Would miss: a mastership that stays with a worker that cannot use it, or changes hands while
+    /// its holder can.
     #[test]
     fn mastership_passes_on_from_whoever_cannot_use_it() {
         let free = Candidate { waits: false, stranded: false };
@@ -61,7 +64,11 @@ mod tests {
             (Works, [false, false, true]),
             (Searches, [false, false, false]),
         ] {
-            assert_eq!([free, blocked, stranded].map(|c| takes_over(holder, c)), answers, "{holder:?}");
+            assert_eq!(
+                [free, blocked, stranded].map(|c| takes_over(holder, c)),
+                answers,
+                "{holder:?}"
+            );
         }
     }
 }

@@ -1,8 +1,10 @@
-//! 200 random runs of every policy in a small pool that is all data: workers with queues, packages with masters, workers that come, go and block.
+//! 200 random runs of every policy in a small pool that is all data: workers with queues, packages
+//! with masters, workers that come, go and block.
 //!
-//! A run is a sequence of steps of randomly chosen workers and repeats from its seed. A step takes a task from the own queue, runs a bit of
-//! one, or is one round of stealing by the policy. A blocked worker goes on only when all the others' work is done, with tasks of its own
-//! still in its queue: nobody but thieves can run those.
+//! A run is a sequence of steps of randomly chosen workers and repeats from its seed. A step takes
+//! a task from the own queue, runs a bit of one, or is one round of stealing by the policy. A
+//! blocked worker goes on only when all the others' work is done, with tasks of its own still in
+//! its queue: nobody but thieves can run those.
 
 use std::collections::VecDeque;
 
@@ -149,7 +151,8 @@ impl World {
 
     /// One worker must be left that can come to all tasks.
     fn can_spare(&self, me: usize) -> bool {
-        let free = |worker: &Worker| worker.active && worker.running.is_none_or(|(task, _)| !task.blocks);
+        let free =
+            |worker: &Worker| worker.active && worker.running.is_none_or(|(task, _)| !task.blocks);
         self.workers.iter().enumerate().any(|(at, worker)| at != me && free(worker))
     }
 
@@ -161,7 +164,8 @@ impl World {
         }
     }
 
-    /// Begins a task; its children are made at once, so that a blocked worker has some in its queue.
+    /// Begins a task; its children are made at once, so that a blocked worker has some in its
+    /// queue.
     fn begin(&mut self, me: usize, task: Task, source: &mut Source) {
         self.runs[task.id] += 1;
         self.workers[me].running = Some((task, source.below(6) as u32));
@@ -176,8 +180,10 @@ impl World {
 
     /// Tasks that block, or will.
     fn blocked(&self) -> usize {
-        let queued = self.workers.iter().flat_map(|worker| &worker.queue).filter(|task| task.blocks);
-        let running = self.workers.iter().filter_map(|worker| worker.running).filter(|(task, _)| task.blocks);
+        let queued =
+            self.workers.iter().flat_map(|worker| &worker.queue).filter(|task| task.blocks);
+        let running =
+            self.workers.iter().filter_map(|worker| worker.running).filter(|(task, _)| task.blocks);
         queued.count() + running.count()
     }
 
@@ -207,7 +213,12 @@ impl World {
         }
     }
 
-    fn round(&mut self, policy: &mut dyn VictimPolicy, me: usize, source: &mut Source) -> Option<Task> {
+    fn round(
+        &mut self,
+        policy: &mut dyn VictimPolicy,
+        me: usize,
+        source: &mut Source,
+    ) -> Option<Task> {
         loop {
             let victim = policy.next(&Sight { world: self, me }, &mut source.numbers())?;
             self.check(policy, me, victim);
@@ -231,7 +242,11 @@ impl World {
         let sight = Sight { world: self, me };
         assert!(victim != me && policy.allows(&sight, victim));
         let is_free = !self.victims.has_masters() || sight.reach() != Reach::Package;
-        assert!(is_free || sight.package(victim) == sight.package(me), "{} leaves its package", self.victims);
+        assert!(
+            is_free || sight.package(victim) == sight.package(me),
+            "{} leaves its package",
+            self.victims
+        );
     }
 
     fn stand_for_mastership(&mut self, me: usize) {
@@ -266,15 +281,19 @@ fn run(victims: Victims, seed: u64) -> World {
     panic!("{victims}, seed {seed}: work is stranded");
 }
 
-/// Would miss: a task that nobody comes to while its owner is blocked, gone, or in another package; a slave that leaves its package; a task run
-/// twice.
+/// Would miss: a task that nobody comes to while its owner is blocked, gone, or in another package;
+/// a slave that leaves its package; a task run twice.
 #[test]
 fn every_task_runs_once_under_every_policy_while_workers_come_go_and_block() {
     for &victims in Victims::all() {
         let mut left_packages = 0;
         for seed in 0..RUNS {
             let world = run(victims, seed);
-            assert!(world.runs.iter().all(|&runs| runs == 1), "{victims}, seed {seed}: {:?}", world.runs);
+            assert!(
+                world.runs.iter().all(|&runs| runs == 1),
+                "{victims}, seed {seed}: {:?}",
+                world.runs
+            );
             left_packages += world.left_packages;
         }
         assert!(left_packages > 0, "{victims} never leaves a package");

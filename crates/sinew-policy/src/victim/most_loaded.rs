@@ -2,16 +2,19 @@
 
 use super::{Outcome, Random, VictimPolicy, View};
 
-/// One attempt in `every` goes to the worker with most tasks on offer, found by looking at all of them; the others are
-/// [`Random`]. Where nobody offers anything, that one is random, too.
+/// One attempt in `every` goes to the worker with most tasks on offer, found by looking at all of
+/// them; the others are [`Random`]. Where nobody offers anything, that one is random, too.
 ///
-/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014), section 3.3.2.1, with `every` 1 and 5.
-/// Differences: equals are taken in the thief's private order. A round ends with the random walk's, or after as many attempts at the heaviest as
-/// there are others; the next round is then random throughout, so that a heavy worker that cannot be stolen from does not keep a thief for ever.
+/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
+/// (2014), section 3.3.2.1, with `every` 1 and 5. Differences: equals are taken in the thief's
+/// private order. A round ends with the random walk's, or after as many attempts at the heaviest as
+/// there are others; the next round is then random throughout, so that a heavy worker that cannot
+/// be stolen from does not keep a thief for ever.
 ///
 /// # Cost
 ///
-/// The attempt at the heaviest reads one line of each worker, unless the [`View`] knows the heaviest.
+/// The attempt at the heaviest reads one line of each worker, unless the [`View`] knows the
+/// heaviest.
 #[derive(Debug, Clone)]
 pub struct MostLoaded {
     every: u32,
@@ -91,7 +94,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a heaviest that is not, that is the thief itself, or whose turn comes too early or too late.
+        /// Would miss: a heaviest that is not, that is the thief itself, or whose turn comes too
+        /// early or too late.
         #[test]
         fn the_heaviest_is_tried_once_in_so_many_attempts_across_searches(
             every in 1..8_usize,
@@ -128,7 +132,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// Would miss: a list of the heaviest that leads to another victim than looking at everybody.
+        /// Would miss: a list of the heaviest that leads to another victim than looking at
+        /// everybody.
         #[test]
         fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
             steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),

@@ -3,7 +3,8 @@
 use super::levels::{self, Home, Members};
 use super::{Outcome, Random, Reach, VictimPolicy, View, is_near, is_worth_trying};
 
-/// How often a search tries those that share more than the last-level cache, before it goes farther.
+/// How often a search tries those that share more than the last-level cache, before it goes
+/// farther.
 const CLOSE: u32 = 50;
 
 /// How often those that share the last-level cache, or at least the package.
@@ -17,15 +18,17 @@ struct Level {
     near: bool,
 }
 
-/// Walks a list of the other workers from the nearest to the farthest, those that share more than the last-level cache 50 times, the rest
-/// of the package 3 times, and those beyond once. Each success returns to the top. Only the master of a package goes beyond it: for the
-/// others the list ends with the package.
+/// Walks a list of the other workers from the nearest to the farthest, those that share more than
+/// the last-level cache 50 times, the rest of the package 3 times, and those beyond once. Each
+/// success returns to the top. Only the master of a package goes beyond it: for the others the list
+/// ends with the package.
 ///
 /// A round is one walk of the list.
 ///
-/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014), section 3.2, after Q. Chen, M. Guo and Z. Huang,
-/// "CATS" (2012).
-/// Differences: workers at the same distance are in a private random order, so that the thieves of a cache do not all start with the same one.
+/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
+/// (2014), section 3.2, after Q. Chen, M. Guo and Z. Huang, "CATS" (2012). Differences: workers at
+/// the same distance are in a private random order, so that the thieves of a cache do not all start
+/// with the same one.
 #[derive(Debug, Clone, Default)]
 pub struct Nearest {
     levels: Vec<Level>,
@@ -102,8 +105,8 @@ impl VictimPolicy for Nearest {
     }
 }
 
-/// [`Nearest`], but one attempt in some goes to a random worker, as far as the rule of masters allows: the thesis' wish for a compromise
-/// with random stealing.
+/// [`Nearest`], but one attempt in some goes to a random worker, as far as the rule of masters
+/// allows: the thesis' wish for a compromise with random stealing.
 #[derive(Debug, Clone)]
 pub struct NearestOrRandom {
     random_every: u32,
@@ -160,7 +163,8 @@ mod tests {
             .collect()
     }
 
-    /// Would miss: a persistence other than 50, 3 and 1, levels in another order, or a list that differs from pass to pass.
+    /// Would miss: a persistence other than 50, 3 and 1, levels in another order, or a list that
+    /// differs from pass to pass.
     #[test]
     fn a_master_tries_the_closest_50_times_its_package_3_times_and_the_others_once() {
         for me in 0..24 {
@@ -178,7 +182,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a slave that leaves its package, or does not come back to the top at the end of it.
+    /// Would miss: a slave that leaves its package, or does not come back to the top at the end of
+    /// it.
     #[test]
     fn a_slave_wraps_at_the_end_of_its_package() {
         let pool = Pool { reach: Reach::Package, ..Pool::dunnington(8) };
@@ -205,7 +210,8 @@ mod tests {
         assert_eq!(policy.next(&pool, &mut source.numbers()), Some(1));
     }
 
-    /// Would miss: attempts at seats that nobody occupies, or one passed over that still holds tasks.
+    /// Would miss: attempts at seats that nobody occupies, or one passed over that still holds
+    /// tasks.
     #[test]
     fn unoccupied_seats_are_skipped() {
         let mut pool = Pool::dunnington(0);
@@ -221,7 +227,8 @@ mod tests {
         assert!(victims[..2] == [2, 4] || victims[..2] == [4, 2]);
     }
 
-    /// Would miss: a search that goes on where the last one found something, rather than at the nearest.
+    /// Would miss: a search that goes on where the last one found something, rather than at the
+    /// nearest.
     #[test]
     fn after_a_success_and_in_each_search_the_nearest_is_first() {
         let pool = Pool::dunnington(0);

@@ -48,7 +48,8 @@ struct Parameters<'t> {
 
 impl<'t> Parameters<'t> {
     fn of(list: Option<&'t str>) -> Self {
-        let mut rest: Vec<&str> = list.map_or(Vec::new(), |list| list.split(',').map(str::trim).collect());
+        let mut rest: Vec<&str> =
+            list.map_or(Vec::new(), |list| list.split(',').map(str::trim).collect());
         rest.reverse();
         Self { rest }
     }
@@ -103,7 +104,8 @@ const PAST_EMPTY: &str = "past-empty";
 const AFTER_FAILURE: &str = "after-failure";
 const SCOPES: [(&str, Scope); 3] =
     [("machine", Scope::Machine), ("package", Scope::Package), ("strict", Scope::StrictlyPackage)];
-const AFTER: [(&str, AfterSuccess); 2] = [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];
+const AFTER: [(&str, AfterSuccess); 2] =
+    [("stay", AfterSuccess::Stay), ("restart", AfterSuccess::Restart)];
 
 fn parse(text: &str) -> Result<Victims, Wrong> {
     let (name, list) = match text.split_once(':') {
@@ -164,7 +166,9 @@ impl fmt::Display for Samples {
 
 /// The words behind a sample's numbers.
 fn flags(sampling: &Sampling, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for (word, set) in [(PAST_EMPTY, !sampling.stop_at_empty), (AFTER_FAILURE, sampling.after_failure)] {
+    for (word, set) in
+        [(PAST_EMPTY, !sampling.stop_at_empty), (AFTER_FAILURE, sampling.after_failure)]
+    {
         if set {
             write!(f, ",{word}")?;
         }
@@ -195,7 +199,12 @@ impl fmt::Display for Victims {
             Self::NearestOrRandom { random_every } => write!(f, "nearest-random:{random_every}"),
             Self::MostLoaded { every } => write!(f, "most-loaded:{every}"),
             Self::SortedLoads(Loads { refresh, scope, after_success }) => {
-                write!(f, "sorted:{refresh},{},{}", word_for(&SCOPES, scope), word_for(&AFTER, after_success))
+                write!(
+                    f,
+                    "sorted:{refresh},{},{}",
+                    word_for(&SCOPES, scope),
+                    word_for(&AFTER, after_success)
+                )
             }
             Self::DistanceWeighted => f.write_str("distance"),
             Self::Cats { large_us } => write!(f, "cats:{large_us}"),
@@ -212,7 +221,8 @@ mod tests {
         text.parse::<Victims>().unwrap_err().to_string()
     }
 
-    /// Would miss: a parameter that is printed and not read, or the other way round; two presets with one text.
+    /// Would miss: a parameter that is printed and not read, or the other way round; two presets
+    /// with one text.
     #[test]
     fn texts_are_read_as_they_are_printed() {
         let texts: std::collections::HashSet<String> =
@@ -221,9 +231,12 @@ mod tests {
         for &victims in Victims::all() {
             assert_eq!(victims.to_string().parse(), Ok(victims));
         }
-        for text in
-            ["set:1,9", "sample:7,after-failure", "sample-set:3,8,2,past-empty", "sorted:10,strict,restart"]
-        {
+        for text in [
+            "set:1,9",
+            "sample:7,after-failure",
+            "sample-set:3,8,2,past-empty",
+            "sorted:10,strict,restart",
+        ] {
             assert_eq!(text.parse::<Victims>().unwrap().to_string(), text);
         }
     }
@@ -247,7 +260,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a message without the value, or without the way out; a form in the message that is not read.
+    /// Would miss: a message without the value, or without the way out; a form in the message that
+    /// is not read.
     #[test]
     fn what_is_wrong_is_named_with_the_choices() {
         assert_eq!(error("nearset"), format!("`nearset` is not a victim policy: write {FORMS}"));

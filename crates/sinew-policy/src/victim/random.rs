@@ -6,8 +6,9 @@ use super::{Outcome, VictimPolicy, View};
 
 /// Walks a private random permutation of the other workers from a random start.
 ///
-/// The permutation is drawn once, at the first search, and the start once a search, so an attempt costs no random number.
-/// Thieves with different permutations do not follow each other around the pool.
+/// The permutation is drawn once, at the first search, and the start once a search, so an attempt
+/// costs no random number. Thieves with different permutations do not follow each other around the
+/// pool.
 ///
 /// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011; there: RAND).
 /// Differences: a seat that nobody occupies and that holds no task is skipped.
@@ -67,7 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: a walk that answers the thief, leaves the pool, repeats or forgets somebody, in any round.
+        /// Would miss: a walk that answers the thief, leaves the pool, repeats or forgets somebody,
+        /// in any round.
         #[test]
         fn every_round_visits_each_worker_with_a_task_or_a_thread_once(
             pool in Pool::any(40),
@@ -107,7 +109,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a permutation drawn anew at each search, which would cost as many random numbers as workers.
+    /// Would miss: a permutation drawn anew at each search, which would cost as many random numbers
+    /// as workers.
     #[test]
     fn a_search_after_the_first_draws_one_number() {
         let pool = Pool::of(8, 0);

@@ -1,11 +1,14 @@
 //! A list of workers from the heaviest to the lightest.
 //!
-//! It says how it was when it was made; loads change, the list does not. Where a [`View`] knows the heaviest of a large pool, only those are written down: behind them come the others in the
-//! thief's own order, and all of these had nothing to offer. So a list takes as much memory as there are attempts at it.
+//! It says how it was when it was made; loads change, the list does not. Where a [`View`] knows the
+//! heaviest of a large pool, only those are written down: behind them come the others in the
+//! thief's own order, and all of these had nothing to offer. So a list takes as much memory as
+//! there are attempts at it.
 //!
 //! # Not handled
 //!
-//! If more of the heaviest than [`SPARE`] have left their seats empty since the list was made, and others offered something then, too, these are asked for as they are by now.
+//! If more of the heaviest than [`SPARE`] have left their seats empty since the list was made, and
+//! others offered something then, too, these are asked for as they are by now.
 
 use super::stride::Stride;
 use super::{Heaviest, View};
@@ -90,7 +93,8 @@ impl Top {
 
     fn at(&mut self, place: usize, view: &dyn View) -> usize {
         if self.heaviest.more && place >= self.heaviest.workers.len() {
-            *self = Self::new(self.order, view.heaviest(&self.order, usize::MAX).unwrap_or_default());
+            *self =
+                Self::new(self.order, view.heaviest(&self.order, usize::MAX).unwrap_or_default());
         }
         let worker = match self.heaviest.workers.get(place) {
             Some(&worker) => worker,
@@ -121,7 +125,8 @@ mod tests {
     use super::super::testing::{LARGE, Pool, Source};
     use super::*;
 
-    /// Would miss: a worker that comes twice or never, behind the heaviest or among them; equals in another order.
+    /// Would miss: a worker that comes twice or never, behind the heaviest or among them; equals in
+    /// another order.
     #[test]
     fn the_top_and_the_rest_are_the_whole_list() {
         let mut pool = Pool::of(LARGE, 77);
@@ -138,7 +143,9 @@ mod tests {
             for place in (0..top.len()).chain([7, 5, 0, 6]) {
                 let worker = top.at(place, &told);
                 assert_eq!(worker, whole.at(place, &told), "place {place} of the {most} heaviest");
-                assert!(top.has(worker, place) && !top.has(worker, place + 1) && !top.has(77, place));
+                assert!(
+                    top.has(worker, place) && !top.has(worker, place + 1) && !top.has(77, place)
+                );
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use super::{Outcome, VictimPolicy, View};
 
-/// Rounds of a search after which one is walked without sampling, where sampling goes on after failures.
+/// Rounds of a search after which one is walked without sampling, where sampling goes on after
+/// failures.
 const PLAIN_EVERY: u32 = 16;
 
 /// How many workers are looked at, at most, before one attempt.
@@ -28,29 +29,35 @@ impl Samples {
 pub struct Sampling {
     /// The most workers that are looked at.
     pub samples: Samples,
-    /// The first worker with nothing on offer ends the sample: where many have nothing, samples say little.
+    /// The first worker with nothing on offer ends the sample: where many have nothing, samples say
+    /// little.
     pub stop_at_empty: bool,
-    /// Sampling goes on after a failed attempt; otherwise the thief takes the first task it finds from then on.
+    /// Sampling goes on after a failed attempt; otherwise the thief takes the first task it finds
+    /// from then on.
     pub after_failure: bool,
 }
 
 impl Sampling {
     /// The paper's: up to √p, stopped at the first empty one, never after a failure.
-    pub const PAPER: Self = Self { samples: Samples::Root, stop_at_empty: true, after_failure: false };
+    pub const PAPER: Self =
+        Self { samples: Samples::Root, stop_at_empty: true, after_failure: false };
 
     /// Two, whatever they hold: the best in the paper's simulation.
-    pub const PAIRS: Self = Self { samples: Samples::UpTo(2), stop_at_empty: false, after_failure: true };
+    pub const PAIRS: Self =
+        Self { samples: Samples::UpTo(2), stop_at_empty: false, after_failure: true };
 }
 
-/// Looks at some workers of another rule's walk and takes the one whose oldest task is nearest the root, which is the largest where trees are
-/// balanced. What is looked at is passed over, so that nobody is sampled twice in a round; a walk that ends, ends the sample.
+/// Looks at some workers of another rule's walk and takes the one whose oldest task is nearest the
+/// root, which is the largest where trees are balanced. What is looked at is passed over, so that
+/// nobody is sampled twice in a round; a walk that ends, ends the sample.
 ///
-/// With nothing found on offer, the first worker looked at is the victim: an attempt is how an owner is asked for tasks.
+/// With nothing found on offer, the first worker looked at is the victim: an attempt is how an
+/// owner is asked for tasks.
 ///
-/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 2.1: SAMP over [`Random`](super::Random), SAMP+SET over
-/// [`Set`](super::Set).
-/// Differences: where sampling goes on after failures, every 16th round of a search does without, so that a worker whose task is always the
-/// deeper one is not overlooked for good.
+/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 2.1: SAMP over
+/// [`Random`](super::Random), SAMP+SET over [`Set`](super::Set). Differences: where sampling goes
+/// on after failures, every 16th round of a search does without, so that a worker whose task is
+/// always the deeper one is not overlooked for good.
 #[derive(Debug, Clone)]
 pub struct Sample<W> {
     walk: W,
@@ -70,7 +77,11 @@ impl<W: VictimPolicy> Sample<W> {
     }
 
     fn samples_now(&self) -> bool {
-        if self.rule.after_failure { self.rounds % PLAIN_EVERY != PLAIN_EVERY - 1 } else { !self.failed }
+        if self.rule.after_failure {
+            self.rounds % PLAIN_EVERY != PLAIN_EVERY - 1
+        } else {
+            !self.failed
+        }
     }
 
     fn sample(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
@@ -139,8 +150,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: one worker too few or too many looked at, a choice of the deepest, of the last among equals, or of one behind
-        /// an empty one; an empty choice that is not the first.
+        /// Would miss: one worker too few or too many looked at, a choice of the deepest, of the
+        /// last among equals, or of one behind an empty one; an empty choice that is not the first.
         #[test]
         fn the_choice_is_the_nearest_to_the_root_among_those_looked_at(
             pool in Pool::any(30),
@@ -182,7 +193,8 @@ mod tests {
             prop_assert_eq!(attempt(Outcome::Lost), Some(walk[10]));
         }
 
-        /// Would miss: a worker sampled twice in a round, or a round that does not end where the walk's does.
+        /// Would miss: a worker sampled twice in a round, or a round that does not end where the
+        /// walk's does.
         #[test]
         fn nobody_is_looked_at_twice_in_a_round(k in 1..5_u32, seed in any::<u64>()) {
             let mut pool = Pool::of(14, 2);
@@ -205,7 +217,8 @@ mod tests {
     fn a_sample_ends_with_its_set() {
         let mut pool = Pool::of(30, 0);
         pool.load = vec![1; 30];
-        let rule = Sampling { samples: Samples::UpTo(4), stop_at_empty: false, after_failure: true };
+        let rule =
+            Sampling { samples: Samples::UpTo(4), stop_at_empty: false, after_failure: true };
         let (mut policy, mut source) = (Sample::new(rule, Set::new(2, 1)), Source::new(5));
         policy.start(&pool, &mut source.numbers());
         let mut set = Vec::new();

@@ -3,16 +3,20 @@
 use super::circle::Circle;
 use super::{Outcome, VictimPolicy, View};
 
-/// Failed attempts after which a thief looks elsewhere: all victims of a set may be thieves that look only at each other.
+/// Failed attempts after which a thief looks elsewhere: all victims of a set may be thieves that
+/// look only at each other.
 const PATIENCE: u32 = 1_000;
 
-/// Walks a random permutation like [`Random`](super::Random), and starts over once it has met `thieves` other thieves *and* made `attempts`
-/// attempts. So a set holds max(`attempts`, `thieves`·p/t) of p workers, t of them thieves, on average: each worker is looked at by about
+/// Walks a random permutation like [`Random`](super::Random), and starts over once it has met
+/// `thieves` other thieves *and* made `attempts` attempts. So a set holds max(`attempts`,
+/// `thieves`·p/t) of p workers, t of them thieves, on average: each worker is looked at by about
 /// `thieves` of them, and what a thief looks at stays in its cache while there is little to find.
 ///
-/// A walk that comes back to its start counts afresh; 1000 failures in a row draw a new start. A round is one walk.
+/// A walk that comes back to its start counts afresh; 1000 failures in a row draw a new start. A
+/// round is one walk.
 ///
-/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 2.2, with 12 attempts and 4 thieves.
+/// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 2.2, with 12
+/// attempts and 4 thieves.
 #[derive(Debug, Clone)]
 pub struct Set {
     enough_attempts: u32,
@@ -104,8 +108,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a walk that ends one attempt early or late, forgets one of the two conditions, starts over elsewhere,
-        /// or keeps its counts when it comes around.
+        /// Would miss: a walk that ends one attempt early or late, forgets one of the two
+        /// conditions, starts over elsewhere, or keeps its counts when it comes around.
         #[test]
         fn a_walk_ends_exactly_when_both_counts_are_reached_and_starts_over_from_the_same_place(
             thieves in proptest::collection::vec(any::<bool>(), 2..40),
@@ -168,11 +172,15 @@ mod tests {
         for thieves in [8, 16, 32] {
             let expected = 4.0 * 64.0 / thieves as f64;
             let mean = mean_size(thieves, || Set::new(1, 4));
-            assert!((mean / expected - 1.0).abs() < 0.03, "{thieves} thieves: {mean}, not {expected}");
+            assert!(
+                (mean / expected - 1.0).abs() < 0.03,
+                "{thieves} thieves: {mean}, not {expected}"
+            );
         }
     }
 
-    /// Would miss: a least size that is not kept, or that adds to the other condition instead of standing beside it.
+    /// Would miss: a least size that is not kept, or that adds to the other condition instead of
+    /// standing beside it.
     #[test]
     fn the_least_size_holds_where_there_are_many_thieves_and_hardly_matters_where_there_are_few() {
         let crowded = mean_size(64, || Set::new(12, 4));

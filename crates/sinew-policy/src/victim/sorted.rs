@@ -36,21 +36,23 @@ pub struct Loads {
     pub after_success: AfterSuccess,
 }
 
-/// Walks a list of workers from the heaviest to the lightest. A refresh returns to the top, once in `refresh` attempts; a failure moves on, past
-/// the end to the top; a success does as told.
+/// Walks a list of workers from the heaviest to the lightest. A refresh returns to the top, once in
+/// `refresh` attempts; a failure moves on, past the end to the top; a success does as told.
 ///
 /// A round has as many attempts as the list has workers.
 ///
-/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models" (2014), section 3.3.2.2, with a refresh every 5 or 10
-/// attempts; `Stay` and `Restart` are its policies 1 and 2. Of its two accounts of the local form, [`Scope::Package`] is the one with
-/// masters, [`Scope::StrictlyPackage`] the one without.
-/// Differences: equals change places from refresh to refresh, as a list longer than `refresh` would else never come to its end; and a round
-/// in vain is followed by one through the whole list.
+/// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
+/// (2014), section 3.3.2.2, with a refresh every 5 or 10 attempts; `Stay` and `Restart` are its
+/// policies 1 and 2. Of its two accounts of the local form, [`Scope::Package`] is the one with
+/// masters, [`Scope::StrictlyPackage`] the one without. Differences: equals change places from
+/// refresh to refresh, as a list longer than `refresh` would else never come to its end; and a
+/// round in vain is followed by one through the whole list.
 ///
 /// # Cost
 ///
-/// A refresh reads one line of each worker of the list, and sorts, unless the [`View`] knows the heaviest. In the largest pools only those that are tried until the next refresh are written
-/// down then.
+/// A refresh reads one line of each worker of the list, and sorts, unless the [`View`] knows the
+/// heaviest. In the largest pools only those that are tried until the next refresh are written down
+/// then.
 #[derive(Debug, Clone)]
 pub struct SortedLoads {
     rule: Loads,
@@ -205,7 +207,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Would miss: a list of the heaviest that leads to another victim than one of everybody, in the machine or in a package.
+        /// Would miss: a list of the heaviest that leads to another victim than one of everybody,
+        /// in the machine or in a package.
         #[test]
         fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
             steps in proptest::collection::vec((0..LARGE, 0..5_usize, any::<bool>()), 1..40),
@@ -246,7 +249,8 @@ mod tests {
         policy
     }
 
-    /// Would miss: an order that is not by load, a failure that does not move on, a refresh that is late, early or not at the top.
+    /// Would miss: an order that is not by load, a failure that does not move on, a refresh that is
+    /// late, early or not at the top.
     #[test]
     fn failures_move_down_the_list_until_the_refresh() {
         let pool = falling(24);
@@ -267,7 +271,8 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 17, 1]);
     }
 
-    /// Would miss: policy 1 that leaves a good victim, or stays with it after a failure or past a refresh, or forgets it between searches.
+    /// Would miss: policy 1 that leaves a good victim, or stays with it after a failure or past a
+    /// refresh, or forgets it between searches.
     #[test]
     fn policy_1_stays_with_a_good_victim() {
         let pool = falling(24);
@@ -298,8 +303,8 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
     }
 
-    /// Would miss: a slave with a list of the machine, a master with one of its package, a strict rule that is not; work that nobody
-    /// may take.
+    /// Would miss: a slave with a list of the machine, a master with one of its package, a strict
+    /// rule that is not; work that nobody may take.
     #[test]
     fn the_local_list_is_of_the_package_for_all_but_masters() {
         for (scope, reach, members) in [
@@ -330,7 +335,8 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 4, 5]);
     }
 
-    /// Would miss: workers with nothing on offer that are never asked, because the list is longer than a refresh lets it be walked.
+    /// Would miss: workers with nothing on offer that are never asked, because the list is longer
+    /// than a refresh lets it be walked.
     #[test]
     fn equals_take_turns_and_a_round_in_vain_is_followed_by_the_whole_list() {
         let pool = Pool::of(24, 0);

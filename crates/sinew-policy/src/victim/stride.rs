@@ -1,8 +1,9 @@
 //! The others in the largest pools: an order that nobody writes down.
 //!
-//! An order for each thief would take a square of memory. So there each thief goes around in steps of its own length, which has no common divisor with the number of the others; which
-//! worker comes at which place, and at which place a worker comes, are a multiplication each.
-//! Source: the order in which the scheduler of the Go language visits its processors.
+//! An order for each thief would take a square of memory. So there each thief goes around in steps
+//! of its own length, which has no common divisor with the number of the others; which worker comes
+//! at which place, and at which place a worker comes, are a multiplication each. Source: the order
+//! in which the scheduler of the Go language visits its processors.
 //!
 //! # Tests
 //!
@@ -84,7 +85,8 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What `step` is to be multiplied with to get 1, around a circle of `len`; they have no common divisor. Euclid's way, extended.
+/// What `step` is to be multiplied with to get 1, around a circle of `len`; they have no common
+/// divisor. Euclid's way, extended.
 fn inverse(step: usize, len: usize) -> usize {
     let (mut old, mut new) = ((step as i128, 1), (len as i128, 0));
     while new.0 != 0 {
@@ -99,16 +101,23 @@ mod tests {
     use super::super::testing::{Pool, Source};
     use super::*;
 
-    /// Would miss: an order that leaves somebody out, names the thief, or is every thief's; a place that is another one's.
+    /// Would miss: an order that leaves somebody out, names the thief, or is every thief's; a place
+    /// that is another one's.
     #[test]
     fn everybody_comes_once_and_has_the_place_at_which_they_come() {
         let mut orders = Vec::new();
-        for (workers, me) in [(2, 0), (2, 1), (9, 4), (2_049, 0), (2_049, 700), (3_000, 2_999), (4_099, 5)] {
-            let stride = Stride::draw(&Pool::of(workers, me), &mut Source::new(me as u64).numbers());
+        for (workers, me) in
+            [(2, 0), (2, 1), (9, 4), (2_049, 0), (2_049, 700), (3_000, 2_999), (4_099, 5)]
+        {
+            let stride =
+                Stride::draw(&Pool::of(workers, me), &mut Source::new(me as u64).numbers());
             for first in [0, stride.others() / 3, stride.others() - 1] {
                 let stride = stride.begun_at(first);
-                let order: Vec<usize> = (0..stride.others()).map(|place| stride.at(place)).collect();
-                assert!(order.iter().enumerate().all(|(place, &worker)| stride.place(worker) == place));
+                let order: Vec<usize> =
+                    (0..stride.others()).map(|place| stride.at(place)).collect();
+                assert!(
+                    order.iter().enumerate().all(|(place, &worker)| stride.place(worker) == place)
+                );
                 let mut sorted = order.clone();
                 sorted.sort_unstable();
                 assert!(sorted.into_iter().eq((0..workers).filter(|&worker| worker != me)));

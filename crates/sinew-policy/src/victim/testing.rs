@@ -40,7 +40,8 @@ impl Pool {
         }
     }
 
-    /// 4 packages of 3 caches of 2 workers: the distances are 1 in a cache, 2 in a package, 3 beyond.
+    /// 4 packages of 3 caches of 2 workers: the distances are 1 in a cache, 2 in a package, 3
+    /// beyond.
     pub(super) fn dunnington(me: usize) -> Self {
         Self { shape: (2, 3), ..Self::of(24, me) }
     }
@@ -48,32 +49,35 @@ impl Pool {
     /// A pool of any size below `most`, with anybody anywhere.
     pub(super) fn any(most: usize) -> impl Strategy<Value = Self> {
         let seats = proptest::collection::vec((any::<bool>(), 0..3_usize, 0..9_u32), 1..most);
-        let reach = prop_oneof![Just(Reach::Package), Just(Reach::Machine), Just(Reach::Everywhere)];
+        let reach =
+            prop_oneof![Just(Reach::Package), Just(Reach::Machine), Just(Reach::Everywhere)];
         let rest = (any::<prop::sample::Index>(), 1..5_usize, 1..4_usize, reach);
         let more = (proptest::option::of(0..9_u32), any::<bool>());
-        (seats, rest, more).prop_map(|(seats, (me, cache, package, reach), (boundary, wants_piece))| {
-            let me = me.index(seats.len());
-            let (active, load, depth) = seats.into_iter().fold(
-                (Vec::new(), Vec::new(), Vec::new()),
-                |(mut active, mut load, mut depth), seat| {
-                    active.push(seat.0);
-                    load.push(seat.1);
-                    depth.push(seat.2);
-                    (active, load, depth)
-                },
-            );
-            Self {
-                me,
-                active,
-                load,
-                depth,
-                shape: (cache, package),
-                reach,
-                boundary,
-                wants_piece,
-                tells: false,
-            }
-        })
+        (seats, rest, more).prop_map(
+            |(seats, (me, cache, package, reach), (boundary, wants_piece))| {
+                let me = me.index(seats.len());
+                let (active, load, depth) = seats.into_iter().fold(
+                    (Vec::new(), Vec::new(), Vec::new()),
+                    |(mut active, mut load, mut depth), seat| {
+                        active.push(seat.0);
+                        load.push(seat.1);
+                        depth.push(seat.2);
+                        (active, load, depth)
+                    },
+                );
+                Self {
+                    me,
+                    active,
+                    load,
+                    depth,
+                    shape: (cache, package),
+                    reach,
+                    boundary,
+                    wants_piece,
+                    tells: false,
+                }
+            },
+        )
     }
 
     pub(super) fn must_be_tried(&self, worker: usize) -> bool {
@@ -134,8 +138,9 @@ impl View for Pool {
     }
 }
 
-/// Two thieves of a large pool, of which one is told the heaviest and the other looks for itself, try the same victims while loads and reach change: a step sets somebody's load, and
-/// says whether its attempt succeeds.
+/// Two thieves of a large pool, of which one is told the heaviest and the other looks for itself,
+/// try the same victims while loads and reach change: a step sets somebody's load, and says whether
+/// its attempt succeeds.
 pub(super) fn same_victims(
     policy: &dyn Fn() -> Box<dyn VictimPolicy>,
     steps: &[(usize, usize, bool)],
@@ -149,7 +154,8 @@ pub(super) fn same_victims(
         let outcome = if succeeds { Outcome::Stolen } else { Outcome::Lost };
         let [found, told] = [false, true].map(|tells| {
             let pool = Pool { tells, ..pool.clone() };
-            let (thief, mut source) = (&mut thieves[usize::from(tells)], Source::new(number as u64));
+            let (thief, mut source) =
+                (&mut thieves[usize::from(tells)], Source::new(number as u64));
             if number % 7 == 0 {
                 thief.start(&pool, &mut source.numbers());
             }

@@ -38,8 +38,8 @@ fn search_in_vain(
 }
 
 proptest! {
-    /// Would miss: a victim that is the thief or no seat, one that the policy's own rule forbids, or a round without an end, while workers come
-    /// and go and reach changes (I1, I2).
+    /// Would miss: a victim that is the thief or no seat, one that the policy's own rule forbids,
+    /// or a round without an end, while workers come and go and reach changes (I1, I2).
     #[test]
     fn victims_are_others_that_the_rule_allows_and_rounds_end(
         victims in any_policy(),
@@ -72,7 +72,8 @@ proptest! {
         }
     }
 
-    /// Would miss: a worker with tasks that is overlooked for good, since others seem the better victims (I4).
+    /// Would miss: a worker with tasks that is overlooked for good, since others seem the better
+    /// victims (I4).
     #[test]
     fn everybody_with_tasks_is_tried_sooner_or_later(
         victims in any_policy(),
@@ -108,7 +109,8 @@ proptest! {
     }
 }
 
-/// Would miss: an endless search, or an index out of range, in a pool without anybody else, or before the first search.
+/// Would miss: an endless search, or an index out of range, in a pool without anybody else, or
+/// before the first search.
 #[test]
 fn alone_or_not_yet_searching_there_is_no_victim() {
     for victims in Victims::all() {
@@ -125,7 +127,8 @@ fn alone_or_not_yet_searching_there_is_no_victim() {
     }
 }
 
-/// Would miss: packages without masters under a rule that needs one to leave them, or the other way round.
+/// Would miss: packages without masters under a rule that needs one to leave them, or the other way
+/// round.
 #[test]
 fn policies_with_masters_are_those_that_hold_slaves_back() {
     let slave = Pool { reach: Reach::Package, ..Pool::dunnington(0) };

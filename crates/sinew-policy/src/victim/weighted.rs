@@ -7,12 +7,14 @@ use super::{Outcome, VictimPolicy, View, is_worth_trying};
 /// Rounds of a search after which one walks past everybody.
 const PLAIN_EVERY: u32 = 16;
 
-/// Draws each victim anew, with weight 1/(n·i²) for each of the n workers on the i-th level of distance. So a level as a whole weighs
-/// 1/i², however many workers are on it.
+/// Draws each victim anew, with weight 1/(n·i²) for each of the n workers on the i-th level of
+/// distance. So a level as a whole weighs 1/i², however many workers are on it.
 ///
-/// A round has as many draws as there are others. Every 16th round of a search walks past everybody instead, as no draw is sure ever to come.
+/// A round has as many draws as there are others. Every 16th round of a search walks past everybody
+/// instead, as no draw is sure ever to come.
 ///
-/// Source: C. J. Williams and J. Elliott, "Libfork: Portable Continuation-Stealing With Stackless Coroutines" (2024).
+/// Source: C. J. Williams and J. Elliott, "Libfork: Portable Continuation-Stealing With Stackless
+/// Coroutines" (2024).
 ///
 /// # Cost
 ///
@@ -40,7 +42,8 @@ impl DistanceWeighted {
 
     fn make_levels(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) {
         self.workers = view.workers();
-        self.levels = levels(view, random, Home::Anywhere).into_iter().map(|level| level.members).collect();
+        self.levels =
+            levels(view, random, Home::Anywhere).into_iter().map(|level| level.members).collect();
         self.sum = (0..self.levels.len()).map(weight).sum();
     }
 
@@ -63,7 +66,11 @@ impl DistanceWeighted {
         members.at(member.min(members.len() - 1))
     }
 
-    fn draw_one_worth_trying(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
+    fn draw_one_worth_trying(
+        &mut self,
+        view: &dyn View,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Option<usize> {
         while self.left > 0 {
             self.left -= 1;
             let victim = self.draw(random);
@@ -93,7 +100,8 @@ impl VictimPolicy for DistanceWeighted {
 
     fn next(&mut self, view: &dyn View, random: &mut dyn FnMut() -> u64) -> Option<usize> {
         let plain = self.rounds % PLAIN_EVERY == PLAIN_EVERY - 1;
-        let victim = if plain { self.walk.next(view) } else { self.draw_one_worth_trying(view, random) };
+        let victim =
+            if plain { self.walk.next(view) } else { self.draw_one_worth_trying(view, random) };
         if victim.is_none() {
             self.rounds = self.rounds.wrapping_add(1);
             self.left = self.others();
@@ -110,7 +118,8 @@ mod tests {
     use super::super::testing::{Pool, Source, round};
     use super::*;
 
-    /// Would miss: weights that forget the square, the number of workers on a level, or somebody on it.
+    /// Would miss: weights that forget the square, the number of workers on a level, or somebody on
+    /// it.
     #[test]
     fn a_level_weighs_one_over_its_square_and_its_workers_share_that_evenly() {
         const DRAWS: u32 = 490_000;
@@ -133,7 +142,10 @@ mod tests {
             let expected = f64::from(DRAWS) * share;
             // Six standard deviations.
             let tolerance = 6.0 * (expected * (1.0 - share)).sqrt();
-            assert!((f64::from(counts[worker]) - expected).abs() < tolerance, "{worker}: {counts:?}");
+            assert!(
+                (f64::from(counts[worker]) - expected).abs() < tolerance,
+                "{worker}: {counts:?}"
+            );
         }
         assert_eq!(counts[7], 0);
     }

@@ -2,7 +2,8 @@
 //!
 //! # Tests
 //!
-//! Ratios at thresholds and without commits; throughputs compared exactly; a property test for differences of any two totals.
+//! Ratios at thresholds and without commits; throughputs compared exactly; a property test for
+//! differences of any two totals.
 
 use std::cmp::Ordering;
 
@@ -20,7 +21,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was added since `earlier`; a counter that seems to have gone back, since it was read while others ran, has not moved.
+    /// What was added since `earlier`; a counter that seems to have gone back, since it was read
+    /// while others ran, has not moved.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         self.zip(earlier, u64::saturating_sub)
@@ -56,7 +58,8 @@ impl Counts {
         ratio(self.stalls, self.commits)
     }
 
-    /// Commits a nanosecond; no time counts as one, and no commit as a thousandth of one, so that quotients are numbers.
+    /// Commits a nanosecond; no time counts as one, and no commit as a thousandth of one, so that
+    /// quotients are numbers.
     pub fn throughput(&self) -> f64 {
         let commits = if self.commits == 0 { 1e-3 } else { self.commits as f64 };
         commits / self.elapsed_ns.max(1) as f64
@@ -64,13 +67,15 @@ impl Counts {
 
     /// Commits a second compared with another's, exactly. No time counts as one nanosecond.
     pub fn cmp_throughput(&self, other: &Self) -> Ordering {
-        let scaled =
-            |counts: &Self, time: &Self| u128::from(counts.commits) * u128::from(time.elapsed_ns.max(1));
+        let scaled = |counts: &Self, time: &Self| {
+            u128::from(counts.commits) * u128::from(time.elapsed_ns.max(1))
+        };
         scaled(self, other).cmp(&scaled(other, self))
     }
 }
 
-/// A quotient of whole numbers, which is as near to the true one as the literal of a threshold is; 0 of 0 is 0.
+/// A quotient of whole numbers, which is as near to the true one as the literal of a threshold is;
+/// 0 of 0 is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     if part == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
@@ -92,7 +97,8 @@ mod tests {
             prop_assert_eq!(early.plus(&added).commits, early.commits.max(late.commits));
         }
 
-        /// Would miss: throughputs that are rounded, so that a tie is none or a small difference is one.
+        /// Would miss: throughputs that are rounded, so that a tie is none or a small difference is
+        /// one.
         #[test]
         fn throughputs_are_compared_exactly(commits in 1..u64::MAX, elapsed_ns in 1..u64::MAX) {
             let counts = Counts { commits, elapsed_ns, ..Counts::default() };
@@ -103,7 +109,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a ratio of 3 to 30 that is not the 0.1 of a threshold, and 0/0 that compares with nothing.
+    /// Would miss: a ratio of 3 to 30 that is not the 0.1 of a threshold, and 0/0 that compares
+    /// with nothing.
     #[test]
     fn ratios_meet_their_thresholds() {
         for tens in 1..1_000 {

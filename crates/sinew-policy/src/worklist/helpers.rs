@@ -1,14 +1,17 @@
 //! Helper threads: how many, and how far they run ahead.
 //!
-//! A core that would be idle runs the next unit of a worker ahead of it, to bring what it reads into the cache that the two share. Where it sits is `sinew_topology::place_beside`'s. A helper that reads too
-//! little brings nothing, one that reads too much drives out what the worker needs now. Its *lifespan* is the number of words it may read for one
-//! unit; the tuner tries 1, 10, 100 and so on.
+//! A core that would be idle runs the next unit of a worker ahead of it, to bring what it reads
+//! into the cache that the two share. Where it sits is `sinew_topology::place_beside`'s. A helper
+//! that reads too little brings nothing, one that reads too much drives out what the worker needs
+//! now. Its *lifespan* is the number of words it may read for one unit; the tuner tries 1, 10, 100
+//! and so on.
 //!
 //! Source: Góes (see the [room](super)), sections 5.1.4 and 6.2.3.
 //!
 //! # Tests
 //!
-//! The steps up to and at the longest; a property test for helpers that never need more cores than there are.
+//! The steps up to and at the longest; a property test for helpers that never need more cores than
+//! there are.
 
 /// The lifespan with which helpers begin when they are tuned, in words.
 pub const FIRST_LIFESPAN: u32 = 1;
@@ -25,7 +28,9 @@ pub fn longer(lifespan: u32, longest: u32) -> u32 {
 /// The lifespans that a tuner may come to, from the first to `longest`.
 pub fn lifespans(longest: u32) -> impl Iterator<Item = u32> {
     let first = (longest > 0).then_some(FIRST_LIFESPAN);
-    std::iter::successors(first, move |&lifespan| (lifespan < longest).then(|| longer(lifespan, longest)))
+    std::iter::successors(first, move |&lifespan| {
+        (lifespan < longest).then(|| longer(lifespan, longest))
+    })
 }
 
 /// How many of `threads` workers have a helper on `cores` cores: one each, as far as idle cores go.
@@ -39,7 +44,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: a helper that takes the core of a worker, and an idle core while workers want help.
+        /// Would miss: a helper that takes the core of a worker, and an idle core while workers
+        /// want help.
         #[test]
         fn helpers_run_on_idle_cores_only(threads in 1..100_usize, cores in 1..100_usize) {
             let helpers = helpers(threads, cores);
@@ -47,7 +53,8 @@ mod tests {
             prop_assert!(helpers == threads || helpers + threads >= cores);
         }
 
-        /// Would miss: a lifespan beyond the longest, an overflow, and steps that never reach the longest.
+        /// Would miss: a lifespan beyond the longest, an overflow, and steps that never reach the
+        /// longest.
         #[test]
         fn lifespans_end_at_the_longest(longest in 1..=u32::MAX) {
             let steps: Vec<u32> = lifespans(longest).collect();

@@ -1,8 +1,11 @@
-//! The decisions of the transactional worklist: who holds which units, when two go into one transaction, when a unit is put back.
+//! The decisions of the transactional worklist: who holds which units, when two go into one
+//! transaction, when a unit is put back.
 //!
-//! A worklist runs every unit in a transaction of its own, in any order. That freedom is what its optimisations live on; each of them can be on or off,
-//! in any combination, and changed while the list runs: [`Settings`] says which. The rules here answer what such a setting means in
-//! numbers; the lists themselves, the transactions and the threads are elsewhere, and [`tune`](crate::tune) chooses the settings.
+//! A worklist runs every unit in a transaction of its own, in any order. That freedom is what its
+//! optimisations live on; each of them can be on or off, in any combination, and changed while the
+//! list runs: [`Settings`] says which. The rules here answer what such a setting means in numbers;
+//! the lists themselves, the transactions and the threads are elsewhere, and [`tune`](crate::tune)
+//! chooses the settings.
 //!
 //! | file | decides |
 //! |---|---|
@@ -14,8 +17,9 @@
 //! | [`places`] | on which cores the threads sit, on which nodes the pages lie |
 //! | [`oracle`] | which settings an exhaustive search has to try |
 //!
-//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of
-//! Edinburgh, 2012), chapters 5 and 7. The figures and sections named in this room are those of that thesis.
+//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
+//! Transactional Memory" (PhD thesis, University of Edinburgh, 2012), chapters 5 and 7. The figures
+//! and sections named in this room are those of that thesis.
 
 pub mod counts;
 pub mod helpers;

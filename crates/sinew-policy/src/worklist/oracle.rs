@@ -1,7 +1,8 @@
 //! The static oracle: all settings that an exhaustive search has to try.
 //!
-//! What a tuner is held against is the best fixed setting, found by trying them all: threads × (stealing, coalescing, retries, lifespan) × mapping × pages.
-//! Many of these combinations run exactly alike, so they are tried once:
+//! What a tuner is held against is the best fixed setting, found by trying them all: threads ×
+//! (stealing, coalescing, retries, lifespan) × mapping × pages. Many of these combinations run
+//! exactly alike, so they are tried once:
 //!
 //! | where | does not matter, and is |
 //! |---|---|
@@ -10,21 +11,25 @@
 //! | one worker | retries: no swaps, since nobody is there to conflict with |
 //! | one node | pages: first touch, since they all lie there |
 //!
-//! Where there are helpers on more than two cores the mapping matters even beside one worker: which of them share a cache with the worker that they help follows from it. The worklist itself
-//! does not choose: any worker of the pool may come to help any other.
+//! Where there are helpers on more than two cores the mapping matters even beside one worker: which
+//! of them share a cache with the worker that they help follows from it. The worklist itself does
+//! not choose: any worker of the pool may come to help any other.
 //!
-//! Stealing and coalescing stay even for one worker: a list of its own needs no lock, and a transaction for two units is begun and
-//! committed once.
+//! Stealing and coalescing stay even for one worker: a list of its own needs no lock, and a
+//! transaction for two units is begun and committed once.
 //!
-//! Source: Góes (see the [room](super)), section 6.3, for the search, and section 7.2.1 for the mapping that does not matter on all cores.
+//! Source: Góes (see the [room](super)), section 6.3, for the search, and section 7.2.1 for the
+//! mapping that does not matter on all cores.
 //!
 //! # Invariants
 //!
-//! - O1: each combination of the lists, or the one that runs exactly like it, is answered once, and nothing else.
+//! - O1: each combination of the lists, or the one that runs exactly like it, is answered once, and
+//!   nothing else.
 //!
 //! # Tests
 //!
-//! Property tests for O1, and that whatever the tuner comes to is in the full space; the numbers on a small machine, counted by hand.
+//! Property tests for O1, and that whatever the tuner comes to is in the full space; the numbers on
+//! a small machine, counted by hand.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -47,7 +52,8 @@ pub struct Choice {
 /// What a search has to choose from. Shorten the lists for a coarser search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
-    /// The cores that the runs may use: all of them, for the mapping not to matter where each has a worker.
+    /// The cores that the runs may use: all of them, for the mapping not to matter where each has a
+    /// worker.
     pub cores: usize,
     /// The NUMA nodes of these cores.
     pub nodes: usize,
@@ -64,8 +70,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Everything: each number of workers, every number of retries that the rule can come to, each lifespan up to `longest_lifespan`, every mapping
-    /// and placement. 0 cores count as 1.
+    /// Everything: each number of workers, every number of retries that the rule can come to, each
+    /// lifespan up to `longest_lifespan`, every mapping and placement. 0 cores count as 1.
     ///
     /// ```
     /// use sinew_policy::worklist::Space;
@@ -144,8 +150,12 @@ impl Space {
         baselines
             .flat_map(|settings| [false, true].map(|stealing| settings.stealing(stealing)))
             .flat_map(|settings| [false, true].map(|coalescing| settings.coalescing(coalescing)))
-            .flat_map(|settings| self.retries.iter().map(move |&retries| settings.swap_after(retries)))
-            .flat_map(|settings| self.lifespans.iter().map(move |&lifespan| settings.lifespan(lifespan)))
+            .flat_map(|settings| {
+                self.retries.iter().map(move |&retries| settings.swap_after(retries))
+            })
+            .flat_map(|settings| {
+                self.lifespans.iter().map(move |&lifespan| settings.lifespan(lifespan))
+            })
     }
 }
 
@@ -181,7 +191,8 @@ mod tests {
         // A case enumerates some thousands of choices.
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Would miss: a combination that is left out, one that is tried twice, and one that nobody asked for (O1).
+        /// Would miss: a combination that is left out, one that is tried twice, and one that nobody
+        /// asked for (O1).
         #[test]
         fn each_combination_or_its_like_is_tried_once(space in space()) {
             let tried: Vec<Choice> = space.choices().collect();
@@ -193,7 +204,8 @@ mod tests {
             prop_assert!(tried.iter().all(|&choice| space.plain(choice) == choice));
         }
 
-        /// Would miss: settings that the tuner finds and the search does not know, so that the oracle is none.
+        /// Would miss: settings that the tuner finds and the search does not know, so that the
+        /// oracle is none.
         #[test]
         fn whatever_the_tuner_comes_to_is_tried(
             cores in 1..7_usize, epochs in proptest::collection::vec((0..40_u64, 0..40_u64, 1..9_u64), 0..60),
@@ -210,8 +222,9 @@ mod tests {
         }
     }
 
-    /// Would miss: a pruned combination that matters. Two workers on two cores leave 4 × 12 (no idle core, mapping and pages do not matter), one
-    /// worker 4 × 6 without mapping or retries; on two nodes each three times, for the pages.
+    /// Would miss: a pruned combination that matters. Two workers on two cores leave 4 × 12 (no
+    /// idle core, mapping and pages do not matter), one worker 4 × 6 without mapping or retries; on
+    /// two nodes each three times, for the pages.
     #[test]
     fn the_choices_on_two_cores_are_those_that_differ() {
         let count = |nodes, threads: usize| {
@@ -224,11 +237,13 @@ mod tests {
         assert_eq!(three.choices().count(), three.combinations(), "everything matters there");
     }
 
-    /// Would miss: a helper that is tried far from its worker only, although one beside it would share its cache.
+    /// Would miss: a helper that is tried far from its worker only, although one beside it would
+    /// share its cache.
     #[test]
     fn one_worker_with_a_helper_is_tried_in_both_mappings() {
         let mappings = |cores, lifespan| {
-            let space = Space { threads: vec![1], lifespans: vec![lifespan], ..Space::full(cores, 1, 1) };
+            let space =
+                Space { threads: vec![1], lifespans: vec![lifespan], ..Space::full(cores, 1, 1) };
             space.choices().map(|choice| choice.mapping).collect::<HashSet<_>>().len()
         };
         assert_eq!([mappings(4, 100), mappings(4, 0), mappings(2, 100)], [2, 1, 1]);
@@ -240,6 +255,10 @@ mod tests {
         let space = Space::full(3, 2, 1);
         let printed: HashSet<String> = space.choices().map(|choice| choice.to_string()).collect();
         assert_eq!(printed.len(), space.choices().count());
-        assert!(printed.contains("2 threads, stealing, helpers 1, coalescing, swap 64, compact, bind local"));
+        assert!(
+            printed.contains(
+                "2 threads, stealing, helpers 1, coalescing, swap 64, compact, bind local"
+            )
+        );
     }
 }

@@ -56,7 +56,9 @@ impl Parts {
         let new = match (word, rest) {
             ("stealing", None) => self.stealing.replace(()).is_none(),
             ("coalescing", None) => self.coalescing.replace(()).is_none(),
-            ("helpers", Some(words)) => self.lifespan.replace(positive(words).ok_or_else(unknown)?).is_none(),
+            ("helpers", Some(words)) => {
+                self.lifespan.replace(positive(words).ok_or_else(unknown)?).is_none()
+            }
             ("swap", Some(retries)) => {
                 self.swap_after.replace(retries.parse().map_err(|_| unknown())?).is_none()
             }
@@ -81,7 +83,8 @@ impl FromStr for Settings {
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let mut parts = Parts::default();
         text.split(',').map(str::trim).try_for_each(|part| parts.read(part))?;
-        let threads = parts.threads.ok_or_else(|| SettingsError::NoThreads(text.trim().to_owned()))?;
+        let threads =
+            parts.threads.ok_or_else(|| SettingsError::NoThreads(text.trim().to_owned()))?;
         Ok(Self::baseline(threads)
             .stealing(parts.stealing.is_some())
             .lifespan(parts.lifespan.unwrap_or(0))
@@ -96,10 +99,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn settings() -> impl Strategy<Value = Settings> {
-        let parts =
-            (1..=u32::MAX, any::<bool>(), any::<u32>(), any::<bool>(), proptest::option::of(any::<u32>()));
+        let parts = (
+            1..=u32::MAX,
+            any::<bool>(),
+            any::<u32>(),
+            any::<bool>(),
+            proptest::option::of(any::<u32>()),
+        );
         parts.prop_map(|(threads, stealing, lifespan, coalescing, swap_after)| {
-            let settings = Settings::baseline(threads as usize).stealing(stealing).lifespan(lifespan);
+            let settings =
+                Settings::baseline(threads as usize).stealing(stealing).lifespan(lifespan);
             settings.coalescing(coalescing).swap_after(swap_after)
         })
     }
@@ -139,7 +148,10 @@ mod tests {
             assert_eq!(error(text), SettingsError::Unknown(part.to_owned()), "{text}");
         }
         assert_eq!(error("1 thread, 2 threads"), SettingsError::Repeated("2 threads".to_owned()));
-        assert_eq!(error("stealing, swap 2"), SettingsError::NoThreads("stealing, swap 2".to_owned()));
+        assert_eq!(
+            error("stealing, swap 2"),
+            SettingsError::NoThreads("stealing, swap 2".to_owned())
+        );
         let message = error("2 threads, steeling").to_string();
         assert!(message.contains("`steeling`") && message.contains("coalescing"), "{message}");
     }

@@ -1,8 +1,9 @@
 //! Where a worklist's threads sit and its pages lie, before anything is measured.
 //!
-//! Both are chosen when the worklist is made, ahead of all tuning, since they move every later measurement. Units reach all of the data in
-//! no order that anybody could know, so pages are spread evenly; and threads talk to each other all the time, which is
-//! dear between nodes and cheap within one, where the caches are what they compete for.
+//! Both are chosen when the worklist is made, ahead of all tuning, since they move every later
+//! measurement. Units reach all of the data in no order that anybody could know, so pages are
+//! spread evenly; and threads talk to each other all the time, which is dear between nodes and
+//! cheap within one, where the caches are what they compete for.
 //!
 //! Source: Góes (see the [room](super)), sections 7.1.2 to 7.1.4.
 //!
@@ -23,7 +24,8 @@ pub enum Mapping {
 }
 
 impl Mapping {
-    /// The one to begin with on a machine of `nodes` NUMA nodes: compact on several, scatter on one.
+    /// The one to begin with on a machine of `nodes` NUMA nodes: compact on several, scatter on
+    /// one.
     pub const fn for_nodes(nodes: usize) -> Self {
         if nodes > 1 { Self::Compact } else { Self::Scatter }
     }
@@ -41,8 +43,9 @@ pub enum Pages {
 }
 
 impl Pages {
-    /// The one for what is allocated from now on: cyclic, until units are added while the list runs, since a unit that is added by another touches much the
-    /// same data. What lies somewhere already stays there.
+    /// The one for what is allocated from now on: cyclic, until units are added while the list
+    /// runs, since a unit that is added by another touches much the same data. What lies somewhere
+    /// already stays there.
     pub const fn for_run(adds_units: bool) -> Self {
         if adds_units { Self::BindLocal } else { Self::Cyclic }
     }
@@ -67,7 +70,9 @@ impl FromStr for Pages {
     fn from_str(text: &str) -> Result<Self, PagesError> {
         let all = [Self::FirstTouch, Self::Cyclic, Self::BindLocal];
         let meant = text.trim().replace('-', " ");
-        all.into_iter().find(|pages| pages.to_string() == meant).ok_or_else(|| PagesError(text.to_owned()))
+        all.into_iter()
+            .find(|pages| pages.to_string() == meant)
+            .ok_or_else(|| PagesError(text.to_owned()))
     }
 }
 
@@ -102,7 +107,8 @@ mod tests {
         assert_eq!(Mapping::for_nodes(0), Mapping::Scatter, "nothing known is one node");
     }
 
-    /// Would miss: a placement that is printed in a way that is not read, and a message that does not name the value or the way out.
+    /// Would miss: a placement that is printed in a way that is not read, and a message that does
+    /// not name the value or the way out.
     #[test]
     fn pages_are_read_as_they_are_printed_or_with_hyphens() {
         for pages in [Pages::FirstTouch, Pages::Cyclic, Pages::BindLocal] {

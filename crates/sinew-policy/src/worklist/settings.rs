@@ -21,7 +21,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The baseline: `threads` workers, one list for all of them, nothing else. With 0 of them a worklist refuses it.
+    /// The baseline: `threads` workers, one list for all of them, nothing else. With 0 of them a
+    /// worklist refuses it.
     pub const fn baseline(threads: usize) -> Self {
         Self { threads, stealing: false, lifespan: 0, coalescing: false, swap_after: None }
     }
@@ -71,11 +72,16 @@ impl fmt::Display for Settings {
 mod tests {
     use super::*;
 
-    /// Would miss: an optimisation that a table does not show, and a number of threads that is taken for another one.
+    /// Would miss: an optimisation that a table does not show, and a number of threads that is
+    /// taken for another one.
     #[test]
     fn a_setting_names_what_is_on() {
-        assert_eq!([0, 1].map(|threads| Settings::baseline(threads).to_string()), ["0 threads", "1 thread"]);
-        let all = Settings::baseline(4).stealing(true).lifespan(100).coalescing(true).swap_after(Some(2));
+        assert_eq!(
+            [0, 1].map(|threads| Settings::baseline(threads).to_string()),
+            ["0 threads", "1 thread"]
+        );
+        let all =
+            Settings::baseline(4).stealing(true).lifespan(100).coalescing(true).swap_after(Some(2));
         assert_eq!(all.to_string(), "4 threads, stealing, helpers 100, coalescing, swap 2");
     }
 }

@@ -1,24 +1,28 @@
 //! Swap-retry: a unit that keeps aborting is put back, and another is tried.
 //!
-//! Whoever wrote what the unit needs is probably still there, so another unit may fare better. But a failed attempt has also brought the unit's data
-//! into the cache, and where nearly everything aborts, the other unit will too. So the more aborts there are, the more often a unit is
-//! retried before it is swapped: twice as often for each tenth of the attempts that abort.
+//! Whoever wrote what the unit needs is probably still there, so another unit may fare better. But
+//! a failed attempt has also brought the unit's data into the cache, and where nearly everything
+//! aborts, the other unit will too. So the more aborts there are, the more often a unit is retried
+//! before it is swapped: twice as often for each tenth of the attempts that abort.
 //!
-//! Source: Góes (see the [room](super)), section 5.1.3 and figure 6.2, line 23.
-//! Differences: whole-number arithmetic, so that a ratio of exactly three tenths counts as three tenths.
+//! Source: Góes (see the [room](super)), section 5.1.3 and figure 6.2, line 23. Differences:
+//! whole-number arithmetic, so that a ratio of exactly three tenths counts as three tenths.
 //!
 //! # Tests
 //!
-//! The rule at each tenth and just below it, against the figure; property tests for its range and for even choices.
+//! The rule at each tenth and just below it, against the figure; property tests for its range and
+//! for even choices.
 
 /// Retries before a swap where nothing is known, and where it is not tuned.
 pub const RETRIES: u32 = 2;
-/// A unit is retried at least once: a swap at every abort would waste what the attempt has brought into the cache.
+/// A unit is retried at least once: a swap at every abort would waste what the attempt has brought
+/// into the cache.
 pub const FEWEST: u32 = 1;
 /// Retries before a swap where every attempt aborts.
 pub const MOST: u32 = 1 << 10;
 
-/// Retries before a swap when so many attempts aborted and so many units were committed: 2^⌊10·A/(A+C)⌋.
+/// Retries before a swap when so many attempts aborted and so many units were committed:
+/// 2^⌊10·A/(A+C)⌋.
 ///
 /// ```
 /// use sinew_policy::worklist::swap::retries;
@@ -31,13 +35,14 @@ pub fn retries(aborts: u64, commits: u64) -> u32 {
     FEWEST << tenths
 }
 
-/// Whether a unit is swapped after `aborts` failed attempts in a row. The first attempt is no retry: with [`FEWEST`], the second abort swaps.
+/// Whether a unit is swapped after `aborts` failed attempts in a row. The first attempt is no
+/// retry: with [`FEWEST`], the second abort swaps.
 pub fn is_due(aborts: u32, swap_after: Option<u32>) -> bool {
     swap_after.is_some_and(|retries| aborts > retries.max(FEWEST))
 }
 
-/// The place of the unit to swap for, in a list of `units`, as `random` bits say: each as likely as another. `None` where the list is empty; the
-/// unit is retried then.
+/// The place of the unit to swap for, in a list of `units`, as `random` bits say: each as likely as
+/// another. `None` where the list is empty; the unit is retried then.
 ///
 /// With stealing it is the worker's own list, else the shared one.
 pub fn partner(units: usize, random: u64) -> Option<usize> {
@@ -72,7 +77,8 @@ mod tests {
         }
     }
 
-    /// Would miss: a tenth that is rounded down because 0.3 · 10 is not 3 in binary, and one that is rounded up.
+    /// Would miss: a tenth that is rounded down because 0.3 · 10 is not 3 in binary, and one that
+    /// is rounded up.
     #[test]
     fn retries_double_at_each_tenth() {
         for tenth in 0..=10 {

@@ -1,4 +1,5 @@
-//! The pool that a case runs in, made for one run and gone after it: the next case finds no thread of this one's.
+//! The pool that a case runs in, made for one run and gone after it: the next case finds no thread
+//! of this one's.
 
 use sinew::{Builder, Mapping, Pool, StackKind, Victims};
 

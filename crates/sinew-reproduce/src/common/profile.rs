@@ -19,7 +19,11 @@ pub(crate) fn profiled(subject: &Subject, conditions: &Conditions) -> Result<Met
     let profile = profile.clone().net();
     // Pieces of loops are tasks as well, though nobody makes them.
     let tasks = profile.tasks().spawned as f64 + measured.chunks();
-    let run = vec![("wall_s", measured.wall_s), ("cycles_a_s", profile.ticks_a_ns() * 1e9), ("tasks", tasks)];
+    let run = vec![
+        ("wall_s", measured.wall_s),
+        ("cycles_a_s", profile.ticks_a_ns() * 1e9),
+        ("tasks", tasks),
+    ];
     Ok([run, character(&profile), breakdown(&profile), functions(&profile)].concat())
 }
 
@@ -77,17 +81,25 @@ mod tests {
         metrics.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("no {name}")).1
     }
 
-    /// Would miss: ticks taken for seconds, a function that is counted twice, or a profile of something else than the run.
+    /// Would miss: ticks taken for seconds, a function that is counted twice, or a profile of
+    /// something else than the run.
     #[test]
     fn a_profile_accounts_for_the_time_of_all_workers() {
         let subject = Subject::prepare("nqueens", "8").unwrap();
         let metrics = profiled(&subject, &Conditions::workers(2)).unwrap();
         let all = |names: &[&str]| names.iter().map(|name| metric(&metrics, name)).sum::<f64>();
-        let functions = all(&["spawn_s", "get_s", "lock_s", "stealing_s", "steal_wait_s", "lib_wait_s"]);
+        let functions =
+            all(&["spawn_s", "get_s", "lock_s", "stealing_s", "steal_wait_s", "lib_wait_s"]);
         assert!((functions - metric(&metrics, "library_s")).abs() < 1e-6, "{metrics:?}");
         let application = all(&["application_s", "application_in_join_s"]);
-        assert!(application > 0.0 && application <= 2.0 * metric(&metrics, "wall_s") + 1e-3, "{metrics:?}");
-        assert!(metric(&metrics, "parallelism_0") >= metric(&metrics, "parallelism_1000"), "{metrics:?}");
+        assert!(
+            application > 0.0 && application <= 2.0 * metric(&metrics, "wall_s") + 1e-3,
+            "{metrics:?}"
+        );
+        assert!(
+            metric(&metrics, "parallelism_0") >= metric(&metrics, "parallelism_1000"),
+            "{metrics:?}"
+        );
         assert!(metric(&metrics, "tasks") > 100.0, "{metrics:?}");
     }
 }

@@ -38,7 +38,11 @@ impl Subject {
     /// # Errors
     ///
     /// As [`prepare`](Self::prepare).
-    pub(crate) fn prepare_with(app: &str, size: &str, schedule: Option<Schedule>) -> Result<Self, Failure> {
+    pub(crate) fn prepare_with(
+        app: &str,
+        size: &str,
+        schedule: Option<Schedule>,
+    ) -> Result<Self, Failure> {
         let size: Size = size.parse().unwrap_or_default();
         Self::prepare_as(app, &Options { size, schedule, ..Options::default() })
     }
@@ -50,7 +54,8 @@ impl Subject {
     /// As [`prepare`](Self::prepare).
     pub(crate) fn prepare_as(app: &str, options: &Options) -> Result<Self, Failure> {
         let found = sinew_apps::find(app);
-        let app = found.ok_or_else(|| Failure::Impossible(format!("there is no application `{app}`")))?;
+        let app =
+            found.ok_or_else(|| Failure::Impossible(format!("there is no application `{app}`")))?;
         Ok(Self { problem: app.prepare(options).map_err(Failure::impossible)?.into() })
     }
 

@@ -14,7 +14,8 @@ pub(crate) struct Application {
     pub(crate) size: &'static str,
 }
 
-/// The sizes for quick, default and full runs. Full ones are those of the suite for real machines, with low contention where there is a choice, as there.
+/// The sizes for quick, default and full runs. Full ones are those of the suite for real machines,
+/// with low contention where there is a choice, as there.
 const APPLICATIONS: [(&str, [&str; 3]); 5] = [
     ("intruder", ["tiny", "a10-l64-n16384-s1", "a10-l128-n262144-s1"]),
     ("kmeans", ["tiny", "n16384-d24-c16-m40-t0.001", "n65536-d32-c16-m40-t0.00001"]),
@@ -23,7 +24,8 @@ const APPLICATIONS: [(&str, [&str; 3]); 5] = [
     ("yada", ["tiny", "10_000x20", "1_000_000x15"]),
 ];
 
-/// Sizes for a search over all settings: some tenths of a second with the best of them, so that finding them is a small part of a run.
+/// Sizes for a search over all settings: some tenths of a second with the best of them, so that
+/// finding them is a small part of a run.
 const SEARCHED: [(&str, &str); 6] = [
     ("bank", "4_000_000x64"),
     ("intruder", "a10-l64-n65536-s1"),
@@ -42,7 +44,10 @@ pub fn search_size(name: &str) -> Option<&'static str> {
 pub(crate) fn applications(scale: Scale) -> Vec<Application> {
     let there = APPLICATIONS.into_iter().filter(|(name, _)| sinew_apps::find(name).is_some());
     there
-        .map(|(name, [quick, default, full])| Application { name, size: scale.pick(quick, default, full) })
+        .map(|(name, [quick, default, full])| Application {
+            name,
+            size: scale.pick(quick, default, full),
+        })
         .collect()
 }
 
@@ -79,7 +84,8 @@ mod tests {
         }
     }
 
-    /// Would miss: an application that is renamed, or a new one with a worklist, and would be searched at a size of its demonstration.
+    /// Would miss: an application that is renamed, or a new one with a worklist, and would be
+    /// searched at a size of its demonstration.
     #[test]
     fn every_worklist_has_a_size_to_be_searched_at() {
         for app in sinew_apps::all() {

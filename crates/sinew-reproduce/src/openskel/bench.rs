@@ -1,6 +1,7 @@
 //! An application with a worklist, prepared once and run in many ways.
 //!
-//! The baseline is as in the publication: one list, threads spread over the machine and pinned, pages where they are touched first.
+//! The baseline is as in the publication: one list, threads spread over the machine and pinned,
+//! pages where they are touched first.
 
 use std::path::PathBuf;
 
@@ -43,7 +44,8 @@ impl Way {
     fn seats(&self) -> (usize, Seats) {
         match *self {
             Self::Fixed { choice: Choice { settings, mapping, .. }, cores } => {
-                let helping = if settings.lifespan > 0 { helpers(settings.threads, cores) } else { 0 };
+                let helping =
+                    if settings.lifespan > 0 { helpers(settings.threads, cores) } else { 0 };
                 let mapping = match mapping {
                     Mapping::Scatter => Seats::Scatter,
                     Mapping::Compact => Seats::Compact,
@@ -82,7 +84,10 @@ impl Way {
 }
 
 /// What tuning took of the time of all lists, as shares, if anything was tuned.
-pub(crate) fn tuning_cost(recorded: &Recorded, cores: usize) -> impl Iterator<Item = (&'static str, f64)> {
+pub(crate) fn tuning_cost(
+    recorded: &Recorded,
+    cores: usize,
+) -> impl Iterator<Item = (&'static str, f64)> {
     recorded.tuning_cost(cores).into_iter().flat_map(|cost| {
         let settling = cost.settling.map(|share| ("settling_share", share));
         settling.into_iter().chain([("tuning_share", cost.processor)])
@@ -103,7 +108,10 @@ impl Bench {
     ///
     /// If there is no such application, size or file.
     pub(crate) fn listed(app: &str, size: &str, path: Option<PathBuf>) -> Result<Self, Failure> {
-        Self::prepare(app, &Options { size: size.parse().unwrap_or_default(), path, ..Options::default() })
+        Self::prepare(
+            app,
+            &Options { size: size.parse().unwrap_or_default(), path, ..Options::default() },
+        )
     }
 
     /// Makes the input of the version that is written by hand.
@@ -138,12 +146,17 @@ impl Bench {
         Ok(self.run_recorded(way)?.0)
     }
 
-    /// As [`run_recorded`](Self::run_recorded), with a sample of the pages for so many attempts of each worker.
+    /// As [`run_recorded`](Self::run_recorded), with a sample of the pages for so many attempts of
+    /// each worker.
     ///
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub(crate) fn run_sampled(&self, way: &Way, attempts: u64) -> Result<(Metrics, Recorded), Failure> {
+    pub(crate) fn run_sampled(
+        &self,
+        way: &Way,
+        attempts: u64,
+    ) -> Result<(Metrics, Recorded), Failure> {
         self.record.sample(Some(attempts));
         let measured = self.run_recorded(way);
         self.record.sample(None);
@@ -197,7 +210,8 @@ impl Bench {
 mod tests {
     use super::*;
 
-    /// Would miss: helpers without a worker of the pool, or a pool with workers that the settings do not use.
+    /// Would miss: helpers without a worker of the pool, or a pool with workers that the settings
+    /// do not use.
     #[test]
     fn a_pool_has_the_workers_that_its_settings_use() {
         let seats = |settings| Way::settings(settings, 4).seats().0;
@@ -219,7 +233,8 @@ mod tests {
         assert!(recorded.coalesced > 0 && metrics.iter().any(|(name, _)| *name == "stalls"));
         let tuned = bench.run_recorded(&Way::Tuned { knobs: Knobs::default(), cores: 2 }).unwrap();
         assert!(tuned.1.path.is_some());
-        let by_hand = Bench::by_hand("kmeans", "tiny").unwrap().run_recorded(&Way::ByHand(2)).unwrap();
+        let by_hand =
+            Bench::by_hand("kmeans", "tiny").unwrap().run_recorded(&Way::ByHand(2)).unwrap();
         assert_eq!(by_hand.1.runs, 0);
         assert!(by_hand.0.iter().any(|&(name, value)| name == "transactions" && value > 0.0));
     }
@@ -230,7 +245,12 @@ mod tests {
         use sinew_policy::tune::{Counts, Path, Tuner};
         let (mut tuner, mut path) = (Tuner::new(2, Knobs::default()).unwrap(), Path::new(100));
         (0..40).for_each(|_| {
-            path.push(&tuner.epoch(&Counts { commits: 10, aborts: 0, stalls: 9, elapsed_ns: 1_000 }));
+            path.push(&tuner.epoch(&Counts {
+                commits: 10,
+                aborts: 0,
+                stalls: 9,
+                elapsed_ns: 1_000,
+            }));
         });
         let epochs = path.settling().unwrap().epochs as f64;
         let mut recorded = Recorded::default();

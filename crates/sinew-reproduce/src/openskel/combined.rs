@@ -1,4 +1,5 @@
-//! Figures 6.5 and 7.6: the tuner against the static oracle and the best single optimisation, over the best baseline.
+//! Figures 6.5 and 7.6: the tuner against the static oracle and the best single optimisation, over
+//! the best baseline.
 
 use sinew::worklist::Knobs;
 use sinew_policy::worklist::Space;
@@ -84,7 +85,8 @@ struct View<'a> {
 const SHOWN: [&str; 6] = [BEST_SINGLE, PATTERNS, ORACLE, TUNED, ACCEPTED, THROUGHPUT];
 
 impl View<'_> {
-    /// Something that was measured again; where the pick has patterns only, it stands for both oracles.
+    /// Something that was measured again; where the pick has patterns only, it stands for both
+    /// oracles.
     fn role(&self, app: &str, what: &'static str) -> Option<Compared> {
         match what {
             BEST_SINGLE => self.best_single(app),
@@ -127,8 +129,9 @@ impl View<'_> {
         for app in &self.applications {
             let [single, patterns, oracle, tuned, accepted, throughput] =
                 SHOWN.map(|what| self.role(app, what));
-            let named =
-                |role: &Option<Compared>, name: fn(&Compared) -> String| Cell::from(role.as_ref().map(name));
+            let named = |role: &Option<Compared>, name: fn(&Compared) -> String| {
+                Cell::from(role.as_ref().map(name))
+            };
             let percent = |role: &Option<Compared>| {
                 Cell::from(role.as_ref().and_then(|role| role.over_baseline_percent))
             };
@@ -161,8 +164,15 @@ impl View<'_> {
     }
 
     fn details(&self) -> Table {
-        let titles =
-            ["application", "what", "settings", "seconds", "of the oracle", "±", "aborts / attempts"];
+        let titles = [
+            "application",
+            "what",
+            "settings",
+            "seconds",
+            "of the oracle",
+            "±",
+            "aborts / attempts",
+        ];
         let mut table = Table::new("again", "What was measured again, in turn", &titles);
         for app in &self.applications {
             for row in roles().filter_map(|what| self.measured(app, what)) {
@@ -189,19 +199,25 @@ impl View<'_> {
             let behind = self.applications.iter().filter(|app| self.is_behind_a_single(app, what));
             let behind: Vec<&str> = behind.map(String::as_str).collect();
             let singles = match &behind[..] {
-                [] => "it is nowhere slower than the best single optimisation beyond the spread".to_owned(),
+                [] => "it is nowhere slower than the best single optimisation beyond the spread"
+                    .to_owned(),
                 some => format!("the best single optimisation is faster for {}", some.join(", ")),
             };
             Some(format!("{what}: {slower:+.1} % of the oracle's time on average; {singles}."))
         };
         let sentences: Vec<String> = TUNERS.into_iter().filter_map(sentence).collect();
-        if sentences.is_empty() { "Nothing has been compared yet.".to_owned() } else { sentences.join(" ") }
+        if sentences.is_empty() {
+            "Nothing has been compared yet.".to_owned()
+        } else {
+            sentences.join(" ")
+        }
     }
 
     fn is_behind_a_single(&self, app: &str, what: &'static str) -> bool {
         let beyond = || {
             let (ours, single) = (self.measured(app, what)?, self.best_single(app)?);
-            let noise = ours.of_oracle_spread.unwrap_or(0.0) + single.of_oracle_spread.unwrap_or(0.0);
+            let noise =
+                ours.of_oracle_spread.unwrap_or(0.0) + single.of_oracle_spread.unwrap_or(0.0);
             Some(ours.of_oracle? > single.of_oracle? + noise)
         };
         beyond().unwrap_or(false)
@@ -216,7 +232,8 @@ impl View<'_> {
             plot = plot.with(Series::new(what, values));
         }
         // What everything is held against, where nothing improves on it.
-        let zero = self.applications.iter().map(|app| self.measured(app, BASELINE).map(|_| 0.0)).collect();
+        let zero =
+            self.applications.iter().map(|app| self.measured(app, BASELINE).map(|_| 0.0)).collect();
         if plot.is_empty() { plot.with(Series::new(BASELINE, zero)) } else { plot }
     }
 }
@@ -227,8 +244,9 @@ mod tests {
     use crate::openskel::search::{AGAIN, labels};
 
     fn results(tuned_s: f64) -> Results {
-        let again =
-            |what, settings, wall_s| (labels("kmeans", AGAIN, what, settings), vec![("wall_s", wall_s)]);
+        let again = |what, settings, wall_s| {
+            (labels("kmeans", AGAIN, what, settings), vec![("wall_s", wall_s)])
+        };
         Results::of([
             again(BASELINE, "2 threads, scatter, first touch", 2.0),
             again(ORACLE, "2 threads, stealing, swap 2, scatter, first touch", 1.0),
@@ -242,7 +260,8 @@ mod tests {
         Combined.report(&results(tuned_s), &Setting::new(Scale::Quick, 2))
     }
 
-    /// Would miss: an improvement over something else than the baseline, a best single that is not the best, an average that is none.
+    /// Would miss: an improvement over something else than the baseline, a best single that is not
+    /// the best, an average that is none.
     #[test]
     fn improvements_are_over_the_best_baseline() {
         let all = parts(1.6);
@@ -263,7 +282,15 @@ mod tests {
             Part::Words(words) => words.clone(),
             other => panic!("{other:?}"),
         };
-        assert!(words(1.6).contains("+60.0 %") && words(1.6).contains("faster for kmeans"), "{}", words(1.6));
-        assert!(words(1.02).contains("+2.0 %") && words(1.02).contains("nowhere slower"), "{}", words(1.02));
+        assert!(
+            words(1.6).contains("+60.0 %") && words(1.6).contains("faster for kmeans"),
+            "{}",
+            words(1.6)
+        );
+        assert!(
+            words(1.02).contains("+2.0 %") && words(1.02).contains("nowhere slower"),
+            "{}",
+            words(1.02)
+        );
     }
 }

@@ -68,7 +68,8 @@ impl Experiment for Footprint {
         let (applications, workers) = (names(setting.scale), setting.most_workers());
         let plots = applications.iter().map(|app| plot(app, &first_run(results, app), workers));
         let plots = plots.filter(|plot| !plot.is_empty()).map(Part::Plot);
-        let parts = [Part::Table(table(results, &applications, workers)), Part::words(FOOTPRINT_WORDS)];
+        let parts =
+            [Part::Table(table(results, &applications, workers)), Part::words(FOOTPRINT_WORDS)];
         parts.into_iter().chain(plots).collect()
     }
 }
@@ -92,7 +93,10 @@ fn samples(touches: &[Touch]) -> Metrics {
         let values = [touch.worker as f64, touch.at.as_secs_f64(), number(touch.page)];
         COLUMNS.into_iter().zip(values)
     });
-    [("pages", pages.len() as f64), ("samples", touches.len() as f64)].into_iter().chain(values).collect()
+    [("pages", pages.len() as f64), ("samples", touches.len() as f64)]
+        .into_iter()
+        .chain(values)
+        .collect()
 }
 
 /// The samples of the first round, read back.
@@ -106,8 +110,10 @@ fn first_pages(results: &Results, app: &str) -> f64 {
 }
 
 fn table(results: &Results, applications: &[String], workers: usize) -> Table {
-    let titles = ["application", "samples", "pages seen", "of the regions, a worker, %", "all workers, %"];
-    let title = format!("How much of the pages each worker touches, in {REGIONS} regions of as many pages");
+    let titles =
+        ["application", "samples", "pages seen", "of the regions, a worker, %", "all workers, %"];
+    let title =
+        format!("How much of the pages each worker touches, in {REGIONS} regions of as many pages");
     let mut table = Table::new("footprint", &title, &titles);
     for app in applications {
         let at = |metric| results.median(&[("application", app)], metric);
@@ -137,12 +143,16 @@ impl Spread {
         let regions = REGIONS.min(pages as usize);
         let mut touched = vec![vec![false; regions]; workers];
         for &[worker, _, page] in samples {
-            *touched.get_mut(worker as usize)?.get_mut((page / pages * regions as f64) as usize)? = true;
+            *touched
+                .get_mut(worker as usize)?
+                .get_mut((page / pages * regions as f64) as usize)? = true;
         }
         let part = |count: usize| count as f64 / regions as f64;
-        let each = touched.iter().map(|touched| part(touched.iter().filter(|&&touched| touched).count()));
+        let each =
+            touched.iter().map(|touched| part(touched.iter().filter(|&&touched| touched).count()));
         let each = each.sum::<f64>() / workers as f64;
-        let all = (0..regions).filter(|&region| touched.iter().all(|touched| touched[region])).count();
+        let all =
+            (0..regions).filter(|&region| touched.iter().all(|touched| touched[region])).count();
         (regions > 0).then(|| Self { each, all: part(all) })
     }
 }
@@ -157,12 +167,19 @@ fn plot(app: &str, samples: &[Sampled], workers: usize) -> Plot {
             worker[moment] = Some(page);
         }
     }
-    let moments = (0..MOMENTS).map(|moment| format!("{:.3}", end_s * moment as f64 / MOMENTS as f64));
-    let plot = Plot::new(&format!("footprint-{app}"), format!("{app}: pages that were touched"), Form::Dots)
-        .axes("seconds", "page")
-        .over(if samples.is_empty() { Vec::new() } else { moments.collect() });
+    let moments =
+        (0..MOMENTS).map(|moment| format!("{:.3}", end_s * moment as f64 / MOMENTS as f64));
+    let plot = Plot::new(
+        &format!("footprint-{app}"),
+        format!("{app}: pages that were touched"),
+        Form::Dots,
+    )
+    .axes("seconds", "page")
+    .over(if samples.is_empty() { Vec::new() } else { moments.collect() });
     let series = seen.into_iter().enumerate().filter(|_| !samples.is_empty());
-    series.fold(plot, |plot, (worker, pages)| plot.with(Series::new(format!("worker {worker}"), pages)))
+    series.fold(plot, |plot, (worker, pages)| {
+        plot.with(Series::new(format!("worker {worker}"), pages))
+    })
 }
 
 #[cfg(test)]
@@ -180,8 +197,9 @@ mod tests {
             record.push((0, turn, 1_000 * page));
             record.push((1, turn, 1_000 * (5 + page / 2)));
         }
-        let touches =
-            record.into_iter().map(|(worker, ms, page)| Touch::new(worker, Duration::from_millis(ms), page));
+        let touches = record
+            .into_iter()
+            .map(|(worker, ms, page)| Touch::new(worker, Duration::from_millis(ms), page));
         samples(&touches.collect::<Vec<_>>())
     }
 

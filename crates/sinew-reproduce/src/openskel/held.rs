@@ -1,4 +1,5 @@
-//! Versions of applications held against one of them: cases that are told apart by the application, by one thing more, and by the number of workers or cores.
+//! Versions of applications held against one of them: cases that are told apart by the application,
+//! by one thing more, and by the number of workers or cores.
 
 use crate::report::{Form, Plot, Series};
 use crate::results::Results;
@@ -44,7 +45,12 @@ impl Held<'_> {
     }
 
     /// How much faster than `of`, in per cent.
-    pub(super) fn improvement_over(&self, app: &str, of: Version<'_>, to: Version<'_>) -> Option<f64> {
+    pub(super) fn improvement_over(
+        &self,
+        app: &str,
+        of: Version<'_>,
+        to: Version<'_>,
+    ) -> Option<f64> {
         Some((self.speed_up(app, of, to)? - 1.0) * 100.0)
     }
 
@@ -64,7 +70,8 @@ impl Held<'_> {
     pub(super) fn verdict(&self, versions: &[&str]) -> String {
         let sentence = |version: &&str| {
             let best = |app: &String| {
-                let all = self.counts.iter().filter_map(|&count| self.improvement(app, (version, count)));
+                let all =
+                    self.counts.iter().filter_map(|&count| self.improvement(app, (version, count)));
                 all.max_by(f64::total_cmp)
             };
             let all: Vec<f64> = self.applications.iter().filter_map(best).collect();
@@ -101,7 +108,8 @@ impl Held<'_> {
         plot
     }
 
-    /// The plots of an application's speed-up over its serial version, which runs on one, and of some metrics.
+    /// The plots of an application's speed-up over its serial version, which runs on one, and of
+    /// some metrics.
     pub(super) fn plots<'s>(
         &'s self,
         app: &'s str,
@@ -109,15 +117,19 @@ impl Held<'_> {
         versions: &'s [&'static str],
         metrics: &'s [(&'static str, &'static str, &'static str)],
     ) -> impl Iterator<Item = Plot> + 's {
-        let name =
-            move |what: &str, y: &str, form| Plot::new(&format!("{app}-{what}"), format!("{app}: {y}"), form);
+        let name = move |what: &str, y: &str, form| {
+            Plot::new(&format!("{app}-{what}"), format!("{app}: {y}"), form)
+        };
         let y = "speed-up over serial";
-        let first = self.plot(name("speedup", y, Form::Lines), y, versions.iter().copied(), |version| {
-            self.speed_up(app, (serial, 1), version)
-        });
+        let first =
+            self.plot(name("speedup", y, Form::Lines), y, versions.iter().copied(), |version| {
+                self.speed_up(app, (serial, 1), version)
+            });
         let others = metrics.iter().map(move |&(what, y, metric)| {
             let plot = name(what, y, Form::Bars);
-            self.plot(plot, y, versions.iter().copied(), |version| self.median(app, version, metric))
+            self.plot(plot, y, versions.iter().copied(), |version| {
+                self.median(app, version, metric)
+            })
         });
         std::iter::once(first).chain(others)
     }

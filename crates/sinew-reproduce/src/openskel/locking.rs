@@ -1,7 +1,8 @@
 //! Section 4.1: do the optimisations do the same where transactions lock when they commit?
 //!
-//! The baseline and each optimisation alone on all cores, as in `single`, once with locks at the first write, once with locks at the commit. What is compared is the
-//! improvement over the baseline under the same locks, as transactions that lock late are slower here in any case.
+//! The baseline and each optimisation alone on all cores, as in `single`, once with locks at the
+//! first write, once with locks at the commit. What is compared is the improvement over the
+//! baseline under the same locks, as transactions that lock late are slower here in any case.
 
 use sinew::stm::Locking;
 
@@ -65,8 +66,10 @@ impl Experiment for LateLocks {
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let view = View { results, applications: names(setting.scale) };
-        let plots = view.applications.iter().map(|app| view.plot(app)).filter(|plot| !plot.is_empty());
-        let parts = [Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)];
+        let plots =
+            view.applications.iter().map(|app| view.plot(app)).filter(|plot| !plot.is_empty());
+        let parts =
+            [Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)];
         parts.into_iter().chain(plots.map(Part::Plot)).collect()
     }
 }
@@ -78,8 +81,9 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
         let Some(settings) = settings(optimisation, cores) else { continue };
         for (locks, locking) in LOCKS {
             let (bench, way) = (bench.clone(), Way::settings(settings, cores));
-            cases
-                .push(Case::new(labels(name, optimisation, locks), move || bench.run_locking(&way, locking)));
+            cases.push(Case::new(labels(name, optimisation, locks), move || {
+                bench.run_locking(&way, locking)
+            }));
         }
     }
     Ok(cases)
@@ -99,7 +103,8 @@ impl View<'_> {
 
     /// Over the baseline under the same locks, in per cent.
     fn improvement(&self, app: &str, optimisation: &str, locks: &str) -> Option<f64> {
-        let which = |optimisation| [("application", app), ("optimisation", optimisation), ("locks", locks)];
+        let which =
+            |optimisation| [("application", app), ("optimisation", optimisation), ("locks", locks)];
         Some((self.results.ratio(&which(BASELINE), &which(optimisation), "wall_s")? - 1.0) * 100.0)
     }
 
@@ -128,7 +133,10 @@ impl View<'_> {
                 };
                 let named = [app.as_str().into(), optimisation.into()];
                 table.row(
-                    named.into_iter().chain(LOCKS.into_iter().flat_map(|(locks, _)| under(locks))).collect(),
+                    named
+                        .into_iter()
+                        .chain(LOCKS.into_iter().flat_map(|(locks, _)| under(locks)))
+                        .collect(),
                 );
             }
         }
@@ -152,14 +160,17 @@ impl View<'_> {
 
     /// Where an optimisation helps under one kind of locks and harms under the other.
     fn verdict(&self) -> String {
-        let all =
-            self.applications.iter().flat_map(|app| OPTIMISATIONS.map(|optimisation| (app, optimisation)));
+        let all = self
+            .applications
+            .iter()
+            .flat_map(|app| OPTIMISATIONS.map(|optimisation| (app, optimisation)));
         let both = all.filter_map(|(app, optimisation)| {
             let of = |locks| self.improvement(app, optimisation, locks);
             Some((app, optimisation, of(EARLY)?, of(LATE)?))
         });
-        let (apart, alike): (Vec<_>, Vec<_>) =
-            both.partition(|(_, _, early, late)| early * late < 0.0 && early.abs().min(late.abs()) > NOTHING);
+        let (apart, alike): (Vec<_>, Vec<_>) = both.partition(|(_, _, early, late)| {
+            early * late < 0.0 && early.abs().min(late.abs()) > NOTHING
+        });
         match (&apart[..], alike.len()) {
             ([], 0) => "Nothing has been compared yet.".to_owned(),
             ([], alike) => format!(
@@ -182,8 +193,9 @@ mod tests {
     use super::*;
 
     fn parts(late_stealing_s: f64) -> Vec<Part> {
-        let wall =
-            |optimisation, locks, wall_s| (labels("kmeans", optimisation, locks), vec![("wall_s", wall_s)]);
+        let wall = |optimisation, locks, wall_s| {
+            (labels("kmeans", optimisation, locks), vec![("wall_s", wall_s)])
+        };
         let results = Results::of([
             wall(BASELINE, EARLY, 2.0),
             wall("stealing", EARLY, 1.0),
@@ -193,11 +205,14 @@ mod tests {
         LateLocks.report(&results, &Setting::new(Scale::Quick, 2))
     }
 
-    /// Would miss: an improvement over the baseline under other locks, and a contradiction that is not named.
+    /// Would miss: an improvement over the baseline under other locks, and a contradiction that is
+    /// not named.
     #[test]
     fn improvements_are_compared_under_the_same_locks() {
         let all = parts(5.0);
-        let [Part::Table(table), Part::Words(words), _, Part::Plot(_)] = &all[..] else { panic!("{all:?}") };
+        let [Part::Table(table), Part::Words(words), _, Part::Plot(_)] = &all[..] else {
+            panic!("{all:?}")
+        };
         let row = table.shown(&["kmeans", "stealing"]);
         assert_eq!((row[4].as_str(), row[7].as_str()), ("100", "20.0"));
         assert!(words.contains("In all 1 pairs"), "{words}");

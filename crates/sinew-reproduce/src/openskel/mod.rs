@@ -1,4 +1,5 @@
-//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory": the worklist of OpenSkel, its optimisations and its tuner.
+//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory": the
+//! worklist of OpenSkel, its optimisations and its tuner.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -15,7 +16,8 @@
 //! | `footprint` | Figure 7.1: pages that are touched, over time |
 //! | `places` | Figures 7.4 and 7.5: where threads sit, and where pages lie |
 //!
-//! Averages are those of its equation 4.4: the mean over the applications of the best improvement of each.
+//! Averages are those of its equation 4.4: the mean over the applications of the best improvement
+//! of each.
 
 mod applications;
 mod bench;

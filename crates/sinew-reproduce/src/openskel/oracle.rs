@@ -42,7 +42,8 @@ impl Effort {
     }
 }
 
-/// A search for the best fixed settings of one application's worklist, and the tuner beside them, as an experiment.
+/// A search for the best fixed settings of one application's worklist, and the tuner beside them,
+/// as an experiment.
 ///
 /// Its results go to a folder of the application's name.
 #[derive(Debug)]
@@ -73,7 +74,8 @@ impl Oracle {
                 "{name} has no worklist to tune: choose one of {names}"
             )));
         }
-        let space = Space::full(cores, Machine::host().nodes().len(), Knobs::default().longest_lifespan);
+        let space =
+            Space::full(cores, Machine::host().nodes().len(), Knobs::default().longest_lifespan);
         let about = About {
             name: app.name,
             title: "the best fixed settings of its worklist, and the tuner beside them",
@@ -227,7 +229,8 @@ fn ranked(results: &Results, app: &str) -> Vec<Ranked> {
         }
     }
     let ranked = |name: &str| {
-        let times = results.values(&[("application", app), ("stage", SEARCH), ("what", name)], "wall_s");
+        let times =
+            results.values(&[("application", app), ("stage", SEARCH), ("what", name)], "wall_s");
         let (median_s, spread_s) = (median(&times)?, spread(&times));
         Some(Ranked { settings: name.to_owned(), median_s, spread_s, runs: times.len() })
     };
@@ -248,11 +251,12 @@ pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Opti
     let of_oracle = results.ratios(&which(what), &which(ORACLE), "wall_s");
     let baseline = results.ratio(&which(BASELINE), &which(what), "wall_s");
     let sample = results.samples().iter().find(|sample| {
-        which(what)
-            .iter()
-            .all(|wanted| sample.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted))
+        which(what).iter().all(|wanted| {
+            sample.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted)
+        })
     });
-    let settings = sample.and_then(|sample| sample.labels.iter().find(|(name, _)| *name == "settings"));
+    let settings =
+        sample.and_then(|sample| sample.labels.iter().find(|(name, _)| *name == "settings"));
     Some(Compared {
         what,
         settings: settings.map(|(_, value)| value.clone()).unwrap_or_default(),
@@ -290,14 +294,16 @@ impl Experiment for Oracle {
             self.search.runs,
             self.search.again,
         );
-        let parts = [Part::words(intro), Part::Table(best(results, app)), Part::Table(again(results, app))];
+        let parts =
+            [Part::words(intro), Part::Table(best(results, app)), Part::Table(again(results, app))];
         parts.into_iter().chain([Part::words(verdict(results, app))]).chain(plots).collect()
     }
 }
 
 fn best(results: &Results, app: &str) -> Table {
     let titles = ["settings", "seconds", "±", "of the best"];
-    let mut table = Table::new("search", "The best fixed settings, as the search saw them", &titles);
+    let mut table =
+        Table::new("search", "The best fixed settings, as the search saw them", &titles);
     let ranked = ranked(results, app);
     let first = ranked.first().map(|first| first.median_s);
     for Ranked { settings, median_s, spread_s, .. } in ranked.into_iter().take(BEST) {
@@ -344,10 +350,17 @@ fn verdict(results: &Results, app: &str) -> String {
     let sentence = |what| {
         let Compared { of_oracle, of_oracle_spread, .. } = compared(results, app, what)?;
         let spread = of_oracle_spread.map_or_else(String::new, |spread| format!(" ± {spread:.3}"));
-        Some(format!("The run that is {what} took {:.3}{spread} times as long as the oracle.", of_oracle?))
+        Some(format!(
+            "The run that is {what} took {:.3}{spread} times as long as the oracle.",
+            of_oracle?
+        ))
     };
     let sentences: Vec<String> = TUNERS.into_iter().filter_map(sentence).collect();
-    if sentences.is_empty() { "Nothing has been compared yet.".to_owned() } else { sentences.join(" ") }
+    if sentences.is_empty() {
+        "Nothing has been compared yet.".to_owned()
+    } else {
+        sentences.join(" ")
+    }
 }
 
 fn plot(results: &Results, app: &str) -> Plot {
@@ -377,7 +390,11 @@ mod tests {
         let mut results = Results::default();
         let mut push = |round, stage, what: &str, settings: &str, wall_s| {
             let labels = labels("kmeans", stage, what, settings);
-            results.push(Sample { round, labels, metrics: vec![("wall_s", wall_s), ("abort_ratio", 0.25)] });
+            results.push(Sample {
+                round,
+                labels,
+                metrics: vec![("wall_s", wall_s), ("abort_ratio", 0.25)],
+            });
         };
         for (round, slower) in [(0, 1.0), (1, 10.0)] {
             push(round, SEARCH, "1 thread", "1 thread", 3.0 * slower);
@@ -389,14 +406,18 @@ mod tests {
         results
     }
 
-    /// Would miss: a ratio that a machine which slows down spoils, a list that does not begin with the best, times of the search that are compared.
+    /// Would miss: a ratio that a machine which slows down spoils, a list that does not begin with
+    /// the best, times of the search that are compared.
     #[test]
     fn the_tuner_is_compared_with_the_oracle_round_by_round() {
         let summary = oracle().summary(&results());
         assert_eq!(summary.search[0].settings, "2 threads");
         assert_eq!(summary.search.len(), 2);
         let tuned = summary.again.iter().find(|row| row.what == TUNED).unwrap();
-        assert!((tuned.of_oracle.unwrap() - 1.05).abs() < 1e-12 && tuned.of_oracle_spread.unwrap() < 1e-12);
+        assert!(
+            (tuned.of_oracle.unwrap() - 1.05).abs() < 1e-12
+                && tuned.of_oracle_spread.unwrap() < 1e-12
+        );
         assert!((tuned.over_baseline_percent.unwrap() - 100.0 * (4.0 / 2.1 - 1.0)).abs() < 1e-9);
         assert_eq!(tuned.settings, "auto");
         let parts = oracle().report(&results(), &Setting::new(Scale::Quick, 2));
@@ -406,7 +427,8 @@ mod tests {
         );
     }
 
-    /// Would miss: a mean over something else than the applications, and a gap that counts as a value.
+    /// Would miss: a mean over something else than the applications, and a gap that counts as a
+    /// value.
     #[test]
     fn applications_are_averaged() {
         let summary = oracle().summary(&results());

@@ -46,8 +46,14 @@ const COLUMNS: [&str; 11] = [
     "stalls_a_commit",
 ];
 
-const STATES: [State; 6] =
-    [State::Start, State::Stealing, State::Threads, State::Helpers, State::Coalescing, State::SwapRetry];
+const STATES: [State; 6] = [
+    State::Start,
+    State::Stealing,
+    State::Threads,
+    State::Helpers,
+    State::Coalescing,
+    State::SwapRetry,
+];
 
 fn labels(app: &str) -> Labels {
     vec![("application", app.to_owned())]
@@ -139,8 +145,13 @@ fn first_path(results: &Results, app: &str) -> Vec<Values> {
 }
 
 fn costs(results: &Results, applications: &[String]) -> Table {
-    let titles =
-        ["application", "seconds", "settled after, epochs", "of the run, %", "tuner, % of processor time"];
+    let titles = [
+        "application",
+        "seconds",
+        "settled after, epochs",
+        "of the run, %",
+        "tuner, % of processor time",
+    ];
     let mut table = Table::new("costs", "What tuning took", &titles);
     for app in applications {
         let at = |metric| results.median(&[("application", app)], metric);
@@ -186,9 +197,15 @@ fn plot(app: &str, path: &[Values]) -> Plot {
         .with(Series::new("state", column("state").map(Some).collect()))
         .with(Series::new("threads", column("threads").map(Some).collect()))
         .with(Series::new("stealing", column("stealing").map(Some).collect()))
-        .with(Series::new("1 + log10 lifespan", column("lifespan").map(|value| log(value, 10.0)).collect()))
+        .with(Series::new(
+            "1 + log10 lifespan",
+            column("lifespan").map(|value| log(value, 10.0)).collect(),
+        ))
         .with(Series::new("coalescing", column("coalescing").map(Some).collect()))
-        .with(Series::new("1 + log2 retries", column("swap_after").map(|value| log(value, 2.0)).collect()))
+        .with(Series::new(
+            "1 + log2 retries",
+            column("swap_after").map(|value| log(value, 2.0)).collect(),
+        ))
 }
 
 #[cfg(test)]
@@ -227,9 +244,15 @@ mod tests {
     #[test]
     fn a_plot_is_as_wide_as_the_run_and_settling_is_a_part_of_it() {
         let quiet = |epochs: u64| {
-            let (mut tuner, mut path) = (Tuner::new(2, Knobs::default()).unwrap(), Path::new(10_000));
+            let (mut tuner, mut path) =
+                (Tuner::new(2, Knobs::default()).unwrap(), Path::new(10_000));
             for _ in 0..epochs {
-                path.push(&tuner.epoch(&Counts { commits: 10, aborts: 0, stalls: 9, elapsed_ns: 1_000 }));
+                path.push(&tuner.epoch(&Counts {
+                    commits: 10,
+                    aborts: 0,
+                    stalls: 9,
+                    elapsed_ns: 1_000,
+                }));
             }
             path
         };

@@ -1,4 +1,5 @@
-//! Figures 7.4 and 7.5: where threads sit, and on which nodes pages lie, with the baseline otherwise.
+//! Figures 7.4 and 7.5: where threads sit, and on which nodes pages lie, with the baseline
+//! otherwise.
 //!
 //! Pages have one place on a machine of one node: then only threads are placed.
 
@@ -57,7 +58,11 @@ fn way(place: &str, workers: usize, nodes: usize) -> Option<Way> {
 }
 
 fn labels(app: &str, place: &str, workers: usize) -> Labels {
-    vec![("application", app.to_owned()), ("place", place.to_owned()), ("workers", workers.to_string())]
+    vec![
+        ("application", app.to_owned()),
+        ("place", place.to_owned()),
+        ("workers", workers.to_string()),
+    ]
 }
 
 impl Experiment for Places {
@@ -76,7 +81,8 @@ impl Experiment for Places {
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let (applications, labels) = (names(setting.scale), ["place", "workers"]);
         let held = Held { results, applications, counts: &setting.threads, labels, base: SCATTER };
-        let plots = held.applications.iter().map(|app| plot(&held, app)).filter(|plot| !plot.is_empty());
+        let plots =
+            held.applications.iter().map(|app| plot(&held, app)).filter(|plot| !plot.is_empty());
         let verdict = held.verdict(&PLACES[1..]);
         let parts = [Part::Table(table(&held)), Part::words(verdict), Part::words(PLACES_WORDS)];
         parts.into_iter().chain(plots.map(Part::Plot)).collect()
@@ -100,8 +106,9 @@ fn table(held: &Held<'_>) -> Table {
     let titles = ["application", "place", "workers", "seconds", "over scatter, %"];
     let mut table = Table::new("places", "Where threads sit and pages lie", &titles);
     for app in &held.applications {
-        for (place, &workers) in
-            PLACES.into_iter().flat_map(|place| held.counts.iter().map(move |workers| (place, workers)))
+        for (place, &workers) in PLACES
+            .into_iter()
+            .flat_map(|place| held.counts.iter().map(move |workers| (place, workers)))
         {
             let Some(seconds) = held.median(app, (place, workers), "wall_s") else { continue };
             let improvement = held.improvement(app, (place, workers)).filter(|_| place != SCATTER);
@@ -141,10 +148,12 @@ mod tests {
         assert_eq!([CYCLIC, BOUND].map(|place| way(place, 2, 1)), [None, None]);
     }
 
-    /// Would miss: an improvement turned round, and an average over all numbers of workers instead of the best.
+    /// Would miss: an improvement turned round, and an average over all numbers of workers instead
+    /// of the best.
     #[test]
     fn places_are_held_against_scatter() {
-        let wall = |place, workers, wall_s| (labels("kmeans", place, workers), vec![("wall_s", wall_s)]);
+        let wall =
+            |place, workers, wall_s| (labels("kmeans", place, workers), vec![("wall_s", wall_s)]);
         let results = Results::of([
             wall(SCATTER, 1, 2.0),
             wall(COMPACT, 1, 2.0),

@@ -1,9 +1,11 @@
 //! The static oracle's search, and the second measurement of what it picks.
 //!
-//! All choices of a space are run in turn, round after round. The best of so many medians is as much luck as merit: so the pick is measured again, in turn with
-//! what it is compared with, and only that is compared.
+//! All choices of a space are run in turn, round after round. The best of so many medians is as
+//! much luck as merit: so the pick is measured again, in turn with what it is compared with, and
+//! only that is compared.
 //!
-//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), section 6.3. Differences: the second measurement.
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
+//! (2012), section 6.3. Differences: the second measurement.
 
 use std::cell::{OnceCell, RefCell};
 use std::path::PathBuf;
@@ -59,11 +61,18 @@ pub(crate) const SINGLES: [(&str, Uses); 7] = [
     ("bind local", |choice| choice.pages == Pages::BindLocal),
 ];
 
-/// What of a space is tried in a coarse search: numbers of workers that double, one number of retries, one lifespan.
+/// What of a space is tried in a coarse search: numbers of workers that double, one number of
+/// retries, one lifespan.
 pub(crate) fn coarse(space: Space) -> Space {
     let cores = space.cores;
-    let threads = (0..).map(|power| 1_usize << power).take_while(|&threads| threads < cores).chain([cores]);
-    Space { threads: threads.collect(), retries: vec![None, Some(2)], lifespans: vec![0, 1_000], ..space }
+    let threads =
+        (0..).map(|power| 1_usize << power).take_while(|&threads| threads < cores).chain([cores]);
+    Space {
+        threads: threads.collect(),
+        retries: vec![None, Some(2)],
+        lifespans: vec![0, 1_000],
+        ..space
+    }
 }
 
 /// A choice and how long it took.
@@ -103,7 +112,12 @@ fn has_only(choice: &Choice, wanted: usize) -> bool {
 
 pub(crate) fn labels(app: &str, stage: &str, what: &str, settings: &str) -> Labels {
     let label = |name, value: &str| (name, value.to_owned());
-    vec![label("application", app), label("stage", stage), label("what", what), label("settings", settings)]
+    vec![
+        label("application", app),
+        label("stage", stage),
+        label("what", what),
+        label("settings", settings),
+    ]
 }
 
 impl Search {
@@ -146,9 +160,11 @@ impl Search {
     }
 
     fn second(&self, found: &Found, bench: &OnceCell<Bench>) -> Result<Vec<Case>, Failure> {
-        let nothing =
-            || Failure::Impossible("nothing could be run, so there is nothing to compare".to_owned());
-        let (bench, best) = (bench.get().ok_or_else(nothing)?, found.best(|_| true).ok_or_else(nothing)?);
+        let nothing = || {
+            Failure::Impossible("nothing could be run, so there is nothing to compare".to_owned())
+        };
+        let (bench, best) =
+            (bench.get().ok_or_else(nothing)?, found.best(|_| true).ok_or_else(nothing)?);
         let case = |what: &str, settings: String, way: Way| {
             let bench = bench.clone();
             Case::new(labels(self.app, AGAIN, what, &settings), move || bench.run(&way))
@@ -164,9 +180,12 @@ impl Search {
         cases.extend(patterns.map(|choice| fixed(PATTERNS, choice)));
         let baseline = found.best(|choice| has_only(choice, SINGLES.len()));
         cases.extend(baseline.map(|choice| fixed(BASELINE, choice)));
-        let single =
-            |at: usize| found.best(|choice| has_only(choice, at)).map(|choice| (SINGLES[at].0, choice));
-        cases.extend((0..SINGLES.len()).filter_map(single).map(|(name, choice)| fixed(name, choice)));
+        let single = |at: usize| {
+            found.best(|choice| has_only(choice, at)).map(|choice| (SINGLES[at].0, choice))
+        };
+        cases.extend(
+            (0..SINGLES.len()).filter_map(single).map(|(name, choice)| fixed(name, choice)),
+        );
         Ok(cases)
     }
 }
@@ -190,7 +209,8 @@ mod tests {
     #[test]
     fn the_pick_has_the_lowest_median_of_those_that_fit() {
         let found = Found::default();
-        let (calm, lucky) = (plain(Settings::baseline(1)), plain(Settings::baseline(2).stealing(true)));
+        let (calm, lucky) =
+            (plain(Settings::baseline(1)), plain(Settings::baseline(2).stealing(true)));
         [2.0, 2.1, 2.2].into_iter().for_each(|wall_s| found.add(calm, wall_s));
         [1.0, 9.0, 9.0].into_iter().for_each(|wall_s| found.add(lucky, wall_s));
         assert_eq!(found.best(|_| true), Some(calm));
@@ -198,7 +218,8 @@ mod tests {
         assert_eq!(found.best(|choice| has_only(choice, 1)), None);
     }
 
-    /// Would miss: a combination that passes for a single optimisation, and one that no name is for.
+    /// Would miss: a combination that passes for a single optimisation, and one that no name is
+    /// for.
     #[test]
     fn a_single_optimisation_is_alone() {
         let space = Space::full(4, 2, 10);

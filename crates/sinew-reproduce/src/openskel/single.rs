@@ -1,6 +1,8 @@
-//! Figures 5.3 to 5.6, and 5.8: each optimisation alone against the baseline, on more and more cores.
+//! Figures 5.3 to 5.6, and 5.8: each optimisation alone against the baseline, on more and more
+//! cores.
 //!
-//! Swap-retry retries twice, helpers read 1000 words ahead. Half of the cores have workers then, the other half their helpers.
+//! Swap-retry retries twice, helpers read 1000 words ahead. Half of the cores have workers then,
+//! the other half their helpers.
 
 use sinew_policy::worklist::{Settings, helpers, swap};
 
@@ -82,8 +84,10 @@ impl Experiment for Single {
         let (applications, labels) = (names(setting.scale), ["optimisation", "cores"]);
         let held = Held { results, applications, counts: &setting.threads, labels, base: BASELINE };
         let tables = [Part::Table(best(&held)), Part::Table(times(&held))];
-        let (all, metrics) = (all().collect::<Vec<_>>(), [("aborts", "aborts / attempts", "abort_ratio")]);
-        let plots = held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &all, &metrics));
+        let (all, metrics) =
+            (all().collect::<Vec<_>>(), [("aborts", "aborts / attempts", "abort_ratio")]);
+        let plots =
+            held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &all, &metrics));
         tables.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
     }
 }
@@ -124,9 +128,16 @@ fn best(held: &Held<'_>) -> Table {
         }
     }
     for optimisation in OPTIMISATIONS {
-        let each = held.applications.iter().filter_map(|app| best_improvement(held, app, optimisation));
+        let each =
+            held.applications.iter().filter_map(|app| best_improvement(held, app, optimisation));
         let average = mean(&each.collect::<Vec<_>>());
-        table.row(vec!["average".into(), optimisation.into(), Cell::Gap, average.into(), Cell::Gap]);
+        table.row(vec![
+            "average".into(),
+            optimisation.into(),
+            Cell::Gap,
+            average.into(),
+            Cell::Gap,
+        ]);
     }
     table
 }
@@ -165,7 +176,8 @@ fn times(held: &Held<'_>) -> Table {
 mod tests {
     use super::*;
 
-    /// Would miss: helpers beside as many workers as there are cores, and an optimisation that is not alone.
+    /// Would miss: helpers beside as many workers as there are cores, and an optimisation that is
+    /// not alone.
     #[test]
     fn half_of_the_cores_have_helpers() {
         assert_eq!(settings(HELPERS, 4).unwrap(), Settings::baseline(2).lifespan(1_000));
@@ -173,11 +185,13 @@ mod tests {
         assert_eq!(settings("swap retry", 4).unwrap(), Settings::baseline(4).swap_after(Some(2)));
     }
 
-    /// Would miss: an improvement over the baseline on other cores where it is not the best, and one turned round.
+    /// Would miss: an improvement over the baseline on other cores where it is not the best, and
+    /// one turned round.
     #[test]
     fn the_best_is_held_against_the_best() {
-        let wall =
-            |optimisation, cores, wall_s| (labels("kmeans", optimisation, cores), vec![("wall_s", wall_s)]);
+        let wall = |optimisation, cores, wall_s| {
+            (labels("kmeans", optimisation, cores), vec![("wall_s", wall_s)])
+        };
         let results = Results::of([
             wall(BASELINE, 1, 2.0),
             wall(BASELINE, 2, 3.0),

@@ -1,6 +1,7 @@
 //! Figure 6.6: how much the tuner's two thresholds matter.
 //!
-//! The speed-up of a pair is over the pair that was found best there, in the same round, averaged over the applications.
+//! The speed-up of a pair is over the pair that was found best there, in the same round, averaged
+//! over the applications.
 
 use sinew::worklist::Knobs;
 
@@ -56,10 +57,12 @@ impl Experiment for Thresholds {
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
+        let view =
+            View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
         let plot = view.plot();
         let plots = Part::drawn(plot);
-        let parts = [Part::Table(view.table()), Part::words(view.verdict()), Part::words(THRESHOLDS_WORDS)];
+        let parts =
+            [Part::Table(view.table()), Part::words(view.verdict()), Part::words(THRESHOLDS_WORDS)];
         parts.into_iter().chain(plots).collect()
     }
 }
@@ -110,7 +113,10 @@ impl View<'_> {
     }
 
     fn verdict(&self) -> String {
-        let pairs = self.tenths.iter().flat_map(|&alpha| self.tenths.iter().map(move |&beta| (alpha, beta)));
+        let pairs = self
+            .tenths
+            .iter()
+            .flat_map(|&alpha| self.tenths.iter().map(move |&beta| (alpha, beta)));
         let mut all: Vec<((u32, u32), f64)> =
             pairs.filter_map(|pair| Some((pair, self.speed_up(pair)?))).collect();
         all.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -141,7 +147,8 @@ impl View<'_> {
 mod tests {
     use super::*;
 
-    /// Would miss: the two thresholds exchanged, a ratio turned round, an application that is left out of the average.
+    /// Would miss: the two thresholds exchanged, a ratio turned round, an application that is left
+    /// out of the average.
     #[test]
     fn pairs_are_averaged_over_the_applications() {
         let wall = |app, pair, wall_s| (labels(app, pair), vec![("wall_s", wall_s)]);

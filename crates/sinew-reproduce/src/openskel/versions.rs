@@ -1,7 +1,8 @@
-//! Figures 4.2 and 4.3, Tables 4.2 and 4.3: worklists against transactions by hand, on more and more workers.
+//! Figures 4.2 and 4.3, Tables 4.2 and 4.3: worklists against transactions by hand, on more and
+//! more workers.
 //!
-//! By hand means the original program's structure. The worklist is run as the baseline, with one list for all, and with stealing, which is how it is run unless
-//! something else is said.
+//! By hand means the original program's structure. The worklist is run as the baseline, with one
+//! list for all, and with stealing, which is how it is run unless something else is said.
 
 use sinew_policy::worklist::Settings;
 
@@ -49,7 +50,11 @@ const STEALING: &str = "stealing";
 const PARALLEL: [&str; 3] = [BY_HAND, BASELINE, STEALING];
 
 fn labels(app: &str, version: &str, workers: usize) -> Labels {
-    vec![("application", app.to_owned()), ("version", version.to_owned()), ("workers", workers.to_string())]
+    vec![
+        ("application", app.to_owned()),
+        ("version", version.to_owned()),
+        ("workers", workers.to_string()),
+    ]
 }
 
 impl Experiment for Versions {
@@ -75,7 +80,8 @@ impl Experiment for Versions {
             Part::Table(characters(&held)),
             Part::Table(deviations(&held)),
         ];
-        let plots = held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &PARALLEL, &PLOTS));
+        let plots =
+            held.applications.iter().flat_map(|app| held.plots(app, SERIAL, &PARALLEL, &PLOTS));
         parts.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
     }
 }
@@ -91,8 +97,11 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
     for &workers in &setting.threads {
         let settings = |settings| (listed.clone(), Way::settings(settings, workers));
         let baseline = Settings::baseline(workers);
-        let ways =
-            [(by_hand.clone(), Way::ByHand(workers)), settings(baseline), settings(baseline.stealing(true))];
+        let ways = [
+            (by_hand.clone(), Way::ByHand(workers)),
+            settings(baseline),
+            settings(baseline.stealing(true)),
+        ];
         cases.extend(PARALLEL.into_iter().zip(ways).map(|(version, (bench, way))| {
             Case::new(labels(name, version, workers), move || bench.run(&way))
         }));
@@ -150,7 +159,8 @@ fn characters(held: &Held<'_>) -> Table {
         "paper: cache misses",
         "paper: length",
     ];
-    let mut table = Table::new("characters", "What applications are like, by hand (Table 4.2)", &titles);
+    let mut table =
+        Table::new("characters", "What applications are like, by hand (Table 4.2)", &titles);
     for app in &held.applications {
         let fastest = held.fastest(app, BY_HAND);
         let at = |metric| held.median(app, (BY_HAND, fastest?), metric);
@@ -182,8 +192,7 @@ fn deviations(held: &Held<'_>) -> Table {
         "paper: NUMA32 baseline",
         "original there",
     ];
-    let title =
-        "Standard deviations of the time in per cent, averaged over all numbers of workers (Table 4.3)";
+    let title = "Standard deviations of the time in per cent, averaged over all numbers of workers (Table 4.3)";
     let mut table = Table::new("deviations", title, &titles);
     for app in &held.applications {
         let paper = TABLE_4_3.iter().find(|row| row.app == app);
@@ -202,7 +211,8 @@ fn deviations(held: &Held<'_>) -> Table {
 
 fn mean_deviation(held: &Held<'_>, app: &str, version: &str) -> Option<f64> {
     let of = |&workers: &usize| {
-        let walls = held.ask(app, (version, workers), |results, which| results.values(which, "wall_s"));
+        let walls =
+            held.ask(app, (version, workers), |results, which| results.values(which, "wall_s"));
         Some(deviation(&walls)? * 100.0)
     };
     mean(&held.counts.iter().filter_map(of).collect::<Vec<_>>())
@@ -217,8 +227,11 @@ mod tests {
         let mut results = Results::default();
         for (round, noise) in [(0, 1.0), (1, 1.1)] {
             let mut push = |version, workers, wall_s, aborts| {
-                let metrics =
-                    vec![("wall_s", wall_s * noise), ("abort_ratio", aborts), ("transactions", 1e6)];
+                let metrics = vec![
+                    ("wall_s", wall_s * noise),
+                    ("abort_ratio", aborts),
+                    ("transactions", 1e6),
+                ];
                 results.push(Sample { round, labels: labels("kmeans", version, workers), metrics });
             };
             push(SERIAL, 1, 2.0, 0.0);
@@ -230,13 +243,20 @@ mod tests {
         results
     }
 
-    /// Would miss: an improvement turned round, an average over all numbers of workers instead of the best, a deviation that is not in per cent.
+    /// Would miss: an improvement turned round, an average over all numbers of workers instead of
+    /// the best, a deviation that is not in per cent.
     #[test]
     fn the_worklist_is_held_against_transactions_by_hand() {
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = Versions.report(&results(), &setting);
-        let [Part::Table(times), Part::Words(words), _, Part::Table(characters), Part::Table(deviations), ..] =
-            &parts[..]
+        let [
+            Part::Table(times),
+            Part::Words(words),
+            _,
+            Part::Table(characters),
+            Part::Table(deviations),
+            ..,
+        ] = &parts[..]
         else {
             panic!("{parts:?}")
         };

@@ -1,5 +1,6 @@
-//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of Edinburgh, 2012): its tables, and what
-//! its text says about its figures, which are pictures without numbers.
+//! Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD
+//! thesis, University of Edinburgh, 2012): its tables, and what its text says about its figures,
+//! which are pictures without numbers.
 //!
 //! Machines: UMA16 (4 packages of 4 cores, one memory), NUMA32 (4 packages and nodes of 8 cores).
 
@@ -37,7 +38,8 @@ const fn character(
     Character { app, scales_to, aborts, misses, length }
 }
 
-/// A row of Table 4.3: standard deviations of the execution time in per cent, averaged over all numbers of cores.
+/// A row of Table 4.3: standard deviations of the execution time in per cent, averaged over all
+/// numbers of cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deviation {
     /// The application.

@@ -1,4 +1,5 @@
-//! Mark Jenkins, "Design and Analysis of a Plastic Parallel Programming System" (2017): a virtual machine with four cores at 4 GHz, means of 50 runs.
+//! Mark Jenkins, "Design and Analysis of a Plastic Parallel Programming System" (2017): a virtual
+//! machine with four cores at 4 GHz, means of 50 runs.
 
 /// What was added to a time: in milliseconds and, where the publication says so, in percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +22,8 @@ pub const SWITCHES: [Added; 3] = [
     Added { tasks: 100_000, ms: -127.0, percent: None },
 ];
 
-/// Section 6.1.4: how many times as fast as static the dynamic schedules were: "almost three times".
+/// Section 6.1.4: how many times as fast as static the dynamic schedules were: "almost three
+/// times".
 pub const DYNAMIC_OVER_STATIC: f64 = 3.0;
 
 /// How many threads all experiments had.
@@ -35,7 +37,8 @@ program, with more it scales accordingly, on a par with OpenMP.";
 pub const SCHEDULES_WORDS: &str = "Its Figure 6.4 is a picture without numbers. The text says: the dynamic schedules are almost three times as fast as static; with \
 single tasks a little slower than with chunks; static that is switched to chunks after five seconds is on a par with chunks from the beginning.";
 
-/// Experiment 5: two programs, and how many tasks each had. Both had as many threads as there were cores, or the first 4, 2 and 4, and the second 2.
+/// Experiment 5: two programs, and how many tasks each had. Both had as many threads as there were
+/// cores, or the first 4, 2 and 4, and the second 2.
 pub const SHARING_TASKS: [usize; 2] = [30_000, 15_000];
 
 /// How often each task repeated the sequence.

@@ -1,5 +1,5 @@
-//! Wittmann and Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues": four sockets with two cores
-//! each (Opteron 8220 SE at 2.8 GHz), one locality domain a socket.
+//! Wittmann and Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues":
+//! four sockets with two cores each (Opteron 8220 SE at 2.8 GHz), one locality domain a socket.
 
 /// Table 1, in million lattice site updates a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +40,9 @@ const fn speed(
 
 /// The entry of Table 1 for these conditions.
 pub fn find(order: &str, placement: &str, queues: bool) -> Option<&'static Speed> {
-    TABLE_1.iter().find(|speed| (speed.order, speed.placement, speed.queues) == (order, placement, queues))
+    TABLE_1
+        .iter()
+        .find(|speed| (speed.order, speed.placement, speed.queues) == (order, placement, queues))
 }
 
 /// The locality domains of the publication's machine.
@@ -63,7 +65,10 @@ mod tests {
         for order in ["kji", "jki"] {
             for placement in ["static", "static,1"] {
                 for queues in [false, true] {
-                    assert!(find(order, placement, queues).is_some(), "{order} {placement} {queues}");
+                    assert!(
+                        find(order, placement, queues).is_some(),
+                        "{order} {placement} {queues}"
+                    );
                 }
             }
         }

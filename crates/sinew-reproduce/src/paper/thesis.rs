@@ -1,7 +1,9 @@
-//! Chasapis, "Optimization Techniques for Task-based Parallel Programming Models": what its text says about each policy and application.
+//! Chasapis, "Optimization Techniques for Task-based Parallel Programming Models": what its text
+//! says about each policy and application.
 //!
-//! Its 200 figures are pictures without numbers. The text quotes some gains, always "up to", and otherwise speaks in words.
-//! Machines: Dunnington (4 packages of 6 cores, one memory), Termi (2 × 6 × 2 threads, NUMA), Sandman (4 × 8 × 2 threads, NUMA).
+//! Its 200 figures are pictures without numbers. The text quotes some gains, always "up to", and
+//! otherwise speaks in words. Machines: Dunnington (4 packages of 6 cores, one memory), Termi (2 ×
+//! 6 × 2 threads, NUMA), Sandman (4 × 8 × 2 threads, NUMA).
 
 /// A family of victim policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,13 @@ pub const QUOTES: [Quote; 30] = [
     quote("streamcluster", MaxEveryFive, "Dunnington", None, "gains up to some number of threads"),
     quote("streamcluster", MaxEveryFive, "Sandman", None, "gains up to some number of threads"),
     quote("blackscholes", MaxEveryFive, "Dunnington", None, "gains at middle numbers of threads"),
-    quote("streamcluster", SortedLocal, "Dunnington", Some(26.0), "gains with many threads, loses with few"),
+    quote(
+        "streamcluster",
+        SortedLocal,
+        "Dunnington",
+        Some(26.0),
+        "gains with many threads, loses with few",
+    ),
     quote("streamcluster", SortedLocal, "all", None, "better than global"),
     quote("quicksort", SortedLocal, "Dunnington", Some(17.0), "gains with many threads"),
     quote("quicksort", SortedLocal, "Sandman", None, "better than global"),

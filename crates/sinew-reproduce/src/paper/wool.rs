@@ -1,4 +1,5 @@
-//! Faxén and Ardelius, "Manycore Work Stealing" (extended version), Table 1: 63 usable cores of a TILEPro64 at 700 MHz.
+//! Faxén and Ardelius, "Manycore Work Stealing" (extended version), Table 1: 63 usable cores of a
+//! TILEPro64 at 700 MHz.
 
 /// The numbers of workers that the steal intervals of the table are for.
 pub const WORKERS: [u32; 8] = [7, 15, 23, 31, 39, 47, 55, 63];
@@ -32,13 +33,37 @@ pub const TABLE_1: [Workload; 24] = [
     line("cholesky", "125", 1024, (11.7, 10.4), 42_841, 7008, [37, 21, 16, 14, 13, 12, 12, 11]),
     line("cholesky", "250", 256, (29.6, 26.0), 280_848, 6824, [85, 41, 29, 24, 21, 19, 18, 16]),
     line("cholesky", "500", 64, (81.8, 71.0), 2_073_750, 6732, [233, 101, 67, 52, 44, 38, 34, 31]),
-    line("cholesky", "1k", 16, (226.5, 200.0), 17_013_938, 6950, [761, 307, 196, 148, 120, 102, 89, 80]),
-    line("cholesky", "2k", 4, (546.3, 503.5), 157_477_250, 7132, [2857, 1121, 688, 510, 405, 338, 292, 257]),
+    line(
+        "cholesky",
+        "1k",
+        16,
+        (226.5, 200.0),
+        17_013_938,
+        6950,
+        [761, 307, 196, 148, 120, 102, 89, 80],
+    ),
+    line(
+        "cholesky",
+        "2k",
+        4,
+        (546.3, 503.5),
+        157_477_250,
+        7132,
+        [2857, 1121, 688, 510, 405, 338, 292, 257],
+    ),
     line("ssf", "12", 16_384, (92.8, 52.9), 928, 6489, [31, 17, 13, 11, 10, 10, 9, 9]),
     line("ssf", "13", 8192, (149.4, 104.1), 2661, 11_469, [78, 41, 30, 25, 22, 20, 19, 18]),
     line("ssf", "14", 4096, (245.3, 192.1), 7591, 20_190, [177, 87, 64, 53, 47, 42, 39, 36]),
     line("ssf", "15", 2048, (403.6, 344.0), 21_557, 35_398, [396, 190, 139, 114, 99, 89, 82, 77]),
-    line("ssf", "16", 1024, (645.8, 584.8), 60_908, 61_773, [1017, 474, 339, 275, 237, 213, 194, 179]),
+    line(
+        "ssf",
+        "16",
+        1024,
+        (645.8, 584.8),
+        60_908,
+        61_773,
+        [1017, 474, 339, 275, 237, 213, 194, 179],
+    ),
     line("stress", "10", 65_536, (278.4, 59.7), 601, 587, [13, 6, 5, 4, 3, 3, 3, 3]),
     line("stress", "11", 32_768, (404.8, 102.7), 1201, 587, [21, 9, 7, 6, 5, 4, 4, 4]),
     line("stress", "12", 16_384, (534.3, 170.6), 2402, 587, [32, 14, 10, 8, 7, 6, 5, 5]),
@@ -46,8 +71,24 @@ pub const TABLE_1: [Workload; 24] = [
     line("stress", "14", 4096, (1099.6, 480.5), 9610, 587, [80, 33, 23, 18, 15, 13, 12, 11]),
     line("multisort", "16K", 4096, (68.3, 31.0), 2707, 1142, [16, 8, 6, 4, 4, 3, 3, 3]),
     line("multisort", "64K", 1024, (108.8, 73.8), 11_512, 4645, [58, 27, 19, 15, 13, 12, 11, 10]),
-    line("multisort", "256K", 256, (148.9, 129.7), 52_500, 18_130, [233, 108, 75, 60, 51, 45, 41, 38]),
-    line("multisort", "1M", 64, (139.9, 137.4), 279_891, 61_626, [1062, 480, 335, 266, 226, 199, 179, 166]),
+    line(
+        "multisort",
+        "256K",
+        256,
+        (148.9, 129.7),
+        52_500,
+        18_130,
+        [233, 108, 75, 60, 51, 45, 41, 38],
+    ),
+    line(
+        "multisort",
+        "1M",
+        64,
+        (139.9, 137.4),
+        279_891,
+        61_626,
+        [1062, 480, 335, 266, 226, 199, 179, 166],
+    ),
     line(
         "multisort",
         "4M",
@@ -119,8 +160,11 @@ mod tests {
             assert!(first_to_last.0 > first_to_last.1, "{workload:?}");
         }
         // A tree one level higher has twice the leaves.
-        let stress: Vec<u32> =
-            TABLE_1.iter().filter(|line| line.app == "stress").map(|line| line.kilocycles).collect();
+        let stress: Vec<u32> = TABLE_1
+            .iter()
+            .filter(|line| line.app == "stress")
+            .map(|line| line.kilocycles)
+            .collect();
         assert!(stress.windows(2).all(|pair| pair[1].abs_diff(2 * pair[0]) <= 1), "{stress:?}");
         assert!(find("stress", "10").is_some() && find("stress", "9").is_none());
     }

@@ -1,4 +1,5 @@
-//! What the publication names as future work: tasks whose bottleneck is the memory's bandwidth or latency instead of the processor.
+//! What the publication names as future work: tasks whose bottleneck is the memory's bandwidth or
+//! latency instead of the processor.
 
 use sinew::Schedule;
 use sinew_apps::collatz::Kind;
@@ -85,7 +86,11 @@ impl Experiment for Access {
 
     fn size(&self, setting: &Setting) -> String {
         let (tasks, entries) = size(setting.scale);
-        format!("{}: {tasks} tasks, a table of {} KiB", setting.scale, entries * size_of::<u32>() / 1024)
+        format!(
+            "{}: {tasks} tasks, a table of {} KiB",
+            setting.scale,
+            entries * size_of::<u32>() / 1024
+        )
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
@@ -93,7 +98,8 @@ impl Experiment for Access {
             let (scale, counts) = (setting.scale, setting.threads.clone());
             Block::new(name, move || {
                 let bench = Bench::new(load(scale, kind), true);
-                let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
+                let together =
+                    counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
                 let all = [((SEQUENTIAL, Way::Sequential), 1)].into_iter().chain(together);
                 let case = |((way_name, way), workers)| {
                     bench.case(way, workers, of_kind(name, way_name, workers, size(scale).0))
@@ -126,11 +132,15 @@ impl View<'_> {
 
     fn table(&self) -> Table {
         let titles = ["access", "", "threads", "time, s", "±", "speed-up"];
-        let mut table =
-            Table::new("access", "Time of all tasks; speed-up over the sequential program", &titles);
+        let mut table = Table::new(
+            "access",
+            "Time of all tasks; speed-up over the sequential program",
+            &titles,
+        );
         for (kind, _) in KINDS {
-            let together =
-                TOGETHER.iter().flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
+            let together = TOGETHER
+                .iter()
+                .flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
             for (way, workers) in [(SEQUENTIAL, 1)].into_iter().chain(together) {
                 let count = workers.to_string();
                 let which = [("access", kind), ("way", way), ("workers", count.as_str())];
@@ -174,7 +184,8 @@ mod tests {
     /// Would miss: a kind of access whose speed-up is over another kind's sequential program.
     #[test]
     fn speed_up_is_over_the_same_kind_of_access() {
-        let wall = |kind, way, workers, wall_s| (of_kind(kind, way, workers, 1), vec![("wall_s", wall_s)]);
+        let wall =
+            |kind, way, workers, wall_s| (of_kind(kind, way, workers, 1), vec![("wall_s", wall_s)]);
         let results = Results::of([
             wall("compute", SEQUENTIAL, 1, 8.0),
             wall("at random", SEQUENTIAL, 1, 3.0),

@@ -78,30 +78,37 @@ impl Bench {
     }
 
     fn in_c(&self, team: Team, threads: usize) -> Result<Metrics, Failure> {
-        let openmp = self.openmp.as_ref().ok_or_else(|| Failure::impossible("there is no OpenMP here"))?;
+        let openmp =
+            self.openmp.as_ref().ok_or_else(|| Failure::impossible("there is no OpenMP here"))?;
         let (wall_s, sum) = openmp.borrow_mut().run(&self.load, team, threads)?;
         if sum == self.workload.sum() {
             return Ok(vec![("wall_s", wall_s)]);
         }
-        Err(Failure::Wrong(format!("the program in C adds up to {sum} instead of {}", self.workload.sum())))
+        Err(Failure::Wrong(format!(
+            "the program in C adds up to {sum} instead of {}",
+            self.workload.sum()
+        )))
     }
 
     fn plain(&self, schedule: Schedule, pool: &Pool) -> Result<Metrics, Failure> {
         let workload = &*self.workload;
-        let run = |_: &_| over(workload.tasks()).schedule(schedule).map_array(workload.table(), apply);
+        let run =
+            |_: &_| over(workload.tasks()).schedule(schedule).map_array(workload.table(), apply);
         let (answers, wall_s) = timed(|| pool.run(run));
         self.judge(&answers, wall_s)
     }
 
     fn metered(&self, schedule: Schedule, pool: &Pool) -> Result<Metrics, Failure> {
         let workload = &*self.workload;
-        let run =
-            |_: &_| over(workload.tasks()).schedule(schedule).metrics().map_array(workload.table(), apply);
+        let run = |_: &_| {
+            over(workload.tasks()).schedule(schedule).metrics().map_array(workload.table(), apply)
+        };
         let ((answers, metrics), wall_s) = timed(|| pool.run(run));
         Ok([self.judge(&answers, wall_s)?, sums(&metrics)].concat())
     }
 
-    /// As the publication's controller does: it answers a program that has begun with the parameters that the program has.
+    /// As the publication's controller does: it answers a program that has begun with the
+    /// parameters that the program has.
     fn renewed(&self, schedule: Schedule, pool: &Pool, workers: usize) -> Result<Metrics, Failure> {
         let mapping = pool.mapping();
         self.controlled(schedule, pool, Duration::ZERO, |control| {
@@ -122,7 +129,8 @@ impl Bench {
         self.controlled(from, pool, after, |control| control.set_schedule(to))
     }
 
-    /// Runs under a control that somebody else uses so long after the loop has begun, unless it is over by then.
+    /// Runs under a control that somebody else uses so long after the loop has begun, unless it is
+    /// over by then.
     fn controlled(
         &self,
         schedule: Schedule,
@@ -134,7 +142,9 @@ impl Bench {
         let (end, ended) = mpsc::channel::<()>();
         thread::scope(|s| {
             s.spawn(move || {
-                if has_begun(control, &ended) && ended.recv_timeout(after) == Err(RecvTimeoutError::Timeout) {
+                if has_begun(control, &ended)
+                    && ended.recv_timeout(after) == Err(RecvTimeoutError::Timeout)
+                {
                     change(control);
                 }
             });
@@ -201,20 +211,25 @@ mod tests {
         metrics.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).unwrap()
     }
 
-    /// Would miss: a way whose answers are wrong, metrics of other tasks, and a change that nobody makes.
+    /// Would miss: a way whose answers are wrong, metrics of other tasks, and a change that nobody
+    /// makes.
     #[test]
     fn every_way_is_judged_and_measures_what_it_says() {
-        let load = Load { kind: Kind::Compute, tasks: 3_000, heavy: 200, light: 20, parts: 2, entries: 1 };
+        let load =
+            Load { kind: Kind::Compute, tasks: 3_000, heavy: 200, light: 20, parts: 2, entries: 1 };
         let bench = Bench::new(load, false);
         let run = |way| bench.run(way, 2).unwrap();
         assert!(metric(&run(Way::Sequential), "wall_s") > 0.0);
         assert!(metric(&run(Way::Plain(Schedule::Static)), "wall_s") > 0.0);
         let metered = run(Way::Metered(DYNAMIC_CHUNKS));
         assert_eq!(metric(&metered, "tasks_done"), 3_000.0);
-        let parts =
-            ["work_s", "overhead_s", "blocked_s"].map(|part| metric(&metered, part)).iter().sum::<f64>();
+        let parts = ["work_s", "overhead_s", "blocked_s"]
+            .map(|part| metric(&metered, part))
+            .iter()
+            .sum::<f64>();
         assert!((parts - metric(&metered, "run_s")).abs() < 1e-6, "{metered:?}");
-        let switched = run(Way::Switched(Schedule::Static, Duration::from_secs(60), DYNAMIC_CHUNKS));
+        let switched =
+            run(Way::Switched(Schedule::Static, Duration::from_secs(60), DYNAMIC_CHUNKS));
         assert_eq!(metric(&switched, "changes"), 0.0, "it was over by then");
         assert!(metric(&run(Way::Renewed(DYNAMIC_CHUNKS)), "changes") <= 3.0);
         assert!(bench.case(Way::OpenMp(Team::Static), 2, Vec::new()).is_none());

@@ -1,4 +1,5 @@
-//! Experiment 1: what it costs to collect the metrics of each thread, in the worst case: many small tasks.
+//! Experiment 1: what it costs to collect the metrics of each thread, in the worst case: many small
+//! tasks.
 
 use sinew_apps::collatz::Kind;
 
@@ -25,7 +26,8 @@ static ABOUT: About = About {
 
 const WITHOUT: &str = "without metrics";
 const WITH: &str = "with metrics";
-const WAYS: [(&str, Way); 2] = [(WITHOUT, Way::Plain(DYNAMIC_CHUNKS)), (WITH, Way::Metered(DYNAMIC_CHUNKS))];
+const WAYS: [(&str, Way); 2] =
+    [(WITHOUT, Way::Plain(DYNAMIC_CHUNKS)), (WITH, Way::Metered(DYNAMIC_CHUNKS))];
 
 /// Tasks and repetitions.
 fn size(scale: Scale) -> (usize, u32) {
@@ -50,8 +52,14 @@ impl Experiment for Metrics {
         let (tasks, repeats) = size(setting.scale);
         let workers = setting.most_workers();
         let cases = move || {
-            let load =
-                Load { kind: Kind::Compute, tasks, heavy: repeats, light: repeats, parts: 1, entries: 1 };
+            let load = Load {
+                kind: Kind::Compute,
+                tasks,
+                heavy: repeats,
+                light: repeats,
+                parts: 1,
+                entries: 1,
+            };
             let bench = Bench::new(load, false);
             let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
             Ok(WAYS.into_iter().filter_map(case).collect())
@@ -70,11 +78,13 @@ impl Experiment for Metrics {
 }
 
 fn overhead(results: &Results) -> Table {
-    let titles = ["", "time, s", "±", "added, ms", "added, %", "paper: added, ms", "paper: added, %"];
+    let titles =
+        ["", "time, s", "±", "added, ms", "added, %", "paper: added, ms", "paper: added, %"];
     let mut table = Table::new("metrics", "Time of all tasks, and what metrics add", &titles);
     let wall = |way: &str| results.median(&[("way", way)], "wall_s");
     let spread = |way: &str| results.spread(&[("way", way)], "wall_s");
-    let more = results.ratio(&[("way", WITH)], &[("way", WITHOUT)], "wall_s").map(|ratio| ratio - 1.0);
+    let more =
+        results.ratio(&[("way", WITH)], &[("way", WITHOUT)], "wall_s").map(|ratio| ratio - 1.0);
     let added = more.zip(wall(WITHOUT)).map(|(more, wall)| more * wall * 1e3);
     let none = || Cell::Gap;
     table.row(vec![
@@ -103,9 +113,12 @@ fn threads(results: &Results) -> Table {
     let titles = ["of all threads together", "s", "share of the run, %"];
     let mut table = Table::new("threads", "The metrics themselves", &titles);
     let median = |name: &str| results.median(&[("way", WITH)], name);
-    for (title, name) in
-        [("run time", "run_s"), ("work", "work_s"), ("overhead", "overhead_s"), ("blocked", "blocked_s")]
-    {
+    for (title, name) in [
+        ("run time", "run_s"),
+        ("work", "work_s"),
+        ("overhead", "overhead_s"),
+        ("blocked", "blocked_s"),
+    ] {
         let share = median(name).zip(median("run_s")).map(|(part, run)| part / run * 100.0);
         table.row(vec![title.into(), median(name).into(), share.into()]);
     }

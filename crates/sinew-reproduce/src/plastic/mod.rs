@@ -1,5 +1,5 @@
-//! Jenkins, "Design and Analysis of a Plastic Parallel Programming System": experiments 1 to 5, what it
-//! names as future work about access to memory, and what programs do to each other.
+//! Jenkins, "Design and Analysis of a Plastic Parallel Programming System": experiments 1 to 5,
+//! what it names as future work about access to memory, and what programs do to each other.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `sharing` | Experiment 5: two programs, coordinated and in anarchy |
 //! | `pairs/` | every two of several kinds of programs |
 //!
-//! A repetition of the publication's Collatz sequence takes about 10 ns here. At the default size tasks have fewer repetitions, and as many tasks and chunks as
-//! there.
+//! A repetition of the publication's Collatz sequence takes about 10 ns here. At the default size
+//! tasks have fewer repetitions, and as many tasks and chunks as there.
 
 mod access;
 mod bench;

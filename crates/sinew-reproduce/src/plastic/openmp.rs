@@ -1,4 +1,5 @@
-//! The workload in C, serially and with OpenMP: compiled when needed, where there is a compiler, and run in a process of its own that answers lines.
+//! The workload in C, serially and with OpenMP: compiled when needed, where there is a compiler,
+//! and run in a process of its own that answers lines.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -43,8 +44,12 @@ impl OpenMp {
         fs::write(&source, SOURCE).ok()?;
         let mut compiler = Command::new("cc");
         compiler.args(["-std=gnu11", "-O3", "-fopenmp", "-o"]).args([&program, &source]);
-        let compiled =
-            compiler.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+        let compiled = compiler
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .ok()?;
         if !compiled.success() {
             return None;
         }
@@ -57,11 +62,17 @@ impl OpenMp {
     /// # Errors
     ///
     /// If the process has ended.
-    pub(crate) fn run(&mut self, load: &Load, team: Team, threads: usize) -> Result<(f64, u64), Failure> {
+    pub(crate) fn run(
+        &mut self,
+        load: &Load,
+        team: Team,
+        threads: usize,
+    ) -> Result<(f64, u64), Failure> {
         let line = line(load, team, threads);
         let reply = self.0.ask(&line).map_err(Failure::Impossible)?;
-        parse(&reply)
-            .ok_or_else(|| Failure::impossible(format!("the OpenMP program answered {reply:?} to {line:?}")))
+        parse(&reply).ok_or_else(|| {
+            Failure::impossible(format!("the OpenMP program answered {reply:?} to {line:?}"))
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Experiment 2: the map-array beside a sequential program and OpenMP, on more and more threads, under a static schedule.
+//! Experiment 2: the map-array beside a sequential program and OpenMP, on more and more threads,
+//! under a static schedule.
 
 use sinew::Schedule;
 use sinew_apps::collatz::Kind;
@@ -64,12 +65,19 @@ impl Experiment for Performance {
         let (tasks, repeats) = size(setting.scale);
         let counts = setting.threads.clone();
         let cases = move || {
-            let load =
-                Load { kind: Kind::Compute, tasks, heavy: repeats, light: repeats, parts: 1, entries: 1 };
+            let load = Load {
+                kind: Kind::Compute,
+                tasks,
+                heavy: repeats,
+                light: repeats,
+                parts: 1,
+                entries: 1,
+            };
             let bench = Bench::new(load, true);
             let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
             let all = ALONE.map(|way| (way, 1)).into_iter().chain(together);
-            let case = |((name, way), workers)| bench.case(way, workers, labels(name, workers, tasks));
+            let case =
+                |((name, way), workers)| bench.case(way, workers, labels(name, workers, tasks));
             Ok(all.filter_map(case).collect())
         };
         Ok(vec![Block::new("performance", cases)])
@@ -91,10 +99,14 @@ struct View<'a> {
 impl View<'_> {
     fn table(&self) -> Table {
         let titles = ["", "threads", "time, s", "±", "speed-up", "time over OpenMP's"];
-        let mut table =
-            Table::new("performance", "Time of all tasks; speed-up over the sequential program", &titles);
-        let together =
-            TOGETHER.iter().flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
+        let mut table = Table::new(
+            "performance",
+            "Time of all tasks; speed-up over the sequential program",
+            &titles,
+        );
+        let together = TOGETHER
+            .iter()
+            .flat_map(|(way, _)| self.counts.iter().map(move |&count| (*way, count)));
         for (way, workers) in ALONE.iter().map(|(way, _)| (*way, 1)).chain(together) {
             let count = workers.to_string();
             let which = [("way", way), ("workers", count.as_str())];
@@ -134,7 +146,8 @@ impl View<'_> {
 mod tests {
     use super::*;
 
-    /// Would miss: a speed-up over another program, or one that is upside down; a report that keeps silent about what is not there.
+    /// Would miss: a speed-up over another program, or one that is upside down; a report that keeps
+    /// silent about what is not there.
     #[test]
     fn speed_up_is_over_the_sequential_program() {
         let wall = |way, workers, wall_s| (labels(way, workers, 1), vec![("wall_s", wall_s)]);
@@ -143,7 +156,10 @@ mod tests {
         let parts = Performance.report(&Results::of(ours.clone()), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&[OURS, "2"])[2..], ["2.50", "-", "1.60", "-"]);
-        assert!(matches!(&parts[1], Part::Words(words) if words.contains("cc -fopenmp")), "{parts:?}");
+        assert!(
+            matches!(&parts[1], Part::Words(words) if words.contains("cc -fopenmp")),
+            "{parts:?}"
+        );
         let with_openmp = ours.into_iter().chain([wall(OPENMP, 2, 2.0)]);
         let parts = Performance.report(&Results::of(with_openmp), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };

@@ -1,4 +1,5 @@
-//! Experiment 4: why the choice of a schedule matters, and what it is worth that it can be changed: heavy tasks first, and shares that are equal in number.
+//! Experiment 4: why the choice of a schedule matters, and what it is worth that it can be changed:
+//! heavy tasks first, and shares that are equal in number.
 
 use std::time::Duration;
 
@@ -23,7 +24,11 @@ static ABOUT: About = About {
     name: "plastic-schedules",
     title: "tasks of unequal length under several schedules, and under one that is changed while they run",
     source: "Mark Jenkins, \"Design and Analysis of a Plastic Parallel Programming System\", Experiment 4 (Figure 6.4)",
-    caveats: &[FEWER_THREADS, Caveat { unless: Need::Nothing, words: SCHEDULES_WORDS }, OTHER_TIMES],
+    caveats: &[
+        FEWER_THREADS,
+        Caveat { unless: Need::Nothing, words: SCHEDULES_WORDS },
+        OTHER_TIMES,
+    ],
 };
 
 const SEQUENTIAL: &str = "sequential";
@@ -53,7 +58,11 @@ fn lines(scale: Scale) -> Vec<Line> {
         biased(STATIC, Way::Plain(Schedule::Static), Some(1.0)),
         biased(CHUNKS, Way::Plain(DYNAMIC_CHUNKS), Some(DYNAMIC_OVER_STATIC)),
         biased(INDIVIDUAL, Way::Plain(DYNAMIC_INDIVIDUAL), Some(DYNAMIC_OVER_STATIC)),
-        biased(SWITCHED, Way::Switched(Schedule::Static, after, DYNAMIC_CHUNKS), Some(DYNAMIC_OVER_STATIC)),
+        biased(
+            SWITCHED,
+            Way::Switched(Schedule::Static, after, DYNAMIC_CHUNKS),
+            Some(DYNAMIC_OVER_STATIC),
+        ),
         biased("OpenMP: static", Way::OpenMp(Team::Static), None),
         biased("OpenMP: dynamic chunks", Way::OpenMp(Team::Dynamic(1_000)), None),
         uniform(UNIFORM_STATIC, Way::Plain(Schedule::Static)),
@@ -66,7 +75,8 @@ fn size(scale: Scale) -> (usize, u32, u32) {
     scale.pick((4_000, 200, 2), (100_000, 2_000, 20), (100_000, 10_000_000, 100_000))
 }
 
-/// About a fifth of the time that the light shares take, as there: no thread is without work by then.
+/// About a fifth of the time that the light shares take, as there: no thread is without work by
+/// then.
 fn switch_after(scale: Scale) -> Duration {
     scale.pick(Duration::from_micros(20), Duration::from_millis(2), Duration::from_secs(5))
 }
@@ -92,7 +102,8 @@ impl Experiment for Schedules {
         let (scale, workers) = (setting.scale, setting.most_workers());
         let cases = move || {
             let (tasks, heavy, light) = size(scale);
-            let load = Load { kind: Kind::Compute, tasks, heavy, light, parts: workers, entries: 1 };
+            let load =
+                Load { kind: Kind::Compute, tasks, heavy, light, parts: workers, entries: 1 };
             // As much work in all, evenly.
             let mean = (heavy as usize / workers + light as usize * (workers - 1) / workers) as u32;
             let biased = Bench::new(load, true);
@@ -135,7 +146,8 @@ fn table(results: &Results, scale: Scale) -> Table {
     let mut table = Table::new("schedules", "Time of all tasks", &titles);
     for Line { name, uniform, published, .. } in lines(scale) {
         let which = [("way", name)];
-        let (same, best) = if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
+        let (same, best) =
+            if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
         table.row(vec![
             name.into(),
             results.median(&which, "wall_s").into(),
@@ -159,7 +171,10 @@ fn plot(results: &Results, scale: Scale) -> Plot {
     if plot.is_empty() {
         return plot;
     }
-    plot.with(Series::new("paper, 4 threads (almost 3)", lines.iter().map(|line| line.published).collect()))
+    plot.with(Series::new(
+        "paper, 4 threads (almost 3)",
+        lines.iter().map(|line| line.published).collect(),
+    ))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Experiment 5: two programs at once. The first has all cores, half of them while the second is there, and all again; or both have as many threads as there are cores,
-//! wherever the system puts them.
+//! Experiment 5: two programs at once. The first has all cores, half of them while the second is
+//! there, and all again; or both have as many threads as there are cores, wherever the system puts
+//! them.
 
 use std::path::Path;
 
@@ -85,7 +86,8 @@ impl Manner {
     }
 }
 
-/// 4, 2 and 4 threads of the first on a machine with four; half of them, rounded up and down, on others.
+/// 4, 2 and 4 threads of the first on a machine with four; half of them, rounded up and down, on
+/// others.
 fn script(threads: usize) -> Result<Script, Failure> {
     let (more, fewer) = (threads.div_ceil(2), (threads / 2).max(1));
     let text = format!(
@@ -105,7 +107,8 @@ fn size(scale: Scale) -> ([usize; 2], u32) {
 
 /// How both times would be if nothing were lost: of the first alone.
 ///
-/// The second comes at a fifth, works on half of the machine as long as the first would on the whole, and leaves the first three tenths.
+/// The second comes at a fifth, works on half of the machine as long as the first would on the
+/// whole, and leaves the first three tenths.
 const IDEAL: [f64; 2] = [1.5, 1.0];
 
 /// The metric of each program.
@@ -140,8 +143,10 @@ impl Course {
     fn run(self, manner: Manner) -> Result<Metrics, Failure> {
         let folder = tempfile::tempdir().map_err(Failure::impossible)?;
         let place = place(&folder);
-        let script = matches!(manner, Manner::Scripted(_)).then(|| script(self.threads)).transpose()?;
-        let standing = script.map(|script| Standing::start(&place, Policy::Script, script)).transpose()?;
+        let script =
+            matches!(manner, Manner::Scripted(_)).then(|| script(self.threads)).transpose()?;
+        let standing =
+            script.map(|script| Standing::start(&place, Policy::Script, script)).transpose()?;
         let start = |which| Program::start(&self.job(which, manner.way(&place)));
         let (mut first, second) = (start(0)?, start(1)?);
         first.tell("go")?;
@@ -229,12 +234,16 @@ impl View<'_> {
             "changes",
             "paper",
         ];
-        let mut table =
-            Table::new("sharing", "Time of both programs; that of the first is the time of all", &titles);
+        let mut table = Table::new(
+            "sharing",
+            "Time of both programs; that of the first is the time of all",
+            &titles,
+        );
         for manner in MANNERS {
             let name = manner.name();
             let which = [("manner", name.as_str())];
-            let deviation = deviation(&self.results.values(&which, TIMES[0])).map(|part| 100.0 * part);
+            let deviation =
+                deviation(&self.results.values(&which, TIMES[0])).map(|part| 100.0 * part);
             table.row(vec![
                 name.as_str().into(),
                 self.results.median(&which, TIMES[0]).into(),
@@ -251,7 +260,8 @@ impl View<'_> {
     }
 
     fn plot(&self) -> Plot {
-        let manners: Vec<Manner> = MANNERS.into_iter().filter(|&manner| manner != Manner::Alone).collect();
+        let manners: Vec<Manner> =
+            MANNERS.into_iter().filter(|&manner| manner != Manner::Alone).collect();
         let series = |name, which| {
             Series::new(name, manners.iter().map(|&manner| self.of_ideal(manner, which)).collect())
         };
@@ -264,7 +274,8 @@ impl View<'_> {
     }
 }
 
-/// What the text says about it; of a program that is told at once, and of pools that share by themselves, nothing.
+/// What the text says about it; of a program that is told at once, and of pools that share by
+/// themselves, nothing.
 fn published(manner: Manner) -> Cell {
     let [shorter, longer] = SHARING_INTERVALS_MS.map(Manner::Scripted);
     match manner {
@@ -294,7 +305,10 @@ mod tests {
         ]);
         let parts = Sharing.report(&results, &Setting::new(Scale::Default, 4));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[&at_once.name()])[1..], ["3", "-", "2", "0.50", "1", "1", "3", "-"]);
+        assert_eq!(
+            table.shown(&[&at_once.name()])[1..],
+            ["3", "-", "2", "0.50", "1", "1", "3", "-"]
+        );
         assert_eq!(table.shown(&["anarchy"])[4..7], ["1", "2", "2"]);
         assert_eq!(table.shown(&["the first alone"])[3..], ["-", "-", "-", "-", "0", "-"]);
         assert_eq!(parts.len(), 3, "words, a table, a plot");
@@ -304,8 +318,12 @@ mod tests {
     #[test]
     fn the_script_gives_half_of_the_threads_away_and_takes_them_back() {
         for (threads, halves) in [(1, [1, 1]), (2, [1, 1]), (4, [2, 2]), (5, [3, 2])] {
-            let asked: Vec<_> =
-                script(threads).unwrap().steps().iter().map(|step| step.ask.unwrap().threads).collect();
+            let asked: Vec<_> = script(threads)
+                .unwrap()
+                .steps()
+                .iter()
+                .map(|step| step.ask.unwrap().threads)
+                .collect();
             let wanted = [threads as u32, halves[0], halves[1], threads as u32];
             assert_eq!(asked, wanted.map(Some));
         }

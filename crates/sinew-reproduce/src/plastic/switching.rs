@@ -1,5 +1,6 @@
-//! Experiment 3: what it costs that a loop can be changed, and is: one switch that changes nothing, as the publication's controller answers a program that
-//! registers. Its messages between programs are no part of this.
+//! Experiment 3: what it costs that a loop can be changed, and is: one switch that changes nothing,
+//! as the publication's controller answers a program that registers. Its messages between programs
+//! are no part of this.
 
 use sinew_apps::collatz::Kind;
 
@@ -33,7 +34,8 @@ static ABOUT: About = About {
 
 const FIXED: &str = "fixed";
 const CHANGED: &str = "changed once";
-const WAYS: [(&str, Way); 2] = [(FIXED, Way::Plain(DYNAMIC_CHUNKS)), (CHANGED, Way::Renewed(DYNAMIC_CHUNKS))];
+const WAYS: [(&str, Way); 2] =
+    [(FIXED, Way::Plain(DYNAMIC_CHUNKS)), (CHANGED, Way::Renewed(DYNAMIC_CHUNKS))];
 
 /// By how much fewer tasks than published, and their repetitions.
 fn size(scale: Scale) -> (usize, u32) {
@@ -56,15 +58,25 @@ impl Experiment for Switching {
 
     fn size(&self, setting: &Setting) -> String {
         let counts = rows(setting.scale).map(|(tasks, _)| tasks.to_string()).join(", ");
-        format!("{}: {counts} tasks of {} repeats, chunks of 1000", setting.scale, size(setting.scale).1)
+        format!(
+            "{}: {counts} tasks of {} repeats, chunks of 1000",
+            setting.scale,
+            size(setting.scale).1
+        )
     }
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
         let (repeats, workers) = (size(setting.scale).1, setting.most_workers());
         let block = |(tasks, _): (usize, Added)| {
             Block::new(format!("{tasks} tasks"), move || {
-                let load =
-                    Load { kind: Kind::Compute, tasks, heavy: repeats, light: repeats, parts: 1, entries: 1 };
+                let load = Load {
+                    kind: Kind::Compute,
+                    tasks,
+                    heavy: repeats,
+                    light: repeats,
+                    parts: 1,
+                    entries: 1,
+                };
                 let bench = Bench::new(load, false);
                 let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
                 Ok(WAYS.into_iter().filter_map(case).collect())
@@ -77,7 +89,10 @@ impl Experiment for Switching {
         let words = "Added is the median, over rounds, of the time with a change over the time without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
         let plot = plot(results, setting.scale);
         let plot = Part::drawn(plot);
-        [Part::words(words), Part::Table(table(results, setting.scale))].into_iter().chain(plot).collect()
+        [Part::words(words), Part::Table(table(results, setting.scale))]
+            .into_iter()
+            .chain(plot)
+            .collect()
     }
 }
 
@@ -138,12 +153,16 @@ mod tests {
     /// Would miss: a number of tasks beside another one's published value.
     #[test]
     fn what_a_switch_adds_stands_beside_what_it_added_there() {
-        let wall =
-            |way, tasks: usize, wall_s| (labels(way, 2, tasks), vec![("wall_s", wall_s), ("changes", 3.0)]);
+        let wall = |way, tasks: usize, wall_s| {
+            (labels(way, 2, tasks), vec![("wall_s", wall_s), ("changes", 3.0)])
+        };
         let results = Results::of([wall(FIXED, 100_000, 4.0), wall(CHANGED, 100_000, 4.1)]);
         let parts = Switching.report(&results, &Setting::new(Scale::Default, 2));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&["100000"])[1..], ["4", "-", "4.10", "-", "3", "100.0", "2.50", "-127", "-"]);
+        assert_eq!(
+            table.shown(&["100000"])[1..],
+            ["4", "-", "4.10", "-", "3", "100.0", "2.50", "-127", "-"]
+        );
         assert_eq!(table.shown(&["1000"])[6..], ["-", "-", "2", "2.70"]);
     }
 }

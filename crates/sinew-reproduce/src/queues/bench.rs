@@ -83,8 +83,8 @@ impl Bench {
         Ok(vec![("wall_s", wall_s), ("mlups", (plan.updates() * sweeps) as f64 / wall_s / 1e6)])
     }
 
-    /// Copies one field onto the other with ordinary stores, the sign changed so that it stays a loop; answers how many updates a second the same
-    /// traffic would be.
+    /// Copies one field onto the other with ordinary stores, the sign changed so that it stays a
+    /// loop; answers how many updates a second the same traffic would be.
     pub(crate) fn copy(&self) -> Result<Metrics, Failure> {
         let Inner { pool, lattice, plan, sweeps } = &*self.0;
         let mut lattice = lattice.borrow_mut();

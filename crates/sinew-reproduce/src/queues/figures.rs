@@ -1,6 +1,8 @@
-//! Figures 1 and 2: static and dynamic loops, and all pages on one node, on more and more workers: speed and parallel efficiency.
+//! Figures 1 and 2: static and dynamic loops, and all pages on one node, on more and more workers:
+//! speed and parallel efficiency.
 //!
-//! As there, a dynamic loop works on blocks that are dealt in turn, a static one on neighbouring ones.
+//! As there, a dynamic loop works on blocks that are dealt in turn, a static one on neighbouring
+//! ones.
 
 use sinew::locality::Deal;
 use sinew::{Placement, Schedule, TileOrder};
@@ -44,7 +46,12 @@ struct Way {
 }
 
 const WAYS: [Way; 3] = [
-    Way { name: "static", deal: Deal::Static, placement: Placement::FirstTouch, schedule: Schedule::Static },
+    Way {
+        name: "static",
+        deal: Deal::Static,
+        placement: Placement::FirstTouch,
+        schedule: Schedule::Static,
+    },
     Way {
         name: "dynamic",
         deal: Deal::Cyclic,
@@ -72,8 +79,9 @@ impl Experiment for Figures {
 
     fn blocks(&self, setting: &Setting) -> Result<Vec<Block>, Failure> {
         let scale = setting.scale;
-        let pairs =
-            WAYS.into_iter().flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
+        let pairs = WAYS
+            .into_iter()
+            .flat_map(|way| setting.threads.iter().map(move |&workers| (way, workers)));
         let block = |(way, workers): (Way, usize)| {
             let shape = Shape { scale, workers, deal: way.deal, placement: way.placement };
             Block::new(format!("{}, {workers} workers", way.name), move || cases(way, shape))
@@ -120,8 +128,11 @@ impl View<'_> {
 
     fn table(&self) -> Table {
         let titles = ["way", "workers", "MLUP/s", "±", "efficiency", "of the copy bandwidth, %"];
-        let mut table =
-            Table::new("figures", "Million lattice site updates a second, and parallel efficiency", &titles);
+        let mut table = Table::new(
+            "figures",
+            "Million lattice site updates a second, and parallel efficiency",
+            &titles,
+        );
         for way in WAYS.map(|way| way.name) {
             for &workers in self.counts {
                 let count = workers.to_string();
@@ -140,7 +151,13 @@ impl View<'_> {
         table
     }
 
-    fn plot(&self, name: &str, title: &str, y: &str, value: fn(&Self, &str, usize) -> Option<f64>) -> Plot {
+    fn plot(
+        &self,
+        name: &str,
+        title: &str,
+        y: &str,
+        value: fn(&Self, &str, usize) -> Option<f64>,
+    ) -> Plot {
         let counts = self.counts.iter().map(usize::to_string).collect();
         let mut plot = Plot::new(name, title, Drawn::Bars).axes("workers", y).over(counts);
         for way in WAYS.map(|way| way.name) {
@@ -156,7 +173,8 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    /// Would miss: an efficiency over another way's single worker, or a speed-up that is not divided.
+    /// Would miss: an efficiency over another way's single worker, or a speed-up that is not
+    /// divided.
     #[test]
     fn efficiency_is_speed_up_a_worker() {
         let speed = |way, workers, mlups| (labels(way, workers), vec![("mlups", mlups)]);

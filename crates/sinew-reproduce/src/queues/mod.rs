@@ -1,4 +1,5 @@
-//! Wittmann and Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues": Table 1, and Figures 1 and 2.
+//! Wittmann and Hager, "A Proof of Concept for Optimizing Task Parallelism by Locality Queues":
+//! Table 1, and Figures 1 and 2.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -7,8 +8,9 @@
 //! | `routes` | which worker runs which block, counted |
 //! | `figures` | Figures 1 and 2: loops on more and more workers |
 //!
-//! Where there are several NUMA nodes, they are the domains. Elsewhere the pool is divided into as many parts as the publication's machine
-//! had, so that queues, orders and bounds do what they do there, on memory that is equally near to all.
+//! Where there are several NUMA nodes, they are the domains. Elsewhere the pool is divided into as
+//! many parts as the publication's machine had, so that queues, orders and bounds do what they do
+//! there, on memory that is equally near to all.
 
 mod bench;
 mod figures;

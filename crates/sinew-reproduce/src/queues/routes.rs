@@ -1,8 +1,11 @@
-//! Which worker runs which block, counted: what the bound on pending tasks does to the order of submission, on any machine.
+//! Which worker runs which block, counted: what the bound on pending tasks does to the order of
+//! submission, on any machine.
 //!
-//! As many workers and domains as in the publication, 60 × 60 blocks, at most 257 pending. A task sleeps for some microseconds instead of moving
-//! memory, so that all workers are busy at the same time even if they have to share a processor, and notes whether its worker belongs to the block's domain, and how
-//! many domains are at work at that moment: the first decides about distance, the second about how many memories serve at once.
+//! As many workers and domains as in the publication, 60 × 60 blocks, at most 257 pending. A task
+//! sleeps for some microseconds instead of moving memory, so that all workers are busy at the same
+//! time even if they have to share a processor, and notes whether its worker belongs to the block's
+//! domain, and how many domains are at work at that moment: the first decides about distance, the
+//! second about how many memories serve at once.
 
 use std::thread;
 use std::time::Duration;
@@ -38,7 +41,8 @@ struct Notes {
 impl Notes {
     /// A block of `domain` is worked on, by one of its own workers or not.
     fn visit(&self, domain: usize, own: bool) {
-        // Relaxed, here and below: counts, published by the end of the scope; a look at the others may be out of date.
+        // Relaxed, here and below: counts, published by the end of the scope; a look at the others
+        // may be out of date.
         self.at_work[domain].fetch_add(1, Ordering::Relaxed);
         let at_work = self.at_work.iter().filter(|tasks| tasks.load(Ordering::Relaxed) > 0).count();
         self.domains.fetch_add(at_work, Ordering::Relaxed);
@@ -49,7 +53,8 @@ impl Notes {
     }
 
     fn metrics(self) -> Result<Metrics, Failure> {
-        let [own, all, domains] = [self.own, self.all, self.domains].map(|count| count.into_inner() as f64);
+        let [own, all, domains] =
+            [self.own, self.all, self.domains].map(|count| count.into_inner() as f64);
         if all != (EDGE * EDGE) as f64 {
             return Err(Failure::Wrong(format!("{all} of {} blocks were run", EDGE * EDGE)));
         }
@@ -57,7 +62,8 @@ impl Notes {
     }
 }
 
-/// Submits all blocks once; answers which share of them was run in its own domain, and how many domains were at work at the same time.
+/// Submits all blocks once; answers which share of them was run in its own domain, and how many
+/// domains were at work at the same time.
 ///
 /// # Errors
 ///
@@ -72,7 +78,9 @@ pub(super) fn routes(deal: Deal, order: TileOrder, queues: Order) -> Result<Metr
             for layer in layers(order) {
                 let domain = deal.domain(layer, EDGE, DOMAINS);
                 let (notes, domains) = (&notes, &domains);
-                s.spawn_into(domain, move |worker| notes.visit(domain, domains.of(worker) == domain));
+                s.spawn_into(domain, move |worker| {
+                    notes.visit(domain, domains.of(worker) == domain)
+                });
             }
         });
     });

@@ -33,7 +33,8 @@ static ABOUT: About = About {
 };
 
 /// Names as in the publication.
-const ORDERS: [(&str, TileOrder); 2] = [("kji", TileOrder::LayersOutside), ("jki", TileOrder::RowsOutside)];
+const ORDERS: [(&str, TileOrder); 2] =
+    [("kji", TileOrder::LayersOutside), ("jki", TileOrder::RowsOutside)];
 const PLACEMENTS: [(&str, Deal); 2] = [("static", Deal::Static), ("static,1", Deal::Cyclic)];
 const WAYS: [(&str, Order); 2] = [("tasking", Order::Together), ("tasking + queues", Order::Ring)];
 
@@ -148,7 +149,9 @@ impl View<'_> {
 
     /// A value for each combination, those of both ways side by side.
     fn series(&self, name: &str, value: impl Fn(&str, &str) -> Option<f64>) -> Series {
-        let pairs = PLACEMENTS.iter().flat_map(|(placement, _)| ORDERS.map(|(order, _)| (*placement, order)));
+        let pairs = PLACEMENTS
+            .iter()
+            .flat_map(|(placement, _)| ORDERS.map(|(order, _)| (*placement, order)));
         Series::new(name, pairs.map(|(placement, order)| value(placement, order)).collect())
     }
 
@@ -156,44 +159,54 @@ impl View<'_> {
         let pairs = PLACEMENTS
             .iter()
             .flat_map(|(placement, _)| ORDERS.map(|(order, _)| format!("{placement}, {order}")));
-        Plot::new(name, title, Drawn::Bars).axes("placement, order of submission", y).over(pairs.collect())
+        Plot::new(name, title, Drawn::Bars)
+            .axes("placement, order of submission", y)
+            .over(pairs.collect())
     }
 
     /// Each value over the largest of its machine, so that both machines fit into one picture.
     fn plot(&self) -> Plot {
-        let ours = |placement: &str, order: &str, way: &str| self.of(placement, order, way, "mlups");
+        let ours =
+            |placement: &str, order: &str, way: &str| self.of(placement, order, way, "mlups");
         let theirs = |placement: &str, order: &str, way: &str| {
             find(order, placement, way == WAYS[1].0).map(|speed| speed.mlups)
         };
         let best = |value: &dyn Fn(&str, &str, &str) -> Option<f64>| {
             let all = PLACEMENTS.iter().flat_map(|(placement, _)| {
-                ORDERS
-                    .iter()
-                    .flat_map(|(order, _)| WAYS.iter().filter_map(|(way, _)| value(placement, order, way)))
+                ORDERS.iter().flat_map(|(order, _)| {
+                    WAYS.iter().filter_map(|(way, _)| value(placement, order, way))
+                })
             });
             all.fold(0.0, f64::max)
         };
         let (ours_best, theirs_best) = (best(&ours), best(&theirs));
-        let mut plot = Self::frame("table1", "Speed over the best of the same machine", "speed / best");
+        let mut plot =
+            Self::frame("table1", "Speed over the best of the same machine", "speed / best");
         for (way, _) in WAYS {
-            let relative = |placement: &str, order: &str| Some(ours(placement, order, way)? / ours_best);
+            let relative =
+                |placement: &str, order: &str| Some(ours(placement, order, way)? / ours_best);
             plot = plot.with(self.series(&format!("{way}, here"), relative));
         }
         if plot.is_empty() {
             return plot;
         }
         for (way, _) in WAYS {
-            let relative = |placement: &str, order: &str| Some(theirs(placement, order, way)? / theirs_best);
+            let relative =
+                |placement: &str, order: &str| Some(theirs(placement, order, way)? / theirs_best);
             plot = plot.with(self.series(&format!("{way}, paper"), relative));
         }
         plot
     }
 
     fn routes(&self) -> Plot {
-        let mut plot =
-            Self::frame("routes", "Blocks run in their own domain, 8 workers in 4 domains", "share, %");
+        let mut plot = Self::frame(
+            "routes",
+            "Blocks run in their own domain, 8 workers in 4 domains",
+            "share, %",
+        );
         for (way, _) in WAYS {
-            plot = plot.with(self.series(way, |placement, order| self.share(placement, order, way)));
+            plot =
+                plot.with(self.series(way, |placement, order| self.share(placement, order, way)));
         }
         plot
     }

@@ -1,4 +1,5 @@
-//! A whole report as text: what it repeats, what was found, what this machine cannot show, and where it was measured.
+//! A whole report as text: what it repeats, what was found, what this machine cannot show, and
+//! where it was measured.
 
 use std::fmt::Write as _;
 
@@ -39,8 +40,10 @@ pub struct Page<'a> {
 impl Page<'_> {
     /// As Markdown. Plots are named with the files they lie in, beside this one.
     pub fn markdown(&self) -> String {
-        let mut text =
-            format!("# {}: {}\n\nRepeats {}.\n", self.about.name, self.about.title, self.about.source);
+        let mut text = format!(
+            "# {}: {}\n\nRepeats {}.\n",
+            self.about.name, self.about.title, self.about.source
+        );
         self.state(&mut text);
         for part in self.parts {
             let _ = write!(text, "\n{}", part_text(part));
@@ -77,8 +80,10 @@ impl Page<'_> {
             ));
         }
         if !self.origin.optimised() {
-            sentences
-                .push("The program was built without full optimisation: its times mean nothing.".to_owned());
+            sentences.push(
+                "The program was built without full optimisation: its times mean nothing."
+                    .to_owned(),
+            );
         }
         sentences
     }
@@ -110,7 +115,9 @@ impl Page<'_> {
 fn part_text(part: &Part) -> String {
     match part {
         Part::Words(words) => format!("{words}\n"),
-        Part::Table(table) => format!("{}\n(in full: `{}`)\n", Table::markdown(table), table.file()),
+        Part::Table(table) => {
+            format!("{}\n(in full: `{}`)\n", Table::markdown(table), table.file())
+        }
         Part::Plot(plot) => format!("![{}]({})\n", plot.title, plot.file()),
     }
 }
@@ -159,11 +166,14 @@ mod tests {
         .markdown()
     }
 
-    /// Would miss: a report that claims what the machine cannot show, or excuses itself on one that can.
+    /// Would miss: a report that claims what the machine cannot show, or excuses itself on one that
+    /// can.
     #[test]
     fn a_caveat_stands_unless_the_run_had_what_it_needs() {
         let small = page(1, 2, Progress::Finished);
-        for words in ["One node", "Few workers", "Another processor", "64 workers shared 2 processors"] {
+        for words in
+            ["One node", "Few workers", "Another processor", "64 workers shared 2 processors"]
+        {
             assert!(small.contains(words), "{small}");
         }
         let large = page(4, 64, Progress::Finished);
@@ -178,7 +188,10 @@ mod tests {
     fn an_unfinished_report_says_so_first() {
         let page_now = page(1, 2, Progress::Unfinished);
         assert!(page_now.find("Unfinished") < page_now.find("It is fast."), "{page_now}");
-        assert!(page_now.contains("uts: no room") && page_now.contains("Repeats Somebody"), "{page_now}");
+        assert!(
+            page_now.contains("uts: no room") && page_now.contains("Repeats Somebody"),
+            "{page_now}"
+        );
         assert!(!page(1, 2, Progress::Finished).contains("Unfinished"));
     }
 }

@@ -133,8 +133,9 @@ impl Plot {
     /// Where each category begins, and where the last one ends. Categories that are alike have
     /// width 1.
     pub(super) fn edges(&self) -> Vec<f64> {
-        let width =
-            |at: usize| self.widths.as_ref().map_or(1.0, |widths| widths.get(at).copied().unwrap_or(0.0));
+        let width = |at: usize| {
+            self.widths.as_ref().map_or(1.0, |widths| widths.get(at).copied().unwrap_or(0.0))
+        };
         let ends = (0..self.categories.len()).scan(0.0, |end, at| {
             *end += width(at);
             Some(*end)
@@ -146,8 +147,10 @@ impl Plot {
     pub(super) fn highest(&self) -> f64 {
         let sums = (0..self.categories.len()).map(|at| self.values_at(at).sum::<f64>());
         let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
-        let tops: Vec<f64> = if self.form == Form::Stacked { sums.collect() } else { values.collect() };
-        let ranges = self.band.iter().flat_map(|band| band.ranges.iter().flatten().map(|range| range.1));
+        let tops: Vec<f64> =
+            if self.form == Form::Stacked { sums.collect() } else { values.collect() };
+        let ranges =
+            self.band.iter().flat_map(|band| band.ranges.iter().flatten().map(|range| range.1));
         tops.into_iter().chain(ranges).chain(self.level).fold(0.0, f64::max)
     }
 
@@ -159,7 +162,9 @@ impl Plot {
 
     /// The values of a category, in the order of the series; gaps count as 0.
     pub(super) fn values_at(&self, at: usize) -> impl Iterator<Item = f64> {
-        self.series.iter().map(move |series| series.values.get(at).copied().flatten().unwrap_or(0.0))
+        self.series
+            .iter()
+            .map(move |series| series.values.get(at).copied().flatten().unwrap_or(0.0))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Plots as SVG.
 //!
-//! Axes, bars and lines are drawn by `plotters`; the legend and the names of the categories are placed here, since they decide how
-//! much room there has to be. Ink and background carry colours that occur nowhere else, which a style sheet in the
-//! picture exchanges where the reader prefers a dark page.
+//! Axes, bars and lines are drawn by `plotters`; the legend and the names of the categories are
+//! placed here, since they decide how much room there has to be. Ink and background carry colours
+//! that occur nowhere else, which a style sheet in the picture exchanges where the reader prefers a
+//! dark page.
 
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
@@ -22,7 +23,8 @@ const STYLE: &str = "<style>@media (prefers-color-scheme: dark) {\
 [fill=\"#FFFFFE\"]{fill:#16181c} [fill=\"#222223\"]{fill:#e4e4e4} [stroke=\"#222223\"]{stroke:#e4e4e4} \
 [stroke=\"#DDDDDE\"]{stroke:#3a3d42} [fill=\"#BBBBBC\"]{fill:#50545a}}</style>";
 
-/// Okabe and Ito's colours, which the colour-blind can tell apart, without the yellow and the black that one of both pages swallows.
+/// Okabe and Ito's colours, which the colour-blind can tell apart, without the yellow and the black
+/// that one of both pages swallows.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0x2b, 0x83, 0xba),
     RGBColor(0xe6, 0x9f, 0x00),
@@ -269,7 +271,9 @@ fn lines(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
         let middle = |(category, value)| (within(&edges, category, 0.5), value);
         let points: Vec<(f64, f64)> = values(plot, series).map(middle).collect();
         chart.draw_series(LineSeries::new(points.clone(), colour(at).stroke_width(2)))?;
-        chart.draw_series(points.into_iter().map(|point| Circle::new(point, 4, colour(at).filled())))?;
+        chart.draw_series(
+            points.into_iter().map(|point| Circle::new(point, 4, colour(at).filled())),
+        )?;
     }
     Ok(())
 }
@@ -277,7 +281,9 @@ fn lines(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
 fn steps(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     let edges = plot.edges();
     for (at, series) in plot.series.iter().enumerate() {
-        let ends = |(category, value): (usize, f64)| [(edges[category], value), (edges[category + 1], value)];
+        let ends = |(category, value): (usize, f64)| {
+            [(edges[category], value), (edges[category + 1], value)]
+        };
         let points = values(plot, series).flat_map(ends);
         chart.draw_series(LineSeries::new(points, colour(at).stroke_width(2)))?;
     }
@@ -350,10 +356,19 @@ mod tests {
     fn every_form_is_drawn_with_title_axes_units_and_legend() {
         for form in FORMS {
             let picture = svg(&plot(form));
-            assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"), "{picture}");
-            for words in
-                ["Speed-up &amp; &lt;bounds&gt;", "workload", "speed-up", "random", "set", "model", "uts"]
-            {
+            assert!(
+                picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"),
+                "{picture}"
+            );
+            for words in [
+                "Speed-up &amp; &lt;bounds&gt;",
+                "workload",
+                "speed-up",
+                "random",
+                "set",
+                "model",
+                "uts",
+            ] {
                 assert!(picture.contains(words), "{form:?}: {words}");
             }
         }
@@ -418,9 +433,12 @@ mod tests {
         let plot = Plot::new("p", "t", Form::Steps).over(names).with(Series::new("s", values));
         let plot = plot.wide(vec![1.0, 1.0, 1.0, 1.0, 1.0, 995.0]);
         let picture = svg(&plot);
-        let line =
-            picture.split("<polyline").find(|line| line.contains("stroke-width=\"2\"")).expect("a line");
-        let points = line.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("points");
+        let line = picture
+            .split("<polyline")
+            .find(|line| line.contains("stroke-width=\"2\""))
+            .expect("a line");
+        let points =
+            line.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("points");
         let xs: Vec<f64> = points
             .split_whitespace()
             .map(|point| point.split(',').next().unwrap().parse().unwrap())
@@ -446,7 +464,8 @@ mod tests {
     fn a_long_legend_takes_several_lines() {
         let mut plot = Plot::new("p", "t", Form::Bars).over(vec!["x".into()]);
         for at in 0..12 {
-            plot = plot.with(Series::new(format!("a series with a long name, {at}"), vec![Some(1.0)]));
+            plot =
+                plot.with(Series::new(format!("a series with a long name, {at}"), vec![Some(1.0)]));
         }
         let lines = legend_lines(&plot, 480);
         assert!(lines.len() > 1 && lines.concat() == (0..12).collect::<Vec<_>>());

@@ -168,7 +168,8 @@ impl Table {
     #[track_caller]
     pub(crate) fn shown(&self, head: &[&str]) -> Vec<String> {
         let rows = self.rows.iter().map(|row| row.iter().map(Cell::shown).collect::<Vec<_>>());
-        let found = rows.into_iter().find(|row| row.iter().zip(head).all(|(cell, head)| cell == head));
+        let found =
+            rows.into_iter().find(|row| row.iter().zip(head).all(|(cell, head)| cell == head));
         found.unwrap_or_else(|| panic!("no row {head:?} in {}", self.markdown()))
     }
 }

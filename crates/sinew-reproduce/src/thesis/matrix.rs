@@ -1,8 +1,8 @@
-//! Chapter 4 and appendix B: every policy on the applications it was measured with there, against random victims on the same
-//! processors.
+//! Chapter 4 and appendix B: every policy on the applications it was measured with there, against
+//! random victims on the same processors.
 //!
-//! A gain is the share of the baseline's time that is saved, round by round. Beside the policies the baseline runs against itself: what it
-//! seems to gain there is noise.
+//! A gain is the share of the baseline's time that is saved, round by round. Beside the policies
+//! the baseline runs against itself: what it seems to gain there is noise.
 
 use crate::common::{Conditions, Subject};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
@@ -51,8 +51,10 @@ const fn policy(technique: Technique, victims: &'static str) -> Policy {
 }
 
 const NEAREST: [Policy; 1] = [policy(Technique::Nearest, "nearest")];
-const HEAVIEST: [Policy; 2] =
-    [policy(Technique::MaxAlways, "most-loaded:1"), policy(Technique::MaxEveryFive, "most-loaded:5")];
+const HEAVIEST: [Policy; 2] = [
+    policy(Technique::MaxAlways, "most-loaded:1"),
+    policy(Technique::MaxEveryFive, "most-loaded:5"),
+];
 const SORTED: [Policy; 8] = [
     policy(Technique::SortedGlobal, "sorted:5,machine,stay"),
     policy(Technique::SortedGlobal, "sorted:5,machine,restart"),
@@ -65,7 +67,8 @@ const SORTED: [Policy; 8] = [
 ];
 
 /// Which applications were measured under which policies.
-const NEAREST_APPS: [&str; 6] = ["heat", "gauss", "floyd-warshall", "quicksort", "matmul", "numbercount"];
+const NEAREST_APPS: [&str; 6] =
+    ["heat", "gauss", "floyd-warshall", "quicksort", "matmul", "numbercount"];
 const HEAVIEST_APPS: [(&str, &[Policy]); 2] =
     [("streamcluster", &HEAVIEST), ("blackscholes", HEAVIEST.split_at(1).1)];
 const SORTED_APPS: [&str; 6] =
@@ -88,7 +91,8 @@ const APPS: [&str; 10] = [
 /// The policies that an application is run under, in the order of the report.
 fn policies(app: &str) -> Vec<Policy> {
     let nearest = NEAREST_APPS.contains(&app).then_some(&NEAREST[..]);
-    let heaviest = HEAVIEST_APPS.iter().find(|(name, _)| *name == app).map(|(_, policies)| *policies);
+    let heaviest =
+        HEAVIEST_APPS.iter().find(|(name, _)| *name == app).map(|(_, policies)| *policies);
     let sorted = SORTED_APPS.contains(&app).then_some(&SORTED[..]);
     [nearest, heaviest, sorted].into_iter().flatten().flatten().copied().collect()
 }
@@ -153,7 +157,9 @@ fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> 
     let mut cases = vec![case(BASELINE, BASELINE, 1)];
     for &workers in counts {
         cases.extend([case(BASELINE, BASELINE, workers), case(AGAIN, BASELINE, workers)]);
-        cases.extend(policies(app).iter().map(|policy| case(policy.victims, policy.victims, workers)));
+        cases.extend(
+            policies(app).iter().map(|policy| case(policy.victims, policy.victims, workers)),
+        );
     }
     Ok(cases)
 }
@@ -170,7 +176,11 @@ impl View<'_> {
         let workers = workers.to_string();
         let of = [("app", app), ("policy", policy), ("workers", workers.as_str())];
         let to = [("app", app), ("policy", BASELINE), ("workers", workers.as_str())];
-        self.results.ratios(&of, &to, "wall_s").into_iter().map(|ratio| (1.0 - ratio) * 100.0).collect()
+        self.results
+            .ratios(&of, &to, "wall_s")
+            .into_iter()
+            .map(|ratio| (1.0 - ratio) * 100.0)
+            .collect()
     }
 
     fn table(&self) -> Table {
@@ -184,8 +194,11 @@ impl View<'_> {
             "steals / random's",
             "the thesis says of the gain",
         ];
-        let mut table =
-            Table::new("gains", "Time saved against random victims on the same processors", &titles);
+        let mut table = Table::new(
+            "gains",
+            "Time saved against random victims on the same processors",
+            &titles,
+        );
         for app in APPS {
             for &workers in &self.counts {
                 table.row(self.row(app, AGAIN, workers, String::new()));
@@ -215,18 +228,21 @@ impl View<'_> {
         ]
     }
 
-    /// Which gains are more than what the baseline of the same application seems to gain over itself.
+    /// Which gains are more than what the baseline of the same application seems to gain over
+    /// itself.
     fn verdict(&self) -> String {
         let (mut beyond, mut all) = (Vec::new(), 0);
         for (app, workers) in
             APPS.iter().flat_map(|app| self.counts.iter().map(move |&workers| (app, workers)))
         {
-            let noise = self.gains(app, AGAIN, workers).into_iter().map(f64::abs).fold(0.0, f64::max);
+            let noise =
+                self.gains(app, AGAIN, workers).into_iter().map(f64::abs).fold(0.0, f64::max);
             for Policy { victims, .. } in policies(app) {
                 let Some(gain) = median(&self.gains(app, victims, workers)) else { continue };
                 all += 1;
                 if gain.abs() > noise {
-                    beyond.push(format!("{app} under {victims} on {workers} workers ({gain:+.1} %)"));
+                    beyond
+                        .push(format!("{app} under {victims} on {workers} workers ({gain:+.1} %)"));
                 }
             }
         }
@@ -242,7 +258,14 @@ impl View<'_> {
         }
     }
 
-    fn plot(&self, name: &str, what: &str, apps: &[&str], policies: &[Policy], workers: usize) -> Plot {
+    fn plot(
+        &self,
+        name: &str,
+        what: &str,
+        apps: &[&str],
+        policies: &[Policy],
+        workers: usize,
+    ) -> Plot {
         let title = format!("Time saved on {workers} workers: {what}");
         let categories = apps.iter().map(|&app| app.to_owned()).collect();
         let mut plot = Plot::new(name, title, Form::Bars)
@@ -251,7 +274,8 @@ impl View<'_> {
             .level(0.0);
         let victims = policies.iter().map(|policy| policy.victims).chain([AGAIN]);
         for victims in victims {
-            let values = apps.iter().map(|app| median(&self.gains(app, victims, workers))).collect();
+            let values =
+                apps.iter().map(|app| median(&self.gains(app, victims, workers))).collect();
             plot = plot.with(Series::new(victims, values));
         }
         plot

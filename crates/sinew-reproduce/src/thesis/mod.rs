@@ -1,4 +1,5 @@
-//! The thesis on stealing by topology and load in TBB's task scheduler: its profiles, and its policies on its applications.
+//! The thesis on stealing by topology and load in TBB's task scheduler: its profiles, and its
+//! policies on its applications.
 //!
 //! | file | what lives there |
 //! |---|---|

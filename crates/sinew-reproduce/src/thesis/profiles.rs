@@ -1,7 +1,8 @@
-//! Section 2.4 and appendix A: what part of the time the scheduler takes, which of its functions, and how each grows with the workers.
+//! Section 2.4 and appendix A: what part of the time the scheduler takes, which of its functions,
+//! and how each grows with the workers.
 //!
-//! All times are of all workers together. `acquire_queue` lies inside of `spawn` and `get_task`, as there; `lib_wait` is what is left of the
-//! library's time.
+//! All times are of all workers together. `acquire_queue` lies inside of `spawn` and `get_task`, as
+//! there; `lib_wait` is what is left of the library's time.
 
 use crate::common::{Conditions, Subject, profiled};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Labels, Need};
@@ -115,7 +116,11 @@ impl View<'_> {
 
     fn speed_up(&self, app: &str, workers: usize) -> Option<f64> {
         let count = workers.to_string();
-        self.results.ratio(&[("app", app), ("workers", "1")], &[("app", app), ("workers", &count)], "wall_s")
+        self.results.ratio(
+            &[("app", app), ("workers", "1")],
+            &[("app", app), ("workers", &count)],
+            "wall_s",
+        )
     }
 
     /// A row for each application and number of workers.
@@ -171,11 +176,17 @@ impl View<'_> {
             .chain(functions)
             .chain(["acquire_queue (within spawn and get_task), ms".to_owned()])
             .collect();
-        let mut table =
-            Table::new("functions", "Time of all workers in each of the scheduler's functions", &titles);
+        let mut table = Table::new(
+            "functions",
+            "Time of all workers in each of the scheduler's functions",
+            &titles,
+        );
         self.rows(&mut table, |app, workers| {
-            let metrics = FUNCTIONS.map(|(_, metric)| metric).into_iter().chain(["acquire_queue_s"]);
-            metrics.map(|metric| self.median(app, workers, metric).map(|time| time * 1000.0).into()).collect()
+            let metrics =
+                FUNCTIONS.map(|(_, metric)| metric).into_iter().chain(["acquire_queue_s"]);
+            metrics
+                .map(|metric| self.median(app, workers, metric).map(|time| time * 1000.0).into())
+                .collect()
         });
         table
     }
@@ -188,7 +199,8 @@ impl View<'_> {
         let mut table = Table::new("growth", title, &titles);
         self.rows(&mut table, |app, workers| {
             let growth = |metric| {
-                let (now, then) = (self.median(app, workers, metric)?, self.median(app, first, metric)?);
+                let (now, then) =
+                    (self.median(app, workers, metric)?, self.median(app, first, metric)?);
                 (then > 0.0).then_some(now / then)
             };
             FUNCTIONS.iter().map(|(_, metric)| growth(metric).into()).collect()
@@ -197,8 +209,9 @@ impl View<'_> {
     }
 
     fn share_plot(&self) -> Plot {
-        let pairs =
-            || APPS.into_iter().flat_map(|app| self.counts.iter().map(move |&workers| (app, workers)));
+        let pairs = || {
+            APPS.into_iter().flat_map(|app| self.counts.iter().map(move |&workers| (app, workers)))
+        };
         let names = pairs().map(|(app, workers)| format!("{app}, {workers}")).collect();
         let values = |metric: &'static str| {
             pairs()
@@ -212,12 +225,19 @@ impl View<'_> {
             .with(Series::new("library", values("library_s")))
     }
 
-    fn breakdown(&self, name: &str, title: String, functions: &[(&str, &str)], workers: usize) -> Plot {
+    fn breakdown(
+        &self,
+        name: &str,
+        title: String,
+        functions: &[(&str, &str)],
+        workers: usize,
+    ) -> Plot {
         let mut plot = Plot::new(name, title, Form::Stacked)
             .axes("application", "time of all workers, ms")
             .over(APPS.map(str::to_owned).to_vec());
         for (function, metric) in functions {
-            let values = APPS.iter().map(|app| self.median(app, workers, metric).map(|time| time * 1000.0));
+            let values =
+                APPS.iter().map(|app| self.median(app, workers, metric).map(|time| time * 1000.0));
             plot = plot.with(Series::new(*function, values.collect()));
         }
         plot
@@ -247,16 +267,21 @@ mod tests {
     #[test]
     fn shares_and_growth_are_those_of_all_workers_together() {
         let case = |workers, user, library, lock| {
-            let times = vec![("wall_s", 1.0), ("user_s", user), ("library_s", library), ("lock_s", lock)];
+            let times =
+                vec![("wall_s", 1.0), ("user_s", user), ("library_s", library), ("lock_s", lock)];
             let counts = vec![("claims", 10.0), ("failed_claims", 25.0)];
             (labels("strassen", workers), [times, counts].concat())
         };
-        let results = Results::of([case(1, 1.0, 0.0, 0.0), case(2, 1.5, 0.5, 0.1), case(4, 2.0, 2.0, 0.4)]);
+        let results =
+            Results::of([case(1, 1.0, 0.0, 0.0), case(2, 1.5, 0.5, 0.1), case(4, 2.0, 2.0, 0.4)]);
         let setting = Setting { threads: vec![1, 2, 4], ..Setting::new(Scale::Quick, 4) };
         let parts = Profiles.report(&results, &setting);
-        let tables =
-            parts.iter().filter_map(|part| if let Part::Table(table) = part { Some(table) } else { None });
-        let [shares, functions, growth] = tables.collect::<Vec<_>>()[..] else { panic!("{parts:?}") };
+        let tables = parts
+            .iter()
+            .filter_map(|part| if let Part::Table(table) = part { Some(table) } else { None });
+        let [shares, functions, growth] = tables.collect::<Vec<_>>()[..] else {
+            panic!("{parts:?}")
+        };
         assert_eq!(shares.shown(&["strassen", "2"])[2..7], ["1", "75", "25", "10", "2.50"]);
         assert_eq!(functions.shown(&["strassen", "4"])[4], "400");
         assert_eq!(growth.shown(&["strassen", "4"])[4], "4");

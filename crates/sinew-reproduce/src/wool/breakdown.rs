@@ -1,7 +1,9 @@
-//! Figure 6: where the workers' time goes: application, successful steals, and search, each inside and outside of joins.
+//! Figure 6: where the workers' time goes: application, successful steals, and search, each inside
+//! and outside of joins.
 //!
-//! The unit is the application time of one worker: a total of 2 is twice the processor time, and half the speed-up that
-//! was possible. Application time in a join is leapfrogging; search in a join is waiting.
+//! The unit is the application time of one worker: a total of 2 is twice the processor time, and
+//! half the speed-up that was possible. Application time in a join is leapfrogging; search in a
+//! join is waiting.
 
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, OTHER_PROCESSOR};
@@ -72,7 +74,9 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let case = |&workers: &usize| {
         let subject = subject.clone();
-        Case::new(labels(&workload.name(), workers), move || profiled(&subject, &super::conditions(workers)))
+        Case::new(labels(&workload.name(), workers), move || {
+            profiled(&subject, &super::conditions(workers))
+        })
     };
     Ok(counts.iter().map(case).collect())
 }
@@ -89,7 +93,8 @@ impl View<'_> {
     fn part(&self, workload: &str, workers: usize, metric: &str) -> Option<f64> {
         let count = workers.to_string();
         let time = self.results.median(&[("workload", workload), ("workers", &count)], metric)?;
-        let alone = |metric| self.results.median(&[("workload", workload), ("workers", "1")], metric);
+        let alone =
+            |metric| self.results.median(&[("workload", workload), ("workers", "1")], metric);
         let unit = alone("application_s")? + alone("application_in_join_s")?;
         (unit > 0.0).then_some(time / unit)
     }
@@ -101,8 +106,11 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles: Vec<&str> =
-            ["workload", "workers"].into_iter().chain(PARTS.map(|(name, _)| name)).chain(["all"]).collect();
+        let titles: Vec<&str> = ["workload", "workers"]
+            .into_iter()
+            .chain(PARTS.map(|(name, _)| name))
+            .chain(["all"])
+            .collect();
         let title = "Time of all workers, in units of the application time of one";
         let mut table = Table::new("breakdown", title, &titles);
         for workload in &self.workloads {
@@ -125,7 +133,10 @@ impl View<'_> {
             .filter_map(|workload| Some((workload.name(), self.parts(&workload.name(), workers)?)))
             .collect();
         let most = |value: fn(&[f64; 6]) -> f64| {
-            measured.iter().map(|(name, parts)| (name, value(parts))).max_by(|a, b| a.1.total_cmp(&b.1))
+            measured
+                .iter()
+                .map(|(name, parts)| (name, value(parts)))
+                .max_by(|a, b| a.1.total_cmp(&b.1))
         };
         let (stealer, steals) = most(|parts| parts[2] + parts[3])?;
         let (grower, growth) = most(|parts| parts[0] + parts[1])?;
@@ -162,8 +173,9 @@ mod tests {
     /// Would miss: another unit than one worker's application time, leapfrogged time included.
     #[test]
     fn the_unit_is_the_application_time_of_one_worker() {
-        let times =
-            |times: [f64; 6]| PARTS.iter().zip(times).map(|((_, metric), time)| (*metric, time)).collect();
+        let times = |times: [f64; 6]| {
+            PARTS.iter().zip(times).map(|((_, metric), time)| (*metric, time)).collect()
+        };
         let results = Results::of([
             (labels("fib 22", 1), times([2.0, 0.0, 0.0, 0.0, 0.5, 0.0])),
             (labels("fib 22", 2), times([1.8, 0.4, 0.02, 0.0, 0.1, 0.2])),

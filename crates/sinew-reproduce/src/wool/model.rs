@@ -4,8 +4,8 @@
 
 use sinew_policy::span::Bounds;
 
-/// The lowest and the highest speed-up that the model has for a parallelism of t₁/t∞: the former holds for greedy scheduling at no cost, the
-/// latter always.
+/// The lowest and the highest speed-up that the model has for a parallelism of t₁/t∞: the former
+/// holds for greedy scheduling at no cost, the latter always.
 pub(crate) fn speed_ups(parallelism: f64, workers: usize) -> (f64, f64) {
     let bounds = Bounds::new(1.0, 1.0 / parallelism, workers);
     (1.0 / bounds.upper, 1.0 / bounds.lower)

@@ -1,7 +1,9 @@
-//! Figures 7 and 8: what sampling does to the number of steals and to what one costs, and to the time where steals are made expensive.
+//! Figures 7 and 8: what sampling does to the number of steals and to what one costs, and to the
+//! time where steals are made expensive.
 //!
-//! SAMP+SET is held against SET. Every steal can be delayed by 4000 cycles, between the commitment to it and the stolen task.
-//! Costs of steals are from profiled runs, times and numbers of steals from plain ones.
+//! SAMP+SET is held against SET. Every steal can be delayed by 4000 cycles, between the commitment
+//! to it and the stolen task. Costs of steals are from profiled runs, times and numbers of steals
+//! from plain ones.
 
 use super::strategies::{SAMP_SET, SET, Strategy};
 use super::workloads::{Workload, blocks, workloads};
@@ -72,7 +74,11 @@ impl Experiment for Sampling {
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, workloads: workloads(setting.scale), counts: setting.parallel_counts() };
+        let view = View {
+            results,
+            workloads: workloads(setting.scale),
+            counts: setting.parallel_counts(),
+        };
         let most = setting.most_workers();
         let plots = [view.steals(most), view.times(most)];
         let plots = plots.into_iter().filter(|plot| !plot.is_empty()).map(Part::Plot);
@@ -112,7 +118,14 @@ struct View<'a> {
 
 impl View<'_> {
     /// SAMP+SET over SET.
-    fn ratio(&self, workload: &str, delay: u32, mode: Mode, workers: usize, metric: &str) -> Option<f64> {
+    fn ratio(
+        &self,
+        workload: &str,
+        delay: u32,
+        mode: Mode,
+        workers: usize,
+        metric: &str,
+    ) -> Option<f64> {
         let (delay, workers) = (delay.to_string(), workers.to_string());
         let case = |strategy: Strategy| {
             [
@@ -127,8 +140,15 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let titles =
-            ["workload", "workers", "delay, cycles", "steals", "failed attempts", "time of a steal", "time"];
+        let titles = [
+            "workload",
+            "workers",
+            "delay, cycles",
+            "steals",
+            "failed attempts",
+            "time of a steal",
+            "time",
+        ];
         let mut table = Table::new("sampling", "SAMP+SET over SET", &titles);
         for workload in &self.workloads {
             for &workers in &self.counts {
@@ -154,8 +174,10 @@ impl View<'_> {
     }
 
     fn series(&self, name: &str, delay: u32, mode: Mode, workers: usize, metric: &str) -> Series {
-        let values =
-            self.workloads.iter().map(|workload| self.ratio(&workload.name(), delay, mode, workers, metric));
+        let values = self
+            .workloads
+            .iter()
+            .map(|workload| self.ratio(&workload.name(), delay, mode, workers, metric));
         Series::new(name, values.collect())
     }
 
@@ -177,7 +199,13 @@ impl View<'_> {
     fn times(&self, workers: usize) -> Plot {
         self.frame("times", format!("Time with sampling, {workers} workers"))
             .with(self.series("as it is", 0, Mode::Plain, workers, "wall_s"))
-            .with(self.series("steals delayed by 4000 cycles", 4000, Mode::Plain, workers, "wall_s"))
+            .with(self.series(
+                "steals delayed by 4000 cycles",
+                4000,
+                Mode::Plain,
+                workers,
+                "wall_s",
+            ))
     }
 }
 
@@ -190,7 +218,10 @@ mod tests {
     #[test]
     fn sampling_is_held_against_the_same_without_it() {
         let case = |strategy, delay, steals, wall| {
-            (labels("fib 22", strategy, delay, Mode::Plain, 2), vec![("steals", steals), ("wall_s", wall)])
+            (
+                labels("fib 22", strategy, delay, Mode::Plain, 2),
+                vec![("steals", steals), ("wall_s", wall)],
+            )
         };
         let results = Results::of([
             case(SET, 0, 100.0, 1.0),

@@ -1,6 +1,7 @@
 //! Figure 5: speed-up under four ways to choose a victim, against the model's bounds.
 //!
-//! Speed-up is relative to one worker of the same program, as there; what one worker costs over serial code is a column of its own.
+//! Speed-up is relative to one worker of the same program, as there; what one worker costs over
+//! serial code is a column of its own.
 
 use super::strategies::{RAND, STRATEGIES, Strategy, TWO_FIELD};
 use super::workloads::{Workload, blocks, workloads};
@@ -46,7 +47,11 @@ impl Experiment for Speedup {
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, workloads: workloads(setting.scale), counts: setting.parallel_counts() };
+        let view = View {
+            results,
+            workloads: workloads(setting.scale),
+            counts: setting.parallel_counts(),
+        };
         let tables = [Part::Table(view.table()), Part::words(view.verdict())];
         let plots = view.counts.iter().map(|&workers| view.plot(workers));
         tables.into_iter().chain(plots.filter(|plot| !plot.is_empty()).map(Part::Plot)).collect()
@@ -57,14 +62,16 @@ fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let name = workload.name();
     let serial = subject.clone();
-    let serial = Case::new(labels(&name, SERIAL, 1), move || Ok(vec![("wall_s", serial.serial()?.wall_s)]));
+    let serial =
+        Case::new(labels(&name, SERIAL, 1), move || Ok(vec![("wall_s", serial.serial()?.wall_s)]));
     let case = |strategy: Strategy, workers: usize| {
         let (subject, conditions) = (subject.clone(), strategy.conditions(workers));
         Case::new(labels(&name, strategy.name, workers), move || timed(&subject, &conditions))
     };
     let (profiling, spanning) = (workload.prepare_briefly()?, workload.span_workers());
-    let span =
-        Case::new(labels(&name, SPAN, spanning), move || profiled(&profiling, &RAND.conditions(spanning)));
+    let span = Case::new(labels(&name, SPAN, spanning), move || {
+        profiled(&profiling, &RAND.conditions(spanning))
+    });
     let mut cases = vec![serial, span, case(RAND, 1), case(TWO_FIELD, 1)];
     for &workers in counts {
         cases.extend(STRATEGIES.map(|strategy| case(strategy, workers)));
@@ -83,7 +90,8 @@ impl View<'_> {
     fn speed_up(&self, workload: &str, strategy: Strategy, workers: usize) -> Option<f64> {
         let workers = workers.to_string();
         let alone = [("workload", workload), ("strategy", strategy.alone().name), ("workers", "1")];
-        let together = [("workload", workload), ("strategy", strategy.name), ("workers", workers.as_str())];
+        let together =
+            [("workload", workload), ("strategy", strategy.name), ("workers", workers.as_str())];
         self.results.ratio(&alone, &together, "wall_s")
     }
 
@@ -97,12 +105,21 @@ impl View<'_> {
     }
 
     fn table(&self) -> Table {
-        let mut titles =
-            vec!["workload", "workers", "one worker / serial", "parallelism", "model from", "model to"];
+        let mut titles = vec![
+            "workload",
+            "workers",
+            "one worker / serial",
+            "parallelism",
+            "model from",
+            "model to",
+        ];
         titles.extend(STRATEGIES.map(|strategy| strategy.name));
         titles.extend(["paper: parallelism", "paper: model at 63, from", "to"]);
-        let mut table =
-            Table::new("speedup", "Speed-up over one worker, and the model's range for it", &titles);
+        let mut table = Table::new(
+            "speedup",
+            "Speed-up over one worker, and the model's range for it",
+            &titles,
+        );
         for workload in &self.workloads {
             for &workers in &self.counts {
                 table.row(self.row(workload, workers));
@@ -126,7 +143,8 @@ impl View<'_> {
         ];
         cells.extend(STRATEGIES.map(|strategy| self.speed_up(&name, strategy, workers).into()));
         let published = workload.published().map(|line| line.parallelism_0);
-        let model = published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS));
+        let model =
+            published.map(|parallelism| model::speed_ups(parallelism, paper::wool::MOST_WORKERS));
         cells.extend([
             published.into(),
             model.map(|model| model.0).into(),
@@ -147,16 +165,21 @@ impl View<'_> {
             return "Nothing has been measured on several workers yet.".to_owned();
         }
         let inside = places.iter().filter(|place| place.below <= 0.0 && place.above <= 0.0).count();
-        let lowest =
-            places.iter().max_by(|a, b| a.below.total_cmp(&b.below)).filter(|place| place.below > 0.0);
-        let highest =
-            places.iter().max_by(|a, b| a.above.total_cmp(&b.above)).filter(|place| place.above > 0.0);
+        let lowest = places
+            .iter()
+            .max_by(|a, b| a.below.total_cmp(&b.below))
+            .filter(|place| place.below > 0.0);
+        let highest = places
+            .iter()
+            .max_by(|a, b| a.above.total_cmp(&b.above))
+            .filter(|place| place.above > 0.0);
         let mut words = format!(
             "Under RAND, {inside} of {} workloads lie within the model's range, whose lower end holds for greedy scheduling at no cost only.",
             places.len()
         );
         if let Some(place) = lowest {
-            words += &format!(" Farthest below it is {} ({:.0} %).", place.name, place.below * 100.0);
+            words +=
+                &format!(" Farthest below it is {} ({:.0} %).", place.name, place.below * 100.0);
         }
         if let Some(place) = highest {
             words += &format!(
@@ -192,7 +215,8 @@ impl View<'_> {
     }
 }
 
-/// Where a speed-up lies beside the model's range: shares of its ends; negative where it does not reach them.
+/// Where a speed-up lies beside the model's range: shares of its ends; negative where it does not
+/// reach them.
 struct Place {
     name: String,
     below: f64,
@@ -209,9 +233,16 @@ mod tests {
     }
 
     fn results(together_s: f64) -> Results {
-        let wall = |strategy, workers, wall| (labels("stress 10", strategy, workers), vec![("wall_s", wall)]);
+        let wall = |strategy, workers, wall| {
+            (labels("stress 10", strategy, workers), vec![("wall_s", wall)])
+        };
         let spanned = (labels("stress 10", SPAN, 1), vec![("parallelism_0", 4.0)]);
-        Results::of([wall(SERIAL, 1, 0.8), wall(RAND.name, 1, 1.0), wall(RAND.name, 2, together_s), spanned])
+        Results::of([
+            wall(SERIAL, 1, 0.8),
+            wall(RAND.name, 1, 1.0),
+            wall(RAND.name, 2, together_s),
+            spanned,
+        ])
     }
 
     fn report(results: &Results) -> (Table, String, usize) {

@@ -18,7 +18,8 @@ const fn strategy(name: &'static str, victims: &'static str, stack: StackKind) -
     Strategy { name, victims, stack }
 }
 
-/// Walks a private permutation, as the publication has it, so that no strategy pays for random numbers.
+/// Walks a private permutation, as the publication has it, so that no strategy pays for random
+/// numbers.
 pub(crate) const RAND: Strategy = strategy("RAND", "random", StackKind::Split);
 /// Begins the walk again after 12 attempts and 4 thieves.
 pub(crate) const SET: Strategy = strategy("SET", "set", StackKind::Split);
@@ -26,8 +27,10 @@ pub(crate) const SET: Strategy = strategy("SET", "set", StackKind::Split);
 pub(crate) const SAMP: Strategy = strategy("SAMP", "sample", StackKind::Split);
 /// Both.
 pub(crate) const SAMP_SET: Strategy = strategy("SAMP+SET", "sample-set", StackKind::Split);
-/// RAND on the publication's two-field task stack, which has a fence in every spawn and a test-and-set in every join.
-pub(crate) const TWO_FIELD: Strategy = strategy("RAND, two-field stack", "random", StackKind::TwoField);
+/// RAND on the publication's two-field task stack, which has a fence in every spawn and a
+/// test-and-set in every join.
+pub(crate) const TWO_FIELD: Strategy =
+    strategy("RAND, two-field stack", "random", StackKind::TwoField);
 
 /// All of them; the first is what one worker alone is timed under.
 pub(crate) const STRATEGIES: [Strategy; 5] = [RAND, SET, SAMP, SAMP_SET, TWO_FIELD];
@@ -38,7 +41,8 @@ impl Strategy {
         super::conditions(workers).victims(self.victims).stack(self.stack)
     }
 
-    /// What one worker is timed under, to which several are compared: the same stack, and nobody to steal from.
+    /// What one worker is timed under, to which several are compared: the same stack, and nobody to
+    /// steal from.
     pub(crate) fn alone(self) -> Self {
         if self.stack == TWO_FIELD.stack { TWO_FIELD } else { RAND }
     }

@@ -1,7 +1,8 @@
 //! Table 1: how parallel the workloads are, how large their tasks, and how often one is stolen.
 //!
-//! Work and span are measured on one worker, with every join timed; the time of a repetition without that. Steals are counted
-//! on several workers. A steal interval is the work between two steals: all of it divided by their number.
+//! Work and span are measured on one worker, with every join timed; the time of a repetition
+//! without that. Steals are counted on several workers. A steal interval is the work between two
+//! steals: all of it divided by their number.
 
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR};
@@ -47,7 +48,11 @@ const PROFILED: &str = "profiled";
 const STEALING: &str = "stealing";
 
 fn labels(workload: &str, what: &str, workers: usize) -> Labels {
-    vec![("workload", workload.to_owned()), ("what", what.to_owned()), ("workers", workers.to_string())]
+    vec![
+        ("workload", workload.to_owned()),
+        ("what", what.to_owned()),
+        ("workers", workers.to_string()),
+    ]
 }
 
 impl Experiment for Table1 {
@@ -61,7 +66,11 @@ impl Experiment for Table1 {
     }
 
     fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let view = View { results, workloads: workloads(setting.scale), counts: setting.parallel_counts() };
+        let view = View {
+            results,
+            workloads: workloads(setting.scale),
+            counts: setting.parallel_counts(),
+        };
         let plot = view.plot();
         let tables = [Part::Table(view.characteristics()), Part::Table(view.intervals())];
         tables.into_iter().chain(Part::drawn(plot)).collect()
@@ -71,7 +80,8 @@ impl Experiment for Table1 {
 fn cases(workload: &Workload, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let name = workload.name();
-    let (alone, spanned, spanning) = (subject.clone(), workload.prepare_briefly()?, workload.span_workers());
+    let (alone, spanned, spanning) =
+        (subject.clone(), workload.prepare_briefly()?, workload.span_workers());
     let mut cases = vec![
         Case::new(labels(&name, ALONE, 1), move || {
             let measured = alone.parallel(&super::conditions(1).build()?)?;
@@ -110,16 +120,19 @@ struct Character {
 impl View<'_> {
     fn character(&self, workload: &Workload) -> Character {
         let name = workload.name();
-        let of =
-            |what: &str, metric: &str| self.results.median(&[("workload", &name), ("what", what)], metric);
+        let of = |what: &str, metric: &str| {
+            self.results.median(&[("workload", &name), ("what", what)], metric)
+        };
         let profile = |metric: &str| of(PROFILED, metric);
-        let largest = |metric: &str| self.results.largest(&[("workload", &name), ("what", PROFILED)], metric);
+        let largest =
+            |metric: &str| self.results.largest(&[("workload", &name), ("what", PROFILED)], metric);
         let cycles_a_s = profile("cycles_a_s");
         let repetition = cycles_a_s.zip(of(ALONE, "wall_s"));
         let work = profile("work_s").zip(cycles_a_s).map(|(work, rate)| work * rate);
         Character {
             parallelism: ["parallelism_0", "parallelism_1000", "parallelism_2000"].map(largest),
-            repetition: repetition.map(|(rate, wall)| rate * wall / 1000.0 / f64::from(workload.repetitions)),
+            repetition: repetition
+                .map(|(rate, wall)| rate * wall / 1000.0 / f64::from(workload.repetitions)),
             granularity: work
                 .zip(profile("tasks"))
                 .filter(|(_, tasks)| *tasks > 0.0)
@@ -176,12 +189,15 @@ impl View<'_> {
     fn intervals(&self) -> Table {
         let ours = self.counts.iter().map(|workers| format!("{workers} workers"));
         let theirs = WORKERS.iter().map(|workers| format!("paper: {workers}"));
-        let titles: Vec<String> = ["workload".to_owned()].into_iter().chain(ours).chain(theirs).collect();
-        let mut table = Table::new("intervals", "Thousands of cycles of work between two steals", &titles);
+        let titles: Vec<String> =
+            ["workload".to_owned()].into_iter().chain(ours).chain(theirs).collect();
+        let mut table =
+            Table::new("intervals", "Thousands of cycles of work between two steals", &titles);
         for workload in &self.workloads {
             let ours = self.counts.iter().map(|&workers| self.interval(workload, workers).into());
             let published = workload.published();
-            let theirs = (0..WORKERS.len()).map(|at| published.map(|line| line.steal_interval[at]).into());
+            let theirs =
+                (0..WORKERS.len()).map(|at| published.map(|line| line.steal_interval[at]).into());
             table.row([workload.name().into()].into_iter().chain(ours).chain(theirs).collect());
         }
         table
@@ -189,18 +205,28 @@ impl View<'_> {
 
     fn plot(&self) -> Plot {
         let names = self.workloads.iter().map(Workload::name).collect();
-        let ratios = |name: &str, ours: fn(&Character) -> Option<f64>, theirs: fn(&Published) -> f64| {
-            let ratio =
-                |workload: &Workload| Some(ours(&self.character(workload))? / theirs(workload.published()?));
-            Series::new(name, self.workloads.iter().map(ratio).collect())
-        };
+        let ratios =
+            |name: &str, ours: fn(&Character) -> Option<f64>, theirs: fn(&Published) -> f64| {
+                let ratio = |workload: &Workload| {
+                    Some(ours(&self.character(workload))? / theirs(workload.published()?))
+                };
+                Series::new(name, self.workloads.iter().map(ratio).collect())
+            };
         Plot::new("characteristics", "Ours over the publication's", Form::Dots)
             .axes("workload", "ours / paper's")
             .over(names)
             .level(1.0)
             .with(ratios("parallelism at 0", |ours| ours.parallelism[0], |line| line.parallelism_0))
-            .with(ratios("parallelism at 1000", |ours| ours.parallelism[1], |line| line.parallelism_1000))
-            .with(ratios("cycles a repetition", |ours| ours.repetition, |line| line.kilocycles.into()))
+            .with(ratios(
+                "parallelism at 1000",
+                |ours| ours.parallelism[1],
+                |line| line.parallelism_1000,
+            ))
+            .with(ratios(
+                "cycles a repetition",
+                |ours| ours.repetition,
+                |line| line.kilocycles.into(),
+            ))
             .with(ratios("cycles a task", |ours| ours.granularity, |line| line.granularity.into()))
     }
 }
@@ -228,7 +254,8 @@ mod tests {
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = Table1.report(&results, &setting);
-        let [Part::Table(characteristics), Part::Table(intervals), Part::Plot(plot)] = &parts[..] else {
+        let [Part::Table(characteristics), Part::Table(intervals), Part::Plot(plot)] = &parts[..]
+        else {
             panic!("{parts:?}");
         };
         // 4 repetitions take 2.4 million cycles, 4000 tasks 2 million.

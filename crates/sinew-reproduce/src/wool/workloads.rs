@@ -1,7 +1,8 @@
 //! Which programs are run, how large, and how often each.
 //!
-//! A workload is a line of the publication's Table 1: an application and its parameter. Small kernels are repeated, as there; at
-//! the default size so often that one processor takes some tenths of a second, and the longest are left out.
+//! A workload is a line of the publication's Table 1: an application and its parameter. Small
+//! kernels are repeated, as there; at the default size so often that one processor takes some
+//! tenths of a second, and the longest are left out.
 
 use sinew::Schedule;
 
@@ -23,7 +24,8 @@ pub(crate) struct Workload {
     pub(crate) repetitions: u32,
 }
 
-/// At the default size, about so much work on the publication's processor, in thousands of cycles; ours takes fewer.
+/// At the default size, about so much work on the publication's processor, in thousands of cycles;
+/// ours takes fewer.
 const ENOUGH: u32 = 1_500_000;
 
 /// At the default size, one repetition of more than that is too much.
@@ -65,7 +67,8 @@ impl Workload {
         self.prepare_size(&self.size)
     }
 
-    /// The same with a few repetitions only: what is over soon is seldom interrupted, and an interruption is taken for a part of the span.
+    /// The same with a few repetitions only: what is over soon is seldom interrupted, and an
+    /// interruption is taken for a part of the span.
     ///
     /// # Errors
     ///
@@ -85,7 +88,8 @@ impl Workload {
         self.app == "ssf"
     }
 
-    /// The number of workers that work and span are measured on: one, except that a loop is not divided where nobody could take a part of it.
+    /// The number of workers that work and span are measured on: one, except that a loop is not
+    /// divided where nobody could take a part of it.
     pub(crate) fn span_workers(&self) -> usize {
         if self.is_loop() { 2 } else { 1 }
     }
@@ -112,8 +116,12 @@ pub(crate) fn blocks(
 pub(crate) fn workloads(scale: Scale) -> Vec<Workload> {
     let in_full = |line: &Published| Workload::new(line.app, line.parameter, line.repetitions);
     match scale {
-        Scale::Quick => QUICK.map(|(app, parameter, times)| Workload::new(app, parameter, times)).to_vec(),
-        Scale::Default => TABLE_1.iter().filter(|line| line.kilocycles <= TOO_MUCH).map(shortened).collect(),
+        Scale::Quick => {
+            QUICK.map(|(app, parameter, times)| Workload::new(app, parameter, times)).to_vec()
+        }
+        Scale::Default => {
+            TABLE_1.iter().filter(|line| line.kilocycles <= TOO_MUCH).map(shortened).collect()
+        }
         Scale::Full => TABLE_1.iter().map(in_full).collect(),
     }
 }
@@ -126,9 +134,13 @@ fn shortened(line: &Published) -> Workload {
 /// `1k` is 1000, `16K` is 16384, and `4M` is 4 times 1024 times 1024.
 fn in_full(parameter: &str) -> String {
     let units = [("k", 1000), ("K", 1024), ("M", 1024 * 1024)];
-    let number =
-        |(unit, factor): (&str, u32)| Some(parameter.strip_suffix(unit)?.parse::<u32>().ok()? * factor);
-    units.into_iter().find_map(number).map_or_else(|| parameter.to_owned(), |number| number.to_string())
+    let number = |(unit, factor): (&str, u32)| {
+        Some(parameter.strip_suffix(unit)?.parse::<u32>().ok()? * factor)
+    };
+    units
+        .into_iter()
+        .find_map(number)
+        .map_or_else(|| parameter.to_owned(), |number| number.to_string())
 }
 
 #[cfg(test)]
@@ -161,10 +173,13 @@ mod tests {
     fn the_full_size_is_the_whole_table_and_the_default_one_is_shorter() {
         let full = workloads(Scale::Full);
         assert!(
-            full.iter().all(|workload| workload.published().unwrap().repetitions == workload.repetitions)
+            full.iter()
+                .all(|workload| workload.published().unwrap().repetitions == workload.repetitions)
         );
         let default = workloads(Scale::Default);
         assert!(default.len() < full.len());
-        assert!(default.iter().all(|workload| workload.published().unwrap().kilocycles <= TOO_MUCH));
+        assert!(
+            default.iter().all(|workload| workload.published().unwrap().kilocycles <= TOO_MUCH)
+        );
     }
 }

@@ -18,10 +18,12 @@ pub(super) struct Books {
     /// T1, and T∞, as far as they are known.
     pub(super) work: Time,
     pub(super) span: Time,
-    /// The time that workers must have spent on that work, since some are slow, or in each other's way.
+    /// The time that workers must have spent on that work, since some are slow, or in each other's
+    /// way.
     effort: Time,
     created: u64,
-    /// Hashes of the numbers of tasks, added when they are created and taken away when they begin: nothing is left exactly if each began once.
+    /// Hashes of the numbers of tasks, added when they are created and taken away when they begin:
+    /// nothing is left exactly if each began once.
     balance: u64,
     tallies: Vec<(u64, Time)>,
 }

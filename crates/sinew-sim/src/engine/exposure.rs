@@ -1,8 +1,10 @@
 //! Private tasks, and how thieves get to them.
 //!
-//! Where stacks are split, a spawn is nobody's business. A thief that finds nothing asks the owner, whose next spawn publishes half of what is private; where none comes for a
-//! while, since the owner computes, the thief takes all that is there, which costs every core a fence. Pieces of a loop are nobody's secret any more once a second worker takes part in it: they lie in a source that
-//! both know.
+//! Where stacks are split, a spawn is nobody's business. A thief that finds nothing asks the owner,
+//! whose next spawn publishes half of what is private; where none comes for a while, since the
+//! owner computes, the thief takes all that is there, which costs every core a fence. Pieces of a
+//! loop are nobody's secret any more once a second worker takes part in it: they lie in a source
+//! that both know.
 //!
 //! # Invariants
 //!
@@ -53,7 +55,8 @@ impl<W: Workload> Simulation<'_, W> {
         shows
     }
 
-    /// A thief has got `node`: if that is a piece of a loop, thief and owner both take part from now on. Answers whether the thief did before.
+    /// A thief has got `node`: if that is a piece of a loop, thief and owner both take part from
+    /// now on. Answers whether the thief did before.
     pub(super) fn shares_loop(&mut self, me: usize, owner: usize, node: &W::Node) -> bool {
         let shared = self.workload.of_loop(node);
         if shared.is_none() {
@@ -80,7 +83,8 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Asks an owner that shows nothing to publish. Answers whether it was asked long ago, and has something that this thief may run.
+    /// Asks an owner that shows nothing to publish. Answers whether it was asked long ago, and has
+    /// something that this thief may run.
     pub(super) fn ask_to_publish(&mut self, me: usize, victim: usize, advised: bool) -> bool {
         let Stack::Split { silence } = self.setup.stack else { return false };
         let now = self.now();
@@ -93,12 +97,15 @@ impl<W: Workload> Simulation<'_, W> {
                 false
             }
             Some(since) => {
-                now - since >= silence && seat.tasks.hidden() > 0 && self.would_get(me, victim, advised)
+                now - since >= silence
+                    && seat.tasks.hidden() > 0
+                    && self.would_get(me, victim, advised)
             }
         }
     }
 
-    /// Whether an exposure would show something that the thief may run: else it would pay for others again and again.
+    /// Whether an exposure would show something that the thief may run: else it would pay for
+    /// others again and again.
     fn would_get(&self, me: usize, victim: usize, advised: bool) -> bool {
         let depth = self.seats[victim].tasks.oldest_hidden_depth();
         match advised {
@@ -117,7 +124,8 @@ impl<W: Workload> Simulation<'_, W> {
         self.draw(me, self.setup.costs.exposure)
     }
 
-    /// Between two rounds: whoever was asked longest ago and has not answered is exposed. Who has searched for long asks everybody first.
+    /// Between two rounds: whoever was asked longest ago and has not answered is exposed. Who has
+    /// searched for long asks everybody first.
     pub(super) fn break_silence(&mut self, me: usize) -> Time {
         let Stack::Split { silence } = self.setup.stack else { return 0 };
         if self.on_offer == 0 {

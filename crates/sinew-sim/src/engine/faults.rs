@@ -1,7 +1,7 @@
 //! Workers that leave, come back and slow down.
 //!
-//! A worker leaves between two tasks, as one does that stands down in the runtime: it finishes what it has in hand, joins included. Whatever else it had has been stolen by
-//! then.
+//! A worker leaves between two tasks, as one does that stands down in the runtime: it finishes what
+//! it has in hand, joins included. Whatever else it had has been stolen by then.
 
 use super::Simulation;
 use crate::report::Activity;

@@ -1,6 +1,7 @@
 //! Idle workers that spin for a window which they learn, as those of the runtime do.
 //!
-//! The windows are [`sinew_policy::idle`]'s, with virtual time for its clock. A core is never shared with another program here, so no window is closed for that.
+//! The windows are [`sinew_policy::idle`]'s, with virtual time for its clock. A core is never
+//! shared with another program here, so no window is closed for that.
 
 use sinew_policy::idle::{Idle as Ended, SpinWindow};
 
@@ -19,7 +20,8 @@ pub(super) struct Spinner {
     /// Since when it has been searching, and for how long it does.
     began: Time,
     spins: Time,
-    /// An idle time that has not ended: how long it has searched and slept in it so far, and since when it sleeps.
+    /// An idle time that has not ended: how long it has searched and slept in it so far, and since
+    /// when it sleeps.
     idle: Option<(Time, Time)>,
     asleep_since: Option<Time>,
 }
@@ -69,9 +71,10 @@ impl<W: Workload> Simulation<'_, W> {
         match self.setup.idle {
             Idle::Spin => false,
             Idle::Park { .. } => self.seats[me].in_vain >= rounds,
-            Idle::Adaptive => {
-                self.spinners.get(me).is_none_or(|spinner| self.now() - spinner.began >= spinner.spins)
-            }
+            Idle::Adaptive => self
+                .spinners
+                .get(me)
+                .is_none_or(|spinner| self.now() - spinner.began >= spinner.spins),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The engine: workers that run a program in virtual time.
 //!
-//! Each worker has at most one event ahead of it, its own next step; the engine takes the earliest, lets that worker take the step, and so on until the program is
-//! done. What a step does to another worker (a thief is done, a sleeper is called) it does by setting that one's event.
+//! Each worker has at most one event ahead of it, its own next step; the engine takes the earliest,
+//! lets that worker take the step, and so on until the program is done. What a step does to another
+//! worker (a thief is done, a sleeper is called) it does by setting that one's event.
 //!
 //! | room | what lives there |
 //! |---|---|
@@ -28,13 +29,17 @@
 //!
 //! # Invariants
 //!
-//! - E1: nobody parks while a task is left that nobody has, and each spawn that thieves can see calls one who is parked; so no task is left while nobody comes.
-//! - E3: as long as somebody is parked and nobody searches, every owner's next spawn is public: who parks, and who takes the last task in sight, calls on everybody.
-//! - E2: all chance is drawn from one stream in the order of events, so a run follows from its setup and its program.
+//! - E1: nobody parks while a task is left that nobody has, and each spawn that thieves can see
+//!   calls one who is parked; so no task is left while nobody comes.
+//! - E3: as long as somebody is parked and nobody searches, every owner's next spawn is public: who
+//!   parks, and who takes the last task in sight, calls on everybody.
+//! - E2: all chance is drawn from one stream in the order of events, so a run follows from its
+//!   setup and its program.
 //!
 //! # Cost
 //!
-//! Of an event: one path in the queue, one step, a hash of it; see the crate's documentation for the measured rate.
+//! Of an event: one path in the queue, one step, a hash of it; see the crate's documentation for
+//! the measured rate.
 
 mod books;
 mod exposure;
@@ -81,7 +86,8 @@ pub struct Progress {
     pub tasks: u64,
     /// How much of all is done, from 0 to 1, where that is known.
     pub share: Option<f64>,
-    /// How many tasks there are in all on average over all seeds, where the program's own number cannot be known.
+    /// How many tasks there are in all on average over all seeds, where the program's own number
+    /// cannot be known.
     pub expected: Option<f64>,
 }
 
@@ -151,7 +157,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
         Self::with_policies(setup, workload, || victims.policy())
     }
 
-    /// The same with a policy of one's own for each worker; the setup's says only whether packages have masters.
+    /// The same with a policy of one's own for each worker; the setup's says only whether packages
+    /// have masters.
     ///
     /// # Errors
     ///
@@ -166,7 +173,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
             return Err(SetupError::new("tasks go on after their joins here, so nobody can leave those: choose another way to wait than leave".into()));
         }
         // A machine with room for all workers has a place for each.
-        let places = Places::new(setup.machine.as_ref(), setup.workers).map_err(SetupError::from)?;
+        let places =
+            Places::new(setup.machine.as_ref(), setup.workers).map_err(SetupError::from)?;
         let mut faults = setup.faults.clone();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.at));
         let mut simulation = Self {
@@ -210,12 +218,16 @@ impl<'w, W: Workload> Simulation<'w, W> {
         self.run_while(|_| true)
     }
 
-    /// Runs it for as long as `goes_on` says, which is asked every 65,536 events. A run that was stopped has a report of what was done by then.
+    /// Runs it for as long as `goes_on` says, which is asked every 65,536 events. A run that was
+    /// stopped has a report of what was done by then.
     ///
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn run_while(mut self, mut goes_on: impl FnMut(&Progress) -> bool) -> Result<Report, Violation> {
+    pub fn run_while(
+        mut self,
+        mut goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<Report, Violation> {
         while self.open > 0 {
             let Some(worker) = self.queue.next() else {
                 return Err(Violation::Stranded { tasks: self.open });
@@ -234,7 +246,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
         let counts = &self.books.counts;
         let of = |done: u64, all: u64| done as f64 / all.max(1) as f64;
         let by_tasks = self.workload.tasks().map(|all| of(counts.tasks, all));
-        let share = by_tasks.or_else(|| self.workload.total_work().map(|all| of(self.books.work, all)));
+        let share =
+            by_tasks.or_else(|| self.workload.total_work().map(|all| of(self.books.work, all)));
         let expected = self.workload.expected_tasks();
         Progress { expected, ..Progress::new(self.now(), counts.events, counts.tasks, share) }
     }
@@ -357,7 +370,10 @@ impl<'w, W: Workload> Simulation<'w, W> {
         // The sum of many hardly differs from so many times the mean.
         let time = match looks {
             0..=16 => (0..looks).map(|_| self.draw(me, sample)).sum(),
-            _ => crate::costs::times(self.draw(me, Duration::Fixed(sample.mean() as Time)), f64::from(looks)),
+            _ => crate::costs::times(
+                self.draw(me, Duration::Fixed(sample.mean() as Time)),
+                f64::from(looks),
+            ),
         };
         crate::costs::times(time, factors / f64::from(looks))
     }

@@ -1,7 +1,7 @@
 //! A worker and its own tasks.
 //!
-//! A step goes on until something takes time: work, a spawn, a join. What takes none is done at once, so that with costs of zero a step reaches from one leaf to
-//! the next.
+//! A step goes on until something takes time: work, a spawn, a join. What takes none is done at
+//! once, so that with costs of zero a step reaches from one leaf to the next.
 
 use sinew_policy::victim::{Victims, boundary};
 
@@ -79,7 +79,8 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// A root has ended: under rules that go by classes of tasks, what was stolen so far says which tasks are large, as soon as it was enough.
+    /// A root has ended: under rules that go by classes of tasks, what was stolen so far says which
+    /// tasks are large, as soon as it was enough.
     fn learn_classes(&mut self) {
         let Victims::Cats { large_us } = self.setup.victims else { return };
         let tallies = self.books.tallies();

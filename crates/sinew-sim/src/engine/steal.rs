@@ -1,7 +1,8 @@
 //! A worker without a task.
 //!
-//! It asks its policy for a victim, which costs what the policy looks at, and gets to it after the cost of an attempt. What is there by then it takes: other thieves,
-//! and the victim itself, may have been faster. A round that the policy ends without a single attempt takes as long as one.
+//! It asks its policy for a victim, which costs what the policy looks at, and gets to it after the
+//! cost of an attempt. What is there by then it takes: other thieves, and the victim itself, may
+//! have been faster. A round that the policy ends without a single attempt takes as long as one.
 
 use sinew_policy::victim::{Candidate, Holder, Outcome};
 
@@ -75,12 +76,14 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Whether thieves would try again and again in no time at all, while they wait for something that takes some.
+    /// Whether thieves would try again and again in no time at all, while they wait for something
+    /// that takes some.
     fn attempts_are_free(&self) -> bool {
         self.setup.stack != Stack::Open && self.setup.costs.attempt.is_zero()
     }
 
-    /// A round without an attempt takes as long as one, so that time passes; where attempts are free, as long as what they wait for.
+    /// A round without an attempt takes as long as one, so that time passes; where attempts are
+    /// free, as long as what they wait for.
     fn pause(&mut self, me: usize, spent: Time) {
         let least = match self.setup.stack {
             Stack::Split { silence } if self.attempts_are_free() => silence,
@@ -106,7 +109,8 @@ impl<W: Workload> Simulation<'_, W> {
 
     fn gives_up(&self, me: usize) -> bool {
         let rounds = if let Idle::Park { rounds } = self.setup.idle { rounds } else { 1 };
-        // A worker that waits is not needed: the one that has its task works, or waits for one that does.
+        // A worker that waits is not needed: the one that has its task works, or waits for one that
+        // does.
         self.has_spun_enough(me, rounds) && (self.seats[me].waits() || self.on_offer == 0)
     }
 
@@ -183,7 +187,14 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    fn carry_home(&mut self, me: usize, victim: usize, mut task: Task<W::Node>, slot: usize, advised: bool) {
+    fn carry_home(
+        &mut self,
+        me: usize,
+        victim: usize,
+        mut task: Task<W::Node>,
+        slot: usize,
+        advised: bool,
+    ) {
         self.on_offer -= 1;
         let is_piece = self.shares_loop(me, victim, &task.node);
         self.books.counts.steals += u64::from(!is_piece);
@@ -244,7 +255,8 @@ impl<W: Workload> Simulation<'_, W> {
             Some(master) if master == me => return,
             Some(master) => self.master_does(master),
         };
-        let candidate = Candidate { waits: self.seats[me].waits(), stranded: self.seats[me].in_vain >= LONG };
+        let candidate =
+            Candidate { waits: self.seats[me].waits(), stranded: self.seats[me].in_vain >= LONG };
         self.packages.stand(package, me, holder, candidate);
     }
 

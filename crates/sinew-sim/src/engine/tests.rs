@@ -10,8 +10,8 @@ use crate::random::{Duration, NS};
 use crate::report::{Activity, Report, Violation};
 use crate::setup::{Fault, Idle, Mishap, Setup, Stack, Wait};
 use crate::workload::{
-    Chains, Children, Fib, IterationCosts, RandomTree, Recorded, Serial, Series, Shape, Splits, Tree, Uts,
-    Workload,
+    Chains, Children, Fib, IterationCosts, RandomTree, Recorded, Serial, Series, Shape, Splits,
+    Tree, Uts, Workload,
 };
 
 const SEEDS: u64 = 200;
@@ -60,8 +60,12 @@ fn any_faults(chance: &mut fastrand::Rng, workers: usize) -> Vec<Fault> {
 
 fn any_setup(seed: u64) -> Setup {
     let mut chance = fastrand::Rng::with_seed(seed);
-    let machines =
-        ["core:9", "package:3 l3:2 core:2", "package:8 core:2", "package:2 node:2 l3:2 core:2 pu:2"];
+    let machines = [
+        "core:9",
+        "package:3 l3:2 core:2",
+        "package:8 core:2",
+        "package:2 node:2 l3:2 core:2 pu:2",
+    ];
     let machine: Option<sinew_topology::Machine> =
         chance.bool().then(|| machines[chance.usize(..4)].parse().expect("a machine"));
     let most = machine.as_ref().map_or(40, |machine| machine.pus().len());
@@ -75,8 +79,12 @@ fn any_setup(seed: u64) -> Setup {
         Wait::Any,
         Wait::Leave,
     ];
-    let stacks =
-        [Stack::Open, Stack::TwoField, Stack::Split { silence: 0 }, Stack::Split { silence: 20_000 * NS }];
+    let stacks = [
+        Stack::Open,
+        Stack::TwoField,
+        Stack::Split { silence: 0 },
+        Stack::Split { silence: 20_000 * NS },
+    ];
     let mut costs = Costs {
         spawn: any_cost(&mut chance),
         join: any_cost(&mut chance),
@@ -130,7 +138,8 @@ fn any_recording(chance: &mut fastrand::Rng) -> Recorded {
     Recorded::new(&graph.parse().expect("a graph"))
 }
 
-/// Runs it twice: alike, every task once, and with the work that it has on one worker (the checks of every run aside).
+/// Runs it twice: alike, every task once, and with the work that it has on one worker (the checks
+/// of every run aside).
 fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     let first = report(setup, workload);
     assert_eq!(first, report(setup, workload), "{}", brief(setup));
@@ -145,14 +154,16 @@ fn check<W: Workload>(setup: &Setup, workload: &W, is_fixed: bool) {
     }
 }
 
-/// Would miss: a task lost or run twice, work made up, time that runs backwards, a trace that depends on anything but the seed, a run that ends never or
-/// too soon, under some combination of victims, waiting, parking, costs, machines and faults.
+/// Would miss: a task lost or run twice, work made up, time that runs backwards, a trace that
+/// depends on anything but the seed, a run that ends never or too soon, under some combination of
+/// victims, waiting, parking, costs, machines and faults.
 #[test]
 fn two_hundred_random_runs_keep_every_rule_and_repeat() {
     for seed in 0..SEEDS {
         let setup = any_setup(seed);
-        let leaf = [Duration::ns(500), Duration::Exponential(800 * NS), Duration::Pareto(200 * NS, 1.2)]
-            [seed as usize % 3];
+        let leaf =
+            [Duration::ns(500), Duration::Exponential(800 * NS), Duration::Pareto(200 * NS, 1.2)]
+                [seed as usize % 3];
         let chance = &mut fastrand::Rng::with_seed(!seed);
         let loops = || IterationCosts::new(700, Shape::Decreasing, leaf, seed);
         match seed % 8 {
@@ -161,7 +172,11 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
             // What is recorded goes on after its joins.
             3 if setup.wait != Wait::Leave => check(&setup, &any_recording(chance), true),
             2 | 3 => check(&setup, &RandomTree::new(chance.u64(1..600), leaf, seed), true),
-            4 => check(&setup, &Uts::new(Children::Geometric { mean: 2.0, depth: 7 }, leaf, seed), true),
+            4 => check(
+                &setup,
+                &Uts::new(Children::Geometric { mean: 2.0, depth: 7 }, leaf, seed),
+                true,
+            ),
             5 => check(
                 &setup,
                 &Uts::new(Children::Binomial { root: 50, many: 3, probability: 0.3 }, leaf, seed),
@@ -174,8 +189,9 @@ fn two_hundred_random_runs_keep_every_rule_and_repeat() {
     }
 }
 
-/// Would miss: a trace that is another one on another machine, with another compiler or another version of what draws numbers. Where a change is meant to change runs, the constants change with it,
-/// and the tables in `docs/simulation.md` with them.
+/// Would miss: a trace that is another one on another machine, with another compiler or another
+/// version of what draws numbers. Where a change is meant to change runs, the constants change with
+/// it, and the tables in `docs/simulation.md` with them.
 #[test]
 fn traces_are_those_that_were_written_down() {
     let machine = Some("package:2 l3:2 core:4".parse().expect("a machine"));
@@ -184,7 +200,8 @@ fn traces_are_those_that_were_written_down() {
     let setup = Setup { machine, costs, seed: 42, ..Setup::new(16) };
     let trace = |victims: &str| {
         let setup = Setup { victims: victims.parse().expect("a policy"), ..setup.clone() };
-        report(&setup, &Series::new(Tree::new(7, leaf, 42), 3, Duration::Uniform(1, 9_000 * NS))).trace
+        report(&setup, &Series::new(Tree::new(7, leaf, 42), 3, Duration::Uniform(1, 9_000 * NS)))
+            .trace
     };
     let written = [0x719e_9ec0_550f_27e8, 0x6dac_da98_b816_c518, 0x2d80_1caa_ec84_2e4a];
     assert_eq!(["random", "sample:2", "distance"].map(trace), written);
@@ -197,7 +214,8 @@ fn traces_are_those_that_were_written_down() {
 fn greedy_scheduling_without_costs_keeps_the_upper_bound() {
     for seed in 0..60 {
         let workers = 1 + seed as usize % 17;
-        let setup = Setup { seed, victims: Victims::all()[seed as usize % 23], ..Setup::greedy(workers) };
+        let setup =
+            Setup { seed, victims: Victims::all()[seed as usize % 23], ..Setup::greedy(workers) };
         assert!(setup.is_greedy());
         report(&setup, &RandomTree::new(400, Duration::Exponential(NS * 100), seed));
         report(&setup, &Tree::new(7, Duration::Uniform(0, NS * 100), seed));
@@ -209,7 +227,9 @@ fn greedy_scheduling_without_costs_keeps_the_upper_bound() {
 fn one_worker_takes_the_work_and_a_spawn_and_a_join_for_every_spawned_task() {
     let costs = Costs { spawn: Duration::ns(3), join: Duration::ns(4), ..Costs::usual() };
     let setup = Setup { costs, ..Setup::new(1) };
-    for (tasks, leaves) in [(Tree::new(0, Duration::ns(9), 0), 1), (Tree::new(6, Duration::ns(9), 0), 64)] {
+    for (tasks, leaves) in
+        [(Tree::new(0, Duration::ns(9), 0), 1), (Tree::new(6, Duration::ns(9), 0), 64)]
+    {
         let report = report(&setup, &tasks);
         assert_eq!(report.time, (leaves * 9 + (leaves - 1) * 7) * NS);
         assert_eq!(report.spent[Activity::Works as usize], leaves * 9 * NS);
@@ -222,7 +242,8 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     let costs = Costs { attempt: Duration::ns(30), steal: Duration::ns(50), ..Costs::ZERO };
     let chains = Chains::new(2, 100, Duration::ns(10), 0);
     let free = Setup { stack: Stack::Open, idle: Idle::Spin, costs, ..Setup::new(2) };
-    // The thief's first attempt arrives 30 ns after the spawn, the task 50 ns later; its owner waits for it.
+    // The thief's first attempt arrives 30 ns after the spawn, the task 50 ns later; its owner
+    // waits for it.
     for wait in [Wait::Block, Wait::Thief, Wait::Leave] {
         let report = report(&Setup { wait, ..free.clone() }, &chains);
         assert_eq!(report.counts.steals, 1, "{wait:?}");
@@ -232,7 +253,8 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
     assert_eq!(report(&Setup::greedy(2), &chains).time, 1_000 * NS);
 }
 
-/// Would miss: neighbours that do not slow each other down, slow down who is alone or in another package, or go on doing so when they are done.
+/// Would miss: neighbours that do not slow each other down, slow down who is alone or in another
+/// package, or go on doing so when they are done.
 #[test]
 fn who_works_beside_others_is_slower_by_the_contention() {
     let setup = |workers| {
@@ -253,10 +275,12 @@ fn who_works_beside_others_is_slower_by_the_contention() {
     assert!((ms(2, &chain(3)) - 25.0).abs() < 0.1);
 }
 
-/// Would miss: a list of the heaviest by which thieves go elsewhere, or pay something else, than by looking at everybody.
+/// Would miss: a list of the heaviest by which thieves go elsewhere, or pay something else, than by
+/// looking at everybody.
 #[test]
 fn who_is_told_the_heaviest_takes_the_same_steps_as_who_looks_at_everybody() {
-    let machine: Option<sinew_topology::Machine> = Some("package:33 l3:8 core:8".parse().expect("a machine"));
+    let machine: Option<sinew_topology::Machine> =
+        Some("package:33 l3:8 core:8".parse().expect("a machine"));
     let tree = Tree::new(11, Duration::Exponential(20_000 * NS), 3);
     for name in ["most-loaded:5", "sorted:5,machine,stay", "sorted:5,package,restart"] {
         let victims = name.parse().expect("a policy");
@@ -279,10 +303,12 @@ fn serial_parts_bound_the_speedup() {
     assert_eq!(report.time, report.span);
 }
 
-/// Would miss: a size from which on tasks are large that changes nothing, a boundary that is learned although one is set, or from one root.
+/// Would miss: a size from which on tasks are large that changes nothing, a boundary that is
+/// learned although one is set, or from one root.
 #[test]
 fn classes_of_tasks_follow_from_what_the_roots_before_have_shown() {
-    let machine: Option<sinew_topology::Machine> = Some("package:4 core:4".parse().expect("a machine"));
+    let machine: Option<sinew_topology::Machine> =
+        Some("package:4 core:4".parse().expect("a machine"));
     let cats = |large_us, boundary, roots| {
         let victims = Victims::Cats { large_us };
         let setup = Setup { machine: machine.clone(), victims, boundary, ..Setup::new(16) };
@@ -290,18 +316,25 @@ fn classes_of_tasks_follow_from_what_the_roots_before_have_shown() {
         report(&setup, &Series::new(tree, roots, Duration::ns(1_000))).trace
     };
     let traces = [1, 200, 100_000].map(|large_us| cats(large_us, None, 6));
-    assert!(traces[0] != traces[1] && traces[1] != traces[2] && traces[0] != traces[2], "{traces:x?}");
+    assert!(
+        traces[0] != traces[1] && traces[1] != traces[2] && traces[0] != traces[2],
+        "{traces:x?}"
+    );
     assert_eq!(cats(1, Some(2), 6), cats(200, Some(2), 6));
     assert_eq!(cats(1, None, 1), cats(200, None, 1));
 }
 
-/// Would miss: a window that is not the one of the policy, or not learned: spinning through long serial parts, parking in short ones.
+/// Would miss: a window that is not the one of the policy, or not learned: spinning through long
+/// serial parts, parking in short ones.
 #[test]
 fn idle_workers_learn_how_long_to_spin() {
     let times = 60;
     let run = |idle, serial_us: u64| {
-        let series =
-            Series::new(Tree::new(4, Duration::ns(40_000), 0), times, Duration::ns(serial_us * 1_000));
+        let series = Series::new(
+            Tree::new(4, Duration::ns(40_000), 0),
+            times,
+            Duration::ns(serial_us * 1_000),
+        );
         report(&Setup { idle, ..Setup::new(2) }, &series)
     };
     // 40 us, as long as parking costs, are enough at the beginning already.
@@ -319,8 +352,10 @@ fn idle_workers_learn_how_long_to_spin() {
 fn a_slow_worker_is_slow_and_one_that_has_left_does_nothing() {
     let at_once = |worker, what| Fault { at: 0, worker, what };
     let tree = Tree::new(6, Duration::ns(1_000), 0);
-    let slow = Setup { faults: vec![at_once(0, Mishap::Slows(3.0))], costs: Costs::ZERO, ..Setup::new(1) };
-    // The first leaf is begun at the full speed, as worker 0 comes before what happens from outside.
+    let slow =
+        Setup { faults: vec![at_once(0, Mishap::Slows(3.0))], costs: Costs::ZERO, ..Setup::new(1) };
+    // The first leaf is begun at the full speed, as worker 0 comes before what happens from
+    // outside.
     assert_eq!(report(&slow, &tree).time, (1_000 + 63 * 3_000) * NS);
     let costs = Costs { attempt: Duration::ns(10), ..Costs::ZERO };
     let gone = Setup { faults: vec![at_once(1, Mishap::Leaves)], costs, ..Setup::new(2) };
@@ -339,7 +374,8 @@ fn a_stopped_run_reports_what_it_has_done() {
 }
 
 fn planted(bug: Bug, setup: Setup) -> Result<Report, Violation> {
-    let trees = Series::new(Tree::new(8, Duration::Exponential(1_000 * NS), 1), 2, Duration::ns(5_000));
+    let trees =
+        Series::new(Tree::new(8, Duration::Exponential(1_000 * NS), 1), 2, Duration::ns(5_000));
     let mut run = Simulation::new(setup, &trees).expect("a setup");
     run.plant(bug);
     run.run()
@@ -356,17 +392,22 @@ fn the_checks_find_every_planted_error() {
     assert!(matches!(planted(Bug::NobodyIsTold, setup()), Err(Violation::Stranded { .. })));
     assert!(matches!(planted(Bug::IntoThePast, setup()), Err(Violation::TimeRanBackwards(_))));
     assert!(matches!(planted(Bug::HalfTheWork, setup()), Err(Violation::WorkNotConserved { .. })));
-    assert!(matches!(planted(Bug::NobodyIsCalled, Setup::greedy(8)), Err(Violation::OutOfBounds { .. })));
+    assert!(matches!(
+        planted(Bug::NobodyIsCalled, Setup::greedy(8)),
+        Err(Violation::OutOfBounds { .. })
+    ));
 }
 
-/// Would miss: an exposure that comes too early, too late, or costs something else; private tasks that nobody gets to.
+/// Would miss: an exposure that comes too early, too late, or costs something else; private tasks
+/// that nobody gets to.
 #[test]
 fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
     let costs = Costs { attempt: Duration::ns(30), exposure: Duration::ns(700), ..Costs::ZERO };
     let chains = Chains::new(2, 1, Duration::ns(100_000), 0);
     let split = Stack::Split { silence: 9_000 * NS };
     for wait in [Wait::Block, Wait::Thief, Wait::Transitive, Wait::Descendants, Wait::Leapfrog] {
-        let setup = Setup { stack: split, wait, idle: Idle::Spin, costs: costs.clone(), ..Setup::new(2) };
+        let setup =
+            Setup { stack: split, wait, idle: Idle::Spin, costs: costs.clone(), ..Setup::new(2) };
         let report = report(&setup, &chains);
         assert_eq!((report.counts.exposures, report.counts.steals), (1, 1), "{wait:?}");
         // Asked at 30 ns, exposed within an attempt after the silence, taken by the one after.
@@ -400,13 +441,16 @@ fn who_may_help_with_more_waits_less() {
     let waits = |wait| {
         let setup = Setup { wait, stack: Stack::Open, ..Setup::new(16) };
         let time = |seed| {
-            let report =
-                report(&Setup { seed, ..setup.clone() }, &RandomTree::new(3_000, Duration::ns(2_000), seed));
+            let report = report(
+                &Setup { seed, ..setup.clone() },
+                &RandomTree::new(3_000, Duration::ns(2_000), seed),
+            );
             report.share(Activity::Waits)
         };
         (0..10).map(time).sum::<f64>()
     };
-    let (block, descendants, thief) = (waits(Wait::Block), waits(Wait::Descendants), waits(Wait::Thief));
+    let (block, descendants, thief) =
+        (waits(Wait::Block), waits(Wait::Descendants), waits(Wait::Thief));
     let (transitive, any) = (waits(Wait::Transitive), waits(Wait::Any));
     assert!(block > thief && thief > any, "{block} {thief} {any}");
     assert!(block > descendants && thief > transitive, "{descendants} {thief} {transitive}");

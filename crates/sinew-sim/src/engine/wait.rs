@@ -1,7 +1,7 @@
 //! A worker in a join whose task is elsewhere.
 //!
-//! What it may do meanwhile is a matter of [`Wait`]. It looks whether the task is done whenever an attempt of its own is over, and where it does nothing, the one
-//! that has the task says so.
+//! What it may do meanwhile is a matter of [`Wait`]. It looks whether the task is done whenever an
+//! attempt of its own is over, and where it does nothing, the one that has the task says so.
 
 use super::Simulation;
 use crate::queue::Time;
@@ -57,7 +57,9 @@ impl<W: Workload> Simulation<'_, W> {
             return self.block(me);
         }
         let further = match self.setup.wait {
-            Wait::Transitive => self.seats[victim].tasks.thief_of_top().filter(|&thief| thief != me),
+            Wait::Transitive => {
+                self.seats[victim].tasks.thief_of_top().filter(|&thief| thief != me)
+            }
             _ => None,
         };
         match further {
@@ -71,7 +73,8 @@ impl<W: Workload> Simulation<'_, W> {
         self.setup.wait != Wait::Descendants || self.has_only_parts(me, thief)
     }
 
-    /// Whether all tasks that `thief` still has lie above the one that it took from the top of this worker's stack, and so are parts of it.
+    /// Whether all tasks that `thief` still has lie above the one that it took from the top of this
+    /// worker's stack, and so are parts of it.
     fn has_only_parts(&self, me: usize, thief: usize) -> bool {
         let top = |origin: &Origin| {
             origin.victim as usize == me && self.seats[me].tasks.is_top(origin.slot as usize)
@@ -86,7 +89,8 @@ impl<W: Workload> Simulation<'_, W> {
         false
     }
 
-    /// Sets out for the thief of what is waited for. So much time has been spent on the choice already.
+    /// Sets out for the thief of what is waited for. So much time has been spent on the choice
+    /// already.
     pub(super) fn try_thief(&mut self, me: usize, spent: Time) {
         match self.seats[me].tasks.thief_of_top() {
             Some(thief) => self.set_out(me, thief, false, spent),
@@ -114,7 +118,8 @@ impl<W: Workload> Simulation<'_, W> {
         self.rest(me, State::Blocked, Activity::Waits);
     }
 
-    /// All that is left to do here is to join tasks that others have; whoever finishes the last of them goes on.
+    /// All that is left to do here is to join tasks that others have; whoever finishes the last of
+    /// them goes on.
     fn abandon(&mut self, me: usize) {
         let frames = self.seats[me].frames.len() as u64;
         self.seats[me].frames.clear();

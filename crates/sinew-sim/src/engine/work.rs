@@ -1,11 +1,14 @@
 //! A task's own work.
 //!
-//! What one worker asks of the memory and the caches that it shares with others is not there for them: the more work, the longer each takes. How much is a cost
-//! ([`Costs::contention`](crate::Costs::contention)); where there is one, work is done in slices, each as slow as the number of workers that work in the package when it begins.
+//! What one worker asks of the memory and the caches that it shares with others is not there for
+//! them: the more work, the longer each takes. How much is a cost
+//! ([`Costs::contention`](crate::Costs::contention)); where there is one, work is done in slices,
+//! each as slow as the number of workers that work in the package when it begins.
 //!
 //! # Invariants
 //!
-//! - W1: a worker is counted as busy in its package from the beginning of a task's work to its end, and at no other time.
+//! - W1: a worker is counted as busy in its package from the beginning of a task's work to its end,
+//!   and at no other time.
 //!
 //! # Cost
 //!
@@ -72,7 +75,8 @@ impl<W: Workload> Simulation<'_, W> {
             return false;
         }
         seat.work_left -= slice;
-        let takes = times(times(slice, seat.slowness), self.setup.costs.contention(self.busy[package]));
+        let takes =
+            times(times(slice, seat.slowness), self.setup.costs.contention(self.busy[package]));
         self.books.took(takes);
         self.after(me, takes, Activity::Works);
         true

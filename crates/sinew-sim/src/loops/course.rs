@@ -35,7 +35,8 @@ pub(super) struct Course<'c> {
     report: LoopReport,
     stays: Vec<Stay>,
     claimed: usize,
-    /// Hashes of where chunks begin less those of where they end: of chunks that lie end to end all cancel out but the first and the last.
+    /// Hashes of where chunks begin less those of where they end: of chunks that lie end to end all
+    /// cancel out but the first and the last.
     ends: u64,
     trace: Trace,
 }
@@ -105,7 +106,8 @@ impl<'c> Course<'c> {
         let stay = &mut self.stays[worker];
         (stay.items, stay.end) = (stay.items + chunk.len(), end);
         self.claimed += chunk.len();
-        self.ends = self.ends.wrapping_add(mix(chunk.start as u64)).wrapping_sub(mix(chunk.end as u64));
+        self.ends =
+            self.ends.wrapping_add(mix(chunk.start as u64)).wrapping_sub(mix(chunk.end as u64));
         self.report.work += work;
         self.report.chunks += 1;
         self.report.longest_chunk = self.report.longest_chunk.max(work);
@@ -114,7 +116,8 @@ impl<'c> Course<'c> {
     fn close(mut self) -> Result<(LoopReport, Lesson), Violation> {
         let n = self.costs.len();
         self.report.trace = self.trace.hash();
-        // Who still has something ahead when the loop is stopped has not claimed that there is no more.
+        // Who still has something ahead when the loop is stopped has not claimed that there is no
+        // more.
         self.report.is_whole = self.queue.next().is_none();
         if self.queue.backwards() > 0 {
             return Err(Violation::TimeRanBackwards(self.queue.backwards()));
@@ -127,7 +130,10 @@ impl<'c> Course<'c> {
             return Err(Violation::NotOnceEach { created: n as u64, run: self.claimed as u64 });
         }
         if self.report.work != self.costs.total() {
-            return Err(Violation::WorkNotConserved { had: self.costs.total(), done: self.report.work });
+            return Err(Violation::WorkNotConserved {
+                had: self.costs.total(),
+                done: self.report.work,
+            });
         }
         self.report.time = self.stays.iter().map(|stay| stay.end).max().unwrap_or(0);
         let bound = self.bound();
@@ -156,5 +162,14 @@ impl<'c> Course<'c> {
 }
 
 fn nothing(ran: Schedule) -> LoopReport {
-    LoopReport { time: 0, work: 0, chunks: 0, longest_chunk: 0, steals: 0, ran, trace: 0, is_whole: false }
+    LoopReport {
+        time: 0,
+        work: 0,
+        chunks: 0,
+        longest_chunk: 0,
+        steals: 0,
+        ran,
+        trace: 0,
+        is_whole: false,
+    }
 }

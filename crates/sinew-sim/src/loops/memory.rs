@@ -1,4 +1,5 @@
-//! What one run of a loop leaves for the next: the memory of the runtime, with the same pieces of [`sinew_policy`].
+//! What one run of a loop leaves for the next: the memory of the runtime, with the same pieces of
+//! [`sinew_policy`].
 
 use std::ops::Range;
 
@@ -12,7 +13,8 @@ use crate::queue::Time;
 use crate::random::NS;
 use crate::workload::IterationCosts;
 
-/// What a loop remembers from run to run: whose part is whose, how fast workers were, which schedule was best.
+/// What a loop remembers from run to run: whose part is whose, how fast workers were, which
+/// schedule was best.
 #[derive(Debug, Clone, Default)]
 pub struct LoopMemory {
     owners: Option<Owners>,
@@ -33,7 +35,8 @@ pub(super) enum Lesson {
 }
 
 impl LoopMemory {
-    /// What the next run of this loop goes by. A loop of another length, or for another number of workers, begins anew.
+    /// What the next run of this loop goes by. A loop of another length, or for another number of
+    /// workers, begins anew.
     pub(super) fn lesson(&mut self, setup: &Loop, costs: &IterationCosts) -> Lesson {
         let (n, workers) = (costs.len(), setup.workers);
         match setup.schedule {

@@ -1,7 +1,9 @@
 //! Loops in virtual time, under every schedule.
 //!
-//! Workers come to a loop one after the other, claim iterations and run them, until there are none. How long a chunk is, who is dealt what and which schedule is tried says the very code of
-//! [`sinew_policy`]; schedules that cut ranges like the arms of a join are trees, and run on the engine.
+//! Workers come to a loop one after the other, claim iterations and run them, until there are none.
+//! How long a chunk is, who is dealt what and which schedule is tried says the very code of
+//! [`sinew_policy`]; schedules that cut ranges like the arms of a join are trees, and run on the
+//! engine.
 //!
 //! | schedule | what is simulated |
 //! |---|---|
@@ -26,8 +28,9 @@
 //!
 //! Both are checked at the end of every run.
 //!
-//! Not modelled: claims that wait for each other's cache line; data that a part finds in its owner's cache; the first iterations by which the runtime guesses how long a loop will take before it looks
-//! at it: here that is known.
+//! Not modelled: claims that wait for each other's cache line; data that a part finds in its
+//! owner's cache; the first iterations by which the runtime guesses how long a loop will take
+//! before it looks at it: here that is known.
 
 mod course;
 mod memory;
@@ -58,9 +61,11 @@ pub struct Loop {
     pub schedule: Schedule,
     /// What a claim takes.
     pub claim: Duration,
-    /// What it takes to get iterations from another worker, besides; and how long after the one before the next worker comes.
+    /// What it takes to get iterations from another worker, besides; and how long after the one
+    /// before the next worker comes.
     pub steal: Duration,
-    /// How many times as long worker 0, 1 and so on takes for its iterations, at least 1; once for those beyond the list.
+    /// How many times as long worker 0, 1 and so on takes for its iterations, at least 1; once for
+    /// those beyond the list.
     pub slow: Vec<f64>,
     /// From which all chance comes.
     pub seed: u64,
@@ -93,12 +98,14 @@ impl Loop {
     ///
     /// # Errors
     ///
-    /// No worker, a chunk of 0 iterations, a worker faster than others, or an error of the simulator.
+    /// No worker, a chunk of 0 iterations, a worker faster than others, or an error of the
+    /// simulator.
     pub fn run(&self, costs: &IterationCosts) -> Result<LoopReport, RunError> {
         self.run_again(costs, &mut LoopMemory::default(), |_| true)
     }
 
-    /// Runs it with what runs before have left in `memory`, for as long as `goes_on` says, which is asked now and then; tasks are iterations then, or cuts of the loop. A run that was stopped
+    /// Runs it with what runs before have left in `memory`, for as long as `goes_on` says, which is
+    /// asked now and then; tasks are iterations then, or cuts of the loop. A run that was stopped
     /// leaves nothing.
     ///
     /// # Errors
@@ -169,7 +176,8 @@ impl Loop {
         let prices = Costs { spawn: self.claim, attempt: self.steal, ..Costs::ZERO };
         let splits = Splits::new(costs.clone(), splitter, grain);
         let slow = self.slow.iter().take(self.workers).enumerate();
-        let faults = slow.map(|(worker, &factor)| Fault { at: 0, worker, what: Mishap::Slows(factor) });
+        let faults =
+            slow.map(|(worker, &factor)| Fault { at: 0, worker, what: Mishap::Slows(factor) });
         let setup = Setup {
             seed: self.seed,
             costs: prices,

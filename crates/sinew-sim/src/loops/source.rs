@@ -36,7 +36,9 @@ impl Source {
         let sizes = Halving::new(n, workers);
         let shares = |deal: &Deal| (0..workers).map(|worker| deal.share(worker)).collect();
         match setup.schedule {
-            Schedule::Static => Self::Static { shares: Shares::new(n, workers), taken: vec![0; workers] },
+            Schedule::Static => {
+                Self::Static { shares: Shares::new(n, workers), taken: vec![0; workers] }
+            }
             Schedule::Stealing => {
                 let mut ranges = vec![0..0; workers];
                 ranges[0] = 0..n;
@@ -76,7 +78,8 @@ impl Source {
                 }
                 let range = &mut ranges[worker];
                 let end = range.start + sizes.piece(range.len());
-                let within = deal.as_ref().map_or(end, |deal| deal.segment(range.start).positions.end);
+                let within =
+                    deal.as_ref().map_or(end, |deal| deal.segment(range.start).positions.end);
                 let chunk = range.start..end.min(within);
                 range.start = chunk.end;
                 Some(Claim { chunk, theft })
@@ -123,7 +126,8 @@ fn slice(shares: &Shares, taken: &mut [usize], worker: usize) -> Option<Claim> {
     Some(Claim { theft: (part != worker).then(|| chunk.clone()), chunk })
 }
 
-/// The back half of the longest of some ranges, or, where those are empty, of the longest of all; of a deal no more than the last segment.
+/// The back half of the longest of some ranges, or, where those are empty, of the longest of all;
+/// of a deal no more than the last segment.
 fn back_half(
     ranges: &mut [Range<usize>],
     sizes: &Halving,
@@ -131,12 +135,15 @@ fn back_half(
     chance: &mut fastrand::Rng,
 ) -> Option<Range<usize>> {
     let length = |at: &usize| ranges[*at].len();
-    let looked = (0..LOOK).map(|_| ((u128::from(chance.u64(..)) * ranges.len() as u128) >> 64) as usize);
+    let looked =
+        (0..LOOK).map(|_| ((u128::from(chance.u64(..)) * ranges.len() as u128) >> 64) as usize);
     let longest = looked.max_by_key(length).filter(|at| length(at) > 0);
-    let victim = longest.or_else(|| (0..ranges.len()).max_by_key(length).filter(|at| length(at) > 0))?;
+    let victim =
+        longest.or_else(|| (0..ranges.len()).max_by_key(length).filter(|at| length(at) > 0))?;
     let range = &mut ranges[victim];
     let middle = range.end - sizes.stolen(range.len());
-    let middle = deal.map_or(middle, |deal| middle.max(deal.segment(range.end - 1).positions.start));
+    let middle =
+        deal.map_or(middle, |deal| middle.max(deal.segment(range.end - 1).positions.start));
     let back = middle..range.end;
     range.end = middle;
     Some(back)

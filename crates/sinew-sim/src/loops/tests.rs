@@ -21,7 +21,14 @@ fn schedules() -> Vec<Schedule> {
 }
 
 fn free(workers: usize, schedule: Schedule) -> Loop {
-    Loop { workers, schedule, claim: Duration::ZERO, steal: Duration::ZERO, slow: Vec::new(), seed: 0 }
+    Loop {
+        workers,
+        schedule,
+        claim: Duration::ZERO,
+        steal: Duration::ZERO,
+        slow: Vec::new(),
+        seed: 0,
+    }
 }
 
 fn uniform(n: usize) -> IterationCosts {
@@ -61,7 +68,11 @@ fn two_workers_take_what_can_be_computed_by_hand() {
     // Single iterations at the end level out what went before.
     for n in [2, 64, 100, 1_000] {
         for text in ["tapered:1", "stealing", "dynamic:1"] {
-            assert_eq!(time(2, text.parse().expect("a schedule"), n), 5 * n as u64, "{text} of {n}");
+            assert_eq!(
+                time(2, text.parse().expect("a schedule"), n),
+                5 * n as u64,
+                "{text} of {n}"
+            );
         }
     }
     // 4, 4 and 2: one of both runs six.
@@ -94,7 +105,8 @@ fn affinity_deals_a_part_to_whoever_stole_it() {
 /// Would miss: shares that do not follow the speeds of workers.
 #[test]
 fn weighted_shares_follow_the_speeds_that_workers_had() {
-    let setup = Loop { slow: vec![1.0, 1.0, 3.0], steal: Duration::ns(500), ..free(3, Schedule::Weighted) };
+    let setup =
+        Loop { slow: vec![1.0, 1.0, 3.0], steal: Duration::ns(500), ..free(3, Schedule::Weighted) };
     let runs = sweeps(&setup, &uniform(7_000), 12);
     assert!(runs[11].steals < runs[0].steals, "{runs:?}");
     // 3,000 for each of the fast ones, 1,000 for the slow one.
@@ -105,7 +117,8 @@ fn weighted_shares_follow_the_speeds_that_workers_had() {
 /// Would miss: a name that stands for one schedule from the beginning to the end.
 #[test]
 fn auto_tries_schedules_and_keeps_the_best() {
-    let setup = Loop { claim: Duration::ns(30), steal: Duration::ns(300), ..free(4, Schedule::Auto) };
+    let setup =
+        Loop { claim: Duration::ns(30), steal: Duration::ns(300), ..free(4, Schedule::Auto) };
     let long = IterationCosts::new(20_000, Shape::Decreasing, Duration::ns(2_000), 0);
     let runs = sweeps(&setup, &long, 14);
     let tried = &runs[..sinew_policy::auto::PROBES];
@@ -163,7 +176,8 @@ fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
             (0..40).flat_map(|seed| schedules().into_iter().map(move |schedule| (seed, schedule)))
         {
             let workers = 1 + seed as usize % 9;
-            let costs = IterationCosts::new(50 * seed as usize, shape, Duration::Pareto(NS, 1.3), seed);
+            let costs =
+                IterationCosts::new(50 * seed as usize, shape, Duration::Pareto(NS, 1.3), seed);
             let free = Loop { seed, ..free(workers, schedule) };
             let run = free.run(&costs).expect("a run");
             assert_eq!(run, free.run(&costs).expect("a run"), "{schedule}, seed {seed}");
@@ -175,7 +189,8 @@ fn no_schedule_is_later_than_the_even_share_and_one_chunk() {
                     "{schedule}, {workers} workers, seed {seed}: {run:?} beyond {bound}"
                 );
             }
-            let dear = Loop { claim: Duration::ns(5), steal: Duration::Exponential(NS * 50), ..free };
+            let dear =
+                Loop { claim: Duration::ns(5), steal: Duration::Exponential(NS * 50), ..free };
             assert_eq!(dear.run(&costs), dear.run(&costs), "{schedule}, seed {seed}");
             assert!(dear.run(&costs).expect("a run").time >= costs.total() / workers as u64);
         }

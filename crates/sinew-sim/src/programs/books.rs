@@ -32,7 +32,8 @@ impl Books {
         self.ended + self.died
     }
 
-    /// A program has ended that would take `alone` alone, and not less than `least` in the best of company.
+    /// A program has ended that would take `alone` alone, and not less than `least` in the best of
+    /// company.
     pub(super) fn has_ended(
         &mut self,
         now: Time,
@@ -73,7 +74,10 @@ impl Course<'_> {
         }
         let present: usize = self.hosts.iter().map(|host| host.residents.len()).sum();
         if self.books.arrived != self.books.left() + present as u64 {
-            return Err(Violation::NotOnceEach { created: self.books.arrived, run: self.books.left() });
+            return Err(Violation::NotOnceEach {
+                created: self.books.arrived,
+                run: self.books.left(),
+            });
         }
         self.books.broken.map_or_else(|| Ok(self.report()), Err)
     }

@@ -1,4 +1,5 @@
-//! A run: programs come, end and die; each machine has at most one event ahead, and what comes from outside is one more.
+//! A run: programs come, end and die; each machine has at most one event ahead, and what comes from
+//! outside is one more.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -65,7 +66,10 @@ impl<'f> Course<'f> {
         course
     }
 
-    fn run(mut self, mut goes_on: impl FnMut(&Progress) -> bool) -> Result<ProgramsReport, Violation> {
+    fn run(
+        mut self,
+        mut goes_on: impl FnMut(&Progress) -> bool,
+    ) -> Result<ProgramsReport, Violation> {
         let all = self.at.len() as u64;
         while self.books.left() < all {
             let Some(next) = self.queue.next() else {
@@ -141,7 +145,9 @@ impl<'f> Course<'f> {
         let cores = self.facts.layout.len() as u32;
         let chance = &mut self.chance;
         let machine =
-            choose(self.facts.setup.dispatch, &self.loads, cores, self.books.arrived, &mut || chance.u64(..));
+            choose(self.facts.setup.dispatch, &self.loads, cores, self.books.arrived, &mut || {
+                chance.u64(..)
+            });
         self.trace.add(now, machine, Step::Spawns, id as u64);
         self.books.arrived += 1;
         self.at[id] = Some(machine);

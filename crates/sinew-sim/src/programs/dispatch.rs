@@ -13,9 +13,11 @@ pub enum Dispatch {
     /// The one with the fewest programs.
     #[default]
     Fewest,
-    /// Of two drawn by chance the one with fewer programs: what is nearly as good, and needs to know two machines only.
+    /// Of two drawn by chance the one with fewer programs: what is nearly as good, and needs to
+    /// know two machines only.
     TwoChoices,
-    /// The first whose cores are not all asked for; where there is none, the one with the fewest programs.
+    /// The first whose cores are not all asked for; where there is none, the one with the fewest
+    /// programs.
     Packed,
 }
 
@@ -50,7 +52,8 @@ pub(super) fn choose(
     arrived: u64,
     random: &mut dyn FnMut() -> u64,
 ) -> usize {
-    let fewest = || (0..loads.len()).min_by_key(|&machine| (loads[machine].programs, machine)).unwrap_or(0);
+    let fewest =
+        || (0..loads.len()).min_by_key(|&machine| (loads[machine].programs, machine)).unwrap_or(0);
     let mut drawn = || ((u128::from(random()) * loads.len() as u128) >> 64) as usize;
     match dispatch {
         Dispatch::RoundRobin => (arrived % loads.len() as u64) as usize,
@@ -59,7 +62,9 @@ pub(super) fn choose(
             let (a, b) = (drawn(), drawn());
             if loads[b].programs < loads[a].programs { b } else { a }
         }
-        Dispatch::Packed => loads.iter().position(|load| load.demand < cores).unwrap_or_else(fewest),
+        Dispatch::Packed => {
+            loads.iter().position(|load| load.demand < cores).unwrap_or_else(fewest)
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! One machine: who is there, who has what, and how far they are.
 //!
-//! Between two decisions everybody's speed is constant, so nothing happens until somebody's work is done.
+//! Between two decisions everybody's speed is constant, so nothing happens until somebody's work is
+//! done.
 
-use sinew_policy::share::{CoreSet, Effects, Event, Grant, Layout, Place, Policy, Program, Script, decide};
+use sinew_policy::share::{
+    CoreSet, Effects, Event, Grant, Layout, Place, Policy, Program, Script, decide,
+};
 use sinew_topology::{Level, Machine};
 
 use super::mix::Mix;
@@ -34,7 +37,8 @@ impl<'c> Facts<'c> {
         for &(program, neighbour, change) in &mix.effects {
             effects[program * kinds + neighbour] = change;
         }
-        let curve = |kind: &super::Kind| (0..=layout.len() as u32).map(|n| kind.speed_up.at(n)).collect();
+        let curve =
+            |kind: &super::Kind| (0..=layout.len() as u32).map(|n| kind.speed_up.at(n)).collect();
         let speeds = mix.kinds.iter().map(curve).collect();
         Self { setup, mix, layout, effects, speeds }
     }
@@ -132,7 +136,8 @@ impl<'c> Host<'c> {
         let known = &self.facts.mix.kinds[kind];
         let most = known.max.min(cores.len() as u32);
         let held = Grant { threads: 1, cores };
-        let mut program = Program { min: known.min, weight: known.weight, held, ..Program::new(most, cores) };
+        let mut program =
+            Program { min: known.min, weight: known.weight, held, ..Program::new(most, cores) };
         program.curve.learn(1, 1.0);
         let left = work as f64;
         self.residents.push(Resident {
@@ -202,7 +207,8 @@ impl<'c> Host<'c> {
         self.count(now);
         self.measure(now);
         self.follow_script(now);
-        let programs: Vec<Program> = self.residents.iter().map(|resident| resident.program.clone()).collect();
+        let programs: Vec<Program> =
+            self.residents.iter().map(|resident| resident.program.clone()).collect();
         let effects = self.known_effects();
         let grants = decide(self.facts.setup.policy, &self.facts.layout, &programs, &effects);
         self.decisions += 1;
@@ -276,7 +282,8 @@ impl<'c> Host<'c> {
             .iter()
             .filter(|resident| resident.is_alone)
             .fold(CoreSet::EMPTY, |all, resident| all.or(&resident.program.held.cores));
-        // Threads that may run anywhere share what is left evenly, or, where nothing is, everything.
+        // Threads that may run anywhere share what is left evenly, or, where nothing is,
+        // everything.
         let free = (self.facts.layout.len() - own.len()).max(1) as f64;
         let part = (free / anywhere.max(1) as f64).min(1.0);
         let rates: Vec<f64> = (0..self.residents.len()).map(|at| self.rate(at, part)).collect();
@@ -298,7 +305,8 @@ impl<'c> Host<'c> {
     fn company(&self, at: usize) -> f64 {
         let resident = &self.residents[at];
         let cores = resident.program.held.cores;
-        let others = self.residents.iter().filter(|other| other.id != resident.id && other.is_alone);
+        let others =
+            self.residents.iter().filter(|other| other.id != resident.id && other.is_alone);
         let touched = |other: &Resident| {
             let near = self.near(&other.program.held.cores).and(&cores).len();
             near as f64 / cores.len().max(1) as f64
@@ -314,8 +322,11 @@ impl<'c> Host<'c> {
     /// All cores that share a cache with one of these.
     fn near(&self, cores: &CoreSet) -> CoreSet {
         let places = self.facts.layout.places();
-        let caches: Vec<usize> =
-            places.iter().filter(|place| cores.contains(place.cpu)).map(|place| place.cache).collect();
+        let caches: Vec<usize> = places
+            .iter()
+            .filter(|place| cores.contains(place.cpu))
+            .map(|place| place.cache)
+            .collect();
         places.iter().filter(|place| caches.contains(&place.cache)).map(|place| place.cpu).collect()
     }
 }

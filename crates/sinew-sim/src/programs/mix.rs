@@ -20,7 +20,8 @@ const SCRIPT: &str = "when hardly joins hardly threads 1\nwhen memory joins memo
 pub enum SpeedUp {
     /// Amdahl's: so much of it is serial, from 0 to 1.
     Serial(f64),
-    /// As it was measured: points of cores and speed, lines between them; scaled so that one core has speed 1.
+    /// As it was measured: points of cores and speed, lines between them; scaled so that one core
+    /// has speed 1.
     Measured(Vec<(u32, f64)>),
 }
 
@@ -66,7 +67,13 @@ pub struct Kind {
 impl Kind {
     /// A kind that uses as many cores as there are, with this part of it serial.
     pub fn new(name: &str, serial: f64) -> Self {
-        Self { name: name.to_owned(), speed_up: SpeedUp::Serial(serial), max: 1_024, min: 1, weight: 1.0 }
+        Self {
+            name: name.to_owned(),
+            speed_up: SpeedUp::Serial(serial),
+            max: 1_024,
+            min: 1,
+            weight: 1.0,
+        }
     }
 }
 
@@ -88,15 +95,18 @@ pub struct Arrival {
 pub struct Mix {
     /// Their kinds.
     pub kinds: Vec<Kind>,
-    /// The changes of throughput: what the second kind in the same cache does to the first, −0.2 for a fifth less.
+    /// The changes of throughput: what the second kind in the same cache does to the first, −0.2
+    /// for a fifth less.
     pub effects: Vec<(usize, usize, f64)>,
     /// In any order.
     pub arrivals: Vec<Arrival>,
 }
 
 impl Mix {
-    /// `programs` programs of four kinds, which scale perfectly, well, up to a few cores and hardly, with weights from a half to four that the seed deals, and heavy-tailed work of 10 s on average, coming so
-    /// that `cores` cores are kept about three quarters busy. One in fifty dies within ten seconds.
+    /// `programs` programs of four kinds, which scale perfectly, well, up to a few cores and
+    /// hardly, with weights from a half to four that the seed deals, and heavy-tailed work of 10 s
+    /// on average, coming so that `cores` cores are kept about three quarters busy. One in fifty
+    /// dies within ten seconds.
     pub fn random(programs: usize, cores: usize, seed: u64) -> Self {
         let measured = SpeedUp::Measured(vec![(1, 1.0), (4, 3.6), (8, 4.8), (16, 4.4)]);
         let mut kinds = vec![
@@ -113,7 +123,8 @@ impl Mix {
         Self { effects, ..Self::of_kinds(kinds, programs, cores, seed) }
     }
 
-    /// As many programs of these kinds, as often as each other, which come and go like those of [`random`](Self::random); none where there are no kinds.
+    /// As many programs of these kinds, as often as each other, which come and go like those of
+    /// [`random`](Self::random); none where there are no kinds.
     pub fn of_kinds(kinds: Vec<Kind>, programs: usize, cores: usize, seed: u64) -> Self {
         let chance = |program: usize, what: u64| unit(mix(mix(seed) ^ mix(program as u64) ^ what));
         let interval = 10.0 / (0.75 * cores.max(1) as f64) * SECOND as f64;
@@ -133,7 +144,8 @@ impl Mix {
         Self { arrivals: (0..programs).map(arrival).collect(), kinds, effects: Vec::new() }
     }
 
-    /// What a script may want of the programs of [`random`](Self::random): a few threads for those that gain little by more, and for others while these are there.
+    /// What a script may want of the programs of [`random`](Self::random): a few threads for those
+    /// that gain little by more, and for others while these are there.
     pub fn script() -> Script {
         SCRIPT.parse().unwrap_or_default()
     }
@@ -142,14 +154,18 @@ impl Mix {
         let wrong = |why: String| Err(SetupError::new(why));
         for Kind { name, speed_up, max, min, weight } in &self.kinds {
             if *max == 0 || min > max {
-                return wrong(format!("{name} uses from {min} to {max} cores, which is no range from 1 on"));
+                return wrong(format!(
+                    "{name} uses from {min} to {max} cores, which is no range from 1 on"
+                ));
             }
             if !(weight.is_finite() && *weight > 0.0) {
                 return wrong(format!("the weight of {name} is {weight}: use a number above 0"));
             }
             match speed_up {
                 SpeedUp::Serial(serial) if !(0.0..=1.0).contains(serial) => {
-                    return wrong(format!("the serial part of {name} is {serial}: use a number from 0 to 1"));
+                    return wrong(format!(
+                        "the serial part of {name} is {serial}: use a number from 0 to 1"
+                    ));
                 }
                 SpeedUp::Measured(points) if !is_curve(points) => {
                     return wrong(format!(

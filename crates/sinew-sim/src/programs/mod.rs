@@ -1,8 +1,10 @@
 //! Programs that come and go, and share machines by the policies of [`sinew_policy::share`].
 //!
-//! A program has an amount of work and a curve that says how many times as fast it is on how many cores; what its neighbours in a cache do to it is a number a pair. Each machine has a
-//! coordinator, which decides anew whenever somebody comes, goes or dies, and, under rules that go by what has been measured, every so often. Above the machines there is one that sends
-//! arriving programs to machines ([`Dispatch`]); a program stays where it was sent.
+//! A program has an amount of work and a curve that says how many times as fast it is on how many
+//! cores; what its neighbours in a cache do to it is a number a pair. Each machine has a
+//! coordinator, which decides anew whenever somebody comes, goes or dies, and, under rules that go
+//! by what has been measured, every so often. Above the machines there is one that sends arriving
+//! programs to machines ([`Dispatch`]); a program stays where it was sent.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -18,7 +20,8 @@
 //! - J1: each program comes once, and ends or dies once.
 //! - J2: the cores of a machine's programs are disjoint, unless all of them share everything.
 //! - J3: who has ended has done its work, and what its moves have cost.
-//! - J4: nobody ends sooner after its arrival than it would alone on the whole machine with the best of neighbours.
+//! - J4: nobody ends sooner after its arrival than it would alone on the whole machine with the
+//!   best of neighbours.
 //!
 //! All are checked in every run.
 //!
@@ -114,7 +117,8 @@ pub struct ProgramsReport {
 }
 
 impl Cluster {
-    /// So many machines of this kind, shared equally; a move costs 50 µs a core, a decision takes 200 µs.
+    /// So many machines of this kind, shared equally; a move costs 50 µs a core, a decision takes
+    /// 200 µs.
     pub fn new(machine: Machine, machines: usize) -> Self {
         Self {
             machine,
@@ -159,7 +163,8 @@ impl Cluster {
         self.run_while(mix, |_| true)
     }
 
-    /// The same for as long as `goes_on` says, which is asked now and then; tasks are programs then.
+    /// The same for as long as `goes_on` says, which is asked now and then; tasks are programs
+    /// then.
     ///
     /// # Errors
     ///
@@ -186,7 +191,9 @@ impl Cluster {
         let pus = self.machine.pus().len();
         let most = sinew_policy::share::MAX_CORES;
         if pus > most {
-            return Err(SetupError::new(format!("programs share machines of at most {most} PUs, not {pus}")));
+            return Err(SetupError::new(format!(
+                "programs share machines of at most {most} PUs, not {pus}"
+            )));
         }
         if self.machines == 0 || self.machines > crate::setup::MOST_WORKERS {
             return Err(SetupError::new(format!(
@@ -196,7 +203,9 @@ impl Cluster {
             )));
         }
         if self.period == 0 {
-            return Err(SetupError::new("speeds cannot be measured every 0 s: use a period above 0".into()));
+            return Err(SetupError::new(
+                "speeds cannot be measured every 0 s: use a period above 0".into(),
+            ));
         }
         Ok(())
     }

@@ -54,11 +54,15 @@ impl FromStr for Mix {
     fn from_str(text: &str) -> Result<Self, MixTextError> {
         let mut read = Self::default();
         for (at, line) in text.lines().enumerate() {
-            let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+            let words: Vec<&str> =
+                line.split('#').next().unwrap_or("").split_whitespace().collect();
             read.add(&words).map_err(|what| MixTextError { line: at + 1, what })?;
         }
         // What belongs together is known only now.
-        read.check().map_err(|error| MixTextError { line: text.lines().count(), what: error.to_string() })?;
+        read.check().map_err(|error| MixTextError {
+            line: text.lines().count(),
+            what: error.to_string(),
+        })?;
         Ok(read)
     }
 }
@@ -78,11 +82,14 @@ impl Mix {
             }
             ["many", count, name, rest @ ..] => {
                 let count = count.parse().ok().filter(|count| *count <= MOST);
-                let count = count.ok_or_else(|| format!("`{}` is not a number up to {MOST}", words[1]))?;
+                let count =
+                    count.ok_or_else(|| format!("`{}` is not a number up to {MOST}", words[1]))?;
                 let kind = self.kind_of(name)?;
                 self.add_many(count, kind, rest)?;
             }
-            [other, ..] => return Err(format!("`{other}` is none of kind, effect, program and many")),
+            [other, ..] => {
+                return Err(format!("`{other}` is none of kind, effect, program and many"));
+            }
         }
         Ok(())
     }
@@ -101,7 +108,12 @@ impl Mix {
                 ["from", from] => at = seconds(from)?,
                 ["every", text] => every = drawn_seconds(text)?,
                 ["work", text] => work = Some(drawn_seconds(text)?),
-                _ => return Err(format!("`{}` is none of from, every and work with a time", pair.join(" "))),
+                _ => {
+                    return Err(format!(
+                        "`{}` is none of from, every and work with a time",
+                        pair.join(" ")
+                    ));
+                }
             }
         }
         let work = work.ok_or("it has no work")?;
@@ -120,7 +132,8 @@ fn kind(name: &str, words: &[&str]) -> Result<Kind, String> {
     let mut kind = Kind::new(name, 0.0);
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let mut value = || words.next().copied().ok_or_else(|| format!("`{word}` is followed by nothing"));
+        let mut value =
+            || words.next().copied().ok_or_else(|| format!("`{word}` is followed by nothing"));
         match *word {
             "serial" => kind.speed_up = SpeedUp::Serial(number(value()?)?),
             "max" => kind.max = cores(value()?)?,
@@ -156,7 +169,12 @@ fn arrival(kind: usize, words: &[&str]) -> Result<Arrival, String> {
             ["at", time] => arrival.at = seconds(time)?,
             ["work", time] => arrival.work = seconds(time)?,
             ["dies", time] => arrival.dies_after = Some(seconds(time)?),
-            _ => return Err(format!("`{}` is none of at, work and dies with a time", pair.join(" "))),
+            _ => {
+                return Err(format!(
+                    "`{}` is none of at, work and dies with a time",
+                    pair.join(" ")
+                ));
+            }
         }
     }
     Ok(arrival)
@@ -170,12 +188,17 @@ fn number(text: &str) -> Result<f64, String> {
 }
 
 fn cores(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|cores| *cores > 0).ok_or_else(|| format!("`{text}` is not a number of cores"))
+    text.parse()
+        .ok()
+        .filter(|cores| *cores > 0)
+        .ok_or_else(|| format!("`{text}` is not a number of cores"))
 }
 
 fn seconds(text: &str) -> Result<Time, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=1e6).contains(&seconds) => Ok(libm::round(seconds * SECOND as f64) as Time),
+        Ok(seconds) if (0.0..=1e6).contains(&seconds) => {
+            Ok(libm::round(seconds * SECOND as f64) as Time)
+        }
         _ => Err(format!("`{text}` is not a number of seconds from 0 to 1000000")),
     }
 }

@@ -29,7 +29,8 @@ fn ms(time: u64) -> u64 {
     (time + SECOND / 2_000) / (SECOND / 1_000)
 }
 
-/// Would miss: a core that is counted twice, a program that is as fast as its number of threads whatever its curve.
+/// Would miss: a core that is counted twice, a program that is as fast as its number of threads
+/// whatever its curve.
 #[test]
 fn a_program_alone_takes_its_work_by_the_curve_of_its_kind() {
     let free = cluster("core:4", 1).free();
@@ -39,7 +40,10 @@ fn a_program_alone_takes_its_work_by_the_curve_of_its_kind() {
     let kind = Kind { speed_up: measured, max: 3, ..Kind::new("measured", 0.0) };
     let report = run(&free, &mix(vec![kind], &[(0, 0, 9)]));
     assert_eq!(ms(report.makespan), 3_000);
-    assert!((report.mean_slowdown - 1.0).abs() < 1e-6 && (report.fairness - 1.0).abs() < 1e-9, "{report:?}");
+    assert!(
+        (report.mean_slowdown - 1.0).abs() < 1e-6 && (report.fairness - 1.0).abs() < 1e-9,
+        "{report:?}"
+    );
 }
 
 /// Would miss: shares that do not follow arrivals and ends.
@@ -56,9 +60,11 @@ fn two_programs_share_until_one_ends_and_then_the_other_has_all() {
 #[test]
 fn more_programs_than_cores_share_them_evenly() {
     let free = cluster("core:2", 1).free();
-    let report = run(&free, &mix(vec![Kind::new("a", 0.0)], &[(0, 0, 2), (0, 0, 2), (0, 0, 2), (0, 0, 2)]));
+    let report =
+        run(&free, &mix(vec![Kind::new("a", 0.0)], &[(0, 0, 2), (0, 0, 2), (0, 0, 2), (0, 0, 2)]));
     assert_eq!(ms(report.makespan), 4_000);
-    let one = run(&cluster("core:1", 1).free(), &mix(vec![Kind::new("a", 0.0)], &[(0, 0, 1), (0, 0, 1)]));
+    let one =
+        run(&cluster("core:1", 1).free(), &mix(vec![Kind::new("a", 0.0)], &[(0, 0, 1), (0, 0, 1)]));
     assert_eq!(ms(one.makespan), 2_000);
 }
 
@@ -72,10 +78,12 @@ fn the_cores_of_a_program_that_dies_go_to_the_others() {
     assert_eq!((report.ended, report.died, ms(report.makespan)), (1, 1, 3_000));
 }
 
-/// Would miss: neighbours that do nothing to each other, and a policy that puts them together all the same.
+/// Would miss: neighbours that do nothing to each other, and a policy that puts them together all
+/// the same.
 #[test]
 fn programs_that_hurt_each_other_are_kept_apart_by_the_policy_that_knows() {
-    let kinds = || vec![Kind { max: 2, ..Kind::new("a", 0.0) }, Kind { max: 2, ..Kind::new("b", 0.0) }];
+    let kinds =
+        || vec![Kind { max: 2, ..Kind::new("a", 0.0) }, Kind { max: 2, ..Kind::new("b", 0.0) }];
     let time = |policy, order: [usize; 4]| {
         let mut four = mix(kinds(), &order.map(|kind| (0, kind, 20)));
         four.effects = vec![(0, 0, -0.5)];
@@ -91,7 +99,8 @@ fn programs_that_hurt_each_other_are_kept_apart_by_the_policy_that_knows() {
 fn cores_go_where_they_are_of_use_under_the_policy_that_measures() {
     let kinds = vec![Kind::new("scales", 0.0), Kind::new("hardly", 0.9)];
     let both = mix(kinds, &[(0, 0, 70), (0, 1, 20)]);
-    let response = |policy| run(&Cluster { policy, ..cluster("core:8", 1).free() }, &both).mean_response;
+    let response =
+        |policy| run(&Cluster { policy, ..cluster("core:8", 1).free() }, &both).mean_response;
     assert!(response(Policy::Efficiency) < 0.9 * response(Policy::Equal));
 }
 
@@ -109,13 +118,17 @@ fn a_script_says_who_has_what_and_when() {
 fn programs_are_spread_by_the_rule() {
     let programs: Vec<(u64, usize, u64)> = (0..8).map(|_| (0, 0, 4)).collect();
     let eight = mix(vec![Kind { max: 1, ..Kind::new("a", 0.0) }], &programs);
-    let time = |dispatch| ms(run(&Cluster { dispatch, ..cluster("core:2", 4).free() }, &eight).makespan);
-    assert_eq!([time(Dispatch::RoundRobin), time(Dispatch::Fewest), time(Dispatch::Packed)], [4_000; 3]);
+    let time =
+        |dispatch| ms(run(&Cluster { dispatch, ..cluster("core:2", 4).free() }, &eight).makespan);
+    assert_eq!(
+        [time(Dispatch::RoundRobin), time(Dispatch::Fewest), time(Dispatch::Packed)],
+        [4_000; 3]
+    );
     assert!(time(Dispatch::TwoChoices) <= 8_000);
 }
 
-/// Would miss: a program lost, a core given twice, work made up, someone faster than alone, a run that does not repeat, under some combination of
-/// policy, machine, costs, effects and deaths.
+/// Would miss: a program lost, a core given twice, work made up, someone faster than alone, a run
+/// that does not repeat, under some combination of policy, machine, costs, effects and deaths.
 #[test]
 fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
     for seed in 0..200 {
@@ -137,18 +150,21 @@ fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
     }
 }
 
-/// Would miss: a policy that is another one under its name, as weights are all alike and scripts empty.
+/// Would miss: a policy that is another one under its name, as weights are all alike and scripts
+/// empty.
 #[test]
 fn programs_by_chance_tell_the_policies_apart() {
     let mix = Mix::random(40, 16, 3);
     let trace = |policy| {
-        let setup = Cluster { policy, script: Mix::script(), ..cluster("package:2 l3:2 core:4", 1) };
+        let setup =
+            Cluster { policy, script: Mix::script(), ..cluster("package:2 l3:2 core:4", 1) };
         run(&setup, &mix).trace
     };
     let traces = Policy::ALL.map(trace);
     assert!((1..traces.len()).all(|at| !traces[..at].contains(&traces[at])), "{traces:x?}");
     assert!(!Mix::script().steps().is_empty());
-    let weights = |seed| Mix::random(1, 1, seed).kinds.iter().map(|kind| kind.weight).collect::<Vec<_>>();
+    let weights =
+        |seed| Mix::random(1, 1, seed).kinds.iter().map(|kind| kind.weight).collect::<Vec<_>>();
     assert!((1..20).any(|seed| weights(seed) != weights(0)));
 }
 

@@ -137,7 +137,8 @@ impl Course<'_> {
         self.settle(me);
     }
 
-    /// What the transaction has read must have been true together at its end, or, where it wrote nothing, at its snapshot.
+    /// What the transaction has read must have been true together at its end, or, where it wrote
+    /// nothing, at its snapshot.
     fn check_reads(&mut self, me: usize) {
         let attempt = &self.seats[me].attempt;
         let writes = !attempt.locks.is_empty() || self.books.skips_validation;

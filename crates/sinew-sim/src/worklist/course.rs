@@ -92,7 +92,9 @@ impl<'c> Course<'c> {
         tuner.iter_mut().for_each(|tuner| tuner.begin(mix.units as usize, setup.cores));
         let settings = match (&tuner, setup.tuning) {
             (None, Tuning::Fixed(settings)) => settings,
-            (tuner, _) => tuner.as_ref().map_or(Settings::baseline(setup.cores), Autotuner::settings),
+            (tuner, _) => {
+                tuner.as_ref().map_or(Settings::baseline(setup.cores), Autotuner::settings)
+            }
         };
         let length = tuner.as_ref().map_or(1, Autotuner::epoch_length);
         let mut faults = setup.faults.clone();
@@ -194,7 +196,8 @@ impl<'c> Course<'c> {
         if !self.seats[me].is_active {
             return self.stand_down(me);
         }
-        let wanted = units::to_take(self.settings.coalescing, self.is_helped(me), self.seats[me].held.len());
+        let wanted =
+            units::to_take(self.settings.coalescing, self.is_helped(me), self.seats[me].held.len());
         if wanted > 0 { self.fetch(me, wanted) } else { self.set_to_work(me) }
     }
 
@@ -206,7 +209,11 @@ impl<'c> Course<'c> {
     fn fetch(&mut self, me: usize, wanted: usize) {
         let (list, looks) = self.choose_list(me);
         let Some(list) = list else {
-            return if self.seats[me].held.is_empty() { self.fall_idle(me) } else { self.set_to_work(me) };
+            return if self.seats[me].held.is_empty() {
+                self.fall_idle(me)
+            } else {
+                self.set_to_work(me)
+            };
         };
         let access = self.draw(me, self.setup.access);
         let mut end = self.lists.use_lock(list, self.now(), access);
@@ -234,11 +241,15 @@ impl<'c> Course<'c> {
         }
     }
 
-    /// The first list in the order of the settings that has units, and at how many of others' it was looked.
+    /// The first list in the order of the settings that has units, and at how many of others' it
+    /// was looked.
     fn choose_list(&mut self, me: usize) -> (Option<usize>, usize) {
         let shared = self.lists.shared();
         let own = if self.settings.stealing { [me, shared] } else { [shared, me] };
-        if self.settings.stealing && self.lists.len(me) == 0 && self.lists.units() > self.lists.len(shared) {
+        if self.settings.stealing
+            && self.lists.len(me) == 0
+            && self.lists.units() > self.lists.len(shared)
+        {
             return self.choose_victim(me);
         }
         match own.into_iter().find(|&list| self.lists.len(list) > 0) {
@@ -346,7 +357,8 @@ impl<'c> Course<'c> {
     /// Deals the shared list out to the workers that take part.
     fn deal(&mut self) {
         let units: Vec<Unit> = self.lists.steal(self.lists.shared(), usize::MAX).collect();
-        let players: Vec<usize> = (0..self.seats.len()).filter(|&me| self.seats[me].is_active).collect();
+        let players: Vec<usize> =
+            (0..self.seats.len()).filter(|&me| self.seats[me].is_active).collect();
         let block = units::block(units.len(), players.len());
         for (place, unit) in units.into_iter().enumerate() {
             self.lists.push(players[units::dealt_to(place, block, players.len())], unit);

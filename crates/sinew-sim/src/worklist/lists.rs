@@ -1,6 +1,7 @@
 //! Lists of units: one for all and one a worker, each behind a lock.
 //!
-//! Who comes while a list serves another waits, and that is a stall. Since whoever comes earlier is served earlier, what is taken is decided on arrival.
+//! Who comes while a list serves another waits, and that is a stall. Since whoever comes earlier is
+//! served earlier, what is taken is decided on arrival.
 
 use std::collections::VecDeque;
 

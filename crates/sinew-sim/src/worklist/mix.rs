@@ -14,7 +14,8 @@ const MOST_ACCESSES: u32 = 10_000;
 
 /// Units: how many, how long, and which variables they touch.
 ///
-/// As text: `units=10000,reads=20,writes=2,variables=4096`, in any order; what is left out is as in [`Mix::new`].
+/// As text: `units=10000,reads=20,writes=2,variables=4096`, in any order; what is left out is as in
+/// [`Mix::new`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mix {
     /// Units at the beginning.
@@ -27,15 +28,18 @@ pub struct Mix {
     pub writes: u32,
     /// How many variables there are.
     pub variables: u32,
-    /// 1: all are touched alike. The greater, the more often the first ones: with s, the share `x` of them gets x^(1/s) of all accesses.
+    /// 1: all are touched alike. The greater, the more often the first ones: with s, the share `x`
+    /// of them gets x^(1/s) of all accesses.
     pub skew: f64,
     /// How many units one adds on average, below 1.
     pub adds: f64,
-    /// The share of a unit's time that it waits for memory, which a helper saves that runs ahead far enough.
+    /// The share of a unit's time that it waits for memory, which a helper saves that runs ahead
+    /// far enough.
     pub memory: f64,
     /// How many words a unit reads: what a helper can bring.
     pub words: u32,
-    /// Helpers that bring more than so many words drive out what their worker needs, and cost it what they would have saved.
+    /// Helpers that bring more than so many words drive out what their worker needs, and cost it
+    /// what they would have saved.
     pub cache: u32,
     /// From which units follow.
     pub seed: u64,
@@ -79,9 +83,13 @@ impl Mix {
     pub(super) fn check(&self) -> Result<(), SetupError> {
         let wrong = |why: String| Err(SetupError::new(why));
         if self.variables == 0 || self.variables > MOST_VARIABLES {
-            return wrong(format!("a worklist has 1 to {MOST_VARIABLES} variables, not {}", self.variables));
+            return wrong(format!(
+                "a worklist has 1 to {MOST_VARIABLES} variables, not {}",
+                self.variables
+            ));
         }
-        if let Some(many) = [self.reads, self.writes].into_iter().find(|many| *many > MOST_ACCESSES) {
+        if let Some(many) = [self.reads, self.writes].into_iter().find(|many| *many > MOST_ACCESSES)
+        {
             return wrong(format!(
                 "a unit reads and writes at most {MOST_ACCESSES} variables each, not {many}"
             ));
@@ -120,7 +128,8 @@ impl Mix {
 
     /// What it touches, in order: writes among reads as evenly as they can be.
     pub(super) fn accesses(&self, unit: &Unit) -> impl Iterator<Item = Access> {
-        let (all, writes, bits) = (u64::from(self.reads + self.writes), u64::from(self.writes), unit.bits);
+        let (all, writes, bits) =
+            (u64::from(self.reads + self.writes), u64::from(self.writes), unit.bits);
         let (variables, skew) = (f64::from(self.variables), self.skew);
         (0..all).map(move |at| {
             let drawn = unit_below_one(mix(bits ^ (at + 1)));

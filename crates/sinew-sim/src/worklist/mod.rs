@@ -1,11 +1,15 @@
 //! Transactional worklists in virtual time, with a model of what units do to each other.
 //!
-//! The settings mean what they mean in the library, and what follows from them (who gets which units, how many a thief takes, when a unit is swapped, how many helpers there are,
-//! when an epoch is over, what the tuner does then) is decided by the very code of [`sinew_policy::worklist`] and [`sinew_policy::tune`].
+//! The settings mean what they mean in the library, and what follows from them (who gets which
+//! units, how many a thief takes, when a unit is swapped, how many helpers there are, when an epoch
+//! is over, what the tuner does then) is decided by the very code of [`sinew_policy::worklist`] and
+//! [`sinew_policy::tune`].
 //!
-//! A unit reads and writes variables at even distances over its time. Transactions are those of the library, in short: a write locks its variable until the commit; who meets
-//! a lock gives up; a read remembers the version that it saw, and an access to a variable that is younger than the snapshot looks through all of them again, as the commit
-//! does. After 64 attempts in vain a worker takes the token: others do not commit as long as it has it, and who is in its way gives up.
+//! A unit reads and writes variables at even distances over its time. Transactions are those of the
+//! library, in short: a write locks its variable until the commit; who meets a lock gives up; a
+//! read remembers the version that it saw, and an access to a variable that is younger than the
+//! snapshot looks through all of them again, as the commit does. After 64 attempts in vain a worker
+//! takes the token: others do not commit as long as it has it, and who is in its way gives up.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -26,7 +30,8 @@
 //!
 //! # Not handled
 //!
-//! Pages and mappings. Helpers take time from nobody: they make their worker faster, or slower, as [`Mix::memory`] says.
+//! Pages and mappings. Helpers take time from nobody: they make their worker faster, or slower, as
+//! [`Mix::memory`] says.
 
 mod attempt;
 mod books;
@@ -122,7 +127,8 @@ impl WorklistReport {
 }
 
 impl Worklist {
-    /// So many cores, these settings, and costs of about what the library takes on a present-day server.
+    /// So many cores, these settings, and costs of about what the library takes on a present-day
+    /// server.
     pub fn new(cores: usize, tuning: Tuning) -> Self {
         Self {
             cores,
@@ -196,16 +202,24 @@ impl Worklist {
     fn check_setup(&self) -> Result<(), SetupError> {
         let wrong = |why: String| Err(SetupError::new(why));
         if self.cores == 0 || self.cores > MOST_WORKERS {
-            return wrong(format!("a worklist runs on 1 to {MOST_WORKERS} cores, not {}", self.cores));
+            return wrong(format!(
+                "a worklist runs on 1 to {MOST_WORKERS} cores, not {}",
+                self.cores
+            ));
         }
         match self.tuning {
             Tuning::Fixed(settings) if settings.threads == 0 => {
                 return wrong("a worklist with 0 threads never ends: use at least 1".to_owned());
             }
             Tuning::Fixed(settings) if settings.threads > self.cores => {
-                return wrong(format!("{} threads do not fit onto {} cores", settings.threads, self.cores));
+                return wrong(format!(
+                    "{} threads do not fit onto {} cores",
+                    settings.threads, self.cores
+                ));
             }
-            Tuning::Auto(knobs) => drop(knobs.check().map_err(|error| SetupError::new(error.to_string()))?),
+            Tuning::Auto(knobs) => {
+                knobs.check().map_err(|error| SetupError::new(error.to_string()))?;
+            }
             Tuning::Fixed(_) => {}
         }
         self.faults.iter().try_for_each(|fault| self.check_fault(fault))
@@ -217,7 +231,9 @@ impl Worklist {
             _ if fault.worker >= self.cores => {
                 wrong(format!("there is no core {}: there are {}", fault.worker, self.cores))
             }
-            Mishap::Leaves if fault.worker == 0 => wrong("core 0 cannot leave: choose another".into()),
+            Mishap::Leaves if fault.worker == 0 => {
+                wrong("core 0 cannot leave: choose another".into())
+            }
             Mishap::Slows(factor) if !(1.0..=1e6).contains(&factor) => {
                 wrong(format!("a core becomes slower by a factor from 1 to 1000000, not {factor}"))
             }

@@ -44,7 +44,8 @@ fn any_list(chance: &mut fastrand::Rng, seed: u64) -> Worklist {
 }
 
 fn any_mix(chance: &mut fastrand::Rng, seed: u64) -> Mix {
-    let unit = [Duration::ns(2_000), Duration::Exponential(3_000 * NS), Duration::Pareto(500 * NS, 1.3)];
+    let unit =
+        [Duration::ns(2_000), Duration::Exponential(3_000 * NS), Duration::Pareto(500 * NS, 1.3)];
     Mix {
         reads: chance.u32(..20),
         writes: chance.u32(..5),
@@ -57,8 +58,9 @@ fn any_mix(chance: &mut fastrand::Rng, seed: u64) -> Mix {
     }
 }
 
-/// Would miss: a unit that is lost or committed twice, a lock that is never given back, a transaction that commits what was never true, a run that does
-/// not end or not repeat, under some combination of settings, costs, conflicts and faults.
+/// Would miss: a unit that is lost or committed twice, a lock that is never given back, a
+/// transaction that commits what was never true, a run that does not end or not repeat, under some
+/// combination of settings, costs, conflicts and faults.
 #[test]
 fn two_hundred_random_worklists_keep_every_rule_and_repeat() {
     for seed in 0..200 {
@@ -89,7 +91,11 @@ fn units_without_conflicts_share_their_time_evenly() {
     let mix = Mix { writes: 0, ..Mix::new(800, Duration::ns(1_000)) };
     for stealing in [false, true] {
         let report = run(&fixed(8, Settings::baseline(8).stealing(stealing)).free(), &mix);
-        assert_eq!((report.time, report.counts.aborts), (100 * 1_000 * NS, 0), "stealing {stealing}");
+        assert_eq!(
+            (report.time, report.counts.aborts),
+            (100 * 1_000 * NS, 0),
+            "stealing {stealing}"
+        );
     }
 }
 
@@ -106,7 +112,8 @@ fn units_that_write_the_same_variable_run_one_after_the_other() {
 #[test]
 fn a_helper_saves_the_share_of_memory_and_one_that_goes_too_far_costs_it() {
     let mix = Mix { memory: 0.5, words: 5_000, cache: 2_000, ..Mix::new(100, Duration::ns(1_000)) };
-    let time = |lifespan| run(&fixed(2, Settings::baseline(1).lifespan(lifespan)).free(), &mix).time / NS;
+    let time =
+        |lifespan| run(&fixed(2, Settings::baseline(1).lifespan(lifespan)).free(), &mix).time / NS;
     assert_eq!([time(0), time(1_000), time(10_000)], [100_000, 90_000, 150_000]);
 }
 
@@ -149,11 +156,18 @@ fn impossible_worklists_are_refused_by_the_value() {
         (list.clone(), Mix { writes: 99_998, ..mix }, "not 99998"),
         (list.clone(), Mix { adds: 1.0, ..mix }, "adds is 1"),
         (list.clone(), Mix { skew: 0.5, ..mix }, "0.5"),
-        (Worklist { faults: vec![Fault { at: 0, worker: 0, what: Mishap::Leaves }], ..list }, mix, "core 0"),
+        (
+            Worklist { faults: vec![Fault { at: 0, worker: 0, what: Mishap::Leaves }], ..list },
+            mix,
+            "core 0",
+        ),
     ] {
         let error = list.run(&mix).expect_err(says).to_string();
         assert!(error.contains(says) && !error.contains('\n'), "{error}");
     }
     assert!("units=9,odd=3".parse::<Mix>().expect_err("odd").to_string().starts_with("`odd=3`"));
-    assert_eq!("units=9,writes=3".parse(), Ok(Mix { writes: 3, ..Mix::new(9, Duration::ns(10_000)) }));
+    assert_eq!(
+        "units=9,writes=3".parse(),
+        Ok(Mix { writes: 3, ..Mix::new(9, Duration::ns(10_000)) })
+    );
 }

@@ -4,7 +4,8 @@ use super::Workload;
 use crate::queue::Time;
 use crate::random::{Duration, mix};
 
-/// A root without work, and below it `chains` sequences of `length` tasks, each the only child of the one before.
+/// A root without work, and below it `chains` sequences of `length` tasks, each the only child of
+/// the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct Chains {
     chains: u32,

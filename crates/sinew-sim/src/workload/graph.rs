@@ -23,9 +23,11 @@ struct Part {
 
 /// A recorded task graph as a program.
 ///
-/// Tasks are spawned in the order of the recording, the first one called; pieces of a loop hang on a tree of halves without work of its own. A join of a loop and of next to nothing is what the runtime offers
-/// helpers: who steals its second arm takes part in the loop, as one does who steals a piece. What was spent outside the pool before a call is
-/// work of its root, so a program whose calls are short beside what lies between them gains as little here as it does in reality.
+/// Tasks are spawned in the order of the recording, the first one called; pieces of a loop hang on
+/// a tree of halves without work of its own. A join of a loop and of next to nothing is what the
+/// runtime offers helpers: who steals its second arm takes part in the loop, as one does who steals
+/// a piece. What was spent outside the pool before a call is work of its root, so a program whose
+/// calls are short beside what lies between them gains as little here as it does in reality.
 ///
 /// # Cost
 ///
@@ -80,7 +82,11 @@ impl Recorded {
                 Token::Work(work) => self.parts[present as usize].work += work,
                 Token::Fork | Token::Loop => {
                     let first = self.part(0);
-                    open.push(Open { part: present, is_loop: *token == Token::Loop, tasks: vec![first] });
+                    open.push(Open {
+                        part: present,
+                        is_loop: *token == Token::Loop,
+                        tasks: vec![first],
+                    });
                     present = first;
                 }
                 // A graph has brackets around these.
@@ -102,7 +108,8 @@ impl Recorded {
 
     /// All tasks of a bracket are known. Answers the part that follows.
     fn close(&mut self, Open { part, is_loop, tasks }: Open) -> u32 {
-        let children = if is_loop { self.halve(&tasks, part) } else { tasks.iter().rev().copied().collect() };
+        let children =
+            if is_loop { self.halve(&tasks, part) } else { tasks.iter().rev().copied().collect() };
         if let (false, &[caller, helper]) = (is_loop, &tasks[..]) {
             self.offer(caller, helper);
         }
@@ -119,7 +126,8 @@ impl Recorded {
         self.children.extend_from_slice(children);
     }
 
-    /// The back half and the front half of these pieces of the loop that hangs on `head`, as tasks; a single one as it is.
+    /// The back half and the front half of these pieces of the loop that hangs on `head`, as tasks;
+    /// a single one as it is.
     fn halve(&mut self, pieces: &[u32], head: u32) -> Vec<u32> {
         let halves = match pieces {
             [] | [_] | [_, _] => pieces.iter().rev().copied().collect(),
@@ -142,7 +150,8 @@ impl Recorded {
         inner
     }
 
-    /// If the first arm of a join is a loop, and the second nothing else than a part of it, the second is the offer to take part.
+    /// If the first arm of a join is a loop, and the second nothing else than a part of it, the
+    /// second is the offer to take part.
     fn offer(&mut self, caller: u32, helper: u32) {
         let is_helper = self.is_loop(helper) || self.is_single(helper);
         if !(self.is_loop(caller) && is_helper) {
@@ -244,18 +253,29 @@ mod tests {
         }
     }
 
-    /// Would miss: a sequel that begins before the join, is run twice, or never; spans that forget what a thief has done.
+    /// Would miss: a sequel that begins before the join, is run twice, or never; spans that forget
+    /// what a thief has done.
     #[test]
     fn a_recording_takes_its_span_where_nothing_costs_anything_and_there_are_enough_workers() {
-        let graph =
-            recorded("3: 1000(4000(200|300)400|600(500|500)7000|8000)900{40|50|60}1\n10: (5000|5000|1|2)3\n");
+        let graph = recorded(
+            "3: 1000(4000(200|300)400|600(500|500)7000|8000)900{40|50|60}1\n10: (5000|5000|1|2)3\n",
+        );
         let serial = Serial::of(&graph);
         for wait in [Wait::Block, Wait::Thief, Wait::Descendants, Wait::Leapfrog, Wait::Any] {
             for workers in [1, 2, 3, 16] {
-                let setup =
-                    Setup { wait, stack: crate::Stack::Open, costs: Costs::ZERO, ..Setup::new(workers) };
-                let report = Simulation::new(setup, &graph).expect("a setup").run().expect("no violation");
-                assert_eq!((report.work, report.span), (serial.work, serial.span), "{wait:?} {workers}");
+                let setup = Setup {
+                    wait,
+                    stack: crate::Stack::Open,
+                    costs: Costs::ZERO,
+                    ..Setup::new(workers)
+                };
+                let report =
+                    Simulation::new(setup, &graph).expect("a setup").run().expect("no violation");
+                assert_eq!(
+                    (report.work, report.span),
+                    (serial.work, serial.span),
+                    "{wait:?} {workers}"
+                );
                 if workers == 16 && wait == Wait::Any {
                     assert_eq!(report.time, serial.span);
                 }
@@ -283,15 +303,19 @@ mod tests {
         }
     }
 
-    /// Would miss: a loop whose pieces are stolen one by one, after a silence each, which is what its helper never has to do.
+    /// Would miss: a loop whose pieces are stolen one by one, after a silence each, which is what
+    /// its helper never has to do.
     #[test]
     fn a_helper_comes_to_a_loop_once() {
-        let pieces: Vec<String> = (0..64).map(|piece| format!("{}", 9_000_000 + piece * 50_000)).collect();
+        let pieces: Vec<String> =
+            (0..64).map(|piece| format!("{}", 9_000_000 + piece * 50_000)).collect();
         let pieces = pieces.join("|");
         for text in [format!("0: ({{{pieces}}}|0)\n"), format!("0: {{{pieces}}}\n")] {
             let graph = recorded(&text);
-            let report =
-                Simulation::new(Setup::new(2), &graph).expect("a setup").run().expect("no violation");
+            let report = Simulation::new(Setup::new(2), &graph)
+                .expect("a setup")
+                .run()
+                .expect("no violation");
             assert_eq!(report.counts.steals, 1, "{:?}", report.counts);
             assert!(report.counts.pieces > 0, "{:?}", report.counts);
             let half = report.work / 2;
@@ -299,7 +323,8 @@ mod tests {
         }
         // A task for each half, each with tasks of its own: nobody sees into these.
         let tasks = recorded("0: ((9000000|9000000)|(9000000|9000000))\n");
-        let report = Simulation::new(Setup::new(2), &tasks).expect("a setup").run().expect("no violation");
+        let report =
+            Simulation::new(Setup::new(2), &tasks).expect("a setup").run().expect("no violation");
         assert_eq!(report.counts.pieces, 0);
     }
 

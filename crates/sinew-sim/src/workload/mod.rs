@@ -1,7 +1,9 @@
 //! What is simulated: programs as trees of tasks that unfold while they run.
 //!
-//! A task works, then spawns all of its children but the last, calls the last, and joins the others in the opposite order; joining is all it does in the end. A node
-//! is a few words from which its work and its children follow, so a tree of any size takes no memory, and its shape does not depend on who runs what when.
+//! A task works, then spawns all of its children but the last, calls the last, and joins the others
+//! in the opposite order; joining is all it does in the end. A node is a few words from which its
+//! work and its children follow, so a tree of any size takes no memory, and its shape does not
+//! depend on who runs what when.
 //!
 //! | workload | what it is |
 //! |---|---|
@@ -16,8 +18,9 @@
 //!
 //! # Invariants
 //!
-//! - W1: a node's answers depend on nothing but the workload and the node, with one exception: [`Workload::stolen`] may answer another node, as the adaptive
-//!   splitter cuts what was stolen further. Its work is the same.
+//! - W1: a node's answers depend on nothing but the workload and the node, with one exception:
+//!   [`Workload::stolen`] may answer another node, as the adaptive splitter cuts what was stolen
+//!   further. Its work is the same.
 
 mod chains;
 mod fib;
@@ -43,12 +46,14 @@ use crate::queue::Time;
 
 /// A program.
 ///
-/// A task may go on after its joins with a sequel; one that ends with them can be simulated under [`Wait::Leave`](crate::Wait::Leave) too.
+/// A task may go on after its joins with a sequel; one that ends with them can be simulated under
+/// [`Wait::Leave`](crate::Wait::Leave) too.
 pub trait Workload {
     /// A task: the words from which everything about it follows.
     type Node: Copy + std::fmt::Debug;
 
-    /// The number of trees, which run one after the other, each when all of the one before has been done. At least 1.
+    /// The number of trees, which run one after the other, each when all of the one before has been
+    /// done. At least 1.
     fn roots(&self) -> usize {
         1
     }
@@ -66,7 +71,8 @@ pub trait Workload {
         None
     }
 
-    /// How many tasks there are on average over all seeds, where nobody knows how many this one has. A single one may have a hundredth or a hundred times of it.
+    /// How many tasks there are on average over all seeds, where nobody knows how many this one
+    /// has. A single one may have a hundredth or a hundred times of it.
     fn expected_tasks(&self) -> Option<f64> {
         None
     }
@@ -80,7 +86,8 @@ pub trait Workload {
     /// One of them; the last is the one that is called rather than spawned.
     fn child(&self, node: &Self::Node, number: u32) -> Self::Node;
 
-    /// What the task goes on with when it has joined all its children: it works again, spawns again. Asked only where [`has_sequels`](Self::has_sequels).
+    /// What the task goes on with when it has joined all its children: it works again, spawns
+    /// again. Asked only where [`has_sequels`](Self::has_sequels).
     fn sequel(&self, node: &Self::Node) -> Option<Self::Node> {
         let _ = node;
         None
@@ -91,7 +98,8 @@ pub trait Workload {
         false
     }
 
-    /// The loop that it is a piece of, or the offer to take part in, by a number of its own. Pieces are no secret: whoever takes part may take them from all who do, without asking.
+    /// The loop that it is a piece of, or the offer to take part in, by a number of its own. Pieces
+    /// are no secret: whoever takes part may take them from all who do, without asking.
     fn of_loop(&self, node: &Self::Node) -> Option<u32> {
         let _ = node;
         None
@@ -245,9 +253,13 @@ mod tests {
             (0..runs).map(tasks).sum::<f64>() / runs as f64
         };
         let expected = |children| Uts::new(children, Duration::ns(1), 0).expected_tasks();
-        assert_eq!(expected(Children::Binomial { root: 100, many: 4, probability: 0.2 }), Some(501.0));
+        assert_eq!(
+            expected(Children::Binomial { root: 100, many: 4, probability: 0.2 }),
+            Some(501.0)
+        );
         assert_eq!(expected(Children::Geometric { mean: 3.0, depth: 4 }), Some(121.0));
-        // A binomial node has 4 · 0.2 children on average, so each child of the root stands for 1/(1 − 0.8) nodes.
+        // A binomial node has 4 · 0.2 children on average, so each child of the root stands for
+        // 1/(1 − 0.8) nodes.
         let binomial = mean(Children::Binomial { root: 100, many: 4, probability: 0.2 });
         assert!((binomial / 501.0 - 1.0).abs() < 0.05, "{binomial}");
         // Levels of 1, 3, 9, 27 and 81 nodes.

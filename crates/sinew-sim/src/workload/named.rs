@@ -66,7 +66,8 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Program {
-    /// Runs it under this setup, for as long as `goes_on` says; each leaf, task or iteration takes `leaf`.
+    /// Runs it under this setup, for as long as `goes_on` says; each leaf, task or iteration takes
+    /// `leaf`.
     ///
     /// # Errors
     ///
@@ -80,16 +81,20 @@ impl Program {
         let seed = setup.seed;
         match self {
             Self::Tree(depth) => run(&Tree::new(depth, leaf, seed), setup, goes_on),
-            Self::Stress(depth, times) => {
-                run(&Series::new(Tree::new(depth, leaf, seed), times, Duration::ZERO), setup, goes_on)
-            }
+            Self::Stress(depth, times) => run(
+                &Series::new(Tree::new(depth, leaf, seed), times, Duration::ZERO),
+                setup,
+                goes_on,
+            ),
             Self::Series(depth, times, serial) => {
                 run(&Series::new(Tree::new(depth, leaf, seed), times, serial), setup, goes_on)
             }
             Self::Fib(n) => run(&Fib::new(n, leaf), setup, goes_on),
             Self::Random(tasks) => run(&RandomTree::new(tasks, leaf, seed), setup, goes_on),
             Self::Uts(children) => run(&Uts::new(children, leaf, seed), setup, goes_on),
-            Self::Chains(chains, length) => run(&Chains::new(chains, length, leaf, seed), setup, goes_on),
+            Self::Chains(chains, length) => {
+                run(&Chains::new(chains, length, leaf, seed), setup, goes_on)
+            }
             Self::Loop(n, shape) => {
                 let costs = IterationCosts::new(n, shape, leaf, seed);
                 run(&Splits::new(costs, Splitter::adaptive(setup.workers), 1), setup, goes_on)
@@ -135,9 +140,10 @@ fn parse(text: &str) -> Option<Program> {
     let mut numbers = numbers.split(',');
     let program = match name.trim().to_ascii_lowercase().as_str() {
         "tree" => Program::Tree(within(numbers.next(), 0, 40)?),
-        "stress" => {
-            Program::Stress(within(numbers.next(), 0, 40)?, within(numbers.next(), 1, 1_000_000_000)?)
-        }
+        "stress" => Program::Stress(
+            within(numbers.next(), 0, 40)?,
+            within(numbers.next(), 1, 1_000_000_000)?,
+        ),
         "series" => Program::Series(
             within(numbers.next(), 0, 40)?,
             within(numbers.next(), 1, 1_000_000_000)?,
@@ -154,9 +160,10 @@ fn parse(text: &str) -> Option<Program> {
             many: within(numbers.next(), 1, 1_000)?,
             probability: within(numbers.next(), 0.0, 1.0)?,
         }),
-        "chains" => {
-            Program::Chains(within(numbers.next(), 1, 1_000_000)?, within(numbers.next(), 1, 1_000_000_000)?)
-        }
+        "chains" => Program::Chains(
+            within(numbers.next(), 1, 1_000_000)?,
+            within(numbers.next(), 1, 1_000_000_000)?,
+        ),
         "loop" => Program::Loop(within(numbers.next(), 1, 100_000_000)?, shape(numbers.next())?),
         _ => return None,
     };
@@ -182,7 +189,8 @@ impl FromStr for Program {
     ///
     /// # Errors
     ///
-    /// Names the text: an unknown name, a number that is missing, too many or out of reach, or a tree without an end.
+    /// Names the text: an unknown name, a number that is missing, too many or out of reach, or a
+    /// tree without an end.
     fn from_str(text: &str) -> Result<Self, ProgramError> {
         parse(text.trim()).ok_or_else(|| ProgramError(text.to_owned()))
     }

@@ -7,7 +7,8 @@ use crate::random::{Duration, mix};
 /// At most so many children.
 const MOST: u64 = 4;
 
-/// A tree of a given number of tasks: each has up to four children, among which the rest is dealt at random, and all work.
+/// A tree of a given number of tasks: each has up to four children, among which the rest is dealt
+/// at random, and all work.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomTree {
     tasks: u64,
@@ -21,12 +22,14 @@ impl RandomTree {
         Self { tasks: tasks.max(1), task, seed }
     }
 
-    /// Where child `number` begins among the `rest` tasks below a node: cuts at random, moved so that no child is empty.
+    /// Where child `number` begins among the `rest` tasks below a node: cuts at random, moved so
+    /// that no child is empty.
     fn cut(node: &Subtree, children: u64, number: u64) -> u64 {
         if number == 0 || number == children {
             return if number == 0 { 0 } else { node.tasks - 1 };
         }
-        // Cut i lies in the i-th of equal parts of the range, so cuts are in order, and unevenness comes from within the parts.
+        // Cut i lies in the i-th of equal parts of the range, so cuts are in order, and unevenness
+        // comes from within the parts.
         let spare = node.tasks - 1 - children;
         let part = spare / children + 1;
         let at = mix(node.seed ^ number) % part;

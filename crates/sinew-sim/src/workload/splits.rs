@@ -17,7 +17,8 @@ pub enum Shape {
     Biased,
     /// From twice the mean down to nothing.
     Decreasing,
-    /// Most cost a third of the mean, a few very much more: Pareto's, with exponent 1.5, whose variance is infinite.
+    /// Most cost a third of the mean, a few very much more: Pareto's, with exponent 1.5, whose
+    /// variance is infinite.
     Heavy,
 }
 
@@ -89,7 +90,8 @@ fn shaped(shape: Shape, mean: Time, at: usize, n: usize, bits: u64) -> Time {
     }
 }
 
-/// A loop as a tree: ranges are cut in halves, by the rules and with the code that the runtime uses for the schedules `simple` and `adaptive`.
+/// A loop as a tree: ranges are cut in halves, by the rules and with the code that the runtime uses
+/// for the schedules `simple` and `adaptive`.
 #[derive(Debug, Clone)]
 pub struct Splits {
     costs: IterationCosts,

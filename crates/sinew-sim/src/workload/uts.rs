@@ -1,8 +1,9 @@
 //! The unbalanced tree search: trees whose shape nobody can foresee.
 //!
-//! Source: S. Olivier and others, "UTS: An Unbalanced Tree Search Benchmark" (2006).
-//! Difference: the splittable generator is SplitMix64 instead of SHA-1, so trees have the published shapes' distributions, but not their numbers of nodes;
-//! the number that a geometric node has falls off with no shape function: its mean is the same down to the last level.
+//! Source: S. Olivier and others, "UTS: An Unbalanced Tree Search Benchmark" (2006). Difference:
+//! the splittable generator is SplitMix64 instead of SHA-1, so trees have the published shapes'
+//! distributions, but not their numbers of nodes; the number that a geometric node has falls off
+//! with no shape function: its mean is the same down to the last level.
 
 use super::Workload;
 use crate::queue::Time;
@@ -11,8 +12,8 @@ use crate::random::{Duration, mix, unit};
 /// How many children a node has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Children {
-    /// The root `root`; every other node `many` with this probability, else none. With `many` times the probability just below 1, trees are deep and
-    /// subtrees of any size occur.
+    /// The root `root`; every other node `many` with this probability, else none. With `many` times
+    /// the probability just below 1, trees are deep and subtrees of any size occur.
     Binomial {
         /// Children of the root.
         root: u32,
@@ -71,7 +72,9 @@ impl Workload for Uts {
             Children::Binomial { root, many, probability } => {
                 1.0 + f64::from(root) / (1.0 - f64::from(many) * probability).max(0.0)
             }
-            Children::Geometric { mean, depth } => (0..depth).fold(1.0, |below, _| 1.0 + mean * below),
+            Children::Geometric { mean, depth } => {
+                (0..depth).fold(1.0, |below, _| 1.0 + mean * below)
+            }
         };
         expected.is_finite().then(|| expected.round())
     }

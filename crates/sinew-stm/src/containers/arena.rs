@@ -139,7 +139,8 @@ impl<N> Arena<N> {
         tx.on_commit(move || self.give(Unlinked { index, since: engine().clock.now() }));
     }
 
-    /// The lock that comes before the one of the free list, for a thread that forks. Few containers share one.
+    /// The lock that comes before the one of the free list, for a thread that forks. Few containers
+    /// share one.
     fn pass(&self) -> MutexGuard<'static, ()> {
         let mixed = ((&raw const *self).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         engine().arenas[(mixed >> 32) as usize % ARENAS].lock()
@@ -241,7 +242,10 @@ mod tests {
         assert_eq!(place(0), last);
         for index in 1..10_000 {
             let here = place(index);
-            assert!(here == (last.0, last.1 + 1) || here == (last.0 + 1, 0) && last.1 + 1 == 64 << last.0);
+            assert!(
+                here == (last.0, last.1 + 1)
+                    || here == (last.0 + 1, 0) && last.1 + 1 == 64 << last.0
+            );
             last = here;
         }
         assert_eq!(place(super::NONE - 65).0, super::CHUNKS - 1);

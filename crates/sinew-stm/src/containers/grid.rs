@@ -30,8 +30,8 @@ impl<T: Copy> TGrid<T> {
     /// If the number of cells is no `usize`.
     pub fn new(size: [usize; 3], value: T) -> Self {
         let cells = size.iter().try_fold(1_usize, |cells, side| cells.checked_mul(*side));
-        let cells =
-            cells.unwrap_or_else(|| panic!("a grid of {size:?} has more cells than a number can count"));
+        let cells = cells
+            .unwrap_or_else(|| panic!("a grid of {size:?} has more cells than a number can count"));
         Self { size, cells: TArray::new(cells, value) }
     }
 

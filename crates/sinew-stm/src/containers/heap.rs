@@ -114,9 +114,16 @@ impl<T: Copy + Ord> THeap<T> {
     }
 
     /// The larger of the two below `at`, and its place.
-    fn larger_below<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, at: u32, len: u32) -> TxResult<Option<(u32, T)>> {
+    fn larger_below<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        at: u32,
+        len: u32,
+    ) -> TxResult<Option<(u32, T)>> {
         let (left, right) = (2 * u64::from(at) + 1, 2 * u64::from(at) + 2);
-        let Some(left) = u32::try_from(left).ok().filter(|left| *left < len) else { return Ok(None) };
+        let Some(left) = u32::try_from(left).ok().filter(|left| *left < len) else {
+            return Ok(None);
+        };
         let of_left = self.places.node(left).get(tx)?;
         let Some(right) = u32::try_from(right).ok().filter(|right| *right < len) else {
             return Ok(Some((left, of_left)));

@@ -120,7 +120,12 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
     }
 
     /// The first link on the way to `key` whose node has less than `priority`.
-    fn above<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K, limit: u32) -> TxResult<&'tx TVar<u32>> {
+    fn above<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &K,
+        limit: u32,
+    ) -> TxResult<&'tx TVar<u32>> {
         let mut link = &self.root;
         loop {
             let at = link.get(tx)?;
@@ -257,7 +262,10 @@ mod tests {
             let node = self.nodes.node(at);
             let (key, value) = (node.key.get(tx)?, node.value.get(tx)?);
             assert!((keys[0]..keys[1]).contains(&key), "{key} lies outside of {keys:?}");
-            assert!(priority(at).cmp(&limit) != Ordering::Greater, "{key} lies below a lower priority");
+            assert!(
+                priority(at).cmp(&limit) != Ordering::Greater,
+                "{key} lies below a lower priority"
+            );
             assert_eq!(value, !key, "a value of another key");
             let (left, right) = (node.left.get(tx)?, node.right.get(tx)?);
             let below = self.check(tx, left, [keys[0], key], priority(at))?;
@@ -280,7 +288,11 @@ mod tests {
                     while Instant::now() < end {
                         let (key, put) = (rng.u32(..KEYS), rng.bool());
                         atomically(|tx| {
-                            let before = if put { map.insert(tx, key, !key)? } else { map.remove(tx, &key)? };
+                            let before = if put {
+                                map.insert(tx, key, !key)?
+                            } else {
+                                map.remove(tx, &key)?
+                            };
                             assert!(before.is_none_or(|value| value == !key));
                             Ok(())
                         });

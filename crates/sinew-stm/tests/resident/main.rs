@@ -1,4 +1,5 @@
-//! Threads that come and go, and their transactions, hold no more memory after many than after few. With `SINEW_DEEP=1`: after a million.
+//! Threads that come and go, and their transactions, hold no more memory after many than after few.
+//! With `SINEW_DEEP=1`: after a million.
 
 mod memory;
 
@@ -46,7 +47,8 @@ thread_local! {
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// Catches: a number and a descriptor for each transaction that runs after the thread's own were given back.
+/// Catches: a number and a descriptor for each transaction that runs after the thread's own were
+/// given back.
 #[test]
 fn transactions_in_thread_local_destructors_leave_nothing_behind() {
     static FIRST: TVar<u64> = TVar::new(0);
@@ -80,7 +82,8 @@ fn repeated_reads_take_no_memory() {
     for few in [1, 2, 3_000] {
         let [most, left] = alone.adds(|| {
             let sum = atomically(|tx| {
-                (0..50_000_000).try_fold(0_u64, |sum, i| Ok(sum.wrapping_add(vars[i % few].get(tx)?)))
+                (0..50_000_000)
+                    .try_fold(0_u64, |sum, i| Ok(sum.wrapping_add(vars[i % few].get(tx)?)))
             });
             assert_eq!(sum, (0..50_000_000).map(|i| (i % few) as u64).sum::<u64>());
         });
@@ -89,7 +92,8 @@ fn repeated_reads_take_no_memory() {
     }
 }
 
-/// Catches: an entry, or words, for each write of the same variable, alone and in a part that may be undone.
+/// Catches: an entry, or words, for each write of the same variable, alone and in a part that may
+/// be undone.
 #[test]
 fn repeated_writes_take_no_memory() {
     let alone = Alone::new();
@@ -106,8 +110,9 @@ fn repeated_writes_take_no_memory() {
                     (0..2_000_000).try_for_each(|i| wide.set(tx, [i; 4]))
                 })?;
             }
-            (0..100_000)
-                .try_for_each(|i| tx.or_else(|tx| wide.set(tx, [i; 4]).and_then(|()| tx.retry()), |_| Ok(())))
+            (0..100_000).try_for_each(|i| {
+                tx.or_else(|tx| wide.set(tx, [i; 4]).and_then(|()| tx.retry()), |_| Ok(()))
+            })
         });
     });
     println!("16 million writes of 2 variables: {most} kB, then {left} kB");

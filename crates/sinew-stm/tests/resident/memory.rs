@@ -1,7 +1,8 @@
-//! What a process holds: the bytes of its heap, which an allocator counts, and its resident memory, which the system counts.
+//! What a process holds: the bytes of its heap, which an allocator counts, and its resident memory,
+//! which the system counts.
 //!
-//! The heap is exact, so that a few thousand repetitions show a leak of a few bytes each. Resident memory shows what does not go through the
-//! allocator, such as stacks.
+//! The heap is exact, so that a few thousand repetitions show a leak of a few bytes each. Resident
+//! memory shows what does not go through the allocator, such as stacks.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -82,7 +83,8 @@ impl Alone {
     }
 }
 
-/// Does `work` so many times, and panics if the process then holds more than after the first quarter: more than 128 kB of heap, or 8 MB that are resident.
+/// Does `work` so many times, and panics if the process then holds more than after the first
+/// quarter: more than 128 kB of heap, or 8 MB that are resident.
 pub(crate) fn holds_no_more(what: &str, times: usize, mut work: impl FnMut()) {
     let _alone = Alone::new();
     let start = held();
@@ -90,8 +92,15 @@ pub(crate) fn holds_no_more(what: &str, times: usize, mut work: impl FnMut()) {
         (0..times / 4).for_each(|_| work());
         held()
     });
-    println!("{what}, {times} times, kB: start {start:?}, quarter {quarter:?}, half {half:?}, end {end:?}");
-    assert!(end.heap - quarter.heap <= 128, "{what}: the heap grew from {} to {} kB", quarter.heap, end.heap);
+    println!(
+        "{what}, {times} times, kB: start {start:?}, quarter {quarter:?}, half {half:?}, end {end:?}"
+    );
+    assert!(
+        end.heap - quarter.heap <= 128,
+        "{what}: the heap grew from {} to {} kB",
+        quarter.heap,
+        end.heap
+    );
     let grown = end.resident - quarter.resident;
     assert!(
         grown <= 8 << 10,

@@ -47,7 +47,11 @@ impl Root {
     }
 
     pub(crate) fn core(&self, cpu: usize, package: &str, siblings: &str) -> &Self {
-        self.cpu(cpu, "topology/physical_package_id", package).cpu(cpu, "topology/core_cpus_list", siblings)
+        self.cpu(cpu, "topology/physical_package_id", package).cpu(
+            cpu,
+            "topology/core_cpus_list",
+            siblings,
+        )
     }
 
     pub(crate) fn cache(
@@ -82,7 +86,8 @@ impl Root {
     }
 }
 
-/// Two CPUs, one node, every level there: as virtual machines of clouds look, with control groups of version 1.
+/// Two CPUs, one node, every level there: as virtual machines of clouds look, with control groups
+/// of version 1.
 pub(crate) fn small_vm() -> Root {
     let root = Root::new();
     root.online("0-1").node(0, "0-1", "10", 4_286_676);
@@ -109,8 +114,9 @@ pub(crate) fn small_vm() -> Root {
     root
 }
 
-/// Four packages, each of two nodes of four cores with two threads, siblings numbered after all cores as Linux does: CPU c and
-/// c + 32. The packages stand in a ring: neighbours at 16, the one across at 22, the other node of the same package at 12.
+/// Four packages, each of two nodes of four cores with two threads, siblings numbered after all
+/// cores as Linux does: CPU c and c + 32. The packages stand in a ring: neighbours at 16, the one
+/// across at 22, the other node of the same package at 12.
 pub(crate) fn numa_server() -> Root {
     let root = Root::new();
     root.online("0-63");
@@ -142,8 +148,8 @@ fn ring_distances(node: usize) -> String {
     (0..8).map(distance).collect::<Vec<_>>().join(" ")
 }
 
-/// Six fast cores with two threads each (CPUs 0 to 11), eight slow ones in clusters of four that share an L2 (12 to 19), and
-/// two low-power ones without an L3 (20 and 21).
+/// Six fast cores with two threads each (CPUs 0 to 11), eight slow ones in clusters of four that
+/// share an L2 (12 to 19), and two low-power ones without an L3 (20 and 21).
 pub(crate) fn hybrid_laptop() -> Root {
     let root = Root::new();
     root.online("0-21").node(0, "0-21", "10", 32 << 20);

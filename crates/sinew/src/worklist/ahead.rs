@@ -1,8 +1,10 @@
-//! Helper threads: the next unit of a worker, run ahead of it, to bring what it reads into a cache that both share. So a helper's thread sits as near to its worker's as the mapping
-//! has room, whichever worker of the pool it is, and moves when that one is moved.
+//! Helper threads: the next unit of a worker, run ahead of it, to bring what it reads into a cache
+//! that both share. So a helper's thread sits as near to its worker's as the mapping has room,
+//! whichever worker of the pool it is, and moves when that one is moved.
 //!
-//! A worker that has a helper holds one unit more than it runs. When it begins a unit, it hands the next one over, and the helper runs that in prefetch mode:
-//! with real reads, and without any effect.
+//! A worker that has a helper holds one unit more than it runs. When it begins a unit, it hands the
+//! next one over, and the helper runs that in prefetch mode: with real reads, and without any
+//! effect.
 //!
 //! | situation | what happens |
 //! |---|---|
@@ -11,11 +13,12 @@
 //! | the unit panics in the helper | the helper waits for the next unit |
 //! | the worker overtakes the helper | it stops at its next access, and gets the next unit |
 //!
-//! A unit that is swapped away, or put back since its worker leaves, is no longer handed over. A helper is stopped at accesses to variables only: a
-//! run waits for a helper whose unit computes without any.
+//! A unit that is swapped away, or put back since its worker leaves, is no longer handed over. A
+//! helper is stopped at accesses to variables only: a run waits for a helper whose unit computes
+//! without any.
 //!
-//! Source: Góes (see the [room](super)), section 5.1.4 and figure 5.2. Differences: the hand-over is behind a lock, which the helper takes once a
-//! unit; what it polls is a number.
+//! Source: Góes (see the [room](super)), section 5.1.4 and figure 5.2. Differences: the hand-over
+//! is behind a lock, which the helper takes once a unit; what it polls is a number.
 
 use std::sync::Arc;
 

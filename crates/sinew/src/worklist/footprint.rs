@@ -1,9 +1,11 @@
 //! Where in memory transactions work: samples of the pages that units touch.
 //!
-//! Every so many attempts a worker asks its transaction for one of the places that it has accessed, chosen at random. So a sample costs
-//! as much for a long transaction as for a short one, and a list that is not watched pays a test of a pointer a unit.
+//! Every so many attempts a worker asks its transaction for one of the places that it has accessed,
+//! chosen at random. So a sample costs as much for a long transaction as for a short one, and a
+//! list that is not watched pays a test of a pointer a unit.
 //!
-//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), figure 7.1, which shows such samples over time.
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
+//! (2012), figure 7.1, which shows such samples over time.
 
 use sinew_stm::Tx;
 use sinew_sync::CachePadded;
@@ -77,7 +79,9 @@ impl Footprint {
     #[cold]
     fn note(&self, worker: usize, tx: &Tx<'_, '_>, attempt: u64) {
         // Numbers in a row choose places that look random.
-        let Some(address) = tx.accessed(attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) else { return };
+        let Some(address) = tx.accessed(attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) else {
+            return;
+        };
         let at = Duration::from_nanos(now_ns().saturating_sub(self.began_ns));
         let mut touches = self.seats[worker].touches.lock();
         if touches.len() < MOST {

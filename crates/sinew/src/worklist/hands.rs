@@ -80,7 +80,8 @@ impl<U> Hands<U> {
         } else {
             let at = list.len().saturating_sub(count);
             let mut taken = list.split_off(at);
-            // What will be taken next: processors foresee few steps of a way backwards through memory.
+            // What will be taken next: processors foresee few steps of a way backwards through
+            // memory.
             let next = count.min(at);
             prefetch(list, at - next, next, Intent::Read);
             taken.append(&mut self.upside_down);
@@ -98,7 +99,8 @@ impl<U> Hands<U> {
 mod tests {
     use super::*;
 
-    /// Would miss: units that are run in another order than they lay on the list, and one that is lost while they are moved.
+    /// Would miss: units that are run in another order than they lay on the list, and one that is
+    /// lost while they are moved.
     #[test]
     fn units_are_run_from_the_top_of_the_list_downwards() {
         let mut list: Units<u32> = (0..6).map(Entry::Own).collect();
@@ -115,6 +117,9 @@ mod tests {
         assert_eq!(hands.drain().map(|entry| *entry.unit()).collect::<Vec<_>>(), [3]);
         hands.take_top(&mut list, 1);
         hands.take_top(&mut list, 9);
-        assert_eq!((hands.first(), hands.second(), hands.len(), list.len()), (Some(&2), Some(&1), 3, 0));
+        assert_eq!(
+            (hands.first(), hands.second(), hands.len(), list.len()),
+            (Some(&2), Some(&1), 3, 0)
+        );
     }
 }

@@ -1,12 +1,16 @@
 //! The lists of units: one for all, and one for each worker.
 //!
-//! Whichever the settings prefer, a worker finds the units of all of them, so settings may change at any time: what is left in a list that is no longer
-//! preferred is taken when the preferred ones are empty. A list is a stack to whoever works on it; a thief takes from the other end.
+//! Whichever the settings prefer, a worker finds the units of all of them, so settings may change
+//! at any time: what is left in a list that is no longer preferred is taken when the preferred ones
+//! are empty. A list is a stack to whoever works on it; a thief takes from the other end.
 //!
-//! Where each worker has its own list, a short list is dealt to them when the run begins. Of a long one they are dealt a portion whenever they run dry: what has not
-//! been dealt lies in the list for all, where it was, so that a run of millions begins at once, and a change of the number of workers moves none of them.
+//! Where each worker has its own list, a short list is dealt to them when the run begins. Of a long
+//! one they are dealt a portion whenever they run dry: what has not been dealt lies in the list for
+//! all, where it was, so that a run of millions begins at once, and a change of the number of
+//! workers moves none of them.
 //!
-//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (2012), sections 3.2.2 and 5.1.1.
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
+//! (2012), sections 3.2.2 and 5.1.1.
 //!
 //! # Invariants
 //!
@@ -15,8 +19,9 @@
 //!
 //! # Cost
 //!
-//! A lock that nobody else wants for each access; a look at a length for each list that is passed by. Units are moved to a worker's hands and to a thief's list as a block: of short units
-//! up to 64 at once, but no more than an eighth of the list, as nobody can steal them from there.
+//! A lock that nobody else wants for each access; a look at a length for each list that is passed
+//! by. Units are moved to a worker's hands and to a thief's list as a block: of short units up to
+//! 64 at once, but no more than an eighth of the list, as nobody can steal them from there.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -75,7 +80,8 @@ impl<U> List<U> {
     }
 
     fn len(&self) -> usize {
-        // Relaxed: a hint, except at the end of a run, where `Team` has ordered it after what the others did.
+        // Relaxed: a hint, except at the end of a run, where `Team` has ordered it after what the
+        // others did.
         self.length.load(Ordering::Relaxed)
     }
 
@@ -121,16 +127,24 @@ pub(super) struct Lists<U> {
 }
 
 impl<U> Lists<U> {
-    /// Lists for `seats` workers. If `stealing`, the units are dealt to the first `threads` of them, if they are few; else they are in the list for all.
+    /// Lists for `seats` workers. If `stealing`, the units are dealt to the first `threads` of
+    /// them, if they are few; else they are in the list for all.
     pub(super) fn new(units: Vec<Entry<U>>, seats: usize, threads: usize, stealing: bool) -> Self {
         let at_once = stealing && (threads == 1 || units.len() <= units::AT_ONCE);
-        let (shared, own) = if at_once { (Vec::new(), deal(units, threads)) } else { (units, Vec::new()) };
+        let (shared, own) =
+            if at_once { (Vec::new(), deal(units, threads)) } else { (units, Vec::new()) };
         let list = |units| CachePadded::new(List::new(units));
-        let own = own.into_iter().chain(std::iter::repeat_with(Units::new)).take(seats).map(list).collect();
+        let own = own
+            .into_iter()
+            .chain(std::iter::repeat_with(Units::new))
+            .take(seats)
+            .map(list)
+            .collect();
         Self { shared: list(shared), own }
     }
 
-    /// Deals what is left of the list for all to the first `threads` workers. If that is much, they take it portion by portion.
+    /// Deals what is left of the list for all to the first `threads` workers. If that is much, they
+    /// take it portion by portion.
     pub(super) fn deal(&self, threads: usize, tally: &Tally) {
         if self.shared.len() > units::AT_ONCE {
             return;
@@ -145,8 +159,9 @@ impl<U> Lists<U> {
         if by.stealing { &self.own[by.worker] } else { &self.shared }
     }
 
-    /// Takes at least `wanted` units, if there are so many, from the lists that are this worker's to work on: the preferred one first. Answers whether there
-    /// were any. They come after those that are in its `hands`.
+    /// Takes at least `wanted` units, if there are so many, from the lists that are this worker's
+    /// to work on: the preferred one first. Answers whether there were any. They come after those
+    /// that are in its `hands`.
     pub(super) fn take(&self, by: Access<'_>, wanted: usize, hands: &mut Hands<U>) -> bool {
         let other = Access { stealing: !by.stealing, ..by };
         let before = hands.len();
@@ -162,7 +177,11 @@ impl<U> Lists<U> {
                 list.with(by.tally, |units| {
                     // The list for all is for all, unless nobody else is there.
                     let several = by.stealing || from.stealing;
-                    let count = if several { units::batch(missing, units.len(), by.brief) } else { missing };
+                    let count = if several {
+                        units::batch(missing, units.len(), by.brief)
+                    } else {
+                        missing
+                    };
                     hands.take_top(units, count);
                 });
             }
@@ -170,7 +189,8 @@ impl<U> Lists<U> {
         hands.len() > before
     }
 
-    /// Takes a portion of what has not been dealt: the units that are `wanted`, and the rest into this worker's own list.
+    /// Takes a portion of what has not been dealt: the units that are `wanted`, and the rest into
+    /// this worker's own list.
     #[cold]
     fn take_portion(&self, by: Access<'_>, wanted: usize, hands: &mut Hands<U>) {
         let mut portion = self.shared.with(by.tally, |left| {
@@ -183,11 +203,13 @@ impl<U> Lists<U> {
         }
     }
 
-    /// Takes half of the units of the first other worker that has any, beginning with any of them, into this worker's own list.
+    /// Takes half of the units of the first other worker that has any, beginning with any of them,
+    /// into this worker's own list.
     pub(super) fn steal(&self, by: Access<'_>, random: usize) -> bool {
         let Access { worker, tally, .. } = by;
         let seats = self.own.len();
-        let victims = (0..seats).map(|i| (random % seats + i) % seats).filter(|&victim| victim != worker);
+        let victims =
+            (0..seats).map(|i| (random % seats + i) % seats).filter(|&victim| victim != worker);
         for victim in victims.filter(|&victim| self.own[victim].len() > 0) {
             let stolen = self.own[victim].with(tally, steal_half);
             if !stolen.is_empty() {
@@ -220,7 +242,8 @@ impl<U> Lists<U> {
         self.shared.len() > 0 || self.own.iter().any(|list| list.len() > 0)
     }
 
-    /// Whether this worker could give some away: more are waiting where it works than it will take next.
+    /// Whether this worker could give some away: more are waiting where it works than it will take
+    /// next.
     pub(super) fn has_spare(&self, by: Access<'_>) -> bool {
         self.preferred(by).len() > usize::from(by.stealing) || self.shared.len() > 0
     }
@@ -232,7 +255,8 @@ impl<U> Lists<U> {
     }
 }
 
-/// The oldest units of a list, which a thief takes. The others are copied, all at once, as they are not more.
+/// The oldest units of a list, which a thief takes. The others are copied, all at once, as they are
+/// not more.
 fn steal_half<U>(list: &mut Units<U>) -> Units<U> {
     if list.is_empty() {
         return Units::new();
@@ -241,7 +265,8 @@ fn steal_half<U>(list: &mut Units<U>) -> Units<U> {
     std::mem::replace(list, kept)
 }
 
-/// Adds units to a list. Into an empty one they go as they are: copying millions takes longer than running some of them.
+/// Adds units to a list. Into an empty one they go as they are: copying millions takes longer than
+/// running some of them.
 fn append<U>(list: &mut Units<U>, units: Units<U>) {
     if list.is_empty() {
         *list = units;
@@ -250,7 +275,8 @@ fn append<U>(list: &mut Units<U>, units: Units<U>) {
     }
 }
 
-/// The units of each of `threads` workers. Those of the first stay where they are: for lists of millions, most of the time is that of new pages.
+/// The units of each of `threads` workers. Those of the first stay where they are: for lists of
+/// millions, most of the time is that of new pages.
 fn deal<U>(mut units: Vec<Entry<U>>, threads: usize) -> Vec<Units<U>> {
     let block = units::block(units.len(), threads);
     let share = units.len() / threads + block;
@@ -280,13 +306,15 @@ mod tests {
         (0..count).map(Entry::Own).collect()
     }
 
-    /// Would miss: a unit that is lost or doubled on its way between lists (L1), a thief that takes nothing or all.
+    /// Would miss: a unit that is lost or doubled on its way between lists (L1), a thief that takes
+    /// nothing or all.
     #[test]
     fn units_stay_whole_on_their_way_between_lists() {
         let tally = Tally::default();
         let lists = Lists::new(entries(101), 3, 2, false);
         let mut hands = Hands::new();
-        let by = |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
+        let by =
+            |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
         assert!(lists.take(by(0, false), 1, &mut hands));
         assert_eq!(hands.first(), Some(&100), "a stack");
         lists.deal(2, &tally);
@@ -312,7 +340,8 @@ mod tests {
     fn what_is_left_in_the_other_list_is_taken_as_well() {
         let tally = Tally::default();
         let lists = Lists::new(entries(4), 2, 2, true);
-        let by = |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
+        let by =
+            |worker, stealing| Access { worker, stealing, alone: false, brief: 1, tally: &tally };
         lists.add(by(0, false), std::iter::once(Entry::Own(9)));
         let mut hands = Hands::new();
         assert!(lists.take(by(0, false), 4, &mut hands));
@@ -322,7 +351,8 @@ mod tests {
         assert!(!Lists::<u32>::new(Vec::new(), 1, 1, true).any());
     }
 
-    /// Would miss: millions that are moved before the first is run, a portion that is not the end of the list, and one that nobody can steal from.
+    /// Would miss: millions that are moved before the first is run, a portion that is not the end
+    /// of the list, and one that nobody can steal from.
     #[test]
     fn a_long_list_is_dealt_in_portions() {
         let (tally, many) = (Tally::default(), 3 * units::AT_ONCE as u32);
@@ -331,20 +361,30 @@ mod tests {
         assert!(lists.own.iter().all(|list| list.len() == 0) && lists.has_spare(by(0)));
         let mut hands = Hands::new();
         assert!(lists.take(by(0), 2, &mut hands));
-        assert_eq!((hands.first(), hands.second(), hands.len()), (Some(&(many - 1)), Some(&(many - 2)), 2));
+        assert_eq!(
+            (hands.first(), hands.second(), hands.len()),
+            (Some(&(many - 1)), Some(&(many - 2)), 2)
+        );
         assert_eq!(
             (lists.own[0].len(), lists.shared.len()),
             (units::PORTION - 2, many as usize - units::PORTION)
         );
         assert!(lists.take(by(0), 1, &mut hands), "of its own");
-        assert_eq!((hands.len(), lists.own[0].len()), (2 + units::BATCH, units::PORTION - 2 - units::BATCH));
+        assert_eq!(
+            (hands.len(), lists.own[0].len()),
+            (2 + units::BATCH, units::PORTION - 2 - units::BATCH)
+        );
         assert!(lists.steal(by(1), 0));
         lists.add(by(0), hands.drain());
         let left = lists.own.iter().map(|list| list.len()).sum::<usize>();
         assert_eq!(left, units::PORTION);
         let alone = Access { alone: true, ..by(2) };
         assert!(lists.take(alone, 1, &mut hands));
-        assert_eq!((hands.len(), lists.own[2].len()), (units::BATCH, 0), "nothing is dealt to who is alone");
+        assert_eq!(
+            (hands.len(), lists.own[2].len()),
+            (units::BATCH, 0),
+            "nothing is dealt to who is alone"
+        );
         lists.add(by(0), hands.drain());
         lists.deal(2, &tally);
         assert_eq!(lists.shared.len(), many as usize - units::PORTION - units::BATCH, "still long");

@@ -1,8 +1,9 @@
 //! The transactional worklist: units of work in any order, conflicts handled, tuned while it runs.
 //!
-//! The user gives units and a function; each unit runs as one transaction of its own, on whichever worker, in whichever order. What two
-//! units do to the same variables is the transactions' business, which unit runs where the list's. That freedom is what its optimisations
-//! live on: each can be set by hand, combined with the others, changed while the list runs, or left to a tuner.
+//! The user gives units and a function; each unit runs as one transaction of its own, on whichever
+//! worker, in whichever order. What two units do to the same variables is the transactions'
+//! business, which unit runs where the list's. That freedom is what its optimisations live on: each
+//! can be set by hand, combined with the others, changed while the list runs, or left to a tuner.
 //!
 //! ```
 //! use sinew::stm::TVar;
@@ -63,11 +64,14 @@
 //! | `footprint` | samples of the pages that units touch |
 //! | `tally` | what is counted and reported |
 //!
-//! The decisions (how many to steal, when to swap, what to turn on) are in `sinew-policy`, which has no threads.
+//! The decisions (how many to steal, when to swap, what to turn on) are in `sinew-policy`, which
+//! has no threads.
 //!
-//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of
-//! Edinburgh, 2012). Differences: what a unit does to its worker's own state is folded in after its commit, so there is nothing to undo there;
-//! a worker that keeps failing becomes irrevocable after a bounded number of attempts; workers leave while there is nothing to do; long lists are dealt in portions.
+//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
+//! Transactional Memory" (PhD thesis, University of Edinburgh, 2012). Differences: what a unit does
+//! to its worker's own state is folded in after its commit, so there is nothing to undo there; a
+//! worker that keeps failing becomes irrevocable after a bounded number of attempts; workers leave
+//! while there is nothing to do; long lists are dealt in portions.
 
 mod ahead;
 mod footprint;
@@ -156,7 +160,9 @@ pub enum WorklistError {
 impl fmt::Display for WorklistError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("the worklist has no units: add some with `push` or `extend`"),
+            Self::Empty => {
+                f.write_str("the worklist has no units: add some with `push` or `extend`")
+            }
             Self::NoThreads => f.write_str("the worklist has 0 threads: use at least 1"),
             Self::TooManyThreads { threads, workers } => {
                 write!(
@@ -164,9 +170,9 @@ impl fmt::Display for WorklistError {
                     "the worklist has {threads} threads, its pool {workers} workers: use at most {workers}"
                 )
             }
-            Self::NotSpeculative => {
-                f.write_str("the worklist has helpers: allow them with `speculative`, or use a lifespan of 0")
-            }
+            Self::NotSpeculative => f.write_str(
+                "the worklist has helpers: allow them with `speculative`, or use a lifespan of 0",
+            ),
             Self::Knobs(error) => write!(f, "the worklist's tuner: {error}"),
             Self::Waiting { units } => write!(
                 f,
@@ -213,8 +219,10 @@ impl<U> Extend<U> for Worklist<U> {
 }
 
 impl<U> Worklist<U> {
-    /// An empty list. It will be run by all workers of the pool, each of which has a list and steals, unless something else is said; helpers included, by no more than the pool's
-    /// limit leaves ([`PoolControl::set_threads`](sinew_core::PoolControl::set_threads), quota, affinity, other programs), which workers look at between units.
+    /// An empty list. It will be run by all workers of the pool, each of which has a list and
+    /// steals, unless something else is said; helpers included, by no more than the pool's limit
+    /// leaves ([`PoolControl::set_threads`](sinew_core::PoolControl::set_threads), quota, affinity,
+    /// other programs), which workers look at between units.
     pub fn new() -> Self {
         Self {
             units: Vec::new(),
@@ -240,33 +248,43 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// Allows helper threads: the function is then called for units that run later, or in another state of the variables than it finds
-    /// in the end, and what it does outside of variables it must be able to bear. Its results there are dropped.
+    /// Allows helper threads: the function is then called for units that run later, or in another
+    /// state of the variables than it finds in the end, and what it does outside of variables it
+    /// must be able to bear. Its results there are dropped.
     ///
-    /// Where threads are pinned, a helper's is on the processor nearest to its worker's that no other of the list has, among those of the mapping in force, and is moved when its worker is.
+    /// Where threads are pinned, a helper's is on the processor nearest to its worker's that no
+    /// other of the list has, among those of the mapping in force, and is moved when its worker is.
     #[must_use]
     pub fn speculative(mut self) -> Self {
         self.speculative = true;
         self
     }
 
-    /// On which nodes the pages lie that workers are the first to touch while they run this list, on a machine that has several. Without a choice, on all of them in
-    /// turn; and, as soon as a worker's units add others, on its own. Pages that were touched before stay where they are.
+    /// On which nodes the pages lie that workers are the first to touch while they run this list,
+    /// on a machine that has several. Without a choice, on all of them in turn; and, as soon as a
+    /// worker's units add others, on its own. Pages that were touched before stay where they are.
     ///
-    /// Where the system refuses, it is as with [`Pages::FirstTouch`]. [`Control::set_pages`] changes it, also while the list runs.
+    /// Where the system refuses, it is as with [`Pages::FirstTouch`]. [`Control::set_pages`]
+    /// changes it, also while the list runs.
     #[must_use]
     pub fn pages(self, pages: Pages) -> Self {
         self.control.set_pages(pages);
         self
     }
 
-    /// Lets a [`Control`](sinew_core::Control), as loops and other skeletons have one, limit the number of workers, place them, and cancel runs of this list.
+    /// Lets a [`Control`](sinew_core::Control), as loops and other skeletons have one, limit the
+    /// number of workers, place them, and cancel runs of this list.
     ///
-    /// At most so many workers run units as it says, whatever the settings and the tuner want; helpers come on top. Each sits where its mapping has the worker of that number. A change takes
-    /// effect when a worker is done with its unit; where units are short, with some tens of them, which take it some 50 µs at most if they are as short as those before. A cancelled run ends in the same way: [`Report::cancelled`] says so, and the units that have not run are in the list. A [`Snapshot`](sinew_core::Snapshot) counts the units,
-    /// those that were added included. Its schedule plays no part.
+    /// At most so many workers run units as it says, whatever the settings and the tuner want;
+    /// helpers come on top. Each sits where its mapping has the worker of that number. A change
+    /// takes effect when a worker is done with its unit; where units are short, with some tens of
+    /// them, which take it some 50 µs at most if they are as short as those before. A cancelled run
+    /// ends in the same way: [`Report::cancelled`] says so, and the units that have not run are in
+    /// the list. A [`Snapshot`](sinew_core::Snapshot) counts the units, those that were added
+    /// included. Its schedule plays no part.
     ///
-    /// Runs of any list are cancelled in the same way by [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
+    /// Runs of any list are cancelled in the same way by
+    /// [`PoolControl::cancel`](sinew_core::PoolControl::cancel).
     ///
     /// ```
     /// use sinew::Control;
@@ -285,8 +303,9 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// How its transactions are run: under which contention manager, and when they lock. They count for that one's site. Without it they are those of
-    /// [`Transaction::new`] where the list is run. What happens after a conflict is the list's affair, so the patience plays no part.
+    /// How its transactions are run: under which contention manager, and when they lock. They count
+    /// for that one's site. Without it they are those of [`Transaction::new`] where the list is
+    /// run. What happens after a conflict is the list's affair, so the patience plays no part.
     ///
     /// ```
     /// use sinew::stm::{Locking, TVar, Transaction};
@@ -304,7 +323,8 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// Samples the pages that transactions touch, once for so many attempts of each worker: [`Report::touches`] has what came of it.
+    /// Samples the pages that transactions touch, once for so many attempts of each worker:
+    /// [`Report::touches`] has what came of it.
     #[must_use]
     pub fn sample(mut self, attempts: u64) -> Self {
         self.sampled = Some(attempts);
@@ -359,7 +379,8 @@ impl<U> Worklist<U> {
 }
 
 impl<U: Send + Sync> Worklist<U> {
-    /// Runs `process` for every unit, each as one transaction, in the current pool; the list is empty afterwards.
+    /// Runs `process` for every unit, each as one transaction, in the current pool; the list is
+    /// empty afterwards.
     ///
     /// # Errors
     ///
@@ -368,10 +389,9 @@ impl<U: Send + Sync> Worklist<U> {
     ///
     /// # Panics
     ///
-    /// If `process` panics, with its payload; the other workers stop after their unit. The units that were not committed are in the list, the
-    /// one that panicked as well.
-    /// A unit that calls [`retry`](Tx::retry) before it has read anything panics as well: no change
-    /// could wake it.
+    /// If `process` panics, with its payload; the other workers stop after their unit. The units
+    /// that were not committed are in the list, the one that panicked as well. A unit that calls
+    /// [`retry`](Tx::retry) before it has read anything panics as well: no change could wake it.
     ///
     /// # Blocking
     ///
@@ -407,8 +427,8 @@ impl<U: Send + Sync> Worklist<U> {
         self.run_fold(process, |(): &mut (), ()| ())
     }
 
-    /// As [`run_adding`](Self::run_adding), with what each unit answers folded into something of its worker's, after its commit:
-    /// [`Report::locals`] has these.
+    /// As [`run_adding`](Self::run_adding), with what each unit answers folded into something of
+    /// its worker's, after its commit: [`Report::locals`] has these.
     ///
     /// # Errors
     ///
@@ -433,7 +453,11 @@ impl<U: Send + Sync> Worklist<U> {
     /// # Ok::<(), sinew::worklist::WorklistError>(())
     /// ```
     #[track_caller]
-    pub fn run_fold<'env, V, L, F, G>(&mut self, process: F, fold: G) -> Result<Report<L>, WorklistError>
+    pub fn run_fold<'env, V, L, F, G>(
+        &mut self,
+        process: F,
+        fold: G,
+    ) -> Result<Report<L>, WorklistError>
     where
         F: for<'tx> Fn(&mut Tx<'tx, 'env>, &U, &mut More<U>) -> TxResult<V> + Sync,
         G: Fn(&mut L, V) + Sync,
@@ -465,13 +489,15 @@ impl<U: Send + Sync> Worklist<U> {
             let seats = sinew_core::run(|worker| worker.max_workers());
             Footprint::new(every, seats)
         });
-        let run = Transactional { work, how, footprint: footprint.as_ref(), environment: PhantomData };
+        let run =
+            Transactional { work, how, footprint: footprint.as_ref(), environment: PhantomData };
         let mut report = self.execute(&run)?;
         report.touches = footprint.map(Footprint::into_touches).unwrap_or_default();
         Ok(report)
     }
 
-    /// Runs `process` for every unit without a transaction, with the same lists and the same settings; helpers have nothing to do.
+    /// Runs `process` for every unit without a transaction, with the same lists and the same
+    /// settings; helpers have nothing to do.
     ///
     /// # Errors
     ///
@@ -528,7 +554,8 @@ impl<U: Send + Sync> Worklist<U> {
         Ok(report)
     }
 
-    /// How many cores there are for units, when the list is about to be run: as many as its pool's limit leaves, and its control wishes.
+    /// How many cores there are for units, when the list is about to be run: as many as its pool's
+    /// limit leaves, and its control wishes.
     fn cores(&self, worker: &sinew_core::Worker) -> usize {
         let wished = self.followed.as_ref().and_then(|control| control.snapshot().threads);
         worker.allowed_workers().min(worker.max_workers()).min(wished.unwrap_or(usize::MAX))
@@ -547,7 +574,8 @@ impl<U: Send + Sync> Worklist<U> {
 
     fn begin_steering(&mut self, cores: usize, knobs: Knobs) -> Result<(), WorklistError> {
         if self.steering.is_none() {
-            let steering = Steering::new(cores, knobs, self.speculative).map_err(WorklistError::Knobs)?;
+            let steering =
+                Steering::new(cores, knobs, self.speculative).map_err(WorklistError::Knobs)?;
             self.steering = Some(Mutex::new(steering));
         }
         let mut steering = self.steering.as_ref().expect("made above").lock();

@@ -89,7 +89,8 @@ impl<U> Parked<U> {
     pub(super) fn take_woken(&self) -> impl Iterator<Item = Entry<U>> + use<U> {
         let numbers = self.woken.take();
         let mut slots = self.slots.lock();
-        let taken: Vec<Slot<U>> = numbers.iter().filter_map(|number| slots.remove(number)).collect();
+        let taken: Vec<Slot<U>> =
+            numbers.iter().filter_map(|number| slots.remove(number)).collect();
         drop(slots);
         taken.into_iter().map(|slot| slot.unit)
     }

@@ -1,15 +1,18 @@
 //! Where a worklist's threads sit, and where the pages lie that its workers are the first to touch.
 //!
-//! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are placed by their pool, so the mapping is chosen when that is built.
-//! Pages follow a policy of the worker's thread for the time of the run; on a machine of one node nothing is done. Helpers sit beside the worker that they help ([`Companion`](sinew_core::Companion)), so
-//! workers say where they are ([`Sites`]), and again when they have been moved.
+//! The rules are [`sinew_policy::worklist::places`]'; here they meet the machine. Threads are
+//! placed by their pool, so the mapping is chosen when that is built. Pages follow a policy of the
+//! worker's thread for the time of the run; on a machine of one node nothing is done. Helpers sit
+//! beside the worker that they help ([`Companion`](sinew_core::Companion)), so workers say where
+//! they are ([`Sites`]), and again when they have been moved.
 
 use sinew_policy::worklist::Pages;
 use sinew_policy::worklist::places;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_topology::{Machine, Mapping, PlacedThread, Placement, place_pages_of_current_thread};
 
-/// The mapping for a pool that runs worklists on `machine`: compact on several nodes, scatter on one.
+/// The mapping for a pool that runs worklists on `machine`: compact on several nodes, scatter on
+/// one.
 ///
 /// Source: Góes (see the [room](super)), section 7.1.2.
 ///
@@ -52,7 +55,8 @@ pub(super) struct Place {
 impl Place {
     /// A worker begins, before any unit has added others.
     pub(super) fn new(chosen: Option<Pages>, several_nodes: bool) -> Self {
-        let mut place = Self { several_nodes, chosen, adds_units: false, asked: None, thread: None };
+        let mut place =
+            Self { several_nodes, chosen, adds_units: false, asked: None, thread: None };
         place.apply();
         place
     }
@@ -81,7 +85,8 @@ impl Place {
         // The one before first, as each restores what it found.
         self.thread = None;
         self.asked = Some(pages);
-        // Refused where a container forbids it: pages then lie as if nothing had been asked, and nothing else depends on it.
+        // Refused where a container forbids it: pages then lie as if nothing had been asked, and
+        // nothing else depends on it.
         self.thread = place_pages_of_current_thread(placement(pages)).ok();
     }
 }
@@ -121,7 +126,11 @@ impl Sites {
     /// Where the first `workers` are.
     pub(super) fn of(&self, workers: usize) -> Vec<Option<usize>> {
         // Relaxed: ordered by `moves`.
-        self.cpus.iter().take(workers).map(|cpu| cpu.load(Ordering::Relaxed).checked_sub(1)).collect()
+        self.cpus
+            .iter()
+            .take(workers)
+            .map(|cpu| cpu.load(Ordering::Relaxed).checked_sub(1))
+            .collect()
     }
 }
 
@@ -129,7 +138,8 @@ impl Sites {
 mod tests {
     use super::*;
 
-    /// Would miss: a move that helpers are not told of, a place that is taken for a move again and again, and CPU 0 taken for none.
+    /// Would miss: a move that helpers are not told of, a place that is taken for a move again and
+    /// again, and CPU 0 taken for none.
     #[test]
     fn sites_count_moves_only() {
         let sites = Sites::new(3);
@@ -147,7 +157,8 @@ mod tests {
         assert_eq!(all, [Placement::FirstTouch, Placement::Cyclic, Placement::BindLocal]);
     }
 
-    /// Would miss: a policy that is asked for on one node, where it costs a call of the kernel for each worker.
+    /// Would miss: a policy that is asked for on one node, where it costs a call of the kernel for
+    /// each worker.
     #[test]
     fn one_node_is_left_alone() {
         let mut place = Place::new(None, false);
@@ -156,7 +167,8 @@ mod tests {
         assert!(place.thread.is_none() && place.asked.is_none());
     }
 
-    /// Would miss: a choice that waits for the next run, one that the rule overrules when units are added, and a rule that is forgotten.
+    /// Would miss: a choice that waits for the next run, one that the rule overrules when units are
+    /// added, and a rule that is forgotten.
     #[test]
     fn pages_follow_the_choice_and_otherwise_the_rule() {
         let mut place = Place::new(None, true);

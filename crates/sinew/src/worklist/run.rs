@@ -183,7 +183,8 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// Ends a run: the last calls of the work, and the report.
     pub(super) fn finish(&self, w: &Hand) -> Report<R::Local> {
-        let mut locals: Vec<_> = self.seats.iter().filter_map(|seat| seat.local.lock().take()).collect();
+        let mut locals: Vec<_> =
+            self.seats.iter().filter_map(|seat| seat.local.lock().take()).collect();
         locals.iter_mut().for_each(|local| self.run.finish(local));
         let mut report =
             Report::of(&self.seats.iter().map(|seat| &seat.tally), locals, self.terms(w).settings);
@@ -234,7 +235,8 @@ impl<'r, R: Run> Arena<'r, R> {
             return;
         }
         let mut steering = steering.lock();
-        // Asked for under the lock: who tells it last knows best, and who sees another version later tells it again.
+        // Asked for under the lock: who tells it last knows best, and who sees another version
+        // later tells it again.
         let cores = cores(w, self.course.as_ref());
         self.cores.store(cores, Ordering::Relaxed);
         if steering.set_cores(cores, self.counts(), now_ns()) {
@@ -282,7 +284,8 @@ impl<'r, R: Run> Arena<'r, R> {
         (self.lists.any() || self.parked.len() > 0) && self.team.is_stopped()
     }
 
-    /// Commits of one worker after which it is worth looking whether an epoch is over: several times in each.
+    /// Commits of one worker after which it is worth looking whether an epoch is over: several
+    /// times in each.
     fn look_every(&self, steering: &Mutex<Steering>) -> u64 {
         let length = steering.try_lock().map_or(1, |steering| steering.epoch_length());
         (length / (4 * self.team.seats() as u64)).max(1)
@@ -293,7 +296,12 @@ impl<'r, R: Run> Arena<'r, R> {
     }
 
     /// Spawns tasks for the seats from `first` on that should have one and do not.
-    fn spawn_missing<'scope>(&'scope self, s: &'scope Scope<'scope, '_>, terms: &Terms, first: usize) {
+    fn spawn_missing<'scope>(
+        &'scope self,
+        s: &'scope Scope<'scope, '_>,
+        terms: &Terms,
+        first: usize,
+    ) {
         while let Some(seat) = self.team.take_seat(terms, first) {
             s.spawn(move |w| self.sit(w, s, seat));
         }
@@ -323,8 +331,8 @@ impl<'r, R: Run> Arena<'r, R> {
         }
     }
 
-    /// Whether another worker of the pool is to have a seat, since this one is to stand down: the limit was lowered between these versions. The first
-    /// seat stays somebody's.
+    /// Whether another worker of the pool is to have a seat, since this one is to stand down: the
+    /// limit was lowered between these versions. The first seat stays somebody's.
     fn is_relieved(seat: usize, w: &Hand, before: Version, now: Version) -> bool {
         now.2 < before.2 && seat > 0 && w.is_to_stand_down()
     }
@@ -378,7 +386,12 @@ type Ended<R> = Result<Report<<R as Run>::Local>, usize>;
 type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<Entry<<R as Run>::Unit>>);
 
 /// Runs `units`.
-pub(super) fn run<R: Run>(w: &Hand, run: &R, units: Vec<Entry<R::Unit>>, plan: &Plan<'_>) -> Outcome<R> {
+pub(super) fn run<R: Run>(
+    w: &Hand,
+    run: &R,
+    units: Vec<Entry<R::Unit>>,
+    plan: &Plan<'_>,
+) -> Outcome<R> {
     let mut arena = Arena::new(w, run, units, plan);
     let began = now_ns();
     let report = catch_unwind(AssertUnwindSafe(|| {

@@ -50,11 +50,13 @@ impl Trial {
         list.tune(Tuning::Fixed(settings(first)))
     }
 
-    /// Runs the list; `at` is called for each unit after its commit. One panics, if that is wished, in the middle of its transaction.
+    /// Runs the list; `at` is called for each unit after its commit. One panics, if that is wished,
+    /// in the middle of its transaction.
     fn run(&self, list: &mut Worklist<usize>, at: impl Fn(usize) + Sync) -> Report {
         let report = list.run_fold(
             |tx, &unit, more| {
-                // Added by every attempt, and by helpers, so that those that do not count would show.
+                // Added by every attempt, and by helpers, so that those that do not count would
+                // show.
                 more.extend((unit < UNITS).then_some(unit + UNITS));
                 self.sum.modify(tx, |sum| sum + 1)?;
                 if unit == 3 && self.is_sick.load(Ordering::Relaxed) {
@@ -72,7 +74,8 @@ impl Trial {
 
     /// Would miss: a unit that is lost or run twice, and a worker that is still there.
     fn assert_whole(&self, left: &Worklist<usize>) {
-        let mut runs: Vec<u32> = self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
+        let mut runs: Vec<u32> =
+            self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
         let done: u32 = runs.iter().sum();
         for entry in &left.units {
             runs[*entry.unit()] += 1;
@@ -107,7 +110,8 @@ fn change_everything() {
     }
 }
 
-/// Would miss: a unit that is lost or runs twice when workers and helpers come, go, move and change their lists; a run that ends while units are left, or never.
+/// Would miss: a unit that is lost or runs twice when workers and helpers come, go, move and change
+/// their lists; a run that ends while units are left, or never.
 #[test]
 fn shuttle_every_unit_commits_once_while_everything_changes() {
     explore(change_everything);
@@ -119,7 +123,8 @@ fn shuttle_finds_a_run_that_ends_while_units_are_left() {
     hunt(Bug::NoSecondRound, change_everything);
 }
 
-/// Would miss: a unit that neither ran nor is left, or both, when a run is cancelled or a unit panics; and one that cannot be run again.
+/// Would miss: a unit that neither ran nor is left, or both, when a run is cancelled or a unit
+/// panics; and one that cannot be run again.
 #[test]
 fn shuttle_what_has_not_run_is_left() {
     explore(|| {
@@ -151,15 +156,19 @@ fn shuttle_what_has_not_run_is_left() {
     });
 }
 
-/// Units so short that more and more of them are run between two looks around, from the last one on. One of those that are taken at the first time panics.
+/// Units so short that more and more of them are run between two looks around, from the last one
+/// on. One of those that are taken at the first time panics.
 fn panic_in_a_stretch() {
     const SICK: usize = 90;
     let runs: [AtomicU32; 100] = std::array::from_fn(|_| AtomicU32::new(0));
-    let mut list =
-        (0..runs.len()).collect::<Worklist<_>>().tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
+    let mut list = (0..runs.len())
+        .collect::<Worklist<_>>()
+        .tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         list.run_fold(
-            |_, &unit, _| if unit == SICK { std::panic::resume_unwind(Box::new(unit)) } else { Ok(unit) },
+            |_, &unit, _| {
+                if unit == SICK { std::panic::resume_unwind(Box::new(unit)) } else { Ok(unit) }
+            },
             |(): &mut (), unit| {
                 runs[unit].fetch_add(1, Ordering::Relaxed);
             },
@@ -169,10 +178,14 @@ fn panic_in_a_stretch() {
     for entry in &list.units {
         runs[*entry.unit()].fetch_add(1, Ordering::Relaxed);
     }
-    assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 1), "run or left twice: {runs:?}");
+    assert!(
+        runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 1),
+        "run or left twice: {runs:?}"
+    );
 }
 
-/// Would miss: units of a stretch that run again since a later one panicked, or are neither run nor left.
+/// Would miss: units of a stretch that run again since a later one panicked, or are neither run nor
+/// left.
 #[test]
 fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {
     explore(panic_in_a_stretch);

@@ -1,7 +1,9 @@
 //! The settings of a run, who changes them, and when.
 //!
-//! Workers keep a copy and look at a version between units, so a change costs a load where nothing changes; of short units they run some tens before they look. The tuner is fed by whichever worker finds
-//! an epoch complete; it belongs to the list and goes on where it was when the list is filled again.
+//! Workers keep a copy and look at a version between units, so a change costs a load where nothing
+//! changes; of short units they run some tens before they look. The tuner is fed by whichever
+//! worker finds an epoch complete; it belongs to the list and goes on where it was when the list is
+//! filled again.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +26,8 @@ const ROWS: usize = 10_000;
 pub enum Tuning {
     /// These, until somebody changes them.
     Fixed(Settings),
-    /// By the autotuner that does best on the worklists we know: it goes by what is committed in a second.
+    /// By the autotuner that does best on the worklists we know: it goes by what is committed in a
+    /// second.
     Auto,
     /// By the autotuner that these knobs ask for; their default is the published one.
     AutoWith(Knobs),
@@ -49,7 +52,8 @@ impl std::error::Error for TuningError {
 impl FromStr for Tuning {
     type Err = TuningError;
 
-    /// Reads `auto`, `published` for the published autotuner, or [`Settings`] as they are printed, which stay as they are.
+    /// Reads `auto`, `published` for the published autotuner, or [`Settings`] as they are printed,
+    /// which stay as they are.
     ///
     /// ```
     /// use sinew::worklist::{Knobs, Settings, Tuning};
@@ -95,7 +99,8 @@ struct Shared {
 
 impl Control {
     pub(super) fn new(settings: Settings) -> Self {
-        let (settings, pages, version) = (Mutex::new(settings), Mutex::new(None), AtomicU64::new(0));
+        let (settings, pages, version) =
+            (Mutex::new(settings), Mutex::new(None), AtomicU64::new(0));
         Self(Arc::new(Shared { settings, pages, version }))
     }
 
@@ -104,7 +109,8 @@ impl Control {
         *self.0.settings.lock()
     }
 
-    /// Changes the settings. Each worker follows when it is done with its unit, or with some tens of them if they are short. More threads than the pool has workers count as all of them.
+    /// Changes the settings. Each worker follows when it is done with its unit, or with some tens
+    /// of them if they are short. More threads than the pool has workers count as all of them.
     ///
     /// # Panics
     ///
@@ -126,8 +132,10 @@ impl Control {
         *self.0.pages.lock()
     }
 
-    /// On which nodes the pages lie that workers are the first to touch from now on, as with [`Worklist::pages`](super::Worklist::pages); each follows as with [`set`](Self::set).
-    /// `None` leaves it to the rule. Pages that were touched before stay where they are: a list does not know which memory its units use.
+    /// On which nodes the pages lie that workers are the first to touch from now on, as with
+    /// [`Worklist::pages`](super::Worklist::pages); each follows as with [`set`](Self::set). `None`
+    /// leaves it to the rule. Pages that were touched before stay where they are: a list does not
+    /// know which memory its units use.
     ///
     /// ```
     /// use sinew::worklist::{Pages, Worklist};
@@ -144,7 +152,8 @@ impl Control {
     }
 
     fn has_changed(&self) {
-        // Release: pairs with the load in `version`, though the locks order what has changed anyway.
+        // Release: pairs with the load in `version`, though the locks order what has changed
+        // anyway.
         self.0.version.fetch_add(1, Ordering::Release);
     }
 
@@ -211,7 +220,8 @@ impl Steering {
         self.spent_ns = 0;
     }
 
-    /// There are `cores` cores now. Answers whether that changes the settings. What was counted since the last epoch is of both numbers, and dropped.
+    /// There are `cores` cores now. Answers whether that changes the settings. What was counted
+    /// since the last epoch is of both numbers, and dropped.
     pub(super) fn set_cores(&mut self, cores: usize, counts: Counts, now_ns: u64) -> bool {
         if cores == self.cores {
             return false;
@@ -223,7 +233,8 @@ impl Steering {
         self.settings() != before
     }
 
-    /// The units are dealt, and the first is about to be run. Dealing is the same under all settings that are compared, so it is no part of an epoch.
+    /// The units are dealt, and the first is about to be run. Dealing is the same under all
+    /// settings that are compared, so it is no part of an epoch.
     pub(super) fn set_off(&mut self, now_ns: u64) {
         self.began_ns = now_ns;
     }
@@ -238,7 +249,8 @@ impl Steering {
         self.epochs.length()
     }
 
-    /// Looks at the totals of this run, and answers the new settings if an epoch is over and they change.
+    /// Looks at the totals of this run, and answers the new settings if an epoch is over and they
+    /// change.
     pub(super) fn look(&mut self, counts: Counts, now_ns: u64) -> Option<Settings> {
         let totals = self.totals(counts, now_ns);
         let epoch = self.epochs.poll(&totals)?;
@@ -274,18 +286,21 @@ mod tests {
         assert_eq!(control.pages(), None);
     }
 
-    /// Would miss: a list that never ends, or runs on one thread though somebody has asked for none; and settings that are lost with the refusal.
+    /// Would miss: a list that never ends, or runs on one thread though somebody has asked for
+    /// none; and settings that are lost with the refusal.
     #[test]
     fn zero_threads_are_refused() {
         let control = Control::new(Settings::baseline(2));
         let payload =
-            std::panic::catch_unwind(AssertUnwindSafe(|| control.set(Settings::baseline(0)))).unwrap_err();
+            std::panic::catch_unwind(AssertUnwindSafe(|| control.set(Settings::baseline(0))))
+                .unwrap_err();
         let text = payload.downcast_ref::<&str>().unwrap();
         assert!(text.contains("a worklist with 0 threads"), "{text}");
         assert_eq!(control.settings(), Settings::baseline(2));
     }
 
-    /// Would miss: a refill that starts the tuner over, takes the time between two runs for a slow epoch, or counts a run twice.
+    /// Would miss: a refill that starts the tuner over, takes the time between two runs for a slow
+    /// epoch, or counts a run twice.
     #[test]
     fn a_tuner_goes_on_where_it_was_when_the_list_is_filled_again() {
         let mut steering = Steering::new(2, Knobs::default(), true).unwrap();
@@ -294,7 +309,11 @@ mod tests {
         steering.set_off(1_000);
         assert_eq!(steering.epoch_length(), 10);
         assert_eq!(steering.look(counts(9), 1_500), None);
-        assert_eq!(steering.look(counts(10), 2_000), None, "the first epoch only fills the counters");
+        assert_eq!(
+            steering.look(counts(10), 2_000),
+            None,
+            "the first epoch only fills the counters"
+        );
         steering.end(counts(10), 2_000);
         steering.begin(400, 2);
         steering.set_off(900_000);
@@ -304,7 +323,8 @@ mod tests {
         assert_eq!(rows.iter().map(|row| row.counts.elapsed_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 
-    /// Would miss: a tuner that goes on with the cores of the beginning, an epoch of two numbers of cores, and settings that are set though they are the same.
+    /// Would miss: a tuner that goes on with the cores of the beginning, an epoch of two numbers of
+    /// cores, and settings that are set though they are the same.
     #[test]
     fn a_tuner_is_told_of_cores_that_come_and_go() {
         for knobs in [Knobs::default(), Knobs::best()] {

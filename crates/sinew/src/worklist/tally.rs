@@ -41,7 +41,8 @@ impl Tally {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report<L = ()> {
-    /// What each worker that took part has kept: see [`Work::Local`](super::Work::Local). In the order of their numbers.
+    /// What each worker that took part has kept: see [`Work::Local`](super::Work::Local). In the
+    /// order of their numbers.
     pub locals: Vec<L>,
     /// Units whose transaction was committed: each that was in the list or was added.
     pub commits: u64,
@@ -67,13 +68,15 @@ pub struct Report<L = ()> {
     pub ahead: u64,
     /// Words that helpers read ahead.
     pub words_ahead: u64,
-    /// Whether the run was cancelled before all units had run; see [`Worklist::follow`](super::Worklist::follow).
+    /// Whether the run was cancelled before all units had run; see
+    /// [`Worklist::follow`](super::Worklist::follow).
     pub cancelled: bool,
     /// How long the run took.
     pub elapsed: Duration,
     /// The processor time that tuning took, all workers together.
     pub tuning: Duration,
-    /// Pages that were touched, if they were [sampled](super::Worklist::sample), in the order of the times.
+    /// Pages that were touched, if they were [sampled](super::Worklist::sample), in the order of
+    /// the times.
     pub touches: Vec<Touch>,
     /// The settings at the end.
     pub settings: Settings,
@@ -88,7 +91,8 @@ impl<L> Report<L> {
         locals: Vec<L>,
         settings: Settings,
     ) -> Self {
-        let sum = |count: fn(&Tally) -> &Counter| seats.clone().map(|tally| count(tally).get()).sum();
+        let sum =
+            |count: fn(&Tally) -> &Counter| seats.clone().map(|tally| count(tally).get()).sum();
         Self {
             locals,
             commits: sum(|t| &t.commits),

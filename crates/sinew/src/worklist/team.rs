@@ -1,14 +1,18 @@
 //! Who works: seats that are taken and left while the list runs.
 //!
-//! Each worker of the pool has a seat in the run. A seat's task works on units, helps a worker, or leaves: because the settings have no use for it, or because it
-//! has found nothing to do for a while. Whoever sees that a seat is missing spawns a task for it again. So the number of workers follows the settings, and what the
-//! pool's limit leaves of them, while the list runs; idle workers are the pool's to put to sleep, or to use for something else. When the limit falls, a worker of the pool that is to
-//! stand down leaves its seat to another; the first seat is always somebody's to take.
+//! Each worker of the pool has a seat in the run. A seat's task works on units, helps a worker, or
+//! leaves: because the settings have no use for it, or because it has found nothing to do for a
+//! while. Whoever sees that a seat is missing spawns a task for it again. So the number of workers
+//! follows the settings, and what the pool's limit leaves of them, while the list runs; idle
+//! workers are the pool's to put to sleep, or to use for something else. When the limit falls, a
+//! worker of the pool that is to stand down leaves its seat to another; the first seat is always
+//! somebody's to take.
 //!
 //! # The end
 //!
-//! Source: Góes (see the [room](super)), section 5.1.1: a count of searching workers. Differences: it is held against the number of workers that are here, and
-//! a worker counts as searching only while it has no unit in its hands and none in its own list.
+//! Source: Góes (see the [room](super)), section 5.1.1: a count of searching workers. Differences:
+//! it is held against the number of workers that are here, and a worker counts as searching only
+//! while it has no unit in its hands and none in its own list.
 //!
 //! - E1: only a worker that is here and does not search adds units. Units that a thread outside
 //!   wakes (`parked`) are the exception.
@@ -35,7 +39,8 @@ pub(super) struct Team {
 
 const HERE: u64 = 1 << 32;
 
-/// What is in force: the settings as far as they can be followed, and how many seats may have a task, those of helpers included.
+/// What is in force: the settings as far as they can be followed, and how many seats may have a
+/// task, those of helpers included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terms {
     pub(super) settings: Settings,
@@ -88,7 +93,8 @@ impl Team {
         self.seats.len()
     }
 
-    /// The next seat from `first` on that should have a task and has none; it counts as taken from here on.
+    /// The next seat from `first` on that should have a task and has none; it counts as taken from
+    /// here on.
     pub(super) fn take_seat(&self, terms: &Terms, first: usize) -> Option<usize> {
         let wanted = |seat: &usize| terms.role(*seat) != Role::Leave;
         (first..self.seats()).filter(wanted).find(|&seat| {
@@ -118,7 +124,8 @@ impl Team {
 
     /// A worker begins, not searching.
     pub(super) fn enter(&self) {
-        // AcqRel, here and below: by the order of these changes the last of them has seen what all the others did before.
+        // AcqRel, here and below: by the order of these changes the last of them has seen what all
+        // the others did before.
         self.present.fetch_add(HERE, Ordering::AcqRel);
     }
 
@@ -143,7 +150,8 @@ impl Team {
 
     /// Ends the run before its time.
     pub(super) fn stop(&self) {
-        // Relaxed, as below: it publishes nothing; who has stopped is known from the end of its task.
+        // Relaxed, as below: it publishes nothing; who has stopped is known from the end of its
+        // task.
         self.stopped.store(true, Ordering::Relaxed);
     }
 
@@ -157,7 +165,8 @@ impl Team {
 mod tests {
     use super::*;
 
-    /// Would miss: a helper for a worker that there is not, two roles of one seat, a helper on the core of a worker, and one at a seat that is not the list's to take.
+    /// Would miss: a helper for a worker that there is not, two roles of one seat, a helper on the
+    /// core of a worker, and one at a seat that is not the list's to take.
     #[test]
     fn seats_beyond_the_workers_help_the_first_of_them() {
         let terms = |settings: Settings| Terms { settings, seats: 5 };

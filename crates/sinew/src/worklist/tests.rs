@@ -20,16 +20,19 @@ fn pool() -> Pool {
 
 fn settings() -> impl Strategy<Value = Settings> {
     let swaps = proptest::option::of(1..4_u32);
-    (1..=WORKERS, any::<bool>(), any::<bool>(), swaps, prop_oneof![Just(0), Just(1), Just(100)]).prop_map(
-        |(threads, stealing, coalescing, swap_after, lifespan)| {
+    (1..=WORKERS, any::<bool>(), any::<bool>(), swaps, prop_oneof![Just(0), Just(1), Just(100)])
+        .prop_map(|(threads, stealing, coalescing, swap_after, lifespan)| {
             let settings = Settings::baseline(threads).stealing(stealing).coalescing(coalescing);
             settings.swap_after(swap_after).lifespan(lifespan)
-        },
-    )
+        })
 }
 
 /// A unit that counts itself, and adds units until they are small: its value halved, twice.
-fn count(counts: &TArray<u64>, total: &TVar<u64>, list: &mut Worklist<usize>) -> Report<Vec<usize>> {
+fn count(
+    counts: &TArray<u64>,
+    total: &TVar<u64>,
+    list: &mut Worklist<usize>,
+) -> Report<Vec<usize>> {
     list.run_fold(
         |tx, &unit, more| {
             // Added by every attempt, so that those that are given up would show.
@@ -57,8 +60,9 @@ fn expected(units: &[usize]) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Would miss: a unit that is lost or run twice, one that an aborted attempt added, and an answer that is folded for an aborted attempt or twice: under any
-    /// settings, changed meanwhile, in a list that is filled again.
+    /// Would miss: a unit that is lost or run twice, one that an aborted attempt added, and an
+    /// answer that is folded for an aborted attempt or twice: under any settings, changed
+    /// meanwhile, in a list that is filled again.
     #[test]
     fn every_unit_commits_once_under_any_settings(
         units in proptest::collection::vec(1..64_usize, 1..40), choices in proptest::collection::vec(settings(), 1..4),
@@ -90,17 +94,21 @@ proptest! {
     }
 }
 
-/// Would miss: what a unit has written, answered or added in an attempt that another unit of the same transaction gives up; and units that such attempts added. Every
-/// unit gives up twice, after it has done everything else, so each attempt at a pair ends with the first, the second, or neither of them. Several workers' units may
-/// conflict besides: neighbouring counts share a lock.
+/// Would miss: what a unit has written, answered or added in an attempt that another unit of the
+/// same transaction gives up; and units that such attempts added. Every unit gives up twice, after
+/// it has done everything else, so each attempt at a pair ends with the first, the second, or
+/// neither of them. Several workers' units may conflict besides: neighbouring counts share a lock.
 #[test]
 fn a_pair_is_given_up_as_a_whole() {
     const UNITS: usize = 200;
     let pool = pool();
-    for (threads, stealing, swap_after) in [(1, true, None), (1, false, Some(1)), (3, true, Some(1))] {
+    for (threads, stealing, swap_after) in
+        [(1, true, None), (1, false, Some(1)), (3, true, Some(1))]
+    {
         let tries: Vec<AtomicUsize> = (0..2 * UNITS).map(|_| AtomicUsize::new(0)).collect();
         let counts = TArray::new(2 * UNITS, 0_u64);
-        let choice = Settings::baseline(threads).stealing(stealing).coalescing(true).swap_after(swap_after);
+        let choice =
+            Settings::baseline(threads).stealing(stealing).coalescing(true).swap_after(swap_after);
         let mut list: Worklist<usize> = (0..UNITS).collect();
         list = list.tune(Tuning::Fixed(choice));
         let report = pool.run(|_| {
@@ -108,7 +116,11 @@ fn a_pair_is_given_up_as_a_whole() {
                 |tx, &unit, more| {
                     counts.modify(tx, unit, |n| n + 1)?;
                     more.extend((unit < UNITS).then_some(unit + UNITS));
-                    if tries[unit].fetch_add(1, Ordering::Relaxed) < 2 { tx.restart() } else { Ok(unit) }
+                    if tries[unit].fetch_add(1, Ordering::Relaxed) < 2 {
+                        tx.restart()
+                    } else {
+                        Ok(unit)
+                    }
                 },
                 |seen: &mut Vec<usize>, unit| seen.push(unit),
             )
@@ -125,7 +137,8 @@ fn a_pair_is_given_up_as_a_whole() {
     }
 }
 
-/// Would miss: a unit of a long list, which is dealt in portions, that is lost or run twice: with workers that come, leave and change between one list and many.
+/// Would miss: a unit of a long list, which is dealt in portions, that is lost or run twice: with
+/// workers that come, leave and change between one list and many.
 #[test]
 fn a_long_list_is_run_once_whatever_changes() {
     const UNITS: usize = 20_000;
@@ -148,7 +161,8 @@ fn a_long_list_is_run_once_whatever_changes() {
     }
 }
 
-/// Would miss: the same once in many runs, by chance: a second, a minute with `SINEW_DEEP=1`, or `SINEW_STRESS_SECONDS`.
+/// Would miss: the same once in many runs, by chance: a second, a minute with `SINEW_DEEP=1`, or
+/// `SINEW_STRESS_SECONDS`.
 #[test]
 fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
     let seconds = std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
@@ -158,8 +172,10 @@ fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
     let mut rng = fastrand::Rng::with_seed(5);
     let mut list = Worklist::new().speculative();
     while Instant::now() < end {
-        let choice = Settings::baseline(rng.usize(1..=WORKERS)).stealing(rng.bool()).coalescing(rng.bool());
-        let choice = choice.swap_after(rng.bool().then_some(1)).lifespan(rng.choice([0, 1, 100]).unwrap());
+        let choice =
+            Settings::baseline(rng.usize(1..=WORKERS)).stealing(rng.bool()).coalescing(rng.bool());
+        let choice =
+            choice.swap_after(rng.bool().then_some(1)).lifespan(rng.choice([0, 1, 100]).unwrap());
         let (control, counts, total) = (list.control(), TArray::new(64, 0_u64), TVar::new(0));
         let units: Vec<usize> = (0..rng.usize(1..100)).map(|_| rng.usize(1..64)).collect();
         list.extend(units.iter().copied());
@@ -179,7 +195,8 @@ fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
     }
 }
 
-/// Would miss: a tuner that is not fed, one that starts over at every refill, and a path that loses epochs.
+/// Would miss: a tuner that is not fed, one that starts over at every refill, and a path that loses
+/// epochs.
 #[test]
 fn a_tuner_is_fed_with_what_all_workers_count() {
     let (pool, sum) = (pool(), TVar::new(0_u64));
@@ -198,7 +215,8 @@ fn a_tuner_is_fed_with_what_all_workers_count() {
     }
 }
 
-/// Would miss: a worker's function that is called for each unit, never, or twice; and one that sees another worker's state.
+/// Would miss: a worker's function that is called for each unit, never, or twice; and one that sees
+/// another worker's state.
 #[test]
 fn what_a_worker_keeps_is_begun_updated_and_ended_once() {
     struct Calls<'a> {
@@ -215,7 +233,12 @@ fn what_a_worker_keeps_is_begun_updated_and_ended_once() {
             self.log.lock().unwrap().push("init");
             0
         }
-        fn process<'tx>(&self, _: &mut Tx<'tx, 'env>, unit: &u64, _: &mut More<u64>) -> TxResult<u64> {
+        fn process<'tx>(
+            &self,
+            _: &mut Tx<'tx, 'env>,
+            unit: &u64,
+            _: &mut More<u64>,
+        ) -> TxResult<u64> {
             Ok(*unit)
         }
         fn fold(&self, local: &mut u64, value: u64) {
@@ -240,11 +263,14 @@ fn what_a_worker_keeps_is_begun_updated_and_ended_once() {
     }
 }
 
-/// Would miss: a panic that hangs the others or is lost, a unit that vanishes with it, and a list that cannot be run again.
+/// Would miss: a panic that hangs the others or is lost, a unit that vanishes with it, and a list
+/// that cannot be run again.
 #[test]
 fn a_panic_ends_the_run_and_leaves_the_other_units() {
     let (pool, sum) = (pool(), TVar::new(0_u64));
-    for choice in [Settings::baseline(4), Settings::baseline(2).stealing(true).coalescing(true).lifespan(9)] {
+    for choice in
+        [Settings::baseline(4), Settings::baseline(2).stealing(true).coalescing(true).lifespan(9)]
+    {
         sum.store(0);
         let mut list: Worklist<u64> = (0..500).collect();
         list = list.tune(Tuning::Fixed(choice)).speculative();
@@ -263,7 +289,8 @@ fn a_panic_ends_the_run_and_leaves_the_other_units() {
     }
 }
 
-/// Would miss: units of a stretch that are run again or lost since a later one panicked, or its fold did; and units that were added by one whose fold panics.
+/// Would miss: units of a stretch that are run again or lost since a later one panicked, or its
+/// fold did; and units that were added by one whose fold panics.
 #[test]
 fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
     const UNITS: usize = 5_000;
@@ -271,7 +298,9 @@ fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
     let list = (0..UNITS).collect::<Worklist<usize>>();
     let mut list = list.tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
     // In the order in which they are run. What the last of them has added is still to be run.
-    for (sick, in_fold, left) in [(3_001, false, 3_002), (2_002, true, 2_003), (1_001, false, 1_002)] {
+    for (sick, in_fold, left) in
+        [(3_001, false, 3_002), (2_002, true, 2_003), (1_001, false, 1_002)]
+    {
         let caught = catch_unwind(AssertUnwindSafe(|| {
             pool.run(|_| {
                 list.run_fold(
@@ -297,7 +326,8 @@ fn a_panic_in_the_middle_of_many_short_units_leaves_those_that_have_not_run() {
     assert!(counts.load_all().into_iter().eq((0..2 * UNITS).map(once)));
 }
 
-/// Would miss: a unit that waits for another that is behind it in the list, in the same hands, or in the same transaction: even one worker gets through.
+/// Would miss: a unit that waits for another that is behind it in the list, in the same hands, or
+/// in the same transaction: even one worker gets through.
 #[test]
 fn a_unit_that_waits_lets_others_go_first() {
     for threads in 1..=2 {
@@ -305,7 +335,8 @@ fn a_unit_that_waits_lets_others_go_first() {
             let choice = Settings::baseline(threads).stealing(true).coalescing(coalescing);
             let (queue, pool) = (TQueue::new(), pool());
             // Half of the units take what the other half puts there; the takers come first.
-            let mut list = Worklist::from([[false; 50], [true; 50]].concat()).tune(Tuning::Fixed(choice));
+            let mut list =
+                Worklist::from([[false; 50], [true; 50]].concat()).tune(Tuning::Fixed(choice));
             let report = pool.run(|_| {
                 list.run(|tx, taker| match taker {
                     false => queue.push(tx, 1_u8),
@@ -382,7 +413,9 @@ fn helpers_read_ahead() {
     while words == 0 {
         list.extend(0..2_000_usize);
         let report = pool.run(|_| {
-            list.run(|tx, &unit| (0..8).try_for_each(|cell| cells.modify(tx, (unit + cell) % 64, |n| n + 1)))
+            list.run(|tx, &unit| {
+                (0..8).try_for_each(|cell| cells.modify(tx, (unit + cell) % 64, |n| n + 1))
+            })
         });
         let report = report.unwrap();
         words += report.words_ahead;
@@ -392,7 +425,8 @@ fn helpers_read_ahead() {
     assert_eq!(cells.load_all().iter().sum::<u64>(), 8 * units);
 }
 
-/// Would miss: a helper's panic that reaches the run, an allocation of its that stays, and a unit of its that counts.
+/// Would miss: a helper's panic that reaches the run, an allocation of its that stays, and a unit
+/// of its that counts.
 #[test]
 fn what_goes_wrong_in_a_helper_changes_nothing() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -442,7 +476,8 @@ fn what_goes_wrong_in_a_helper_changes_nothing() {
             *sum += made.len() as u64;
         }
     }
-    // Seats keep their role, and each pool thread its seat's, only in a run of its own: threads of their own know what they are.
+    // Seats keep their role, and each pool thread its seat's, only in a run of its own: threads of
+    // their own know what they are.
     let cells = TArray::new(64, 0_u64);
     let settings = Settings::baseline(1).stealing(true).lifespan(1_000);
     let mut ahead = 0;
@@ -454,13 +489,17 @@ fn what_goes_wrong_in_a_helper_changes_nothing() {
         let before: u64 = cells.load_all().iter().sum();
         let report = pool.run(|_| list.run_work(&Nervous(&cells))).unwrap();
         ahead += report.ahead;
-        assert_eq!((report.commits, report.added, report.locals.iter().sum::<u64>()), (500, 0, 4_000));
+        assert_eq!(
+            (report.commits, report.added, report.locals.iter().sum::<u64>()),
+            (500, 0, 4_000)
+        );
         assert_eq!(cells.load_all().iter().sum::<u64>(), before + 4_000);
         assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
     }
 }
 
-/// Would miss: samples that cost every unit one, that are of other workers or of other memory, and a list that samples unasked.
+/// Would miss: samples that cost every unit one, that are of other workers or of other memory, and
+/// a list that samples unasked.
 #[test]
 fn samples_say_who_touched_which_page() {
     let vars: Vec<TVar<u64>> = (0..10_000).map(|_| TVar::new(0)).collect();
@@ -475,7 +514,8 @@ fn samples_say_who_touched_which_page() {
     assert!(
         touches
             .iter()
-            .all(|touch| touch.worker < 2 && (pages(0)..=pages(vars.len() - 1)).contains(&touch.page))
+            .all(|touch| touch.worker < 2
+                && (pages(0)..=pages(vars.len() - 1)).contains(&touch.page))
     );
     assert!(touches.is_sorted_by_key(|touch| touch.at));
     assert!(touches.iter().any(|touch| touch.page != touches[0].page));

@@ -7,9 +7,11 @@ use sinew_stm::{Change, Prefetch, Transaction, Tx, TxResult, Unfinished};
 
 use super::footprint::Footprint;
 
-/// What a transactional worklist runs: for each unit [`process`](Self::process), and around that what each worker keeps.
+/// What a transactional worklist runs: for each unit [`process`](Self::process), and around that
+/// what each worker keeps.
 ///
-/// For a function alone there is [`Worklist::run`](super::Worklist::run). `'env` is what surrounds the run: variables are borrowed from there.
+/// For a function alone there is [`Worklist::run`](super::Worklist::run). `'env` is what surrounds
+/// the run: variables are borrowed from there.
 ///
 /// The bank of Góes' thesis, whose workers count their deposits:
 ///
@@ -55,10 +57,12 @@ pub trait Work<'env>: Sync {
     /// What a worker keeps.
     type Local: Send;
 
-    /// Before a worker's first unit of a run; `worker` is its number, below the number of workers of the pool.
+    /// Before a worker's first unit of a run; `worker` is its number, below the number of workers
+    /// of the pool.
     fn init(&self, worker: usize) -> Self::Local;
 
-    /// One unit, as a transaction; possibly a part of one with another unit. Units given to `more` are added once it has committed.
+    /// One unit, as a transaction; possibly a part of one with another unit. Units given to `more`
+    /// are added once it has committed.
     ///
     /// # Errors
     ///
@@ -71,7 +75,8 @@ pub trait Work<'env>: Sync {
         more: &mut More<Self::Unit>,
     ) -> TxResult<Self::Value>;
 
-    /// Once for each unit, after its commit and outside of it, on the worker that ran it. So an attempt that was given up leaves no trace.
+    /// Once for each unit, after its commit and outside of it, on the worker that ran it. So an
+    /// attempt that was given up leaves no trace.
     fn fold(&self, local: &mut Self::Local, value: Self::Value);
 
     /// Once for each worker after the last unit, as a transaction of its own.
@@ -147,8 +152,11 @@ pub(super) trait Run: Sync {
     fn is_watched(&self) -> bool {
         false
     }
-    /// What runs units one by one, each as one attempt of which nobody is to be told. After a failure nothing has happened, and what is in `more` is dropped.
-    fn one_by_one(&self) -> impl Fn(&Self::Unit, &mut More<Self::Unit>) -> Result<Self::Value, Failure>;
+    /// What runs units one by one, each as one attempt of which nobody is to be told. After a
+    /// failure nothing has happened, and what is in `more` is dropped.
+    fn one_by_one(
+        &self,
+    ) -> impl Fn(&Self::Unit, &mut More<Self::Unit>) -> Result<Self::Value, Failure>;
     /// Runs the units as one, of which the first is there, or the first alone: there is a value for
     /// each that was run. After a failure nothing has happened, and what is in `values` and `more`
     /// is dropped.
@@ -191,7 +199,9 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
     fn one_by_one(&self) -> impl Fn(&W::Unit, &mut More<W::Unit>) -> Result<W::Value, Failure> {
         // Copies, which the compiler keeps at hand from one unit to the next.
         let Self { work, how, .. } = *self;
-        move |unit, more| how.attempt_or_wait(|tx| work.process(tx, unit, more)).map_err(Failure::from)
+        move |unit, more| {
+            how.attempt_or_wait(|tx| work.process(tx, unit, more)).map_err(Failure::from)
+        }
     }
 
     fn attempt(

@@ -17,7 +17,11 @@ fn a_chain_of_a_hundred_units_ends_under_the_default_settings() {
             let mut list = Worklist::from((0..100).collect::<Vec<usize>>());
             let report = pool(2).run(|_| {
                 list.run(|tx, &unit| {
-                    if unit > 0 && !done.get(tx, unit - 1)? { tx.retry() } else { done.set(tx, unit, true) }
+                    if unit > 0 && !done.get(tx, unit - 1)? {
+                        tx.retry()
+                    } else {
+                        done.set(tx, unit, true)
+                    }
                 })
             });
             assert_eq!((report.unwrap().commits, done.load_all()), (100, vec![true; 100]));
@@ -32,11 +36,9 @@ fn run_chain(order: Vec<usize>, settings: Settings, locking: Locking) {
     let how = Transaction::new().locking(locking);
     let mut list = list_of(order, settings).transactions(how);
     let report = pool(WORKERS).run(|_| {
-        list.run(
-            |tx, &unit| {
-                if unit > 0 && !done[unit - 1].get(tx)? { tx.retry() } else { done[unit].set(tx, true) }
-            },
-        )
+        list.run(|tx, &unit| {
+            if unit > 0 && !done[unit - 1].get(tx)? { tx.retry() } else { done[unit].set(tx, true) }
+        })
     });
     let report = report.unwrap_or_else(|error| panic!("{settings}: {error}"));
     assert_eq!((report.commits, list.len()), (length as u64, 0), "{settings}");

@@ -30,7 +30,11 @@ fn a_run_whose_units_all_wait_says_so_and_keeps_them() {
             };
             for _ in 0..2 {
                 let error = run(&mut list).unwrap_err();
-                assert_eq!((error, list.len()), (WorklistError::Waiting { units: 17 }, 17), "{settings}");
+                assert_eq!(
+                    (error, list.len()),
+                    (WorklistError::Waiting { units: 17 }, 17),
+                    "{settings}"
+                );
                 let text = error.to_string();
                 assert!(text.contains("17 units") && text.contains("keep_alive"), "{text}");
             }
@@ -54,7 +58,12 @@ fn what_workers_keep_is_written_although_units_wait() {
         fn init(&self, _worker: usize) -> u64 {
             0
         }
-        fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, unit: &u64, more: &mut More<u64>) -> TxResult<()> {
+        fn process<'tx>(
+            &self,
+            tx: &mut Tx<'tx, 'env>,
+            unit: &u64,
+            more: &mut More<u64>,
+        ) -> TxResult<()> {
             if *unit < 5 {
                 // Dropped with the attempt.
                 more.push(100);
@@ -174,8 +183,11 @@ fn units_that_wait_outlast_every_change_of_the_settings() {
                 list.run_fold(
                     |tx, &unit, _| {
                         // Chains of three, and every tenth unit waits for the last of all.
-                        let before =
-                            if unit % 10 == 9 && unit < 299 { Some(299) } else { unit.checked_sub(1) };
+                        let before = if unit % 10 == 9 && unit < 299 {
+                            Some(299)
+                        } else {
+                            unit.checked_sub(1)
+                        };
                         match before.filter(|_| unit % 3 > 0) {
                             Some(before) if !done.get(tx, before)? => tx.retry(),
                             _ => done.set(tx, unit, true).map(|()| unit),
@@ -198,7 +210,8 @@ fn units_that_wait_outlast_every_change_of_the_settings() {
 fn a_tuned_list_with_units_that_wait_ends() {
     watched(|| {
         let done = TArray::new(5_000, false);
-        let mut list = Worklist::from((0..5_000).collect::<Vec<usize>>()).tune(sinew::worklist::Tuning::Auto);
+        let mut list =
+            Worklist::from((0..5_000).collect::<Vec<usize>>()).tune(sinew::worklist::Tuning::Auto);
         let report = pool(2).run(|_| {
             list.run(|tx, &unit| match unit % 5 {
                 0 => done.set(tx, unit, true),

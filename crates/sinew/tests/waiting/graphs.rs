@@ -79,7 +79,8 @@ impl Graph {
             values[*number] = Self::value(*number, needs.iter().map(|&need| values[need]));
             adds.iter().for_each(|&added| is_ready[added] = true);
         }
-        let left = (0..self.units.len()).filter(|&at| is_ready[at] && values[self.units[at].number] == 0);
+        let left =
+            (0..self.units.len()).filter(|&at| is_ready[at] && values[self.units[at].number] == 0);
         let left = left.count();
         (values, left)
     }
@@ -119,7 +120,8 @@ fn try_graph(rng: &mut fastrand::Rng, pool: &sinew::Pool) {
                     let Unit { number, needs, adds } = &graph.units[at];
                     let mut seen = Vec::new();
                     for &need in needs {
-                        let value = if single { vars[need].get(tx)? } else { array.get(tx, need)? };
+                        let value =
+                            if single { vars[need].get(tx)? } else { array.get(tx, need)? };
                         if value == 0 {
                             return tx.retry();
                         }
@@ -143,14 +145,17 @@ fn try_graph(rng: &mut fastrand::Rng, pool: &sinew::Pool) {
     pool.control().set_threads(WORKERS);
     let values = if single { vars.iter().map(TVar::load).collect() } else { array.load_all() };
     assert_eq!(values, expected, "{first}, {locking:?}");
-    let once = |(runs, value): (&AtomicU32, &u64)| runs.load(Ordering::Relaxed) == u32::from(*value > 0);
+    let once =
+        |(runs, value): (&AtomicU32, &u64)| runs.load(Ordering::Relaxed) == u32::from(*value > 0);
     assert!(runs.iter().zip(&expected).all(once), "{runs:?}, {first}, {locking:?}");
     match ended {
         Ok(report) => assert_eq!(
             (report.commits, left),
             (expected.iter().filter(|value| **value > 0).count() as u64, 0)
         ),
-        Err(error) => assert_eq!((error, left), (WorklistError::Waiting { units: list.len() }, list.len())),
+        Err(error) => {
+            assert_eq!((error, left), (WorklistError::Waiting { units: list.len() }, list.len()))
+        }
     }
 }
 

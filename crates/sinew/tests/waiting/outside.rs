@@ -81,12 +81,15 @@ fn two_lists_wake_each_other() {
                 for (mut list, other) in lists.into_iter().zip(keepers) {
                     let step = &step;
                     s.spawn(move || {
-                        let report =
-                            pool(2).run(|_| {
-                                list.run(|tx, &unit| {
-                                    if step.get(tx)? == unit { step.set(tx, unit + 1) } else { tx.retry() }
-                                })
-                            });
+                        let report = pool(2).run(|_| {
+                            list.run(|tx, &unit| {
+                                if step.get(tx)? == unit {
+                                    step.set(tx, unit + 1)
+                                } else {
+                                    tx.retry()
+                                }
+                            })
+                        });
                         drop(other);
                         assert_eq!(report.unwrap().commits, u64::from(STEPS / 2), "{settings}");
                     });

@@ -1,9 +1,9 @@
 //! Fetching and building a program with the rayon-core of one side.
 //!
-//! A copy of the published package is built with the dependencies that its authors locked, except for rayon and
-//! rayon-core, which are the same releases on both sides but for the drop-in. That a program is built with the
-//! drop-in is read from cargo's graph and, since a graph may hold what a program never calls, from the names of its
-//! functions in the binary.
+//! A copy of the published package is built with the dependencies that its authors locked, except
+//! for rayon and rayon-core, which are the same releases on both sides but for the drop-in. That a
+//! program is built with the drop-in is read from cargo's graph and, since a graph may hold what a
+//! program never calls, from the names of its functions in the binary.
 
 use super::super::upstream::{self, Sources};
 use super::super::watchdog::{self, Outputs};
@@ -18,7 +18,8 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// Part of the name of every function of the runtime below the drop-in.
 const MARK: &[u8] = b"sinew_core";
 
-/// The profile of every program, whatever its authors chose: quick to build, and with the names of its functions.
+/// The profile of every program, whatever its authors chose: quick to build, and with the names of
+/// its functions.
 const PROFILE: [(&str, &str); 5] = [
     ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2"),
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
@@ -57,7 +58,8 @@ pub(super) fn program(
     };
     check_mark(&made, side).map_err(|why| format!("{name}: {why}"))?;
     // Both sides build a program of this name in the same folder.
-    let kept = folder().join("programs/bin").join(side.name()).join(made.file_name().unwrap_or_default());
+    let kept =
+        folder().join("programs/bin").join(side.name()).join(made.file_name().unwrap_or_default());
     keep(&made, &kept)?;
     Ok(Built::Program(kept))
 }
@@ -95,7 +97,10 @@ fn depends(lock: &str, name: &str) -> bool {
 
 fn build(program: &Program, place: &Path) -> Result<PathBuf, String> {
     let mut cargo = cargo_in(place, &target());
-    cargo.envs(PROFILE).args(["build", "--release", "--bin", program.binary]).args(program.features);
+    cargo
+        .envs(PROFILE)
+        .args(["build", "--release", "--bin", program.binary])
+        .args(program.features);
     succeed(&mut cargo, &place.join("log").join("build.txt"))?;
     Ok(target().join("release").join(format!("{}{}", program.binary, std::env::consts::EXE_SUFFIX)))
 }
@@ -116,8 +121,8 @@ fn succeed(cargo: &mut std::process::Command, log: &Path) -> Result<(), String> 
 
 /// Checks that the runtime is in the program on our side, and only there.
 fn check_mark(binary: &Path, side: Side) -> Result<(), String> {
-    let bytes =
-        std::fs::read(binary).map_err(|error| format!("cannot read {}: {error}", binary.display()))?;
+    let bytes = std::fs::read(binary)
+        .map_err(|error| format!("cannot read {}: {error}", binary.display()))?;
     match (marked(&bytes), side) {
         (false, Side::Ours) => Err("the program does not contain our runtime".to_owned()),
         (true, Side::Upstream) => Err("the program contains our runtime".to_owned()),

@@ -1,7 +1,7 @@
 //! Running both builds of a program, and finding where their answers differ.
 //!
-//! An answer is the exit status, what was printed on standard output, and every file in the folder afterwards.
-//! Standard error is not compared: programs show times there.
+//! An answer is the exit status, what was printed on standard output, and every file in the folder
+//! afterwards. Standard error is not compared: programs show times there.
 
 use super::super::files;
 use super::super::watchdog::{self, Ending, Outputs};
@@ -26,7 +26,8 @@ struct Answer {
     files: Tree,
 }
 
-/// Runs both builds in all ways and returns the number of comparisons, and where the answers differ.
+/// Runs both builds in all ways and returns the number of comparisons, and where the answers
+/// differ.
 ///
 /// # Errors
 ///
@@ -47,8 +48,10 @@ pub(super) fn all(
                 let got = answer(candidate, run, threads, inputs, work)?;
                 compared += 1;
                 if let Some(difference) = difference(&wanted, &got) {
-                    differences
-                        .push(format!("{difference} of `{}` on {threads} threads", run.arguments.join(" ")));
+                    differences.push(format!(
+                        "{difference} of `{}` on {threads} threads",
+                        run.arguments.join(" ")
+                    ));
                 }
             }
         }
@@ -57,7 +60,13 @@ pub(super) fn all(
 }
 
 /// Runs `binary` on a fresh copy of the inputs.
-fn answer(binary: &Path, run: &Run, threads: usize, inputs: &Tree, work: &Path) -> Result<Answer, String> {
+fn answer(
+    binary: &Path,
+    run: &Run,
+    threads: usize,
+    inputs: &Tree,
+    work: &Path,
+) -> Result<Answer, String> {
     let folder = work.join("files");
     files::clear(&folder)?;
     files::lay_out(&folder, inputs)?;
@@ -67,7 +76,8 @@ fn answer(binary: &Path, run: &Run, threads: usize, inputs: &Tree, work: &Path) 
     command::without_settings(&mut command);
     command.env("RAYON_NUM_THREADS", threads.to_string()).env("LC_ALL", "C").env("NO_COLOR", "1");
     let ending = watchdog::run(&mut command, Outputs::apart(&out, &err)?, LIMIT)?;
-    let printed = std::fs::read(&out).map_err(|error| format!("cannot read {}: {error}", out.display()))?;
+    let printed =
+        std::fs::read(&out).map_err(|error| format!("cannot read {}: {error}", out.display()))?;
     Ok(Answer { ending, printed: ordered(printed, run.order), files: files::tree(&folder)? })
 }
 
@@ -115,7 +125,9 @@ mod tests {
         assert_eq!(difference(&wanted, &made("X", "y")).as_deref(), Some("the output"));
         assert_eq!(difference(&wanted, &made("x", "Y")).as_deref(), Some("the file a"));
         let hanging = Answer { ending: Ending::Killed, ..wanted.clone() };
-        assert!(difference(&wanted, &hanging).is_some_and(|told| told.starts_with("the end (Killed")));
+        assert!(
+            difference(&wanted, &hanging).is_some_and(|told| told.starts_with("the end (Killed"))
+        );
     }
 
     #[test]

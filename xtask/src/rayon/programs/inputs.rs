@@ -58,19 +58,23 @@ impl Random {
 
     /// A number below `bound`.
     fn below(&mut self, bound: usize) -> usize {
-        // The remainder is not quite uniform, which no program here minds, and it fits, being below a `usize`.
+        // The remainder is not quite uniform, which no program here minds, and it fits, being below
+        // a `usize`.
         (self.next() % bound as u64) as usize
     }
 
     fn bytes(&mut self, count: usize) -> Vec<u8> {
-        let mut bytes: Vec<u8> = (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes()).collect();
         bytes.truncate(count);
         bytes
     }
 }
 
-const WORDS: [&str; 12] =
-    ["alpha", "bar", "cedar", "delta", "echo", "far", "golf", "harbour", "ink", "jar", "kilo", "lunar"];
+const WORDS: [&str; 12] = [
+    "alpha", "bar", "cedar", "delta", "echo", "far", "golf", "harbour", "ink", "jar", "kilo",
+    "lunar",
+];
 
 fn blobs(random: &mut Random) -> Tree {
     let lengths = [0, 1, 1023, 65_537, 1_048_583, 16_777_259];
@@ -115,8 +119,13 @@ fn letters(random: &mut Random) -> Tree {
     let mut text = || {
         let mut text = String::new();
         while text.len() < 1_000_000 {
-            let (first, second) = (WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())]);
-            text.push_str(&format!("{first}{} {} {second}\n", random.below(10), random.below(100_000)));
+            let (first, second) =
+                (WORDS[random.below(WORDS.len())], WORDS[random.below(WORDS.len())]);
+            text.push_str(&format!(
+                "{first}{} {} {second}\n",
+                random.below(10),
+                random.below(100_000)
+            ));
         }
         text.into_bytes()
     };
@@ -124,7 +133,8 @@ fn letters(random: &mut Random) -> Tree {
 }
 
 fn copies(random: &mut Random) -> Tree {
-    let originals: Vec<Vec<u8>> = (0..50).map(|index| random.bytes(100 + index % 5 * 30_000)).collect();
+    let originals: Vec<Vec<u8>> =
+        (0..50).map(|index| random.bytes(100 + index % 5 * 30_000)).collect();
     let mut tree = Tree::new();
     for (index, original) in originals.iter().enumerate() {
         for copy in 0..3 {

@@ -7,9 +7,10 @@
 //! | [`inputs`], [`png`] | files to work on, the same for everybody |
 //! | [`compare`] | running both, and finding where they differ |
 //!
-//! Each program runs with several sizes of the pool, and every answer of ours is compared with the answer that the
-//! published rayon-core gives at that size. A program that this machine cannot fetch or build is skipped with its
-//! reason; if all are skipped, nothing was checked, and that is a failure.
+//! Each program runs with several sizes of the pool, and every answer of ours is compared with the
+//! answer that the published rayon-core gives at that size. A program that this machine cannot
+//! fetch or build is skipped with its reason; if all are skipped, nothing was checked, and that is
+//! a failure.
 
 mod build;
 mod compare;
@@ -34,11 +35,13 @@ enum Outcome {
     Skipped(String),
 }
 
-/// Compares the programs called `only`, or all of them: the published rayon-core beside that of `side`.
+/// Compares the programs called `only`, or all of them: the published rayon-core beside that of
+/// `side`.
 ///
 /// # Errors
 ///
-/// A program's answers differ, a program is built with the wrong rayon-core, or all programs were skipped.
+/// A program's answers differ, a program is built with the wrong rayon-core, or all programs were
+/// skipped.
 pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
     let chosen: Vec<&Program> = PROGRAMS
         .iter()
@@ -49,7 +52,11 @@ pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
     }
     let sources = upstream::sources()?;
     let version = upstream::version(side)?;
-    println!("programs with rayon-core {version} ({}) beside {} (upstream)", side.name(), super::RAYON_CORE);
+    println!(
+        "programs with rayon-core {version} ({}) beside {} (upstream)",
+        side.name(),
+        super::RAYON_CORE
+    );
     let mut ended = Vec::new();
     for program in chosen {
         let outcome = check(program, side, &version, &sources)?;
@@ -59,7 +66,12 @@ pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
     verdict(&ended)
 }
 
-fn check(program: &Program, side: Side, version: &str, sources: &Sources) -> Result<Outcome, String> {
+fn check(
+    program: &Program,
+    side: Side,
+    version: &str,
+    sources: &Sources,
+) -> Result<Outcome, String> {
     let start = Instant::now();
     let reference = match build::program(program, Side::Upstream, super::RAYON_CORE, sources)? {
         build::Built::Program(binary) => binary,
@@ -76,7 +88,11 @@ fn check(program: &Program, side: Side, version: &str, sources: &Sources) -> Res
     let inputs = inputs::make(program.inputs);
     let (runs, differences) =
         compare::all(program, &reference, &candidate, &inputs, &folder().join("programs/work"))?;
-    Ok(if differences.is_empty() { Outcome::Same { runs } } else { Outcome::Different(differences) })
+    Ok(if differences.is_empty() {
+        Outcome::Same { runs }
+    } else {
+        Outcome::Different(differences)
+    })
 }
 
 fn summary(ended: &[(&Program, Outcome)]) {
@@ -84,7 +100,9 @@ fn summary(ended: &[(&Program, Outcome)]) {
     for (program, outcome) in ended {
         let (runs, told) = match outcome {
             Outcome::Same { runs } => (runs.to_string(), "same".to_owned()),
-            Outcome::Different(where_) => ("".to_owned(), format!("DIFFERENT: {}", where_.join("; "))),
+            Outcome::Different(where_) => {
+                ("".to_owned(), format!("DIFFERENT: {}", where_.join("; ")))
+            }
             Outcome::Skipped(reason) => ("".to_owned(), format!("skipped: {reason}")),
         };
         println!(
@@ -116,7 +134,8 @@ fn verdict(ended: &[(&Program, Outcome)]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a comparison that never looks, which a planted difference in [`compare`] shows.
+    //! What they would miss: a comparison that never looks, which a planted difference in
+    //! [`compare`] shows.
     use super::*;
 
     fn ended(outcome: Outcome) -> (&'static Program, Outcome) {
@@ -128,8 +147,8 @@ mod tests {
         let same = || ended(Outcome::Same { runs: 3 });
         let skipped = || ended(Outcome::Skipped("no compiler".to_owned()));
         assert_eq!(verdict(&[same(), skipped()]), Ok(()));
-        let why =
-            verdict(&[same(), ended(Outcome::Different(vec!["stdout".to_owned()]))]).expect_err("differs");
+        let why = verdict(&[same(), ended(Outcome::Different(vec!["stdout".to_owned()]))])
+            .expect_err("differs");
         assert!(why.contains(PROGRAMS[0].name), "{why}");
     }
 

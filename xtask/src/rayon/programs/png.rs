@@ -1,4 +1,5 @@
-//! Images as PNG files, without compression: as much as the inputs need (W3C, PNG specification, third edition).
+//! Images as PNG files, without compression: as much as the inputs need (W3C, PNG specification,
+//! third edition).
 
 /// An image of 8-bit RGB pixels, rows of `width` from the top.
 pub(super) fn rgb(width: usize, pixels: &[u8]) -> Vec<u8> {
@@ -10,7 +11,8 @@ pub(super) fn rgb(width: usize, pixels: &[u8]) -> Vec<u8> {
     // Eight bits, RGB, and the only compression, filter and interlacing that need no choice.
     header.extend([8, 2, 0, 0, 0]);
     // Each row is preceded by its filter, which is none.
-    let filtered: Vec<u8> = pixels.chunks(row).flat_map(|row| [0].iter().chain(row)).copied().collect();
+    let filtered: Vec<u8> =
+        pixels.chunks(row).flat_map(|row| [0].iter().chain(row)).copied().collect();
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     for (kind, data) in [(b"IHDR", header), (b"IDAT", stored(&filtered)), (b"IEND", Vec::new())] {
         chunk(&mut file, kind, &data);

@@ -1,8 +1,8 @@
 //! The programs, how each is run, and on what.
 //!
-//! Chosen for how differently they use rayon: a recursion of `join` over one big file, parallel iterators over many
-//! small ones, a sort, `par_bridge` behind a channel, pools of their own, scopes. All build with a stable compiler
-//! and without packages of the system.
+//! Chosen for how differently they use rayon: a recursion of `join` over one big file, parallel
+//! iterators over many small ones, a sort, `par_bridge` behind a channel, pools of their own,
+//! scopes. All build with a stable compiler and without packages of the system.
 
 use super::inputs::Inputs;
 
@@ -105,7 +105,16 @@ pub(super) const PROGRAMS: [Program; 8] = [
         binary: "sd",
         features: &[],
         inputs: Inputs::Letters,
-        runs: &[exact(&["(\\w+)ar(\\d)", "$2-$1", "0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "5.txt"])],
+        runs: &[exact(&[
+            "(\\w+)ar(\\d)",
+            "$2-$1",
+            "0.txt",
+            "1.txt",
+            "2.txt",
+            "3.txt",
+            "4.txt",
+            "5.txt",
+        ])],
     },
     // Finds equal files, with pools of its own.
     Program {

@@ -1,8 +1,8 @@
 //! The tests that cannot run because they look inside rayon-core, each with its reason.
 //!
-//! Whatever can be said with the public interface runs. A test is cut by making it conditional on nothing, which
-//! leaves the rest of its file as it is; one that is listed here and no longer exists is an error, so that the list
-//! cannot outlive its reasons.
+//! Whatever can be said with the public interface runs. A test is cut by making it conditional on
+//! nothing, which leaves the rest of its file as it is; one that is listed here and no longer
+//! exists is an error, so that the list cannot outlive its reasons.
 
 /// A test that is left out.
 #[derive(Debug)]
@@ -35,8 +35,9 @@ pub(super) const CUTS: [Cut; 2] = [
 pub(super) fn apply(cuts: &[Cut], file: &str, text: &str) -> Result<String, String> {
     let mut text = text.to_owned();
     for cut in cuts.iter().filter(|cut| cut.file == file) {
-        let start = find(&text, cut.test)
-            .ok_or_else(|| format!("{file} has no test {}: take it off the list of what is cut", cut.test))?;
+        let start = find(&text, cut.test).ok_or_else(|| {
+            format!("{file} has no test {}: take it off the list of what is cut", cut.test)
+        })?;
         text.insert_str(start, "#[cfg(any())] // cut\n");
     }
     Ok(text)
@@ -63,7 +64,9 @@ fn find(text: &str, name: &str) -> Option<usize> {
 pub(super) fn check_files(cuts: &[Cut], files: &[&str]) -> Result<(), String> {
     match cuts.iter().find(|cut| !files.contains(&cut.file)) {
         None => Ok(()),
-        Some(cut) => Err(format!("there is no {}: take {} off the list of what is cut", cut.file, cut.test)),
+        Some(cut) => {
+            Err(format!("there is no {}: take {} off the list of what is cut", cut.file, cut.test))
+        }
     }
 }
 
@@ -77,7 +80,8 @@ mod tests {
     #[test]
     fn a_cut_test_depends_on_nothing_and_the_others_stay() {
         let text = "#[test]\nfn inside_out() {}\n\n#[test]\nfn inside() {\n}\n";
-        let cut = "#[test]\nfn inside_out() {}\n\n#[test]\n#[cfg(any())] // cut\nfn inside() {\n}\n";
+        let cut =
+            "#[test]\nfn inside_out() {}\n\n#[test]\n#[cfg(any())] // cut\nfn inside() {\n}\n";
         assert_eq!(apply(&ONE, "a.rs", text), Ok(cut.to_owned()));
         assert_eq!(apply(&ONE, "b.rs", text), Ok(text.to_owned()));
     }

@@ -1,7 +1,7 @@
 //! The examples in rayon-core's documentation, as a module of their own.
 //!
-//! They document items of the published package; here each stands on an empty module, and so is compiled and run
-//! against whichever rayon-core the test package is built with.
+//! They document items of the published package; here each stands on an empty module, and so is
+//! compiled and run against whichever rayon-core the test package is built with.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,11 @@ fn find(text: &str) -> Vec<Example> {
         };
         match (open.take(), comment.trim_start().strip_prefix("```")) {
             (None, Some(kind)) => {
-                open = Some(Example { line: index + 1, kind: kind.trim().to_owned(), text: Vec::new() });
+                open = Some(Example {
+                    line: index + 1,
+                    kind: kind.trim().to_owned(),
+                    text: Vec::new(),
+                });
             }
             (Some(example), Some(_)) => found.push(example),
             (Some(mut example), None) => {

@@ -1,9 +1,9 @@
 //! A workspace with rayon's sources and a package made of rayon-core's tests.
 //!
-//! rayon is copied as it is: its tests are its own. The tests of rayon-core live inside of it, so a package is made
-//! around them that offers the whole public interface as if it were its own: there `crate::join` is
-//! `rayon_core::join`, and the test modules compile unchanged. The few private helpers that they use are written
-//! anew, with the public interface.
+//! rayon is copied as it is: its tests are its own. The tests of rayon-core live inside of it, so a
+//! package is made around them that offers the whole public interface as if it were its own: there
+//! `crate::join` is `rayon_core::join`, and the test modules compile unchanged. The few private
+//! helpers that they use are written anew, with the public interface.
 //!
 //! ```text
 //! target/rayon/tests/ours/
@@ -41,8 +41,8 @@ mod unwind {
 }
 ";
 
-/// What is under test is optimised a little, as in the workspace. The tests are not: their builds take longer than
-/// they do.
+/// What is under test is optimised a little, as in the workspace. The tests are not: their builds
+/// take longer than they do.
 const PROFILE: &str =
     "[profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\nopt-level = 1\n";
 
@@ -56,7 +56,12 @@ type Tree = BTreeMap<String, Vec<u8>>;
 /// # Errors
 ///
 /// The sources are not as expected, or something cannot be written.
-pub(super) fn workspace(place: &Path, side: Side, version: &str, sources: &Sources) -> Result<(), String> {
+pub(super) fn workspace(
+    place: &Path,
+    side: Side,
+    version: &str,
+    sources: &Sources,
+) -> Result<(), String> {
     let manifest = format!(
         "[workspace]\nmembers = [\"rayon\", \"core\"]\nresolver = \"2\"\n\n{PROFILE}{}",
         upstream::patch(side)
@@ -69,7 +74,9 @@ pub(super) fn workspace(place: &Path, side: Side, version: &str, sources: &Sourc
 
 /// A published package without what cargo and its authors' tools keep beside the sources.
 fn published(mut tree: Tree) -> Tree {
-    tree.retain(|name, _| !name.starts_with('.') && name != "Cargo.lock" && name != "Cargo.toml.orig");
+    tree.retain(|name, _| {
+        !name.starts_with('.') && name != "Cargo.lock" && name != "Cargo.toml.orig"
+    });
     tree
 }
 
@@ -95,7 +102,9 @@ fn core_package(tree: &Tree, version: &str) -> Result<Tree, String> {
 
 /// Whether the package of tests takes a file as it is.
 fn is_test(name: &str) -> bool {
-    name.starts_with("tests/") || name.starts_with("src/compile_fail/") || name.ends_with("/test.rs")
+    name.starts_with("tests/")
+        || name.starts_with("src/compile_fail/")
+        || name.ends_with("/test.rs")
 }
 
 /// The root of the package, with the test modules that are in `made`.
@@ -106,8 +115,11 @@ fn library(made: &Tree) -> String {
     for name in made.keys() {
         let inner = name.strip_prefix("src/").and_then(|name| name.strip_suffix("/test.rs"));
         if let Some(module) = inner {
-            // `super::*` in a test module means the module that it tests: that, too, is the public interface.
-            text.push_str(&format!("#[cfg(test)]\nmod {module} {{\n    use crate::*;\n    mod test;\n}}\n"));
+            // `super::*` in a test module means the module that it tests: that, too, is the public
+            // interface.
+            text.push_str(&format!(
+                "#[cfg(test)]\nmod {module} {{\n    use crate::*;\n    mod test;\n}}\n"
+            ));
         } else if name == "src/test.rs" {
             text.push_str("#[cfg(test)]\nmod test;\n");
         }
@@ -124,12 +136,15 @@ fn manifest(theirs: &str, version: &str) -> Result<String, String> {
         ("build = \"build.rs\"\n", "build = false\n"),
         ("links = \"rayon-core\"\n", ""),
         ("readme = \"README.md\"\n", ""),
-        // As rayon's dependencies have it. With another set of features cargo would build everything once for both
-        // packages and once more for each.
+        // As rayon's dependencies have it. With another set of features cargo would build
+        // everything once for both packages and once more for each.
         (LIBC, "dev-dependencies.libc]\ndefault-features = false\n"),
     ] {
         if text.matches(from).count() != 1 {
-            return Err(format!("the manifest of rayon-core does not say `{}` once", from.trim_end()));
+            return Err(format!(
+                "the manifest of rayon-core does not say `{}` once",
+                from.trim_end()
+            ));
         }
         text = text.replace(from, to);
     }
@@ -159,7 +174,8 @@ mod tests {
 
     #[test]
     fn test_modules_are_children_of_modules_that_show_the_public_interface() {
-        let made = library(&tree(&[("src/join/test.rs", ""), ("src/test.rs", ""), ("tests/a.rs", "")]));
+        let made =
+            library(&tree(&[("src/join/test.rs", ""), ("src/test.rs", ""), ("tests/a.rs", "")]));
         assert!(made.contains("mod join {\n    use crate::*;\n    mod test;\n}"), "{made}");
         assert!(made.contains("#[cfg(test)]\nmod test;\n") && !made.contains("mod a"), "{made}");
     }
@@ -183,7 +199,12 @@ mod tests {
 
     #[test]
     fn what_tools_keep_beside_the_sources_is_left_behind() {
-        let all = tree(&[(".cargo-ok", ""), ("Cargo.lock", ""), ("Cargo.toml.orig", ""), ("src/lib.rs", "")]);
+        let all = tree(&[
+            (".cargo-ok", ""),
+            ("Cargo.lock", ""),
+            ("Cargo.toml.orig", ""),
+            ("src/lib.rs", ""),
+        ]);
         assert_eq!(published(all), tree(&[("src/lib.rs", "")]));
     }
 }

@@ -1,7 +1,8 @@
 //! What a run of `cargo test` printed, as numbers and names.
 //!
-//! The lines of all test programs of a run stand in one text, those of cargo among them. Numbers come from the lines
-//! that open and close a program's report; a program that died has opened one and not closed it, and is then missed.
+//! The lines of all test programs of a run stand in one text, those of cargo among them. Numbers
+//! come from the lines that open and close a program's report; a program that died has opened one
+//! and not closed it, and is then missed.
 
 /// What the tests of one run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,8 +88,9 @@ fn read_failure(line: &str, report: &mut Report) {
         report.failures.push(name.to_owned());
     }
     // The names by themselves are indented and repeat what was just read.
-    let repeated =
-        line.strip_prefix("    ").is_some_and(|name| report.failures.iter().any(|known| known == name));
+    let repeated = line
+        .strip_prefix("    ")
+        .is_some_and(|name| report.failures.iter().any(|known| known == name));
     if !repeated {
         report.details.push_str(line);
         report.details.push('\n');
@@ -193,7 +195,8 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 
     #[test]
     fn examples_are_named_by_file_and_line() {
-        let report = read("running 1 test\ntest src/lib.rs - join (line 43) - compile fail ... ignored\n");
+        let report =
+            read("running 1 test\ntest src/lib.rs - join (line 43) - compile fail ... ignored\n");
         assert_eq!(report.ignored_names, ["src/lib.rs - join (line 43) - compile fail"]);
     }
 

@@ -7,8 +7,8 @@
 //! | [`cut`] | the tests that cannot run because they look inside, each with its reason |
 //! | [`libtest`] | what a run of `cargo test` printed, as numbers and names |
 //!
-//! A group is one `cargo test`. It passes if everything in it passes, if every test that was started ended, and if
-//! there were as many as there should be: a run of nothing proves nothing.
+//! A group is one `cargo test`. It passes if everything in it passes, if every test that was
+//! started ended, and if there were as many as there should be: a run of nothing proves nothing.
 
 mod cut;
 mod examples;
@@ -41,7 +41,11 @@ struct Group {
 
 const GROUPS: [Group; 6] = [
     Group { name: "rayon-unit", arguments: &["--package", "rayon", "--lib"], at_least: 218 },
-    Group { name: "rayon-integration", arguments: &["--package", "rayon", "--test", "*"], at_least: 115 },
+    Group {
+        name: "rayon-integration",
+        arguments: &["--package", "rayon", "--test", "*"],
+        at_least: 115,
+    },
     Group { name: "rayon-examples", arguments: &["--package", "rayon", "--doc"], at_least: 246 },
     Group { name: "core-unit", arguments: &["--package", generate::CORE, "--lib"], at_least: 99 },
     Group {
@@ -49,7 +53,11 @@ const GROUPS: [Group; 6] = [
         arguments: &["--package", generate::CORE, "--test", "*"],
         at_least: 11,
     },
-    Group { name: "core-examples", arguments: &["--package", generate::CORE, "--doc"], at_least: 27 },
+    Group {
+        name: "core-examples",
+        arguments: &["--package", generate::CORE, "--doc"],
+        at_least: 27,
+    },
 ];
 
 /// The names of the groups, for the command line.
@@ -63,8 +71,10 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// The tests cannot be fetched or built, or a group did not pass; what failed is printed.
 pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
-    let chosen: Vec<&Group> =
-        GROUPS.iter().filter(|group| only.is_empty() || only.iter().any(|name| name == group.name)).collect();
+    let chosen: Vec<&Group> = GROUPS
+        .iter()
+        .filter(|group| only.is_empty() || only.iter().any(|name| name == group.name))
+        .collect();
     if chosen.is_empty() {
         return Ok(());
     }
@@ -85,7 +95,11 @@ pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
         .filter(|(_, outcome)| !outcome.complaints.is_empty())
         .map(|(group, _)| group.name)
         .collect();
-    if failed.is_empty() { Ok(()) } else { Err(format!("rayon tests: {} did not pass", failed.join(", "))) }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("rayon tests: {} did not pass", failed.join(", ")))
+    }
 }
 
 /// Builds all tests at once, so that a test's time is its own.
@@ -134,7 +148,12 @@ fn run_group(place: &Path, group: &Group) -> Result<Outcome, String> {
     Ok(Outcome { report, took, complaints })
 }
 
-fn cargo_test(place: &Path, arguments: &[&str], log: &Path, limit: Duration) -> Result<Ending, String> {
+fn cargo_test(
+    place: &Path,
+    arguments: &[&str],
+    log: &Path,
+    limit: Duration,
+) -> Result<Ending, String> {
     let mut cargo = cargo_in(place, &folder().join("tests/target"));
     cargo.args(["test", "--no-fail-fast"]).args(arguments);
     watchdog::run(&mut cargo, Outputs::together(log)?, limit)
@@ -149,9 +168,14 @@ fn complaints(group: &Group, report: &Report, ending: Ending) -> Vec<String> {
     let mut found = Vec::new();
     if ending == Ending::Killed {
         let last = report.last.as_deref().unwrap_or("none");
-        found.push(format!("killed after {} minutes; the last test to end: {last}", LIMIT.as_secs() / 60));
+        found.push(format!(
+            "killed after {} minutes; the last test to end: {last}",
+            LIMIT.as_secs() / 60
+        ));
     }
-    found.extend(report.hanging.iter().map(|name| format!("{name} ran for over a minute and did not end")));
+    found.extend(
+        report.hanging.iter().map(|name| format!("{name} ran for over a minute and did not end")),
+    );
     found.extend(report.failures.iter().map(|name| format!("{name} failed")));
     found.extend(report.crashes.iter().cloned());
     let ended = report.passed + report.failed + report.ignored;
@@ -159,7 +183,10 @@ fn complaints(group: &Group, report: &Report, ending: Ending) -> Vec<String> {
         found.push(format!("{} tests were started and did not end", report.found - ended));
     }
     if report.found < group.at_least {
-        found.push(format!("only {} tests were found, at least {} are known", report.found, group.at_least));
+        found.push(format!(
+            "only {} tests were found, at least {} are known",
+            report.found, group.at_least
+        ));
     }
     if found.is_empty() && !(ending.is_success() && report.failed == 0) {
         found.push("cargo test failed".to_owned());
@@ -175,7 +202,10 @@ fn summary(ended: &[(&Group, Outcome)]) {
     let line = |name: &str, report: &Report, took: Duration| {
         let Report { found, passed, ignored, .. } = report;
         let failed = found.saturating_sub(passed + ignored);
-        println!("{name:<18} {found:>6} {passed:>7} {failed:>7} {ignored:>8} {:>8.1}", took.as_secs_f64());
+        println!(
+            "{name:<18} {found:>6} {passed:>7} {failed:>7} {ignored:>8} {:>8.1}",
+            took.as_secs_f64()
+        );
     };
     for (group, outcome) in ended {
         line(group.name, &outcome.report, outcome.took);
@@ -221,14 +251,21 @@ mod tests {
     #[test]
     fn too_few_tests_and_tests_that_did_not_end_are_told() {
         let few = Report { found: 1, passed: 1, ..Report::default() };
-        assert_eq!(complaints(&GROUP, &few, ended(0)), ["only 1 tests were found, at least 2 are known"]);
+        assert_eq!(
+            complaints(&GROUP, &few, ended(0)),
+            ["only 1 tests were found, at least 2 are known"]
+        );
         let lost = Report { found: 5, passed: 2, ..Report::default() };
         assert_eq!(complaints(&GROUP, &lost, ended(101)), ["3 tests were started and did not end"]);
     }
 
     #[test]
     fn a_killed_group_names_the_last_test_and_those_that_hang() {
-        let report = Report { hanging: vec!["stuck".to_owned()], last: Some("fine".to_owned()), ..passing() };
+        let report = Report {
+            hanging: vec!["stuck".to_owned()],
+            last: Some("fine".to_owned()),
+            ..passing()
+        };
         let told = complaints(&GROUP, &report, Ending::Killed);
         assert_eq!(told.len(), 2);
         assert!(

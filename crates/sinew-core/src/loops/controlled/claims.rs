@@ -42,7 +42,8 @@ impl Shared<'_> {
         self.ending.is_near() || self.plan.lock().is_over()
     }
 
-    /// Brings the plan to what is wished now, if that is more threads; for the participant of this rank on this worker. Answers whether it was.
+    /// Brings the plan to what is wished now, if that is more threads; for the participant of this
+    /// rank on this worker. Answers whether it was.
     pub(super) fn grow(&self, worker: usize, rank: usize) -> bool {
         let mut plan = self.plan.lock();
         let (limit, (version, wishes)) = (self.limit.asked(), self.control.wishes());
@@ -138,7 +139,8 @@ impl<'c> Claims<'c> {
         })
     }
 
-    /// At most `most` iterations to run now, and whether there are more where they come from. `None`: leave.
+    /// At most `most` iterations to run now, and whether there are more where they come from.
+    /// `None`: leave.
     #[inline]
     pub(super) fn next(&mut self, most: usize) -> Option<(Range<usize>, bool)> {
         if self.shared.ending.is_near() {
@@ -155,7 +157,8 @@ impl<'c> Claims<'c> {
         Some((range, !self.claimed.is_empty()))
     }
 
-    /// Whether something is wished, or the pool's limit or schedule is, that is not followed yet; or the pool has cancelled.
+    /// Whether something is wished, or the pool's limit or schedule is, that is not followed yet;
+    /// or the pool has cancelled.
     #[inline]
     fn is_behind(&self) -> bool {
         let Shared { control, limit, enrolled, .. } = self.shared;
@@ -304,7 +307,8 @@ impl<'c> Claims<'c> {
         stays
     }
 
-    /// Whether another worker should have this rank, because this one is to stand down. The caller cannot.
+    /// Whether another worker should have this rank, because this one is to stand down. The caller
+    /// cannot.
     fn is_surplus(&self) -> bool {
         self.rank > 0 && self.worker >= self.shared.limit.get()
     }

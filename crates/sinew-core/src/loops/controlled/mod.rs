@@ -1,22 +1,28 @@
 //! Loops that are changed while they run.
 //!
-//! A loop with a [`Control`] is driven in another way than the others, which so pay nothing for it. Its participants have *ranks*: the caller is 0. Each
-//! asks for one slice of work after the other and looks at the version of the control's wishes in between; who finds it changed brings the loop's
-//! [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and puts another in its place. When the number of threads falls,
-//! those with the highest ranks leave; when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping moves each participant's thread
-//! before its next slice (`lodging`). A schedule that the pool was given or granted counts where none is wished and the loop is open to it. When the pool cancels what it runs, the
-//! loop ends as if its control had. The pool's own limit is followed like a wish, and read anew meanwhile where it follows quota and affinity (`glance`).
+//! A loop with a [`Control`] is driven in another way than the others, which so pay nothing for it.
+//! Its participants have *ranks*: the caller is 0. Each asks for one slice of work after the other
+//! and looks at the version of the control's wishes in between; who finds it changed brings the
+//! loop's [plan](plan::Plan) up to date. A new schedule or number of threads closes the source and
+//! puts another in its place. When the number of threads falls, those with the highest ranks leave;
+//! when it rises, whoever notices first calls others for the ranks that nobody has. A new mapping
+//! moves each participant's thread before its next slice (`lodging`). A schedule that the pool was
+//! given or granted counts where none is wished and the loop is open to it. When the pool cancels
+//! what it runs, the loop ends as if its control had. The pool's own limit is followed like a wish,
+//! and read anew meanwhile where it follows quota and affinity (`glance`).
 //!
 //! # Invariants
 //!
-//! - D1 to D3 of the [`driver`](super::driver), by P1 of the [`plan`] and because every participant is a task of one scope.
-//! - K1: whatever is wished, somebody goes on while something is left: rank 0 is always wanted, and the caller, whose rank that is, returns to the loop as
-//!   long as something is left after all have gone.
+//! - D1 to D3 of the [`driver`](super::driver), by P1 of the [`plan`] and because every participant
+//!   is a task of one scope.
+//! - K1: whatever is wished, somebody goes on while something is left: rank 0 is always wanted, and
+//!   the caller, whose rank that is, returns to the loop as long as something is left after all
+//!   have gone.
 //!
 //! # Cost
 //!
-//! Some allocations for the loop and one for each participant. Two loads, an addition and a look at the time for a slice of about 50 µs; for chunks that are
-//! shorter, a claim more.
+//! Some allocations for the loop and one for each participant. Two loads, an addition and a look at
+//! the time for a slice of about 50 µs; for chunks that are shorter, a claim more.
 //!
 //! # Not handled
 //!
@@ -67,7 +73,8 @@ pub(super) struct Controlled<'r> {
 ///
 /// # Errors
 ///
-/// If the control was cancelled before the last iteration was done, or the pool has cancelled what it runs.
+/// If the control was cancelled before the last iteration was done, or the pool has cancelled what
+/// it runs.
 ///
 /// # Panics
 ///
@@ -120,8 +127,9 @@ impl<'r> Controlled<'r> {
         let leaves_the_choice = terms.schedule == Schedule::Auto;
         let mut trial = leaves_the_choice.then(|| Trial::begin(options, n, terms.threads));
         // Nobody begins alone here.
-        let auto =
-            trial.as_mut().map_or_else(|| auto::best(options, n, terms.threads), |trial| trial.after(0));
+        let auto = trial
+            .as_mut()
+            .map_or_else(|| auto::best(options, n, terms.threads), |trial| trial.after(0));
         let terms = terms.resolved(auto);
         let first = terms.seat(workers, w.index(), 0);
         let plan = Mutex::new(Plan::new(n, workers, terms, first, options.memory));
@@ -160,7 +168,8 @@ impl<'r> Controlled<'r> {
         });
     }
 
-    /// This participant's body has wished for something: if that is more threads, they are called without waiting for the end of its slice.
+    /// This participant's body has wished for something: if that is more threads, they are called
+    /// without waiting for the end of its slice.
     #[cold]
     fn grow<'scope>(&'scope self, w: &Worker, s: &'scope Scope<'scope, '_>, rank: usize) {
         if self.shared.grow(w.index(), rank) {

@@ -1,4 +1,5 @@
-//! Every interleaving of two participants and somebody who changes the loop under them (loom), and planted bugs that the models catch.
+//! Every interleaving of two participants and somebody who changes the loop under them (loom), and
+//! planted bugs that the models catch.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p sinew-core --release loom_`
 
@@ -16,7 +17,8 @@ use std::sync::Arc;
 
 const WORKERS: usize = 2;
 
-/// A loop without the pool around it. The control and the limit are the caller's frame's and the pool's in the runtime, and leaked here.
+/// A loop without the pool around it. The control and the limit are the caller's frame's and the
+/// pool's in the runtime, and leaked here.
 fn shared(n: usize, schedule: Schedule) -> (Arc<Shared<'static>>, Control) {
     let control = Control::new();
     let own = Terms { threads: WORKERS, schedule };
@@ -80,10 +82,13 @@ fn changed_meanwhile(n: usize, schedule: Schedule, change: fn(&Control)) {
     });
 }
 
-/// Would miss: an iteration that is both in the old source and in the new, or in neither; one that a thief holds while the source is closed.
+/// Would miss: an iteration that is both in the old source and in the new, or in neither; one that
+/// a thief holds while the source is closed.
 #[test]
 fn loom_a_source_is_replaced_under_its_claimers() {
-    changed_meanwhile(3, Schedule::Stealing, |control| control.set_schedule(Schedule::Dynamic { chunk: 1 }));
+    changed_meanwhile(3, Schedule::Stealing, |control| {
+        control.set_schedule(Schedule::Dynamic { chunk: 1 })
+    });
 }
 
 /// Would miss: the same for chunks of which a participant has claimed more than it has run.
@@ -106,10 +111,13 @@ fn loom_a_participant_that_is_too_many_leaves_its_share_to_the_other() {
 fn loom_a_source_that_stays_open_is_caught() {
     let _removed = Removed;
     plant(&[Bug::OpenSource]);
-    changed_meanwhile(3, Schedule::Stealing, |control| control.set_schedule(Schedule::Dynamic { chunk: 1 }));
+    changed_meanwhile(3, Schedule::Stealing, |control| {
+        control.set_schedule(Schedule::Dynamic { chunk: 1 })
+    });
 }
 
-/// Would miss: a model under which nobody gives anything back. Who goes on with it asks the next source for places that are none of its.
+/// Would miss: a model under which nobody gives anything back. Who goes on with it asks the next
+/// source for places that are none of its.
 #[test]
 #[should_panic(expected = "a place that there is")]
 fn loom_a_chunk_given_back_and_kept_is_caught() {

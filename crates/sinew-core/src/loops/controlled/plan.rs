@@ -1,26 +1,33 @@
 //! What is in force in a controlled loop, and the replacing of its source.
 //!
-//! A source is made for a schedule and a number of threads. When either changes, the source is *closed*: what it still had is nobody's but the closer's,
-//! who builds a new one over it, and the others find the old one empty and move on to the new. Each source and what it hands out is an *epoch*.
+//! A source is made for a schedule and a number of threads. When either changes, the source is
+//! *closed*: what it still had is nobody's but the closer's, who builds a new one over it, and the
+//! others find the old one empty and move on to the new. Each source and what it hands out is an
+//! *epoch*.
 //!
-//! Shares by speed are cut by what the participants have done in the loop so far: each leaves that where the plan finds it.
+//! Shares by speed are cut by what the participants have done in the loop so far: each leaves that
+//! where the plan finds it.
 //!
-//! A participant that moves on while it has claimed more than it has run *gives it back*. So does a thief who stole a range from a source that was closed
-//! before the range could be shared: nobody could steal from it any more. What is given back is the next source's, or, when the present one has nothing
-//! more, what a new one is made of.
+//! A participant that moves on while it has claimed more than it has run *gives it back*. So does a
+//! thief who stole a range from a source that was closed before the range could be shared: nobody
+//! could steal from it any more. What is given back is the next source's, or, when the present one
+//! has nothing more, what a new one is made of.
 //!
 //! # Invariants
 //!
-//! - P1: an iteration is in the source of the present epoch, or given back, or in the hands of one participant, or done with (I1 of the
-//!   [sources](crate::source)).
-//! - P2: a source is closed before the next is published. It lives until the last participant has moved on.
+//! - P1: an iteration is in the source of the present epoch, or given back, or in the hands of one
+//!   participant, or done with (I1 of the [sources](crate::source)).
+//! - P2: a source is closed before the next is published. It lives until the last participant has
+//!   moved on.
 //! - P3: nobody leaves for want of work while something is given back.
-//! - P4: a rank is taken by one participant at a time. Who leaves decides so under the lock under which others look for ranks that nobody has, by the wishes
-//!   of that moment; so a rank that is wanted again is seen by the one or by the others.
+//! - P4: a rank is taken by one participant at a time. Who leaves decides so under the lock under
+//!   which others look for ranks that nobody has, by the wishes of that moment; so a rank that is
+//!   wanted again is seen by the one or by the others.
 //!
 //! # Tests
 //!
-//! `models`: P1 for two participants and somebody who changes the schedule, every interleaving; planted bugs. `tests` of the room: P1 to P4 for whole loops.
+//! `models`: P1 for two participants and somebody who changes the schedule, every interleaving;
+//! planted bugs. `tests` of the room: P1 to P4 for whole loops.
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::weighted::Speeds;
@@ -56,11 +63,15 @@ impl Terms {
 
     /// The same where a loop that leaves the choice of the schedule has `auto`.
     pub(super) fn resolved(self, auto: Schedule) -> Self {
-        Self { schedule: if self.schedule == Schedule::Auto { auto } else { self.schedule }, ..self }
+        Self {
+            schedule: if self.schedule == Schedule::Auto { auto } else { self.schedule },
+            ..self
+        }
     }
 
-    /// The number by which a participant claims: its worker's where all may take part, so that it finds the data of its last loop; otherwise its
-    /// rank, because numbers beyond the participants would be shared.
+    /// The number by which a participant claims: its worker's where all may take part, so that it
+    /// finds the data of its last loop; otherwise its rank, because numbers beyond the participants
+    /// would be shared.
     pub(super) fn seat(self, workers: usize, worker: usize, rank: usize) -> usize {
         if self.threads == workers { worker } else { rank }
     }
@@ -154,7 +165,8 @@ fn speeds(ranks: &[Rank], terms: Terms, participants: usize) -> Speeds {
 }
 
 impl Plan {
-    /// A loop over `n` iterations on a pool of `workers`. The caller, whose seat number is `first`, has rank 0.
+    /// A loop over `n` iterations on a pool of `workers`. The caller, whose seat number is `first`,
+    /// has rank 0.
     pub(super) fn new(
         n: usize,
         workers: usize,
@@ -174,7 +186,8 @@ impl Plan {
         }
     }
 
-    /// P2: closes the source and goes on with one over all that is left, which begins at `seat` where it begins at one.
+    /// P2: closes the source and goes on with one over all that is left, which begins at `seat`
+    /// where it begins at one.
     fn replace(&mut self, terms: Terms, seat: usize) {
         let left = self.epoch.close().with(std::mem::take(&mut self.given_back));
         self.epoch = Arc::new(Epoch::next(left, terms, seat, &self.ranks));
@@ -208,7 +221,8 @@ impl Plan {
         Arc::ptr_eq(epoch, &self.epoch)
     }
 
-    /// Takes back what a participant has claimed from `epoch` and not run; nothing is left of `places`.
+    /// Takes back what a participant has claimed from `epoch` and not run; nothing is left of
+    /// `places`.
     pub(super) fn give_back(&mut self, epoch: &Epoch, places: &mut Range<usize>) {
         if !Range::is_empty(places) {
             self.given_back = self.given_back.with(epoch.rest.at(places.clone()));
@@ -247,7 +261,8 @@ impl Plan {
         self.is_current(&self.first)
     }
 
-    /// Gives `memory` back what was taken from it. A loop that was changed, or not `ran` to its end, adds nothing.
+    /// Gives `memory` back what was taken from it. A loop that was changed, or not `ran` to its
+    /// end, adds nothing.
     pub(super) fn teach(self, memory: &LoopMemory, ran: bool) {
         let unchanged = self.is_unchanged();
         drop(self.epoch);

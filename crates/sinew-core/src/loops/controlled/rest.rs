@@ -1,21 +1,25 @@
 //! What is left of a loop when its source is closed: some of its iterations, numbered anew from 0.
 //!
-//! A change cuts a few holes into what is left, and a long loop that is changed ten thousand times has as many. So that the last change costs no more than the
-//! first, the ranges between the holes are the nodes of a balanced tree that is never written to: what is left after a change shares with what was left before
-//! all that is in both.
+//! A change cuts a few holes into what is left, and a long loop that is changed ten thousand times
+//! has as many. So that the last change costs no more than the first, the ranges between the holes
+//! are the nodes of a balanced tree that is never written to: what is left after a change shares
+//! with what was left before all that is in both.
 //!
-//! Source: Adams, "Efficient Sets: A Balancing Act", for the balance; Blelloch, Ferizovic and Sun, "Just Join for Parallel Ordered Sets", for everything by way of
-//! `join`. Differences: a node is a range, knows how many iterations are below it, and grows where another touches it.
+//! Source: Adams, "Efficient Sets: A Balancing Act", for the balance; Blelloch, Ferizovic and Sun,
+//! "Just Join for Parallel Ordered Sets", for everything by way of `join`. Differences: a node is a
+//! range, knows how many iterations are below it, and grows where another touches it.
 //!
 //! # Invariants
 //!
-//! - R1: the ranges are not empty, ascend, and neither overlap nor touch, so a place stands for one iteration and every iteration has one.
+//! - R1: the ranges are not empty, ascend, and neither overlap nor touch, so a place stands for one
+//!   iteration and every iteration has one.
 //! - R2: the heights of both sides of a node differ by two at most.
 //!
 //! # Cost
 //!
-//! A step for each level of the tree, of which there are two for each doubling of the number of ranges at most; one where a loop was never changed. To put
-//! together what two have costs as much for each range of the one with fewer, and again for the depth at which it belongs.
+//! A step for each level of the tree, of which there are two for each doubling of the number of
+//! ranges at most; one where a loop was never changed. To put together what two have costs as much
+//! for each range of the one with fewer, and again for the depth at which it belongs.
 //!
 //! # Tests
 //!
@@ -27,7 +31,8 @@ use std::sync::Arc;
 /// Heights of both sides of a node may differ by so much (R2).
 const SLACK: u32 = 2;
 
-/// The iterations of a source. *Places* are the numbers that the source knows; they follow each other without a gap.
+/// The iterations of a source. *Places* are the numbers that the source knows; they follow each
+/// other without a gap.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rest(Option<Arc<Node>>);
 
@@ -187,7 +192,8 @@ impl Rest {
             return Self::node(side, Self::node(side, near, range, inner), next, outer);
         }
         let (first, middle, second) = inner.root().seen_from(side);
-        let (near, far) = (Self::node(side, near, range, first), Self::node(side, second, next, outer));
+        let (near, far) =
+            (Self::node(side, near, range, first), Self::node(side, second, next, outer));
         Self::node(side, near, middle, far)
     }
 
@@ -255,7 +261,8 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: an iteration without a place or with two, and places out of order, whatever was cut out before.
+        /// Would miss: an iteration without a place or with two, and places out of order, whatever
+        /// was cut out before.
         #[test]
         fn each_iteration_has_one_place(kept in proptest::collection::vec(any::<bool>(), 0..300), from in 0..300_usize, most in 1..50_usize) {
             let expected: Vec<usize> = (0..kept.len()).filter(|&index| kept[index]).collect();
@@ -275,7 +282,8 @@ mod tests {
             }
         }
 
-        /// Would miss: two parts that lie within each other and lose something, or are not one where they touch.
+        /// Would miss: two parts that lie within each other and lose something, or are not one
+        /// where they touch.
         #[test]
         fn what_lies_within_each_other_is_put_together(whose in proptest::collection::vec(0..3_u8, 0..300)) {
             let part = |number: u8| -> Vec<bool> { whose.iter().map(|&whose| whose == number).collect() };

@@ -1,4 +1,5 @@
-//! Controlled loops on a whole pool under random schedules (shuttle), changed by a thread outside and by their own bodies; planted bugs.
+//! Controlled loops on a whole pool under random schedules (shuttle), changed by a thread outside
+//! and by their own bodies; planted bugs.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, Ordering};
@@ -6,7 +7,9 @@ use sinew_sync::plant::{Bug, plant};
 
 use crate::data::{Around, IntoItems};
 use crate::loops::schedules::{Changers, SCHEDULES, assert_at_rest, explore_with};
-use crate::loops::{Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map};
+use crate::loops::{
+    Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map,
+};
 use crate::{Cancelled, Control, Mapping, Stopped, Worker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -33,13 +36,15 @@ fn visit_once(w: &Worker, options: &Options) {
     assert_at_rest(&control);
 }
 
-/// Would miss: an index lost or repeated, a rank that nobody takes again, and a caller that returns while a participant is still at it.
+/// Would miss: an index lost or repeated, a rank that nobody takes again, and a caller that returns
+/// while a participant is still at it.
 #[test]
 fn shuttle_each_index_is_visited_once_while_the_loop_is_changed() {
     explore_with(&SCHEDULES, visit_once);
 }
 
-/// Would miss: a loop that says it was done although it was cancelled, results that are lost on the way, a panic that leaves somebody behind.
+/// Would miss: a loop that says it was done although it was cancelled, results that are lost on the
+/// way, a panic that leaves somebody behind.
 #[test]
 fn shuttle_cancelled_loops_and_panics_end() {
     explore_with(&SCHEDULES, |w, options| {
@@ -72,12 +77,14 @@ fn shuttle_cancelled_loops_and_panics_end() {
     });
 }
 
-/// Would miss: a pool that ends what it runs for some participants only, whose loop then says that it was done; and one that ends what comes later.
+/// Would miss: a pool that ends what it runs for some participants only, whose loop then says that
+/// it was done; and one that ends what comes later.
 #[test]
 fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
     explore_with(&SCHEDULES, |w, options| {
         let (control, canceller) = (Control::new(), Changers::default());
-        let (options, roll) = (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
+        let (options, roll) =
+            (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
         let text = |index: usize| {
             if index == 1 {
                 let theirs = Arc::clone(&roll);
@@ -96,7 +103,8 @@ fn shuttle_what_a_pool_cancels_ends_and_runs_again() {
     });
 }
 
-/// Would miss: partial results that are lost or combined out of order when the source under them is replaced, and an error that a change swallows.
+/// Would miss: partial results that are lost or combined out of order when the source under them is
+/// replaced, and an error that a change swallows.
 #[test]
 fn shuttle_folds_blocks_and_errors_come_out_while_the_loop_is_changed() {
     explore_with(&SCHEDULES, |w, options| {
@@ -147,12 +155,14 @@ fn shuttle_nested_loops_follow_one_control() {
     });
 }
 
-/// Would miss: a sweep that is left half done, and a prefix that is lost, when a change or a cancellation comes between two loops of one skeleton.
+/// Would miss: a sweep that is left half done, and a prefix that is lost, when a change or a
+/// cancellation comes between two loops of one skeleton.
 #[test]
 fn shuttle_skeletons_of_several_loops_are_whole_whatever_comes() {
     explore_with(&[Schedule::Stealing, Schedule::Dynamic { chunk: 1 }], |w, options| {
         let (control, changers, calls) = (Control::new(), Changers::default(), AtomicU32::new(0));
-        let (options, roll) = (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
+        let (options, roll) =
+            (Options { control: Some(&control), ..*options }, Arc::clone(&w.pool().roll));
         let change = || match calls.fetch_add(1, Ordering::Relaxed) {
             number @ (1 | 4 | 11) => changers.start(&control, number as usize),
             7 | 15 => {
@@ -168,13 +178,24 @@ fn shuttle_skeletons_of_several_loops_are_whole_whatever_comes() {
             around[[0, 0]].max(around[[1, 0]]) + 1
         };
         let swept = sweeps(w, &mut grid, &plan, &options, step, |_, _| false);
-        assert!(grid.iter().all(|&cell| cell == grid[0]) && (swept.is_err() || grid[0] == 2), "{grid:?}");
+        assert!(
+            grid.iter().all(|&cell| cell == grid[0]) && (swept.is_err() || grid[0] == 2),
+            "{grid:?}"
+        );
         let add = |a: u32, b: u32| {
             change();
             a + b
         };
         let ones = [1_u32; 6];
-        match scan(w, (&ones[..]).into_items(), &options, (Kind::Inclusive, Some(3)), 0, |&one| one, add) {
+        match scan(
+            w,
+            (&ones[..]).into_items(),
+            &options,
+            (Kind::Inclusive, Some(3)),
+            0,
+            |&one| one,
+            add,
+        ) {
             Ok(sums) => assert_eq!(sums, [1, 2, 3, 4, 5, 6]),
             Err(Cancelled) => assert!(!control.is_cancelled()),
         }

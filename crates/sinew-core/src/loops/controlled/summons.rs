@@ -1,11 +1,13 @@
 //! A body that raises the number of threads of its own loop calls the others at once.
 //!
-//! Everybody else would see the wish after the slice under way, and then one more has to be woken, which takes as long as a slice. So who works on a controlled loop leaves with its worker how others are called, and
-//! the wish, made on that worker, calls them.
+//! Everybody else would see the wish after the slice under way, and then one more has to be woken,
+//! which takes as long as a slice. So who works on a controlled loop leaves with its worker how
+//! others are called, and the wish, made on that worker, calls them.
 //!
 //! # Invariants
 //!
-//! - U1: what a worker has here is on its stack, below whatever looks at it: who leaves it takes it back before it returns, and then has what was there before.
+//! - U1: what a worker has here is on its stack, below whatever looks at it: who leaves it takes it
+//!   back before it returns, and then has what was there before.
 //!
 //! # Cost
 //!
@@ -37,10 +39,16 @@ impl Drop for Left<'_> {
 }
 
 /// Runs `session` on a worker whose changes of `control` may `call` others.
-pub(super) fn with<R>(w: &Worker, control: &Control, call: &dyn Fn(), session: impl FnOnce() -> R) -> R {
+pub(super) fn with<R>(
+    w: &Worker,
+    control: &Control,
+    call: &dyn Fn(),
+    session: impl FnOnce() -> R,
+) -> R {
     let call: *const (dyn Fn() + '_) = call;
     // SAFETY: it differs in its lifetime alone, and is used only while this call lasts (U1).
-    let call = unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(call) };
+    let call =
+        unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(call) };
     let before = w.own.summons.replace(Some(Summons { control: control.identity(), call }));
     let _left = Left(&w.own.summons, before);
     session()
@@ -49,7 +57,9 @@ pub(super) fn with<R>(w: &Worker, control: &Control, call: &dyn Fn(), session: i
 /// Calls others to the loop that this thread is in, if `control` is its innermost one's.
 pub(crate) fn call_others(control: &Control) {
     let summons = tls::current().and_then(|w| w.own.summons.get());
-    if let Some(Summons { call, .. }) = summons.filter(|summons| summons.control == control.identity()) {
+    if let Some(Summons { call, .. }) =
+        summons.filter(|summons| summons.control == control.identity())
+    {
         // SAFETY: U1.
         let call = unsafe { &*call };
         call();

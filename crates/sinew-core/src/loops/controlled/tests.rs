@@ -1,6 +1,8 @@
-//! Every skeleton while its control is used: from its own bodies, and from another thread as fast as that can.
+//! Every skeleton while its control is used: from its own bodies, and from another thread as fast
+//! as that can.
 //!
-//! `SINEW_STRESS_SECONDS` says for how long the second kind goes on (default: a second); with `SINEW_DEEP=1` there are at least a million changes.
+//! `SINEW_STRESS_SECONDS` says for how long the second kind goes on (default: a second); with
+//! `SINEW_DEEP=1` there are at least a million changes.
 
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -38,7 +40,9 @@ fn change(control: &Control, random: u64) {
     match random % 64 {
         0..16 => control.set_threads(1 + which % (WORKERS + 2)),
         16..32 => control.set_schedule(SCHEDULES[which % SCHEDULES.len()]),
-        32 => control.set_mapping(&[Mapping::Compact, Mapping::None, Mapping::Scatter][which % 3]).unwrap(),
+        32 => control
+            .set_mapping(&[Mapping::Compact, Mapping::None, Mapping::Scatter][which % 3])
+            .unwrap(),
         _ => {}
     }
 }
@@ -75,7 +79,8 @@ fn assert_at_rest(control: &Control) {
     assert!(control.places().all_free(), "a place that nobody gave back");
 }
 
-/// The end of a loop over each item's visits: all of them exactly once, or, if it was cancelled, at most once.
+/// The end of a loop over each item's visits: all of them exactly once, or, if it was cancelled, at
+/// most once.
 fn assert_visits(ended: Result<(), Cancelled>, visits: &[AtomicU32]) {
     let visits: Vec<_> = visits.iter().map(|visits| visits.load(Ordering::Relaxed)).collect();
     match ended {
@@ -91,7 +96,8 @@ fn unvisited(n: usize) -> Vec<AtomicU32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Would miss: an item that a change loses or repeats, in any skeleton; results or partial results in the wrong order; progress that is not counted.
+    /// Would miss: an item that a change loses or repeats, in any skeleton; results or partial
+    /// results in the wrong order; progress that is not counted.
     #[test]
     fn each_item_is_visited_once_whatever_is_changed(n in 0..1_500_usize, seed in any::<u64>(), schedule in 0..SCHEDULES.len()) {
         let control = Control::new();
@@ -131,7 +137,8 @@ proptest! {
         assert_at_rest(&control);
     }
 
-    /// Would miss: a cancelled loop that says it was done, or the other way round; an output that leaks or frees what was never written.
+    /// Would miss: a cancelled loop that says it was done, or the other way round; an output that
+    /// leaks or frees what was never written.
     #[test]
     fn a_cancelled_loop_leaves_nothing_behind(
         n in 1..1_500_usize, at in any::<prop::sample::Index>(), seed in any::<u64>(), schedule in 0..SCHEDULES.len(),
@@ -152,7 +159,8 @@ proptest! {
         assert_at_rest(&control);
     }
 
-    /// Would miss: a panic or an error that a change swallows, and elements that leak on either way.
+    /// Would miss: a panic or an error that a change swallows, and elements that leak on either
+    /// way.
     #[test]
     fn panics_and_errors_come_out_whatever_is_changed(
         n in 1..1_500_usize, bad in any::<prop::sample::Index>(), seed in any::<u64>(), schedule in 0..SCHEDULES.len(),
@@ -220,7 +228,8 @@ fn those_who_are_too_many_leave_at_their_next_slice() {
     assert!(late.load(Ordering::Relaxed) <= 4 * WORKERS, "{late:?} slices beside another's");
 }
 
-/// Would miss: nobody who calls others when the number rises, and others that are called but find nothing.
+/// Would miss: nobody who calls others when the number rises, and others that are called but find
+/// nothing.
 #[test]
 fn others_are_called_when_the_number_rises() {
     let control = Control::new();
@@ -243,8 +252,8 @@ fn others_are_called_when_the_number_rises() {
     assert_eq!(ended, Ok(()));
 }
 
-/// Would miss: a schedule that is set and not followed. Under the static one nobody takes from a share whose owner is there, and here each owner waits for
-/// the others.
+/// Would miss: a schedule that is set and not followed. Under the static one nobody takes from a
+/// share whose owner is there, and here each owner waits for the others.
 #[test]
 fn a_new_schedule_hands_out_what_an_owner_holds() {
     let control = Control::new();
@@ -288,7 +297,9 @@ fn a_loop_keeps_to_the_limit_of_its_pool() {
                 _ if lowered.load(Ordering::Acquire) => {
                     late.fetch_add(usize::from(others > 0), Ordering::Relaxed);
                 }
-                10_001.. if std::thread::current().id() != here => helped.store(true, Ordering::Release),
+                10_001.. if std::thread::current().id() != here => {
+                    helped.store(true, Ordering::Release)
+                }
                 15_000.. => {
                     while !helped.load(Ordering::Acquire) {
                         std::thread::yield_now();
@@ -314,14 +325,16 @@ fn a_loop_that_nobody_changes_teaches_its_memory() {
     assert!(format!("{memory:?}").contains("Some"), "{memory:?}");
 }
 
-/// Would miss: a thread whose times do not add up, a task that nobody or two count, and time from before the loop.
+/// Would miss: a thread whose times do not add up, a task that nobody or two count, and time from
+/// before the loop.
 #[test]
 fn the_times_and_tasks_of_all_threads_add_up_whatever_is_changed() {
     for seed in 0..20 {
         let (control, meter) = (Control::new(), Meter::new(WORKERS));
         let options = Options { meter: Some(&meter), ..with(seed % SCHEDULES.len(), &control) };
-        let ended = POOL
-            .run(|w| for_each(w, 0..2_000_usize, &options, |item| change_at(&control, seed as u64, item)));
+        let ended = POOL.run(|w| {
+            for_each(w, 0..2_000_usize, &options, |item| change_at(&control, seed as u64, item))
+        });
         let metrics = meter.read();
         assert_eq!((ended, metrics.tasks()), (Ok(()), 2_000));
         for thread in &metrics.threads {
@@ -366,8 +379,11 @@ fn any_loop(w: &Worker, control: &Control, random: &mut fastrand::Rng) {
         };
         let body = |item| {
             meet(item);
-            let inner =
-                if nests && item % 64 == 0 { loop_within(&options, &alive, item % 300) } else { Vec::new() };
+            let inner = if nests && item % 64 == 0 {
+                loop_within(&options, &alive, item % 300)
+            } else {
+                Vec::new()
+            };
             (Counted::new(&alive, item), inner)
         };
         match kind {
@@ -422,9 +438,11 @@ fn summed(
         meet(met.fetch_add(1, Ordering::Relaxed));
         a + b
     };
-    scan(w, (&ones).into_items(), options, (Kind::Inclusive, None), 0, |&one| one, add).map(|sums| {
-        assert!(sums.into_iter().eq(1..=n));
-    })
+    scan(w, (&ones).into_items(), options, (Kind::Inclusive, None), 0, |&one| one, add).map(
+        |sums| {
+            assert!(sums.into_iter().eq(1..=n));
+        },
+    )
 }
 
 /// The area of blocks, each of which counts for its first row.
@@ -438,7 +456,8 @@ fn in_blocks(
         meet(rows.start);
         sum + rows.len() * columns.len()
     };
-    fold_blocks(w, [0..n, 0..9], [7, 4], options, || 0, area, |a, b| a + b).map(|sum| assert_eq!(sum, 9 * n))
+    fold_blocks(w, [0..n, 0..9], [7, 4], options, || 0, area, |a, b| a + b)
+        .map(|sum| assert_eq!(sum, 9 * n))
 }
 
 /// A loop over `n` items inside another one, under the same control.
@@ -449,15 +468,19 @@ fn loop_within<'c>(options: &Options<'_>, alive: &'c AtomicUsize, n: usize) -> V
     made
 }
 
-/// For how long loops are changed: `SINEW_STRESS_SECONDS`, or a second; with `SINEW_DEEP` in any case until there were so many changes.
+/// For how long loops are changed: `SINEW_STRESS_SECONDS`, or a second; with `SINEW_DEEP` in any
+/// case until there were so many changes.
 fn keep_changing(began: Instant, changes: u64) -> bool {
-    let seconds =
-        std::env::var("SINEW_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let seconds = std::env::var("SINEW_STRESS_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1.0);
     let is_deep = std::env::var_os("SINEW_DEEP").is_some();
     began.elapsed() < Duration::from_secs_f64(seconds) || (is_deep && changes < 1_000_000)
 }
 
-/// Would miss: a change between any two steps of a participant, under which an item is lost or repeated, or the loop does not end.
+/// Would miss: a change between any two steps of a participant, under which an item is lost or
+/// repeated, or the loop does not end.
 #[test]
 fn loops_are_exact_while_another_thread_changes_them() {
     let began = Instant::now();

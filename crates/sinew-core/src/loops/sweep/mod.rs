@@ -1,19 +1,23 @@
 //! Stencils: each element of a grid becomes a function of what lies around it, again and again.
 //!
-//! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut into bands of rows that are alike, and for each band there is a table of the rows around: some may
-//! lie at the opposite side of the grid, or be the nearest again, and rows of a constant stand for what is beyond an [edge](Edge) that has one. So rows are never copied, and most elements are
-//! visited by the loop that one would write by hand. Near the ends of a row, steps along it go by another stride, or find a constant; a function that reaches farther than a
-//! step finds a copy of what is near that end.
+//! Two grids take turns: a sweep reads one and writes the other, tile by tile. Tiles are cut into
+//! bands of rows that are alike, and for each band there is a table of the rows around: some may
+//! lie at the opposite side of the grid, or be the nearest again, and rows of a constant stand for
+//! what is beyond an [edge](Edge) that has one. So rows are never copied, and most elements are
+//! visited by the loop that one would write by hand. Near the ends of a row, steps along it go by
+//! another stride, or find a constant; a function that reaches farther than a step finds a copy of
+//! what is near that end.
 //!
 //! # Invariants
 //!
-//! - S1: before and after each sweep one of both grids holds the state after a whole number of sweeps, and the caller's holds one when [`sweeps`] returns or
-//!   unwinds.
+//! - S1: before and after each sweep one of both grids holds the state after a whole number of
+//!   sweeps, and the caller's holds one when [`sweeps`] returns or unwinds.
 //! - S2: an element that is kept is the same in both grids, and is written in neither.
 //!
 //! # Cost
 //!
-//! One loop a sweep. A second grid, which is filled once. A table for each band. For each dimension but the last with a constant beyond its edges some rows of it, as many as a tile has. For a
+//! One loop a sweep. A second grid, which is filled once. A table for each band. For each dimension
+//! but the last with a constant beyond its edges some rows of it, as many as a tile has. For a
 //! function that reaches farther than a step, a few elements are copied at both ends of each row.
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -27,7 +31,8 @@ use crate::data::{Around, Edge, Field, IntoItems, Items, Scratch, TilesMut};
 use crate::{Cancelled, Worker};
 use std::ops::ControlFlow;
 
-/// A tile has about so many elements: enough to be worth a claim, and few enough for the nearest cache.
+/// A tile has about so many elements: enough to be worth a claim, and few enough for the nearest
+/// cache.
 const TILE: usize = 4096;
 /// Tiles for each worker, if there are that many.
 const TILES: usize = 8;
@@ -45,18 +50,22 @@ pub struct Sweeps<'e, T, const N: usize> {
     pub sweeps: usize,
 }
 
-/// Makes each element of `grid` `f` of what lies around it, in as many sweeps as `plan` says, or until `until` answers true, which is called after each with
-/// the number of sweeps and the grid of that moment. Answers how many sweeps there have been.
+/// Makes each element of `grid` `f` of what lies around it, in as many sweeps as `plan` says, or
+/// until `until` answers true, which is called after each with the number of sweeps and the grid of
+/// that moment. Answers how many sweeps there have been.
 ///
 /// # Errors
 ///
-/// [`Cancelled`] by the control, if there is one; the grid then holds the state after the sweeps that were finished (S1).
+/// [`Cancelled`] by the control, if there is one; the grid then holds the state after the sweeps
+/// that were finished (S1).
 ///
 /// # Panics
 ///
-/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. Or if the grid has not the shape that it should have, or a side of 0 or of more than `isize::MAX`.
+/// If `f` or `until` does; the grid then holds the state after the sweeps that were finished. Or if
+/// the grid has not the shape that it should have, or a side of 0 or of more than `isize::MAX`.
 ///
-/// That a stencil reaches too far is an error when the program is compiled: `R` is at most 65,536, and `(2R + 1)^(N - 1)` at most 1,048,576.
+/// That a stencil reaches too far is an error when the program is compiled: `R` is at most 65,536,
+/// and `(2R + 1)^(N - 1)` at most 1,048,576.
 #[track_caller]
 pub fn sweeps<T, const N: usize, const R: usize>(
     w: &Worker,
@@ -86,7 +95,8 @@ where
             let field = Field { cells: now, shape, edges, constants };
             let tiles = TilesMut::new(next, columns(shape), tile);
             let piece = |scratch: &mut Scratch<T>, range| {
-                // SAFETY: ranges lie below the length and are disjoint (D1 of the driver); nobody else asks for tiles.
+                // SAFETY: ranges lie below the length and are disjoint (D1 of the driver); nobody
+                // else asks for tiles.
                 let tiles = unsafe { tiles.piece(range) };
                 tiles.for_each(|mut tile| tile::sweep(&field, &mut tile, scratch, &f));
                 ControlFlow::Continue(())
@@ -101,7 +111,8 @@ where
     })
 }
 
-/// The places of a grid are its elements, and steps from one to another are numbers with a sign: what the bands and their rows rest on.
+/// The places of a grid are its elements, and steps from one to another are numbers with a sign:
+/// what the bands and their rows rest on.
 #[track_caller]
 fn assert_shape<const N: usize>(shape: [usize; N], elements: usize) {
     assert!(
@@ -112,7 +123,8 @@ fn assert_shape<const N: usize>(shape: [usize; N], elements: usize) {
     assert!(product == Some(elements), "{elements} elements are no grid of {shape:?}");
 }
 
-/// So many elements for what is beyond the edges of each dimension but the last, if that is a constant.
+/// So many elements for what is beyond the edges of each dimension but the last, if that is a
+/// constant.
 fn constants<T: Copy, const N: usize>(edges: &[Edge<T>; N], length: usize) -> [Vec<T>; N] {
     std::array::from_fn(|side| match edges[side] {
         Edge::Constant(value) if side + 1 < N => vec![value; length],

@@ -17,7 +17,8 @@ fn edge() -> impl Strategy<Value = Edge<i64>> {
     ]
 }
 
-/// What is at `point` of the grid or beyond it, by the rules; the slowest dimension decides first which constant it is.
+/// What is at `point` of the grid or beyond it, by the rules; the slowest dimension decides first
+/// which constant it is.
 fn at<const N: usize>(grid: &[i64], shape: [usize; N], edges: &Edges<N>, point: [isize; N]) -> i64 {
     let mut index = 0;
     // The rules are applied from the fastest of the slow dimensions on, then to the fastest.
@@ -30,8 +31,11 @@ fn at<const N: usize>(grid: &[i64], shape: [usize; N], edges: &Edges<N>, point: 
     }
     for side in 0..N {
         let (at, length) = (point[side], shape[side] as isize);
-        let along =
-            if edges[side] == Edge::Periodic { at.rem_euclid(length) } else { at.clamp(0, length - 1) };
+        let along = if edges[side] == Edge::Periodic {
+            at.rem_euclid(length)
+        } else {
+            at.clamp(0, length - 1)
+        };
         index = index * shape[side] + along as usize;
     }
     grid[index]
@@ -50,39 +54,46 @@ fn steps<const N: usize, const R: usize>() -> Vec<[isize; N]> {
     (0..width.pow(N as u32)).map(step).collect()
 }
 
-fn expected<const N: usize, const R: usize>(grid: &[i64], shape: [usize; N], edges: &Edges<N>) -> Vec<i64> {
+fn expected<const N: usize, const R: usize>(
+    grid: &[i64],
+    shape: [usize; N],
+    edges: &Edges<N>,
+) -> Vec<i64> {
     let each = |number: usize| {
         let mut rest = number;
         let mut point = [0_isize; N];
         for side in (0..N).rev() {
             (point[side], rest) = ((rest % shape[side]) as isize, rest / shape[side]);
         }
-        let near = |side: usize| point[side] < R as isize || point[side] + R as isize >= shape[side] as isize;
+        let near = |side: usize| {
+            point[side] < R as isize || point[side] + R as isize >= shape[side] as isize
+        };
         if (0..N).any(|side| edges[side] == Edge::Keep && near(side)) {
             return grid[number];
         }
         let beside = |steps: &[isize; N]| {
             at(grid, shape, edges, std::array::from_fn(|side| point[side] + steps[side]))
         };
-        let sum = steps::<N, R>()
-            .iter()
-            .fold(number as i64, |sum, steps| sum.wrapping_add(weight(*steps).wrapping_mul(beside(steps))));
+        let sum = steps::<N, R>().iter().fold(number as i64, |sum, steps| {
+            sum.wrapping_add(weight(*steps).wrapping_mul(beside(steps)))
+        });
         sum % 1_000_003
     };
     (0..grid.len()).map(each).collect()
 }
 
 fn check<const N: usize, const R: usize>(shape: [usize; N], edges: &Edges<N>, times: usize) {
-    let mut grid: Vec<i64> = (0..shape.iter().product::<usize>() as i64).map(|i| i * i % 1_009).collect();
+    let mut grid: Vec<i64> =
+        (0..shape.iter().product::<usize>() as i64).map(|i| i * i % 1_009).collect();
     let mut right = grid.clone();
     (0..times).for_each(|_| right = expected::<N, R>(&right, shape, edges));
     let f = |around: Around<'_, i64, N, R>| {
         let number =
-            around.point().iter().zip(&shape).fold(0, |number, (at, side)| number * side + at) as i64;
-        steps::<N, R>()
-            .iter()
-            .fold(number, |sum, steps| sum.wrapping_add(weight(*steps).wrapping_mul(around[*steps])))
-            % 1_000_003
+            around.point().iter().zip(&shape).fold(0, |number, (at, side)| number * side + at)
+                as i64;
+        steps::<N, R>().iter().fold(number, |sum, steps| {
+            sum.wrapping_add(weight(*steps).wrapping_mul(around[*steps]))
+        }) % 1_000_003
     };
     let plan = Sweeps { shape, edges, sweeps: times };
     let ended = crate::run(|w| sweeps(w, &mut grid, &plan, &Options::default(), f, |_, _| false));
@@ -92,8 +103,9 @@ fn check<const N: usize, const R: usize>(shape: [usize; N], edges: &Edges<N>, ti
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Would miss: an element near an edge that finds something else than the rules say, in any dimension, with grids smaller than the stencil's reach; a
-    /// sweep that reads what it has written; an odd number of sweeps that ends in the wrong grid.
+    /// Would miss: an element near an edge that finds something else than the rules say, in any
+    /// dimension, with grids smaller than the stencil's reach; a sweep that reads what it has
+    /// written; an odd number of sweeps that ends in the wrong grid.
     #[test]
     fn every_element_finds_what_the_rules_say(
         sides in [1..9_usize, 1..12, 1..9], edges in [edge(), edge(), edge()], long in 1..900_usize, times in 0..4_usize,
@@ -127,7 +139,8 @@ fn a_panic_leaves_the_state_after_whole_sweeps() {
     }
 }
 
-/// Would miss: tiles of nothing, tiles that leave workers without work, and tiles that are too small to be worth it.
+/// Would miss: tiles of nothing, tiles that leave workers without work, and tiles that are too
+/// small to be worth it.
 #[test]
 fn tiles_suit_the_grid() {
     crate::Pool::builder().threads(2).build().unwrap().run(|w| {
@@ -141,14 +154,18 @@ fn tiles_suit_the_grid() {
     });
 }
 
-/// Catches: a product of sides that wraps to the number of elements, after which rows are looked for beyond the grid.
+/// Catches: a product of sides that wraps to the number of elements, after which rows are looked
+/// for beyond the grid.
 #[test]
 fn a_shape_whose_product_wraps_is_refused() {
-    for shape in [[1 << 63, 2, 0], [(1 << 62) + 1, 4, 1], [1 << 32, 1 << 32, 1], [4, 0, 1], [3, 1, 1]] {
+    for shape in
+        [[1 << 63, 2, 0], [(1 << 62) + 1, 4, 1], [1 << 32, 1 << 32, 1], [4, 0, 1], [3, 1, 1]]
+    {
         let mut grid = vec![0_u8; 4];
         let plan = Sweeps { shape, edges: &[Edge::Nearest; 3], sweeps: 1 };
         let f = |around: Around<'_, u8, 3, 1>| around[[0, 0, 1]];
-        let run = || crate::run(|w| sweeps(w, &mut grid, &plan, &Options::default(), f, |_, _| false));
+        let run =
+            || crate::run(|w| sweeps(w, &mut grid, &plan, &Options::default(), f, |_, _| false));
         assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{shape:?}");
     }
 }

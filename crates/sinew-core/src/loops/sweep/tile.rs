@@ -30,14 +30,18 @@ fn row_at<T, const N: usize>(field: &Field<'_, T, N>, row: usize) -> [usize; N] 
     point
 }
 
-/// How many rows from this one on have the same edges within reach: one, or all in the middle of the dimension that counts them.
+/// How many rows from this one on have the same edges within reach: one, or all in the middle of
+/// the dimension that counts them.
 fn alike<T, const N: usize, const R: usize>(field: &Field<'_, T, N>, at: &[usize; N]) -> usize {
     let Some(side) = N.checked_sub(2) else { return 1 };
     let middle = middle::<R>(field.shape[side]);
     if middle.contains(&at[side]) { middle.end - at[side] } else { 1 }
 }
 
-/// Whether the rows from this one on keep their elements, because they are near an edge of another dimension than their own.
+/// Whether the rows from this one on keep their elements, because they are near an edge of another
+/// dimension than their own.
 fn is_kept<T, const N: usize, const R: usize>(field: &Field<'_, T, N>, at: &[usize; N]) -> bool {
-    (0..N - 1).any(|side| field.edges[side].keeps() && !middle::<R>(field.shape[side]).contains(&at[side]))
+    (0..N - 1).any(|side| {
+        field.edges[side].keeps() && !middle::<R>(field.shape[side]).contains(&at[side])
+    })
 }

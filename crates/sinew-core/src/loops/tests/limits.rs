@@ -1,8 +1,11 @@
-//! Loops of up to `usize::MAX` iterations, which no test can run one by one: the ranges that bodies get are noted instead.
+//! Loops of up to `usize::MAX` iterations, which no test can run one by one: the ranges that bodies
+//! get are noted instead.
 //!
-//! `cargo xtask ci overflow` runs these in release with overflow checks; without the checks a sum that wraps shows as a range that comes twice.
+//! `cargo xtask ci overflow` runs these in release with overflow checks; without the checks a sum
+//! that wraps shows as a range that comes twice.
 //!
-//! Blind to: a body that is given the right range and visits something else, which the tests of `data` see.
+//! Blind to: a body that is given the right range and visits something else, which the tests of
+//! `data` see.
 
 use super::super::driver::drive;
 use super::*;
@@ -55,7 +58,8 @@ impl Drop for Given<'_> {
     }
 }
 
-/// The ranges that bodies get, in their order, and whether the loop was stopped before its end. `at` is called with the number of each range.
+/// The ranges that bodies get, in their order, and whether the loop was stopped before its end.
+/// `at` is called with the number of each range.
 fn ranges_of(
     w: &Worker,
     n: usize,
@@ -76,11 +80,15 @@ fn ranges_of(
     (ranges, cancelled || count.into_inner() > MOST)
 }
 
-/// Each range lies behind the one before and below `n`; unless the loop was stopped, none is missing.
+/// Each range lies behind the one before and below `n`; unless the loop was stopped, none is
+/// missing.
 fn assert_at_most_once(n: usize, (ranges, stopped): &(Vec<Range<usize>>, bool)) {
     let mut next = 0;
     for range in ranges {
-        assert!(range.start >= next && range.end > range.start, "{range:?} where {next} comes next of {n}");
+        assert!(
+            range.start >= next && range.end > range.start,
+            "{range:?} where {next} comes next of {n}"
+        );
         assert!(*stopped || range.start == next, "{next}..{} of {n} is missing", range.start);
         next = range.end;
     }

@@ -1,7 +1,9 @@
-//! loom models of the two-field stack: an owner and one or two thieves run short scripts in every interleaving.
+//! loom models of the two-field stack: an owner and one or two thieves run short scripts in every
+//! interleaving.
 //!
-//! After every execution each task must have run exactly once, its result must have been visible to the owner, and `bottom` must be where it
-//! began; loom itself must have found no race on a descriptor. The planted bugs show that these checks look.
+//! After every execution each task must have run exactly once, its result must have been visible to
+//! the owner, and `bottom` must be where it began; loom itself must have found no race on a
+//! descriptor. The planted bugs show that these checks look.
 
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ enum Own {
     Push,
     /// Join the newest task: run it, or wait for its thief.
     Pop,
-    /// As `Pop`; if the task was stolen, push and join one more above it while waiting (leapfrogging).
+    /// As `Pop`; if the task was stolen, push and join one more above it while waiting
+    /// (leapfrogging).
     PopLeapfrog,
 }
 
@@ -125,7 +128,8 @@ fn check(preemptions: usize, own: &'static [Own], thieves: &'static [&'static [R
     });
 }
 
-/// Old views of `bottom`: one thief steals the first task while the other comes to know its successor, and everything is pushed again.
+/// Old views of `bottom`: one thief steals the first task while the other comes to know its
+/// successor, and everything is pushed again.
 const TWICE: [Own; 8] = [Push, Push, Pop, Pop, Push, Push, Pop, Pop];
 
 /// Would miss: a task that both the owner and a thief take, or a result that is not seen.
@@ -134,7 +138,8 @@ fn loom_a_task_is_popped_or_stolen() {
     check(3, &[Push, Pop, Push, Pop], &[&[Take, Take]]);
 }
 
-/// Would miss: tasks above a stolen one that are mistaken for it, and a `bottom` that the owner lowers too far.
+/// Would miss: tasks above a stolen one that are mistaken for it, and a `bottom` that the owner
+/// lowers too far.
 #[test]
 fn loom_a_joiner_leapfrogs_above_a_stolen_task() {
     check(3, &[Push, PopLeapfrog, Push, Pop], &[&[Take, Take]]);

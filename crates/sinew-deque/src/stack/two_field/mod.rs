@@ -1,11 +1,14 @@
 //! The two-field task stack, for experiments: stealing with nothing but a test-and-set.
 //!
-//! Descriptors as in the parent's stack, last in first out for the owner and stolen from the bottom, but without a private part and without
-//! compare-and-swap. Each descriptor has a `state`, which is taken by test-and-set, and an `alarm`, by which a thief tells the owner what
-//! became of the task. `bottom` belongs to whoever holds the bottom task, so a thief may act on an old value of it and must then back out.
-//! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), figure 3. Differences: the owner reads the thief's number from `alarm`; it
-//! lowers `bottom` only after a steal that was committed; while it waits, its `top` stands above the stolen task; it may park, and is woken then; thieves
-//! may refuse a task by its depth, and back out of that too.
+//! Descriptors as in the parent's stack, last in first out for the owner and stolen from the
+//! bottom, but without a private part and without compare-and-swap. Each descriptor has a `state`,
+//! which is taken by test-and-set, and an `alarm`, by which a thief tells the owner what became of
+//! the task. `bottom` belongs to whoever holds the bottom task, so a thief may act on an old value
+//! of it and must then back out. Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing"
+//! (2011), figure 3. Differences: the owner reads the thief's number from `alarm`; it lowers
+//! `bottom` only after a steal that was committed; while it waits, its `top` stands above the
+//! stolen task; it may park, and is woken then; thieves may refuse a task by its depth, and back
+//! out of that too.
 //!
 //! # States of a descriptor
 //!
@@ -20,24 +23,31 @@
 //! # Invariants
 //!
 //! - F1: a task is taken by exactly one test-and-set that is not undone.
-//! - F2: a descriptor is filled only while it is empty or done, by the owner. A join does not leave a busy descriptor behind.
-//! - F3: `bottom` is changed only by a thief that holds the task at `bottom`, to one more, and by the owner after a stolen task is done, back to
-//!   that task. While a thief holds the task that `bottom` names, nobody else changes it: a thief would need that task, the owner waits for it.
+//! - F2: a descriptor is filled only while it is empty or done, by the owner. A join does not leave
+//!   a busy descriptor behind.
+//! - F3: `bottom` is changed only by a thief that holds the task at `bottom`, to one more, and by
+//!   the owner after a stolen task is done, back to that task. While a thief holds the task that
+//!   `bottom` names, nobody else changes it: a thief would need that task, the owner waits for it.
 //! - F4: a thief commits only to the task that `bottom` names, so tasks are stolen oldest first.
 //!
 //! # Orderings
 //!
-//! - T1: a push sets `state` (Release) ↔ a test-and-set (Acquire): the task, its depth, `alarm` as not stolen, and the `bottom` that the owner lowered before.
-//! - T2: the report (AcqRel) ↔ `is_done` (Acquire): the result, and the thief's `bottom`, which the owner may then lower.
-//! - T3: push sets `state`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, looks at `top`: as M5 of the parent.
+//! - T1: a push sets `state` (Release) ↔ a test-and-set (Acquire): the task, its depth, `alarm` as
+//!   not stolen, and the `bottom` that the owner lowered before.
+//! - T2: the report (AcqRel) ↔ `is_done` (Acquire): the result, and the thief's `bottom`, which the
+//!   owner may then lower.
+//! - T3: push sets `state`, *light*, loads `poll` ↔ a sleeper sets `poll`, *heavy*, looks at `top`:
+//!   as M5 of the parent.
 //!
 //! # Cost
 //!
-//! Two locked instructions a join, one of them the owner's test-and-set; a steal touches the descriptor's line and the one of `bottom`.
+//! Two locked instructions a join, one of them the owner's test-and-set; a steal touches the
+//! descriptor's line and the one of `bottom`.
 //!
 //! # Tests
 //!
-//! `models` runs an owner and one or two thieves under loom, and plants bugs that it must catch; below, where its memory comes from.
+//! `models` runs an owner and one or two thieves under loom, and plants bugs that it must catch;
+//! below, where its memory comes from.
 
 #[cfg(all(test, loom))]
 mod loom;
@@ -70,12 +80,14 @@ pub struct Descriptor {
     task: Cell<MaybeUninit<Task>>,
 }
 
-// SAFETY: `task` is written by the owner while nobody else may take it, and read by whoever has taken it (F1, F2).
+// SAFETY: `task` is written by the owner while nobody else may take it, and read by whoever has
+// taken it (F1, F2).
 unsafe impl Sync for Descriptor {}
 // SAFETY: the pointers in it are the claimed task's own affair.
 unsafe impl Send for Descriptor {}
 
-// SAFETY: atomics at zero, which say that there is no task and that none was stolen, and a task that is not initialised.
+// SAFETY: atomics at zero, which say that there is no task and that none was stolen, and a task
+// that is not initialised.
 unsafe impl Blank for Descriptor {
     #[cfg(any(loom, shuttle))]
     fn blank() -> Self {
@@ -99,7 +111,8 @@ impl Descriptor {
     fn offer(&self) {
         let order = plant::ordering(Bug::RelaxedPush, Ordering::Release); // T1
         if cfg!(loom) {
-            // loom may put a store after an exchange that did not see it, as if exchanges were not atomic; between exchanges it does not.
+            // loom may put a store after an exchange that did not see it, as if exchanges were not
+            // atomic; between exchanges it does not.
             self.state.swap(true, order);
         } else {
             self.state.store(true, order);
@@ -136,7 +149,8 @@ impl Descriptor {
         self.alarm.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// The owner, of a stolen task, asks to be woken at the end; answers false if the end has come already.
+    /// The owner, of a stolen task, asks to be woken at the end; answers false if the end has come
+    /// already.
     pub fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
         self.alarm.fetch_or(WAITED, Ordering::AcqRel) & DONE == 0
@@ -192,7 +206,8 @@ impl TwoField {
         where_is(&self.descriptors)
     }
 
-    /// Pushes a task, and answers its descriptor's number. Whoever pushes looks at its poll word afterwards (T3).
+    /// Pushes a task, and answers its descriptor's number. Whoever pushes looks at its poll word
+    /// afterwards (T3).
     ///
     /// # Safety
     ///
@@ -214,8 +229,9 @@ impl TwoField {
         at
     }
 
-    /// Takes the newest task back, or finds that a thief has it. `None` while a thief has claimed it and may yet back out: then look again with
-    /// [`pop_again`](Self::pop_again). Until [`unpin`](Self::unpin), `top` stays above a stolen task.
+    /// Takes the newest task back, or finds that a thief has it. `None` while a thief has claimed
+    /// it and may yet back out: then look again with [`pop_again`](Self::pop_again). Until
+    /// [`unpin`](Self::unpin), `top` stays above a stolen task.
     ///
     /// # Safety
     ///
@@ -259,15 +275,18 @@ impl TwoField {
     ///
     /// # Safety
     ///
-    /// Owner only, after a pop found the task at `at` stolen, with its report seen, and nothing above it.
+    /// Owner only, after a pop found the task at `at` stolen, with its report seen, and nothing
+    /// above it.
     pub unsafe fn unpin(&self, at: usize) {
-        // Relaxed: F3; published by the next push (T1). The thief's own store comes before, by its report.
+        // Relaxed: F3; published by the next push (T1). The thief's own store comes before, by its
+        // report.
         debug_assert_eq!(self.bottom.load(Ordering::Relaxed), at + 1);
         self.bottom.store(at, Ordering::Relaxed);
         self.top.store(at, Ordering::Release);
     }
 
-    /// Tries to take the oldest task, if it lies deeper than `above`, and `still` holds once it is claimed.
+    /// Tries to take the oldest task, if it lies deeper than `above`, and `still` holds once it is
+    /// claimed.
     pub(super) fn steal(
         &self,
         thief: usize,
@@ -285,7 +304,8 @@ impl TwoField {
         if !descriptor.take() {
             return Attempt::Lost;
         }
-        // Relaxed: by T1 not older than the push of this task; and if it names this task, it is the latest (F3).
+        // Relaxed: by T1 not older than the push of this task; and if it names this task, it is the
+        // latest (F3).
         let is_bottom = planted(Bug::StaleBottom) || self.bottom.load(Ordering::Relaxed) == at;
         if !(is_bottom && allowed() && still()) {
             descriptor.give_back();
@@ -293,14 +313,16 @@ impl TwoField {
         }
         // Relaxed: says that somebody has it, and who; its result comes with the report.
         descriptor.alarm.store((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
-        // Relaxed: the next task is acquired by its own `state`; the owner sees this through the report.
+        // Relaxed: the next task is acquired by its own `state`; the owner sees this through the
+        // report.
         self.bottom.store(at + 1, Ordering::Relaxed);
         // SAFETY: taken (F1), and acquired (T1).
         let task = descriptor.task.with(|task| unsafe { (*task).assume_init() });
         Attempt::Task(descriptor, task)
     }
 
-    /// How many tasks could be stolen now; a hint. Not zero while there is a task that was pushed before the caller's heavy fence.
+    /// How many tasks could be stolen now; a hint. Not zero while there is a task that was pushed
+    /// before the caller's heavy fence.
     pub(super) fn load(&self) -> usize {
         // Acquire: the tasks below are filled.
         let top = self.top.load(Ordering::Acquire);
@@ -324,7 +346,8 @@ mod tests {
         unreachable!("nobody runs it")
     }
 
-    /// Would miss: descriptors written by whoever builds the pool, which then lie on that thread's node.
+    /// Would miss: descriptors written by whoever builds the pool, which then lie on that thread's
+    /// node.
     #[test]
     fn pages_of_a_stack_are_there_once_its_owner_has_touched_them() {
         if !tells_pages() {

@@ -1,6 +1,8 @@
-//! The tuner beside its source: every transition one by one, and the figures written out as they are printed, on any sequence.
+//! The tuner beside its source: every transition one by one, and the figures written out as they
+//! are printed, on any sequence.
 //!
-//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory", figures 6.1 to 6.4. A test names the lines it follows.
+//! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory",
+//! figures 6.1 to 6.4. A test names the lines it follows.
 
 use proptest::prelude::*;
 
@@ -35,7 +37,8 @@ fn at_threads() -> Tuner {
     tuner
 }
 
-/// A tuner that has just begun with helpers, at 2 of 4 cores, after an epoch of 100 commits in a microsecond.
+/// A tuner that has just begun with helpers, at 2 of 4 cores, after an epoch of 100 commits in a
+/// microsecond.
 fn at_helpers(knobs: Knobs) -> Tuner {
     let mut tuner = Tuner { knobs, ..at_threads() };
     feed(&mut tuner, [seen(MANY, 0), seen(MANY, 0), fast(100), fast(100)]);
@@ -67,7 +70,8 @@ fn threads_after<const N: usize>(aborts: [u64; N]) -> ([usize; N], State) {
     (threads, tuner.state())
 }
 
-/// The lifespans after each of these throughputs, the first held against 100, and the state after the last.
+/// The lifespans after each of these throughputs, the first held against 100, and the state after
+/// the last.
 fn lifespans_after<const N: usize>(knobs: Knobs, commits: [u64; N]) -> ([u32; N], State) {
     let mut tuner = at_helpers(knobs);
     let lifespans = commits.map(|commits| {
@@ -77,7 +81,8 @@ fn lifespans_after<const N: usize>(knobs: Knobs, commits: [u64; N]) -> ([u32; N]
     (lifespans, tuner.state())
 }
 
-/// Would miss: fewer threads at first, a list that is private from the start, or helpers that run (figure 6.2, lines 3 to 6).
+/// Would miss: fewer threads at first, a list that is private from the start, or helpers that run
+/// (figure 6.2, lines 3 to 6).
 #[test]
 fn the_start_is_all_cores_and_one_list() {
     let mut tuner = tuner(16);
@@ -86,17 +91,23 @@ fn the_start_is_all_cores_and_one_list() {
     assert_eq!((tuner.state(), tuner.settings()), (State::Stealing, Settings::baseline(16)));
 }
 
-/// Would miss: stealing at the threshold, none above it, and a state that is not left while there are few stalls (figure 6.2, lines 7 to 10).
+/// Would miss: stealing at the threshold, none above it, and a state that is not left while there
+/// are few stalls (figure 6.2, lines 7 to 10).
 #[test]
 fn stealing_is_turned_on_above_alpha_and_left_in_any_case() {
     for (stalls, stealing) in [(0, false), (100, false), (101, true), (9_999, true)] {
         let mut tuner = tuner(4);
         feed(&mut tuner, [seen(0, 0), seen(0, stalls)]);
-        assert_eq!((tuner.state(), tuner.settings().stealing), (State::Threads, stealing), "{stalls}");
+        assert_eq!(
+            (tuner.state(), tuner.settings().stealing),
+            (State::Threads, stealing),
+            "{stalls}"
+        );
     }
 }
 
-/// Would miss: one epoch that is enough, or β itself that counts as below (figure 6.3, lines 2 to 10; line 9 for a core each).
+/// Would miss: one epoch that is enough, or β itself that counts as below (figure 6.3, lines 2 to
+/// 10; line 9 for a core each).
 #[test]
 fn few_aborts_twice_end_the_counting_of_threads() {
     assert_eq!(threads_after([FEW]), ([4], State::Threads));
@@ -104,14 +115,16 @@ fn few_aborts_twice_end_the_counting_of_threads() {
     assert_eq!(threads_after([FEW, MANY]), ([4, 4], State::Threads));
 }
 
-/// Would miss: helpers without an idle core, and coalescing that is begun with one (figure 6.3, lines 6 to 10).
+/// Would miss: helpers without an idle core, and coalescing that is begun with one (figure 6.3,
+/// lines 6 to 10).
 #[test]
 fn helpers_follow_where_a_core_is_idle() {
     assert_eq!(threads_after([MANY, MANY, FEW, FEW]), ([4, 2, 2, 2], State::Helpers));
     assert_eq!(threads_after([FEW, FEW]).1, State::Coalescing);
 }
 
-/// Would miss: one epoch that halves, a count that goes on after halving, and no thread at all (figure 6.3, lines 15 to 19).
+/// Would miss: one epoch that halves, a count that goes on after halving, and no thread at all
+/// (figure 6.3, lines 15 to 19).
 #[test]
 fn many_aborts_twice_halve_the_threads() {
     assert_eq!(threads_after([MANY; 9]), ([4, 2, 2, 1, 1, 1, 1, 1, 1], State::Threads));
@@ -120,7 +133,8 @@ fn many_aborts_twice_halve_the_threads() {
     assert_eq!(odd.settings().threads, 3, "halves are rounded down");
 }
 
-/// Would miss: a contrary epoch that is passed over, or that counts as the first of its own kind (figure 6.3, lines 11 and 20).
+/// Would miss: a contrary epoch that is passed over, or that counts as the first of its own kind
+/// (figure 6.3, lines 11 and 20).
 #[test]
 fn a_contrary_epoch_resets_the_counting_of_threads() {
     assert_eq!(threads_after([MANY, FEW, MANY, FEW]), ([4; 4], State::Threads));
@@ -129,13 +143,15 @@ fn a_contrary_epoch_resets_the_counting_of_threads() {
     assert_eq!(threads_after([FEW, MANY, MANY, MANY]), ([4, 4, 4, 2], State::Threads));
 }
 
-/// Would miss: helpers that do not run in the first epoch of their state (figure 6.2, lines 6 and 15).
+/// Would miss: helpers that do not run in the first epoch of their state (figure 6.2, lines 6 and
+/// 15).
 #[test]
 fn helpers_begin_with_one_word() {
     assert_eq!(at_helpers(Knobs::default()).settings(), Settings::baseline(2).lifespan(1));
 }
 
-/// Would miss: a tie that counts as lower, one epoch that is enough, and a count left over from the threads (figure 6.4, lines 13 to 18).
+/// Would miss: a tie that counts as lower, one epoch that is enough, and a count left over from the
+/// threads (figure 6.4, lines 13 to 18).
 #[test]
 fn throughput_that_is_not_lower_twice_lengthens_the_lifespan() {
     let knobs = Knobs::default();
@@ -143,16 +159,21 @@ fn throughput_that_is_not_lower_twice_lengthens_the_lifespan() {
     assert_eq!(lifespans_after(knobs, [100]).0, [1]);
 }
 
-/// Would miss: a lifespan beyond the longest, and a state that is not left there (figure 6.4, line 17).
+/// Would miss: a lifespan beyond the longest, and a state that is not left there (figure 6.4, line
+/// 17).
 #[test]
 fn the_longest_lifespan_ends_the_state() {
     let (lifespans, state) = lifespans_after(Knobs::default(), [100; 8]);
-    assert_eq!((lifespans, state), ([1, 10, 10, 100, 100, 1_000, 1_000, 10_000], State::Coalescing));
+    assert_eq!(
+        (lifespans, state),
+        ([1, 10, 10, 100, 100, 1_000, 1_000, 10_000], State::Coalescing)
+    );
     let knobs = Knobs { longest_lifespan: 25, ..Knobs::default() };
     assert_eq!(lifespans_after(knobs, [100; 4]), ([1, 10, 10, 25], State::Coalescing));
 }
 
-/// Would miss: helpers that stay on though they harm from the first word on, or that are turned off later (figure 6.4, lines 2 to 9).
+/// Would miss: helpers that stay on though they harm from the first word on, or that are turned off
+/// later (figure 6.4, lines 2 to 9).
 #[test]
 fn lower_throughput_twice_turns_off_one_word_and_keeps_more() {
     let knobs = Knobs::default();
@@ -160,7 +181,8 @@ fn lower_throughput_twice_turns_off_one_word_and_keeps_more() {
     assert_eq!(lifespans_after(knobs, [100, 100, 99, 98]), ([1, 10, 10, 10], State::Coalescing));
 }
 
-/// Would miss: a contrary epoch that is passed over, or that counts as the first of its own kind (figure 6.4, lines 10 and 19).
+/// Would miss: a contrary epoch that is passed over, or that counts as the first of its own kind
+/// (figure 6.4, lines 10 and 19).
 #[test]
 fn a_contrary_epoch_resets_the_timing_of_helpers() {
     let knobs = Knobs::default();
@@ -174,11 +196,15 @@ fn a_contrary_epoch_resets_the_timing_of_helpers() {
 #[test]
 fn helpers_are_judged_by_commits_a_second() {
     let mut tuner = at_helpers(Knobs::default());
-    feed(&mut tuner, [Counts { elapsed_ns: 2_001, ..fast(200) }, Counts { elapsed_ns: 4_003, ..fast(400) }]);
+    feed(
+        &mut tuner,
+        [Counts { elapsed_ns: 2_001, ..fast(200) }, Counts { elapsed_ns: 4_003, ..fast(400) }],
+    );
     assert_eq!(tuner.settings().lifespan, 0);
 }
 
-/// Would miss: harm that is the same in every epoch, and a lifespan that is too long and kept (section 6.2.3 by its words).
+/// Would miss: harm that is the same in every epoch, and a lifespan that is too long and kept
+/// (section 6.2.3 by its words).
 #[test]
 fn an_accepted_yardstick_takes_back_what_harms() {
     let knobs = Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() };
@@ -186,7 +212,8 @@ fn an_accepted_yardstick_takes_back_what_harms() {
     assert_eq!(lifespans_after(knobs, [110, 110, 109, 109]), ([1, 10, 10, 1], State::Coalescing));
     let (lifespans, state) = lifespans_after(knobs, [100; 10]);
     assert_eq!((lifespans[7..].to_vec(), state), (vec![10_000; 3], State::Coalescing));
-    let (lifespans, state) = lifespans_after(knobs, [100, 100, 100, 100, 100, 100, 100, 100, 99, 99]);
+    let (lifespans, state) =
+        lifespans_after(knobs, [100, 100, 100, 100, 100, 100, 100, 100, 99, 99]);
     assert_eq!((lifespans[7..].to_vec(), state), (vec![10_000, 10_000, 1_000], State::Coalescing));
 }
 
@@ -199,38 +226,58 @@ fn helpers_without_an_idle_core_are_not_timed() {
     assert_eq!((tuner.state(), tuner.settings().lifespan), (State::Coalescing, 1));
 }
 
-/// Would miss: coalescing under one condition of the two, and a state that is not left without it (figure 6.2, lines 17 to 20).
+/// Would miss: coalescing under one condition of the two, and a state that is not left without it
+/// (figure 6.2, lines 17 to 20).
 #[test]
 fn coalescing_needs_both_conditions_and_takes_one_epoch() {
-    for (aborts, stalls, coalescing) in [(9, 101, true), (10, 101, false), (9, 100, false), (0, 0, false)] {
+    for (aborts, stalls, coalescing) in
+        [(9, 101, true), (10, 101, false), (9, 100, false), (0, 0, false)]
+    {
         let mut tuner = at_coalescing();
         tuner.epoch(&seen(aborts, stalls));
         let settings = tuner.settings();
-        assert_eq!((tuner.state(), settings.coalescing), (State::SwapRetry, coalescing), "{aborts} {stalls}");
-        assert_eq!(settings.swap_after, None, "swapping begins with what its own state has counted");
+        assert_eq!(
+            (tuner.state(), settings.coalescing),
+            (State::SwapRetry, coalescing),
+            "{aborts} {stalls}"
+        );
+        assert_eq!(
+            settings.swap_after, None,
+            "swapping begins with what its own state has counted"
+        );
     }
 }
 
-/// Would miss: retries that are tuned once only, and anything else that is still tuned (figure 6.2, lines 21 to 23).
+/// Would miss: retries that are tuned once only, and anything else that is still tuned (figure 6.2,
+/// lines 21 to 23).
 #[test]
 fn swap_retry_is_tuned_for_good_and_alone() {
     let mut tuner = at_coalescing();
     tuner.epoch(&seen(0, 101));
     for round in 0..100_u64 {
-        let (aborts, retries) = [(0, 1), (1_000, 32), (9_000, 512), (111, 1), (112, 2)][round as usize % 5];
+        let (aborts, retries) =
+            [(0, 1), (1_000, 32), (9_000, 512), (111, 1), (112, 2)][round as usize % 5];
         tuner.epoch(&seen(aborts, 9_999));
         let settings = Settings::baseline(4).coalescing(true).swap_after(Some(retries));
         assert_eq!((tuner.state(), tuner.settings()), (State::SwapRetry, settings));
     }
 }
 
-/// Would miss: an epoch that says nothing and is believed, in any state, be it for few aborts or for no throughput.
+/// Would miss: an epoch that says nothing and is believed, in any state, be it for few aborts or
+/// for no throughput.
 #[test]
 fn an_epoch_without_transactions_changes_nothing() {
     let mut tuner = tuner(4);
-    for counts in
-        [seen(MANY, 0), seen(MANY, 101), seen(MANY, 0), seen(MANY, 0), fast(10), fast(10), fast(9), fast(8)]
-    {
+    for counts in [
+        seen(MANY, 0),
+        seen(MANY, 101),
+        seen(MANY, 0),
+        seen(MANY, 0),
+        fast(10),
+        fast(10),
+        fast(9),
+        fast(8),
+    ] {
         let before = tuner.clone();
         tuner.epoch(&Counts { stalls: 7, elapsed_ns: 1_000_000, ..Counts::default() });
         assert_eq!(tuner, before);
@@ -239,7 +286,8 @@ fn an_epoch_without_transactions_changes_nothing() {
     assert_eq!(tuner.state(), State::Coalescing);
 }
 
-/// Would miss: more threads than cores, fewer than were found best once the cores are back, and a halving that is forgotten.
+/// Would miss: more threads than cores, fewer than were found best once the cores are back, and a
+/// halving that is forgotten.
 #[test]
 fn threads_follow_the_cores_up_to_what_was_found_best() {
     let mut tuner = tuner(8);
@@ -326,7 +374,8 @@ proptest! {
         }
     }
 
-    /// Would miss: any difference from figure 6.4 up to the longest lifespan, whatever the order of epochs.
+    /// Would miss: any difference from figure 6.4 up to the longest lifespan, whatever the order of
+    /// epochs.
     #[test]
     fn helpers_are_timed_as_printed(commits in proptest::collection::vec(95..105_u64, 0..40)) {
         let knobs = Knobs::default();
@@ -345,7 +394,8 @@ proptest! {
         }
     }
 
-    /// Would miss: any difference from the first and last states of figure 6.2, whatever is counted.
+    /// Would miss: any difference from the first and last states of figure 6.2, whatever is
+    /// counted.
     #[test]
     fn the_other_states_are_as_printed(epochs in proptest::collection::vec((1..2_000_u64, 0..300_u64, 0..300_u64), 7)) {
         let mut tuner = tuner(1);

@@ -1,18 +1,19 @@
 //! The published autotuner of the transactional worklist.
 //!
-//! It turns on one optimisation after the other, those that matter most to the others first, and looks at each for as few epochs as it can: a run is short, and
-//! what its first epochs show holds for most of it. Only swap-retry, which is cheap to change and follows the phases of a program, is tuned for good.
+//! It turns on one optimisation after the other, those that matter most to the others first, and
+//! looks at each for as few epochs as it can: a run is short, and what its first epochs show holds
+//! for most of it. Only swap-retry, which is cheap to change and follows the phases of a program,
+//! is tuned for good.
 //!
-//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory" (PhD thesis, University of
-//! Edinburgh, 2012), chapter 6, figures 6.1 to 6.4.
-//! Differences, where the figures as printed cannot be meant:
-//! the state for stealing is left after one epoch whatever it shows (printed, a list without contention would stay there for ever);
-//! helpers run from the first epoch of their state on (printed, it would compare two epochs without helpers);
-//! their state is left at the longest lifespan (printed, it would stay there while nothing gets worse);
-//! each state counts its confirmations from 0;
-//! an epoch in which no transaction has ended changes nothing;
-//! the number of cores may change while the list runs;
-//! a list whose units may not be run ahead is tuned without the state for helpers.
+//! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
+//! Transactional Memory" (PhD thesis, University of Edinburgh, 2012), chapter 6, figures 6.1 to
+//! 6.4. Differences, where the figures as printed cannot be meant: the state for stealing is left
+//! after one epoch whatever it shows (printed, a list without contention would stay there for
+//! ever); helpers run from the first epoch of their state on (printed, it would compare two epochs
+//! without helpers); their state is left at the longest lifespan (printed, it would stay there
+//! while nothing gets worse); each state counts its confirmations from 0; an epoch in which no
+//! transaction has ended changes nothing; the number of cores may change while the list runs; a
+//! list whose units may not be run ahead is tuned without the state for helpers.
 //!
 //! # States
 //!
@@ -38,13 +39,16 @@
 //!
 //! # Not handled
 //!
-//! When an epoch is complete: [`Epochs`](super::Epochs). A single thread that still aborts, since its units wait for each other: as printed, threads are counted
-//! until it does not, so the worklist itself must try another unit then. Where threads sit and pages lie: chosen before, by [`places`](crate::worklist::places).
+//! When an epoch is complete: [`Epochs`](super::Epochs). A single thread that still aborts, since
+//! its units wait for each other: as printed, threads are counted until it does not, so the
+//! worklist itself must try another unit then. Where threads sit and pages lie: chosen before, by
+//! [`places`](crate::worklist::places).
 //!
 //! # Tests
 //!
-//! `figures.rs`: each transition, and the figures written out as printed beside the tuner, on any sequence. `properties.rs`: T1 to T4 on any sequence.
-//! `model.rs` next door: convergence on models of contention.
+//! `figures.rs`: each transition, and the figures written out as printed beside the tuner, on any
+//! sequence. `properties.rs`: T1 to T4 on any sequence. `model.rs` next door: convergence on models
+//! of contention.
 
 #[cfg(test)]
 mod figures;
@@ -145,7 +149,8 @@ impl Tuner {
         self.state == State::SwapRetry
     }
 
-    /// An epoch is over: decides what it showed, and answers what it was. [`settings`](Self::settings) are those for the next.
+    /// An epoch is over: decides what it showed, and answers what it was.
+    /// [`settings`](Self::settings) are those for the next.
     pub fn epoch(&mut self, counts: &Counts) -> Step {
         let step = Step { state: self.state, settings: self.settings, counts: *counts };
         if !counts.is_empty() {
@@ -154,8 +159,9 @@ impl Tuner {
         step
     }
 
-    /// There are `cores` cores now (0 count as 1), for instance because other programs came or went. The threads are never more; once
-    /// there are enough cores again, they are as many as were found best.
+    /// There are `cores` cores now (0 count as 1), for instance because other programs came or
+    /// went. The threads are never more; once there are enough cores again, they are as many as
+    /// were found best.
     pub fn set_cores(&mut self, cores: usize) {
         self.cores = cores.max(1);
         self.settings.threads = self.threads.min(self.cores);
@@ -225,7 +231,8 @@ impl Tuner {
         let Settings { lifespan, .. } = self.settings;
         self.accepted = lifespan;
         self.settings.lifespan = helpers::longer(lifespan, self.knobs.longest_lifespan);
-        // Compared with the epoch before, the longest would be kept whatever came, so it need not be waited for.
+        // Compared with the epoch before, the longest would be kept whatever came, so it need not
+        // be waited for.
         let at_end = match self.knobs.yardstick {
             Yardstick::Previous => self.settings.lifespan,
             Yardstick::Accepted => lifespan,
@@ -245,7 +252,8 @@ impl Tuner {
     }
 
     fn coalesce(&mut self, counts: &Counts) {
-        self.settings.coalescing = units::coalescing_pays(counts, self.knobs.alpha, self.knobs.beta);
+        self.settings.coalescing =
+            units::coalescing_pays(counts, self.knobs.alpha, self.knobs.beta);
         self.state = State::SwapRetry;
     }
 }

@@ -54,7 +54,8 @@ fn may_follow(before: State, after: State) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Would miss: no thread, a lifespan that is too long, an optimisation that is undone, a state that comes back, or a panic, after any events.
+    /// Would miss: no thread, a lifespan that is too long, an optimisation that is undone, a state
+    /// that comes back, or a panic, after any events.
     #[test]
     fn settings_make_sense_after_any_events(
         mut cores in 0..20_usize, knobs in knobs(), events in proptest::collection::vec(event(), 0..120),
@@ -104,7 +105,8 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// Would miss: a state that is never left though its epochs agree: 2 epochs for each halving and lifespan, and 4 for the rest.
+    /// Would miss: a state that is never left though its epochs agree: 2 epochs for each halving
+    /// and lifespan, and 4 for the rest.
     #[test]
     fn epochs_that_agree_settle_soon(cores in 1..1_000_usize, knobs in knobs(), aborts in 0..2_000_u64, stalls in counter()) {
         let mut tuner = Tuner::new(cores, knobs).unwrap();

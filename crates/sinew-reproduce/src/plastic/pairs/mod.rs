@@ -1,7 +1,9 @@
-//! What programs do to each other: every two of several kinds side by side, and all of them together, each with all the machine's threads or with its share.
+//! What programs do to each other: every two of several kinds side by side, and all of them
+//! together, each with all the machine's threads or with its share.
 //!
-//! A program's slowdown is its speed alone over its speed beside others, in tasks a second, while all of them are at work. On a machine that is divided well two programs
-//! have a slowdown of 2 each, and less where one leaves something that the other can use.
+//! A program's slowdown is its speed alone over its speed beside others, in tasks a second, while
+//! all of them are at work. On a machine that is divided well two programs have a slowdown of 2
+//! each, and less where one leaves something that the other can use.
 
 mod view;
 
@@ -117,7 +119,8 @@ type Group = Vec<Kind>;
 
 /// Every kind beside itself and every other, and all kinds at once.
 fn groups() -> Vec<Group> {
-    let pairs = (0..KINDS.len()).flat_map(|a| (a..KINDS.len()).map(move |b| vec![KINDS[a], KINDS[b]]));
+    let pairs =
+        (0..KINDS.len()).flat_map(|a| (a..KINDS.len()).map(move |b| vec![KINDS[a], KINDS[b]]));
     pairs.chain([KINDS.to_vec()]).collect()
 }
 
@@ -194,9 +197,15 @@ impl Bench {
         }
         let outcomes = programs.into_iter().map(Program::outcome).collect::<Result<Vec<_>, _>>()?;
         drop(standing);
-        let speeds: Vec<f64> = outcomes.iter().map(|done| done.tasks as f64 / done.seconds).collect();
+        let speeds: Vec<f64> =
+            outcomes.iter().map(|done| done.tasks as f64 / done.seconds).collect();
         let of = |kind: Kind| -> Vec<f64> {
-            group.iter().zip(&speeds).filter(|(other, _)| **other == kind).map(|(_, speed)| *speed).collect()
+            group
+                .iter()
+                .zip(&speeds)
+                .filter(|(other, _)| **other == kind)
+                .map(|(_, speed)| *speed)
+                .collect()
         };
         let mean = |kind: Kind| Some((kind.speed, crate::statistics::mean(&of(kind))?));
         Ok(KINDS.into_iter().filter_map(mean).collect())
@@ -228,8 +237,9 @@ impl Experiment for Pairs {
         let bench = Bench { scale: setting.scale, threads: setting.most_workers() };
         let cases = move || {
             let modes = Mode::all(caches());
-            let together =
-                groups().into_iter().flat_map(|group| modes.iter().map(move |&mode| (group.clone(), mode)));
+            let together = groups()
+                .into_iter()
+                .flat_map(|group| modes.iter().map(move |&mode| (group.clone(), mode)));
             let together = together.map(|(group, mode)| bench.together(group, mode));
             Ok(KINDS.map(|kind| bench.alone(kind)).into_iter().chain(together).collect())
         };
@@ -277,7 +287,10 @@ mod tests {
         let [compute, _, _, random] = KINDS;
         let pair = name(&[compute, random]);
         let beside = |mode: Mode, speeds: [f64; 2]| {
-            (BENCH.labels(&pair, mode.name()), vec![(compute.speed, speeds[0]), (random.speed, speeds[1])])
+            (
+                BENCH.labels(&pair, mode.name()),
+                vec![(compute.speed, speeds[0]), (random.speed, speeds[1])],
+            )
         };
         let results = Results::of([
             alone(compute, 100.0),
@@ -286,7 +299,9 @@ mod tests {
             beside(Mode::Shared, [50.0, 32.0]),
         ]);
         let parts = Pairs.report(&results, &Setting::new(Scale::Default, 4));
-        let [_, Part::Table(slowdowns), Part::Table(together), ..] = &parts[..] else { panic!("{parts:?}") };
+        let [_, Part::Table(slowdowns), Part::Table(together), ..] = &parts[..] else {
+            panic!("{parts:?}")
+        };
         assert_eq!(slowdowns.shown(&["compute", "at random"])[2..], ["4", "2", "0.50"]);
         assert_eq!(slowdowns.shown(&["at random", "compute"])[2..], ["4", "1.25", "0.31"]);
         assert_eq!(together.shown(&[&pair])[1..], ["0.50", "1.30", "2.60"]);
@@ -298,7 +313,9 @@ mod tests {
     fn every_pair_is_there_once() {
         let names: Vec<String> = groups().iter().map(|group| name(group)).collect();
         assert_eq!(names.len(), 10 + 1);
-        assert!(names.contains(&"in cache + in cache".to_owned()) && names.contains(&"all".to_owned()));
+        assert!(
+            names.contains(&"in cache + in cache".to_owned()) && names.contains(&"all".to_owned())
+        );
         assert_eq!((Mode::all(1).len(), Mode::all(2).len()), (2, 3));
     }
 }

@@ -16,7 +16,10 @@ impl View<'_> {
             let labels = self.results.samples().iter().flat_map(|sample| &sample.labels);
             labels.into_iter().any(|(name, value)| *name == "mode" && value == mode.name())
         };
-        Mode::all(2).into_iter().filter(|mode| *mode != Mode::Contention || measured(mode)).collect()
+        Mode::all(2)
+            .into_iter()
+            .filter(|mode| *mode != Mode::Contention || measured(mode))
+            .collect()
     }
 
     fn slowdown(&self, kind: Kind, group: &[Kind], mode: Mode) -> Option<f64> {
@@ -43,7 +46,8 @@ impl View<'_> {
         rows: Vec<(Vec<String>, Vec<Option<f64>>)>,
     ) -> Table {
         let modes = self.modes();
-        let titles: Vec<&str> = first.iter().copied().chain(modes.iter().map(|mode| mode.name())).collect();
+        let titles: Vec<&str> =
+            first.iter().copied().chain(modes.iter().map(|mode| mode.name())).collect();
         let mut table = Table::new(file, title, &[&titles[..], &["shared / anarchy"]].concat());
         for (names, values) in rows {
             let ratio = values[0].zip(values[1]).map(|(anarchy, shared)| shared / anarchy);
@@ -62,10 +66,15 @@ impl View<'_> {
         };
         // A kind beside itself is one row.
         let places = |group: &Group| if group[0] == group[1] { 1 } else { group.len() };
-        let rows = groups()
-            .into_iter()
-            .flat_map(|group| (0..places(&group)).map(move |at| row(&group, at)).collect::<Vec<_>>());
-        self.table("slowdowns", "Slowdown of a program beside others", &["program", "beside"], rows.collect())
+        let rows = groups().into_iter().flat_map(|group| {
+            (0..places(&group)).map(move |at| row(&group, at)).collect::<Vec<_>>()
+        });
+        self.table(
+            "slowdowns",
+            "Slowdown of a program beside others",
+            &["program", "beside"],
+            rows.collect(),
+        )
     }
 
     pub(super) fn sums(&self) -> Table {
@@ -73,7 +82,12 @@ impl View<'_> {
             let values = self.modes().into_iter().map(|mode| self.together(&group, mode));
             (vec![name(&group)], values.collect())
         };
-        self.table("together", "All speeds together", &["programs"], groups().into_iter().map(row).collect())
+        self.table(
+            "together",
+            "All speeds together",
+            &["programs"],
+            groups().into_iter().map(row).collect(),
+        )
     }
 
     pub(super) fn plot(
@@ -84,9 +98,13 @@ impl View<'_> {
     ) -> Plot {
         let groups = groups();
         let names = groups.iter().map(|group| name(group)).collect();
-        let plot = Plot::new(file, title, Form::Bars).axes("", "times that alone").over(names).level(1.0);
+        let plot =
+            Plot::new(file, title, Form::Bars).axes("", "times that alone").over(names).level(1.0);
         self.modes().into_iter().fold(plot, |plot, mode| {
-            plot.with(Series::new(mode.name(), groups.iter().map(|group| value(self, group, mode)).collect()))
+            plot.with(Series::new(
+                mode.name(),
+                groups.iter().map(|group| value(self, group, mode)).collect(),
+            ))
         })
     }
 }

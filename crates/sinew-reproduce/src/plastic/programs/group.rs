@@ -29,7 +29,8 @@ impl Program {
     /// Starts it, and waits until it is ready.
     pub(crate) fn start(job: &Job) -> Result<Self, Failure> {
         let mut command = Command::new(binary()?);
-        let process = Spoken::start(&job.name, command.arg(PROGRAM)).map_err(Failure::Impossible)?;
+        let process =
+            Spoken::start(&job.name, command.arg(PROGRAM)).map_err(Failure::Impossible)?;
         let mut program = Self { name: job.name.clone(), process };
         program.tell(serde_json::to_string(job).map_err(Failure::impossible)?)?;
         program.expect(&Said::Ready)?;
@@ -94,7 +95,8 @@ impl Standing {
     /// Coordinates the table in this folder from now on.
     pub(crate) fn start(folder: &Path, policy: Policy, script: Script) -> Result<Self, Failure> {
         let table = Table::open(folder).map_err(Failure::impossible)?;
-        let coordinator = Coordinator::start(&table, policy, script).map_err(Failure::impossible)?;
+        let coordinator =
+            Coordinator::start(&table, policy, script).map_err(Failure::impossible)?;
         let (end, ended) = mpsc::channel();
         let thread = thread::spawn(move || stand_by(coordinator, &table, &ended));
         Ok(Self { end: Some(end), thread: Some(thread) })

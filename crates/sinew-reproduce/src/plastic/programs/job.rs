@@ -39,7 +39,8 @@ pub(crate) enum Way {
     Anarchic,
     /// Its pool takes part in the table of this folder.
     Shares(PathBuf),
-    /// The program takes part in it, and changes its loop when it finds its share changed: it looks every so many milliseconds, or is told at once (0).
+    /// The program takes part in it, and changes its loop when it finds its share changed: it looks
+    /// every so many milliseconds, or is told at once (0).
     Looks { folder: PathBuf, every_ms: u64 },
 }
 
@@ -48,7 +49,8 @@ pub(crate) enum Way {
 pub(crate) enum Until {
     /// Until all tasks are done, once. It says when this part of them is.
     Done { tell_at: Option<f64> },
-    /// Until it is told: the tasks are done again and again. Counted is what is done between two lines.
+    /// Until it is told: the tasks are done again and again. Counted is what is done between two
+    /// lines.
     Told,
 }
 

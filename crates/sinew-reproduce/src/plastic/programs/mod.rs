@@ -1,4 +1,5 @@
-//! Programs beside each other: real processes of this binary, each with a pool of its own, alone on the machine or by agreement.
+//! Programs beside each other: real processes of this binary, each with a pool of its own, alone on
+//! the machine or by agreement.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -6,7 +7,8 @@
 //! | `program` | the program: what `sinew` does when it is started as one |
 //! | `group` | starting programs, speaking with them, and the coordinator beside them |
 //!
-//! A program is told its job, says that it is ready, and begins when it is told to: so processes and inputs are there before anything is measured.
+//! A program is told its job, says that it is ready, and begins when it is told to: so processes
+//! and inputs are there before anything is measured.
 
 mod group;
 mod job;

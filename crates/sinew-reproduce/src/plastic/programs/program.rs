@@ -1,6 +1,8 @@
-//! The program: a map-array in a pool, changed while it runs by what the program is given of the machine.
+//! The program: a map-array in a pool, changed while it runs by what the program is given of the
+//! machine.
 //!
-//! It speaks with whoever started it by lines: a [`Job`] comes, [`Said::Ready`] goes, any line lets it begin, [`Said`] says the rest.
+//! It speaks with whoever started it by lines: a [`Job`] comes, [`Said::Ready`] goes, any line lets
+//! it begin, [`Said`] says the rest.
 
 use std::convert::Infallible;
 use std::io::{BufRead, Write};
@@ -20,7 +22,8 @@ use crate::plastic::bench::DYNAMIC_INDIVIDUAL;
 /// Between two looks at how much is done.
 const PROGRESS: Duration = Duration::from_millis(1);
 
-/// Is a program, for whoever speaks through `input` and listens to `output`. Ends early, and well, where nobody speaks.
+/// Is a program, for whoever speaks through `input` and listens to `output`. Ends early, and well,
+/// where nobody speaks.
 ///
 /// # Errors
 ///
@@ -81,7 +84,9 @@ impl<'j> Running<'j> {
         };
         let pool = builder.build().map_err(Failure::impossible)?;
         let member = match &job.way {
-            Way::Looks { folder, every_ms } => Some((join(job, folder)?, Duration::from_millis(*every_ms))),
+            Way::Looks { folder, every_ms } => {
+                Some((join(job, folder)?, Duration::from_millis(*every_ms)))
+            }
             Way::Anarchic | Way::Shares(_) => None,
         };
         Ok(Self { workload, control: Control::new(), pool, member, began })
@@ -231,7 +236,8 @@ mod tests {
         outcome
     }
 
-    /// Would miss: tasks that are left out, a part that is not told of, and a program that does not follow its share, in whichever way it stands to others.
+    /// Would miss: tasks that are left out, a part that is not told of, and a program that does not
+    /// follow its share, in whichever way it stands to others.
     #[test]
     fn a_program_does_its_tasks_in_every_way() {
         let folder = tempfile::tempdir().unwrap();

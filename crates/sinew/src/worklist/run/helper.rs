@@ -8,7 +8,8 @@ use super::{Arena, End, Hand};
 use crate::worklist::team::{Role, Terms};
 use crate::worklist::work::Run;
 
-/// Looks for a unit before the processor is offered to others: a worker takes longer for one than a look.
+/// Looks for a unit before the processor is offered to others: a worker takes longer for one than a
+/// look.
 const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 1_000 };
 
 pub(super) struct Helper<'a, 'r, R: Run> {

@@ -2,13 +2,17 @@
 //!
 //! # Cost
 //!
-//! Units that are short are run in *stretches*: some of them, one after the other, and after the last all that is to be looked at between units: settings, wishes, limits, cancellation, the
-//! tuner, who is missing. How many follows from how long the last ones took ([`Occupant::items_until_look`]): one, if they are long, up to 64. What is left for each is an attempt, a fold,
-//! and a look at whether it has added units. A stretch ends early with a unit that adds others, so that thieves find these, or is given up.
+//! Units that are short are run in *stretches*: some of them, one after the other, and after the
+//! last all that is to be looked at between units: settings, wishes, limits, cancellation, the
+//! tuner, who is missing. How many follows from how long the last ones took
+//! ([`Occupant::items_until_look`]): one, if they are long, up to 64. What is left for each is an
+//! attempt, a fold, and a look at whether it has added units. A stretch ends early with a unit that
+//! adds others, so that thieves find these, or is given up.
 //!
 //! # Invariants
 //!
-//! - W1: however a stretch ends, by a panic of a unit or of a fold as well, the units that have committed are counted and no longer in hand, and all others go back to the lists.
+//! - W1: however a stretch ends, by a panic of a unit or of a fold as well, the units that have
+//!   committed are counted and no longer in hand, and all others go back to the lists.
 
 use fastrand::Rng;
 use sinew_core::{Occupant, Scope};
@@ -26,7 +30,8 @@ use crate::worklist::tally::Tally;
 use crate::worklist::team::{Role, Terms};
 use crate::worklist::work::{Failure, More, Run, Turn};
 
-/// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that each worker commits after a bounded number.
+/// Attempts given up in a row, of whichever units, before the next one is made irrevocable: so that
+/// each worker commits after a bounded number.
 const PATIENCE: u32 = if cfg!(shuttle) { 3 } else { 64 };
 
 /// How long a worker without units searches before it leaves, in ticks.
@@ -200,7 +205,9 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     fn take(&mut self) -> bool {
         let wanted = units::to_take(self.terms.settings.coalescing, self.helped, self.held.len());
-        wanted == 0 || self.arena.lists.take(self.access(), wanted, &mut self.held) || !self.held.is_empty()
+        wanted == 0
+            || self.arena.lists.take(self.access(), wanted, &mut self.held)
+            || !self.held.is_empty()
     }
 
     /// Looks everywhere, until there are units, all workers search, or it has taken too long. Woken
@@ -254,13 +261,18 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         }
     }
 
-    /// Whether units are run one by one, with nobody to be told of each, and the last one was not given up.
+    /// Whether units are run one by one, with nobody to be told of each, and the last one was not
+    /// given up.
     #[inline]
     fn is_plain(&self) -> bool {
-        !self.helped && !self.terms.settings.coalescing && self.failures == 0 && !self.arena.run.is_watched()
+        !self.helped
+            && !self.terms.settings.coalescing
+            && self.failures == 0
+            && !self.arena.run.is_watched()
     }
 
-    /// Runs units as long as nothing else is to be done between them: until it is time to look for changes, one is given up, or one has added others.
+    /// Runs units as long as nothing else is to be done between them: until it is time to look for
+    /// changes, one is given up, or one has added others.
     #[inline]
     fn process_plain(&mut self) {
         let Some(local) = &mut self.local else { return };
@@ -408,7 +420,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     fn swap(&mut self) -> bool {
         let (access, random) = (self.access(), self.rng.u64(..));
-        let swapped = self.held.first_mut().is_some_and(|first| self.arena.lists.swap(access, first, random));
+        let swapped =
+            self.held.first_mut().is_some_and(|first| self.arena.lists.swap(access, first, random));
         if swapped {
             self.retries = 0;
             self.tally().swaps.add(1);
@@ -421,7 +434,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     }
 }
 
-/// Units that are run one after the other. Its drop counts those that have run, and takes them out of the worker's hands (W1).
+/// Units that are run one after the other. Its drop counts those that have run, and takes them out
+/// of the worker's hands (W1).
 struct Stretch<'a, 'r, R: Run> {
     arena: &'a Arena<'r, R>,
     w: &'a Hand,
@@ -443,7 +457,8 @@ impl<R: Run> Drop for Stretch<'_, '_, R> {
 }
 
 impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
-    /// Leaves everything as it was found: units go back to the lists, what is kept goes back to the seat.
+    /// Leaves everything as it was found: units go back to the lists, what is kept goes back to the
+    /// seat.
     fn drop(&mut self) {
         if self.helped {
             self.arena.seats[self.seat].ahead.hand(None);

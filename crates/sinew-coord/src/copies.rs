@@ -1,0 +1,101 @@
+//! The words of the table's file: where each lies, and the two copies of the state.
+//!
+//! T1 and C1 to C3 are explained in [`table`](crate::table).
+
+use sinew_sync::statics::{AtomicU64, Ordering, fence};
+
+use crate::moment::{Moment, reached};
+use crate::row::MAX_PROGRAMS;
+use crate::state::{STATE_WORDS, State};
+use crate::sys::{self, Mapping};
+
+pub(crate) const MAGIC_AT: usize = 0;
+pub(crate) const LAYOUT_AT: usize = 1;
+pub(crate) const VERSION_AT: usize = 2;
+pub(crate) const CLAIM_AT: usize = 4;
+pub(crate) const CALL_AT: usize = 5;
+pub(crate) const LIVE_AT: usize = 64;
+const LIVE_WORDS: usize = 8;
+pub(crate) const COPIES_AT: usize = LIVE_AT + MAX_PROGRAMS * LIVE_WORDS;
+pub(crate) const FILE_WORDS: usize = COPIES_AT + 2 * STATE_WORDS;
+
+/// The words of a live line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Live {
+    /// Changes when its program should look at the table.
+    Bell,
+    /// How many threads would find work.
+    Demand,
+    /// Items done since the program joined.
+    Progress,
+    /// By which schedule its last loop ran; 0 if there was none.
+    LastLoop,
+}
+
+/// Writes the copy that is not in force, and puts it in force. Returns its version.
+pub(crate) fn publish(mapping: &Mapping, state: &State) -> u64 {
+    let words = mapping.words();
+    let next = words[VERSION_AT].load(Ordering::Relaxed).wrapping_add(1).max(1);
+    let encoded = State { version: next, ..state.clone() }.encode();
+    let half = encoded.len() / 2;
+    for (at, (word, value)) in copy_at(words, next).iter().zip(encoded).enumerate() {
+        if at == half {
+            reached(Moment::Writing);
+        }
+        // Relaxed: C1.
+        word.store(value, Ordering::Relaxed);
+    }
+    reached(Moment::Written);
+    words[VERSION_AT].store(next, Ordering::Release);
+    next
+}
+
+/// Has all members of a file look whether it is still the table.
+pub(crate) fn ring_all(file: &Mapping) {
+    for slot in 0..MAX_PROGRAMS as u32 {
+        ring(live(file, slot, Live::Bell));
+    }
+    ring(&file.words()[CALL_AT]);
+}
+
+pub(crate) fn ring(bell: &AtomicU64) {
+    bell.fetch_add(1, Ordering::AcqRel); // C3
+    sys::wake(bell);
+}
+
+/// A word of a program's live line.
+pub(crate) fn live(mapping: &Mapping, slot: u32, word: Live) -> &AtomicU64 {
+    &mapping.words()[LIVE_AT + slot as usize * LIVE_WORDS + word as usize]
+}
+
+fn copy_at(words: &[AtomicU64], version: u64) -> &[AtomicU64] {
+    &words[COPIES_AT + (version & 1) as usize * STATE_WORDS..][..STATE_WORDS]
+}
+
+pub(crate) fn decode_copy(mapping: &Mapping, version: u64) -> Option<State> {
+    let copy = copy_at(mapping.words(), version);
+    let length =
+        usize::try_from(copy[0].load(Ordering::Relaxed)).ok().filter(|&n| n <= STATE_WORDS)?;
+    let words: Vec<u64> = copy[..length].iter().map(|word| word.load(Ordering::Relaxed)).collect();
+    State::decode(&words)
+}
+
+/// The state in force; `None` if there is none, or a damaged one.
+pub(crate) fn read(mapping: &Mapping) -> Option<State> {
+    if !mapping.is_whole() {
+        return None;
+    }
+    let version = &mapping.words()[VERSION_AT];
+    for _ in 0..1000 {
+        let before = version.load(Ordering::Acquire); // C1
+        if before == 0 {
+            return None;
+        }
+        let state = decode_copy(mapping, before);
+        fence(Ordering::Acquire); // C1
+        if version.load(Ordering::Relaxed) == before {
+            return state.filter(|state| state.version == before);
+        }
+    }
+    None
+}
