@@ -41,7 +41,7 @@ fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What `top` prints of one moment, for programs and for readers.
+/// The print of `top` at one moment, for programs and for readers.
 #[derive(Debug, Clone)]
 struct Shown {
     json: Value,
@@ -78,7 +78,7 @@ impl Shown {
         rows.map(|line| titles.iter().cloned().zip(cells(line)).collect()).collect()
     }
 
-    /// What is printed against what is in the table.
+    /// Compares the print with the table.
     fn agrees(&self, rows: &[Row]) -> Result<(), String> {
         let programs = self.json["programs"].as_array().ok_or("no programs")?;
         let cells = self.cells();
@@ -126,7 +126,7 @@ impl Shown {
     }
 }
 
-/// What is said of a difference, and the change that makes it.
+/// The message about a difference, and the change that makes it.
 type Fault = (&'static str, fn(&mut Shown));
 
 /// Prints that are wrong in one place.
@@ -285,9 +285,9 @@ fn watch(
     unreachable!("more runs than can be counted")
 }
 
-/// Catches: an application that names its schedule although nobody has asked it to, so that what a
-/// script asks for is shown and ignored; a row and a `top` that do not say so; threads that run
-/// elsewhere than the row says; and a user's own schedule that gives way.
+/// Catches: an application that names its schedule unasked, so that a script's is shown and
+/// ignored. A row and a `top` that do not say so. Threads that run elsewhere than the row says. A
+/// user's own schedule that gives way.
 #[test]
 fn applications_under_a_script_do_what_their_rows_say() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
 //! Tables as a hostile program of the same user writes them: for tests.
 //!
-//! A forger knows the format. Each row can be decoded, and each of its values is the worst that the
+//! A forger knows the format. Each row can be decoded. Each of its values is the worst that the
 //! format allows: rows in the name of other processes, keepers that have ended, grants of
 //! everything, demands, weights and speeds at their limits, decisions that are dated in the future.
 

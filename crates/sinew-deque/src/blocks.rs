@@ -47,7 +47,7 @@ struct Spare {
     next: *mut Spare,
 }
 
-/// What a worker keeps. Only its owner touches it.
+/// The spare blocks of a worker. Only its owner touches them.
 #[derive(Debug)]
 pub struct Blocks {
     first: [Cell<*mut Spare>; SIZES.len()],
@@ -124,7 +124,7 @@ unsafe fn free(class: Class, block: NonNull<u8>) {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: a task that is written into a block of another class; it does not fit,
+    //! Blind to: a task that is written into a block of another class; it does not fit,
     //! which the tests of scopes would notice under a checker of memory.
     use super::*;
 

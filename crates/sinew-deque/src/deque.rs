@@ -38,14 +38,14 @@ use crate::task::{Queued, TaskRef};
 /// Entries of the first buffer.
 const START: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
-/// What came of an attempt to take a task.
+/// The result of an attempt to take a task.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
     /// A task, now the caller's to run.
     Task(Queued),
     /// Nothing there that the caller may take.
     Empty,
-    /// Somebody else was faster.
+    /// Another thread was faster.
     Lost,
 }
 
@@ -228,7 +228,8 @@ impl Deque {
     #[inline]
     pub fn oldest_depth(&self) -> Option<u32> {
         let top = self.top.load(Ordering::Acquire);
-        let has_tasks = self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0; // Q1
+        // Q1
+        let has_tasks = self.bottom.load(Ordering::Acquire).wrapping_sub(top).cast_signed() > 0;
         let oldest = has_tasks.then(|| self.buffer().get(top)).flatten();
         oldest.map(|queued| queued.depth)
     }
@@ -269,7 +270,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: entries lost or repeated when the buffer grows or wraps around.
+        /// Catches: entries lost or repeated when the buffer grows or wraps around.
         #[test]
         fn one_thread_sees_a_double_ended_queue(steps in prop::collection::vec(0_u8..5, 0..600)) {
             let (deque, mut model) = (Deque::new(), VecDeque::new());
@@ -295,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a thief that claims before it looks at the depth.
+    /// Catches: a thief that claims before it looks at the depth.
     #[test]
     fn a_task_that_is_too_shallow_stays() {
         let deque = Deque::new();

@@ -88,20 +88,20 @@ fn check(script: &'static [Own], thieves: usize, preemptions: usize) {
     });
 }
 
-/// Would miss: the last task taken by owner and thief.
+/// Catches: the last task taken by owner and thief.
 #[test]
 fn loom_the_last_task_goes_to_one() {
     check(&[Push, Pop, Push, Pop], 1, 3);
     check(&[Push, Push, Pop, Pop], 1, 3);
 }
 
-/// Would miss: two thieves with one task, against an owner.
+/// Catches: two thieves with one task, against an owner.
 #[test]
 fn loom_two_thieves_and_an_owner() {
     check(&[Push, Push, Pop], 2, 2);
 }
 
-/// Would miss: a thief with the old buffer while the owner grows it (the model's first buffer holds
+/// Catches: a thief with the old buffer while the owner grows it (the model's first buffer holds
 /// two).
 #[test]
 fn loom_a_growing_deque_loses_nothing() {
@@ -124,7 +124,7 @@ fn check_order() {
         taken: [PlainU32; 2],
     }
     impl Ordered {
-        /// What `Fifo::run` does.
+        /// Runs the oldest task, as a token does.
         fn run_token(&self) {
             let oldest = self.tasks.pop(None).expect("a token found no task");
             let times = self.taken[oldest.depth as usize].fetch_add(1, PlainOrdering::Relaxed) + 1;
@@ -166,7 +166,7 @@ fn check_order() {
     });
 }
 
-/// Would miss: a token that finds no task, or a task without a token.
+/// Catches: a token that finds no task, or a task without a token.
 #[test]
 fn loom_every_token_finds_a_task() {
     check_order();

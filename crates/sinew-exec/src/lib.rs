@@ -47,12 +47,15 @@
 //!
 //! # Invariants
 //!
-//! E1: a thread whose mask is neither the one that was set for it here nor, if it is new, one that
-//! was in force for the command when it began is never moved from then on: somebody else has bound
-//! it. No process is moved that is not the command's.\
-//! E2: nothing is written to any file system: library, page and pipe have no names, and are reached through `/proc/KEEPER/fd`.\
-//! E3: whatever fails before the command runs (no table, no process to be had) is one line of warning, and the command runs without.\
-//! E4: agent and keeper hold none of the command's streams, and are in a session of their own.
+//! - E1: a thread is moved only while its mask is the one that was set for it here or, if it is
+//!   new, one that was in force for the command when it began. Any other mask is somebody's
+//!   binding, and the thread is never moved from then on. No process is moved that is not the
+//!   command's.
+//! - E2: nothing is written to any file system: library, page and pipe have no names, and are
+//!   reached through `/proc/KEEPER/fd`.
+//! - E3: a failure before the command runs (no table, no process to be had) is one line of warning,
+//!   and the command runs without.
+//! - E4: agent and keeper hold none of the command's streams, and are in a session of their own.
 //!
 //! # Not handled
 //!

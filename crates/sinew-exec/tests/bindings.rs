@@ -1,4 +1,4 @@
-//! What a user has bound stays where it is, and nobody is moved who is not the command's.
+//! Threads that a user has bound stay where they are, and only the command's threads are moved.
 //!
 //! Blind to: a binding to exactly the mask that the thread has at that moment, and one that is made
 //! in the microsecond between the look at a mask and its change.

@@ -241,8 +241,8 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// # Cost
     ///
-    /// No access is inlined from here on. What was written so far is unlocked; all that is written
-    /// is locked at the commit.
+    /// No access is inlined from here on. The variables written so far are unlocked, and all
+    /// are locked at the commit.
     ///
     /// # Blocking
     ///

@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// Who waits, by the address of a record and that of the waiter. Both are keys only.
+/// The waiters, by the address of a record and that of the waiter. Both are keys only.
 #[derive(Debug)]
 pub(crate) struct Sleepers(BTreeMap<(usize, usize), Arc<Waiter>>);
 
@@ -108,8 +108,8 @@ impl Waiter {
     }
 }
 
-/// What a transaction waits for that has called [`retry`](crate::Tx::retry): the next change of
-/// anything that it has read. Made by
+/// The next change of a variable that a transaction has read, for which it waits since it has
+/// called [`retry`](crate::Tx::retry). Made by
 /// [`Transaction::attempt_or_wait`](crate::Transaction::attempt_or_wait).
 ///
 /// Changes are noted from the attempt on, whether or not somebody has asked. When this is dropped,

@@ -57,7 +57,7 @@ fn an_attempt_commits_is_given_up_or_waits() {
             (change.has_come(), other.load(), how.counters().retries),
             (false, 0, before + 1)
         );
-        // What was written only is not waited for.
+        // A variable that was only written is not waited for.
         other.store(1);
         assert!(!change.has_come());
         var.store(3);
@@ -131,7 +131,7 @@ fn the_attempt_is_over_before_the_change_comes() {
         kept.get(tx).and_then(|_| tx.retry())
     });
     assert_eq!((undone.load(Ordering::Relaxed), Arc::strong_count(&node)), (1, 1));
-    // What the handler did counts as well.
+    // The handler's change counts as well.
     assert!(change.has_come());
 }
 

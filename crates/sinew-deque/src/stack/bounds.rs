@@ -69,14 +69,14 @@ impl AtomicBounds {
         Bounds::unpack(self.0.load(order))
     }
 
-    /// One attempt to go from `old` to `new`; AcqRel. Answers whether it succeeded.
+    /// One attempt to go from `old` to `new`; AcqRel. Returns whether it succeeded.
     #[inline]
     pub(super) fn replace(&self, old: Bounds, new: Bounds) -> bool {
         self.0.compare_exchange(old.pack(), new.pack(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Applies `change` to the latest value until it sticks; AcqRel. `None` from `change` gives up.
-    /// Answers the value that was replaced by which, or the one that was given up on.
+    /// Returns the value that was replaced by which, or the one that was given up on.
     #[inline]
     pub(super) fn update(
         &self,
@@ -100,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: fields that overlap in the word.
+        /// Catches: fields that overlap in the word.
         #[test]
         fn a_packed_snapshot_unpacks_to_itself(
             tail in 0..=CAPACITY, limit in 0..=CAPACITY, pending: bool, epoch in 0..=EPOCH_MASK,

@@ -170,56 +170,56 @@ fn planted_fenced(bug: Bug, own: &'static [Own], thief: &'static [Rob]) {
     check(true, 5, own, Vec::leak(vec![thief]));
 }
 
-/// Would miss: an exposure that races with the pop of the only task.
+/// Catches: an exposure that races with the pop of the only task.
 #[test]
 fn loom_an_exposed_task_is_popped_or_stolen() {
     one_thief(&[Push, Pop], &[Expose, Take]);
 }
 
-/// Would miss: a slot refilled while an exposure of its former task is in flight.
+/// Catches: a slot refilled while an exposure of its former task is in flight.
 #[test]
 fn loom_a_slot_is_reused_under_exposure() {
     one_thief(&[Push, Pop, Push, Pop], &[Expose, Take, Expose, Take]);
 }
 
-/// Would miss: taking back the newer of two public tasks while the older is stolen.
+/// Catches: taking back the newer of two public tasks while the older is stolen.
 #[test]
 fn loom_two_tasks_are_published_and_taken_back() {
     one_thief(&[Push, Push, Publish, Publish, Pop, Pop], &[Take, Take]);
 }
 
-/// Would miss: an answer to a request that races with the pop.
+/// Catches: an answer to a request that races with the pop.
 #[test]
 fn loom_a_request_is_answered() {
     one_thief(&[Push, LookUp, Push, LookUp, Pop, Pop], &[Ask, Take, Take]);
 }
 
-/// Would miss: tasks above a pinned slot that are mistaken for it.
+/// Catches: tasks above a pinned slot that are mistaken for it.
 #[test]
 fn loom_a_joiner_leapfrogs_above_its_pinned_slot() {
     one_thief(&[Push, Publish, PopLeapfrog, Push, Pop], &[Take, Expose, Take]);
 }
 
-/// Would miss: an owner and an exposer that both move `split`.
+/// Catches: an owner and an exposer that both move `split`.
 #[test]
 fn loom_publishing_meets_an_exposure() {
     one_thief(&[Push, Push, Publish, Pop, Publish, Pop], &[Expose, Take]);
 }
 
-/// Would miss: two thieves that claim one task, or an exposure by one that the other does not
+/// Catches: two thieves that claim one task, or an exposure by one that the other does not
 /// expect.
 #[test]
 fn loom_two_thieves_share_a_stack() {
     check(false, preemptions(2), &[Push, Push, Publish, Pop, Pop], &[&[Expose, Take], &[Take]]);
 }
 
-/// Would miss: two exposers at once.
+/// Catches: two exposers at once.
 #[test]
 fn loom_two_thieves_expose() {
     check(false, preemptions(2), &[Push, Pop, Push, Pop], &[&[Expose, Take], &[Expose, Take]]);
 }
 
-/// Would miss: a fenced stack whose cold pop does not see the exposure.
+/// Catches: a fenced stack whose cold pop does not see the exposure.
 #[test]
 fn loom_a_fenced_stack_is_as_safe() {
     plant(&[Bug::NoLightFence]);
@@ -227,7 +227,7 @@ fn loom_a_fenced_stack_is_as_safe() {
     check(true, preemptions(2), &[Push, Push, LookUp, Pop, Pop], &[&[Ask, Expose, Take]]);
 }
 
-/// Would miss: everything, if the model did not execute the fence.
+/// Catches: everything, if the model did not execute the fence.
 #[test]
 #[should_panic]
 fn loom_finds_a_missing_light_fence() {

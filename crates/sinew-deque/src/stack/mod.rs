@@ -34,8 +34,8 @@
 //!   are until the thief's `finish`.
 //! - I5: every task is taken exactly once, by the owner's pop or by one thief.
 //! - I6: an owner that calls [`end_epoch`](TaskStack::end_epoch) after each stolen task, before it
-//!   reports, has only parts of that task public while `bounds` keeps its epoch: a thief that reads
-//!   `bounds`, finds the task not reported, and then claims, has a part of it.
+//!   reports, has only parts of that task public while `bounds` keeps its epoch. So a thief that
+//!   reads `bounds`, finds the task unreported, and then claims, has a part of it.
 //!
 //! # Orderings
 //!
@@ -140,7 +140,7 @@ pub struct Options {
     pub node: PreferredNode,
 }
 
-/// What a pop found below `head`.
+/// The result of a pop.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Popped {
     /// The task is the owner's again, and nobody else has run it.
@@ -227,7 +227,7 @@ impl TaskStack {
         self.depth.store(depth, PlainOrdering::Relaxed);
     }
 
-    /// Pushes a task. Answers its slot, and whether the owner must now look up
+    /// Pushes a task. Returns its slot, and whether the owner must now look up
     /// (`take_poll_reasons`, `is_full`).
     ///
     /// # Safety
@@ -270,7 +270,7 @@ impl TaskStack {
     ///
     /// # Safety
     ///
-    /// Owner only, directly after `pop(at)` answered false.
+    /// Owner only, directly after `pop(at)` returned false.
     #[cold]
     #[inline(never)]
     pub unsafe fn pop_cold(&self, at: At) -> Popped {
@@ -301,7 +301,7 @@ impl TaskStack {
     ///
     /// # Safety
     ///
-    /// Owner only, after `pop_cold(at)` answered `Stolen`.
+    /// Owner only, after `pop_cold(at)` returned `Stolen`.
     pub unsafe fn pin(&self, at: At) {
         // Release: M1.
         // SAFETY: `at` is a slot, so this is at most one past the last.
@@ -337,7 +337,7 @@ impl TaskStack {
         let _ = self.shared.bounds.update(|b| Some(Bounds { epoch: b.epoch + 1, ..b }));
     }
 
-    /// Publishes half of the private tasks, the oldest ones. Answers whether anything new is
+    /// Publishes half of the private tasks, the oldest ones. Returns whether anything new is
     /// public; `None` if an exposing thief is at work, which must be tried again.
     ///
     /// # Safety

@@ -103,7 +103,7 @@ mod imp {
 
         /// # Safety
         ///
-        /// What the advice does to the contents is right.
+        /// The caller can bear what the advice does to the contents.
         #[cfg(target_os = "linux")]
         unsafe fn advise(&self, advice: libc::c_int) {
             // SAFETY: the range is ours; otherwise as the caller says.
@@ -202,7 +202,7 @@ mod tests {
         before == [None] && matches!(there(&fresh)[..], [Some(_)])
     }
 
-    /// Would miss: pages that stay where their last owner had them.
+    /// Catches: pages that stay where their last owner had them.
     #[test]
     fn pages_that_lie_elsewhere_than_their_next_owner_come_anew() {
         if !tells_pages() {

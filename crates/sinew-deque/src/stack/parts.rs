@@ -80,7 +80,7 @@ fn check() {
     });
 }
 
-/// Would miss: a claim that succeeds on bounds which have come round to what they were.
+/// Catches: a claim that succeeds on bounds which have come round to what they were.
 #[test]
 fn loom_only_parts_are_taken_while_waiting() {
     check();

@@ -23,7 +23,7 @@ const DONE: u64 = 1 << 32;
 const WAITED: u64 = 2 << 32;
 const THIEF_SHIFT: u32 = 34;
 
-/// What a stolen task needs to run elsewhere: a function, and where its closure and its result lie.
+/// All that a thief needs to run a task: a function, and where its closure and its result lie.
 ///
 /// The second argument of `run` is the worker that executes it, its type erased so that the stack
 /// can be modelled alone.
@@ -97,14 +97,14 @@ impl Slot {
         self.state_and_depth.fetch_or((thief as u64 + 1) << THIEF_SHIFT, Ordering::Relaxed);
     }
 
-    /// Who runs the task, once known.
+    /// The worker that runs the stolen task, once known.
     #[inline]
     pub fn thief(&self) -> Option<usize> {
         // Relaxed: a hint.
         ((self.state_and_depth.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
     }
 
-    /// The thief reports the task as finished; answers whether the owner is parked for it. The
+    /// The thief reports the task as finished; returns whether the owner is parked for it. The
     /// joiner's frame is gone from the moment of this call.
     #[inline]
     pub fn finish(&self) -> bool {
@@ -122,7 +122,7 @@ impl Slot {
         self.state_and_depth.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// The owner asks to be woken at the end; answers false if the end has come already.
+    /// The owner asks to be woken at the end; returns false if the end has come already.
     #[inline]
     pub fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.

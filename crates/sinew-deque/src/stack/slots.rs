@@ -15,7 +15,7 @@ mod imp {
     use crate::stack::pages::Pages;
     use crate::stack::{CAPACITY, Slot};
 
-    /// What ended pools have left.
+    /// The slots of pools that have ended.
     static SPARE: Mutex<Vec<Pages<Slot>>> = Mutex::new(Vec::new());
     /// The most stacks kept.
     const MOST_SPARE: usize = 16;

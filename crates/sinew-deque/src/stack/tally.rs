@@ -1,4 +1,4 @@
-//! What the models of both task stacks keep: which tasks have run, and what came of them.
+//! The record of the models of both task stacks: which tasks have run, and what came of them.
 //!
 //! A task is a number. It must run exactly once, and its result must be there for whoever joined
 //! it; loom itself reports a result that is not visible.

@@ -9,7 +9,7 @@ use super::bounds::Bounds;
 use super::two_field::{Attempt, Descriptor};
 use super::{Slot, Task, TaskStack, reason};
 
-/// What came of one attempt to steal.
+/// The result of one attempt to steal.
 #[derive(Debug)]
 pub enum Steal<'a> {
     /// A task, now the thief's to run.
@@ -25,7 +25,7 @@ pub enum Steal<'a> {
 /// A stolen task: to be run, then reported.
 #[derive(Debug)]
 pub struct Claim<'a> {
-    /// What to run.
+    /// The task to run.
     pub task: Task,
     place: Place<'a>,
 }
@@ -47,7 +47,7 @@ impl Claim<'_> {
         }
     }
 
-    /// Reports the task as finished; answers whether its owner is parked for it. The joiner's frame
+    /// Reports the task as finished; returns whether its owner is parked for it. The joiner's frame
     /// is gone from the moment of this call.
     #[inline]
     pub fn finish(self) -> bool {
@@ -58,7 +58,7 @@ impl Claim<'_> {
     }
 }
 
-/// What came of an exposure.
+/// The result of an exposure.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Exposure {
     /// Tasks have become public.
@@ -79,7 +79,7 @@ impl TaskStack {
         self.steal_while(thief, above, || true)
     }
 
-    /// As [`steal`](Self::steal), but takes nothing if `still` answers false once the bounds have
+    /// As [`steal`](Self::steal), but takes nothing if `still` returns false once the bounds have
     /// been read that the claim rests on.
     #[inline]
     pub fn steal_while(

@@ -130,8 +130,8 @@ impl Wake for Ticket {
     }
 }
 
-/// What threads outside of a list's runs reach: the numbers of woken units, and how many keep runs
-/// alive.
+/// The part that threads outside of a list's runs reach: the numbers of woken units, and how many
+/// keep runs alive.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
     state: Mutex<State>,
@@ -185,12 +185,12 @@ impl Woken {
 
     fn any(&self) -> bool {
         // Relaxed: a hint, except at the end of a run, where `Team` has ordered it after what its
-        // workers did. What threads outside add is seen by `outlook`, under the lock.
+        // workers did. `outlook` sees under the lock what threads outside add.
         self.length.load(Ordering::Relaxed) > 0
     }
 
-    /// What a run may hope for. Under one lock: a thread that has woken a unit and then gives up
-    /// its [`KeepAlive`] is seen to have done both, or the latter not yet.
+    /// The changes that a run may expect. Under one lock: a thread that has woken a unit and then
+    /// gives up its [`KeepAlive`] is seen to have done both, or the latter not yet.
     pub(super) fn outlook(&self) -> Outlook {
         outlook(&self.state.lock())
     }

@@ -378,11 +378,11 @@ impl Drop for Left<'_> {
     }
 }
 
-/// What came out of a run that did not panic: a report, or how many units wait for a change that
+/// The end of a run that did not panic: a report, or how many units wait for a change that
 /// nobody will make.
 type Ended<R> = Result<Report<<R as Run>::Local>, usize>;
 
-/// What came out of a run, or the payload of a panic, and the units that are left.
+/// The end of a run, or the payload of a panic, and the units that are left.
 type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<Entry<<R as Run>::Unit>>);
 
 /// Runs `units`.

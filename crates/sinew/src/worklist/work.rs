@@ -225,7 +225,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
                     }
                     Err(stop) => return Err(stop),
                 }
-                // What cannot be taken back is committed before another unit may want to.
+                // An irrevocable unit is committed before another one begins.
                 next = after.take().filter(|_| !tx.is_irrevocable());
             }
             if let Some(footprint) = self.footprint {

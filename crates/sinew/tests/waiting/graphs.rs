@@ -59,7 +59,7 @@ impl Graph {
         Self { units, is_added }
     }
 
-    /// What a unit's value is, from those that it needs.
+    /// The value of a unit, from those that it needs.
     fn value(number: usize, needs: impl Iterator<Item = u64>) -> u64 {
         needs.fold(number as u64 + 1, |value, need| value.wrapping_mul(31).wrapping_add(need)) | 1
     }

@@ -132,33 +132,33 @@ fn check(preemptions: usize, own: &'static [Own], thieves: &'static [&'static [R
 /// successor, and everything is pushed again.
 const TWICE: [Own; 8] = [Push, Push, Pop, Pop, Push, Push, Pop, Pop];
 
-/// Would miss: a task that both the owner and a thief take, or a result that is not seen.
+/// Catches: a task that both the owner and a thief take, or a result that is not seen.
 #[test]
 fn loom_a_task_is_popped_or_stolen() {
     check(3, &[Push, Pop, Push, Pop], &[&[Take, Take]]);
 }
 
-/// Would miss: tasks above a stolen one that are mistaken for it, and a `bottom` that the owner
+/// Catches: tasks above a stolen one that are mistaken for it, and a `bottom` that the owner
 /// lowers too far.
 #[test]
 fn loom_a_joiner_leapfrogs_above_a_stolen_task() {
     check(3, &[Push, PopLeapfrog, Push, Pop], &[&[Take, Take]]);
 }
 
-/// Would miss: a join that gives up on a task which its thief gives back.
+/// Catches: a join that gives up on a task which its thief gives back.
 #[test]
 fn loom_a_thief_that_backs_out_leaves_the_task() {
     check(3, &[Push, Pop, Push, Pop], &[&[Touch, Take]]);
     check(2, &[Push, Push, Pop, Pop], &[&[Touch], &[Take]]);
 }
 
-/// Would miss: two thieves that claim one task.
+/// Catches: two thieves that claim one task.
 #[test]
 fn loom_two_thieves_share_a_stack() {
     check(2, &[Push, Push, Pop, Pop], &[&[Take, Take], &[Take]]);
 }
 
-/// Would miss: a thief that acts on what `bottom` was once.
+/// Catches: a thief that acts on what `bottom` was once.
 #[test]
 fn loom_a_thief_with_an_old_view_backs_out() {
     check(2, &TWICE, &[&[Take], &[Take]]);

@@ -4,11 +4,11 @@
 //! bottom, but without a private part and without compare-and-swap. Each descriptor has a `state`,
 //! which is taken by test-and-set, and an `alarm`, by which a thief tells the owner what became of
 //! the task. `bottom` belongs to whoever holds the bottom task, so a thief may act on an old value
-//! of it and must then back out. Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing"
-//! (2011), figure 3. Differences: the owner reads the thief's number from `alarm`; it lowers
-//! `bottom` only after a steal that was committed; while it waits, its `top` stands above the
-//! stolen task; it may park, and is woken then; thieves may refuse a task by its depth, and back
-//! out of that too.
+//! of it and must then back out.
+//! Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), figure 3. Differences: the
+//! owner reads the thief's number from `alarm`, and lowers `bottom` only after a steal that was
+//! committed. While it waits, its `top` stands above the stolen task; it may park, and the report
+//! wakes it. Thieves may refuse a task by its depth, and back out of that claim too.
 //!
 //! # States of a descriptor
 //!
@@ -131,13 +131,13 @@ impl Descriptor {
         self.depth.load(Ordering::Relaxed)
     }
 
-    /// Who runs the task, once known.
+    /// The worker that runs the stolen task, once known.
     pub fn thief(&self) -> Option<usize> {
         // Relaxed: a hint.
         ((self.alarm.load(Ordering::Relaxed) >> THIEF_SHIFT) as usize).checked_sub(1)
     }
 
-    /// The thief reports the task as finished; answers whether the owner is parked for it.
+    /// The thief reports the task as finished; returns whether the owner is parked for it.
     pub fn finish(&self) -> bool {
         // AcqRel: T2, and Acquire sees what the owner wrote before it set WAITED.
         self.alarm.swap(DONE, plant::ordering(Bug::RelaxedDone, Ordering::AcqRel)) & WAITED != 0
@@ -149,7 +149,7 @@ impl Descriptor {
         self.alarm.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// The owner, of a stolen task, asks to be woken at the end; answers false if the end has come
+    /// The owner, of a stolen task, asks to be woken at the end; returns false if the end has come
     /// already.
     pub fn await_finish(&self) -> bool {
         // AcqRel: Acquire as in `is_done`; Release pairs with the swap in `finish`.
@@ -157,7 +157,7 @@ impl Descriptor {
     }
 }
 
-/// What came of one attempt to steal.
+/// The result of one attempt to steal.
 #[derive(Debug)]
 pub(super) enum Attempt<'a> {
     Task(&'a Descriptor, Task),
@@ -206,7 +206,7 @@ impl TwoField {
         where_is(&self.descriptors)
     }
 
-    /// Pushes a task, and answers its descriptor's number. Whoever pushes looks at its poll word
+    /// Pushes a task, and returns its descriptor's number. The owner looks at its poll word
     /// afterwards (T3).
     ///
     /// # Safety
@@ -346,7 +346,7 @@ mod tests {
         unreachable!("nobody runs it")
     }
 
-    /// Would miss: descriptors written by whoever builds the pool, which then lie on that thread's
+    /// Catches: descriptors written by whoever builds the pool, which then lie on that thread's
     /// node.
     #[test]
     fn pages_of_a_stack_are_there_once_its_owner_has_touched_them() {
