@@ -288,7 +288,7 @@ impl Solve for Bank {
         let (shared, workers) = (Shared::new(self.accounts), worker.max_workers());
         if self.by_hand {
             crew(worker, |member| {
-                shared.serve(&self.orders[share(self.orders.len(), member, workers)])
+                shared.serve(&self.orders[share(self.orders.len(), member, workers)]);
             });
         } else {
             self.lists.run(&mut list, &Clerks(&shared));

@@ -70,10 +70,10 @@ fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
         let length = words.len().max(1);
         match *blow {
             Blow::Flip { at, bits } => {
-                words.get_mut(at % length).into_iter().for_each(|word| *word ^= bits)
+                words.get_mut(at % length).into_iter().for_each(|word| *word ^= bits);
             }
             Blow::Set { at, to } => {
-                words.get_mut(at % length).into_iter().for_each(|word| *word = to)
+                words.get_mut(at % length).into_iter().for_each(|word| *word = to);
             }
             Blow::Copy { from, to, count } => {
                 let end = (from % length + count).min(words.len());

@@ -172,9 +172,9 @@ impl Mapping {
 
     /// The words.
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the range is mapped, readable and writable, until this is dropped; pages are
-        // aligned for words, any bit pattern is a value of an atomic word, and whoever else writes
-        // does so from outside of this program or through atomics.
+        // SAFETY: the range is mapped, readable and writable, until this is dropped. Pages are
+        // aligned for words, and any bit pattern is a value of an atomic word. All other writes come
+        // from outside of this program or through atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 

@@ -447,7 +447,7 @@ fn others_cannot_look_in() {
     assert_eq!((mode(&place.folder()), mode(&path)), (0o700, 0o600));
     drop(member);
     let set = |path: &Path, mode| {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap()
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     };
     set(&place.folder(), 0o750);
     let refused = |what: &str| {

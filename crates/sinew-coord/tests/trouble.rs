@@ -97,7 +97,7 @@ fn no_leftover_word_keeps_members_from_each_other() {
         file.write_all_at(&1_u64.to_le_bytes(), at * 8).unwrap();
         let place = place.clone();
         ends(&format!("word {at}"), move || {
-            drop(Member::join(&open(&place), offer()).expect("a row"))
+            drop(Member::join(&open(&place), offer()).expect("a row"));
         });
     }
     ends("the member", move || drop(member));

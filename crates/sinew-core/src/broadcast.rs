@@ -211,7 +211,7 @@ where
     match inside {
         Some(worker) => {
             tls::with_current(worker, |w| {
-                w.wait_for_own(shared.left.latch(), w.help_for_broadcast())
+                w.wait_for_own(shared.left.latch(), w.help_for_broadcast());
             });
         }
         None => waiter.wait(pool, shared.left.latch()),

@@ -164,7 +164,7 @@ impl Owners {
                 match segments.last_mut() {
                     // What goes on where the segment before ends needs no segment of its own.
                     Some(last) if last.index(last.positions.end) == range.start => {
-                        last.positions.end = end
+                        last.positions.end = end;
                     }
                     _ => segments.push(Segment { positions: position..end, start: range.start }),
                 }

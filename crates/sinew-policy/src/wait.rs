@@ -1,7 +1,7 @@
 //! The wait policies: what a worker runs while it waits for tasks that others run.
 
-/// What a worker does while it waits in a join, or at the end of a scope, for tasks that other
-/// workers run.
+/// The tasks that a worker runs while it waits, in a join or at the end of a scope, for tasks that
+/// other workers run.
 ///
 /// The waiting worker runs a task on its own stack. If the waiting task holds a lock that this task
 /// needs, neither ever goes on. Programs that hold locks across joins, scopes or loops need

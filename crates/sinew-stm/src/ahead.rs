@@ -101,12 +101,12 @@ impl Descriptor {
         if self.ahead.ended.is_some() {
             return Err(Stop(Why::Conflict));
         }
-        // SAFETY: it lives, as `begin_ahead` was promised.
-        match self
-            .ahead
-            .stopped
-            .map(|stopped| catch_unwind(AssertUnwindSafe(unsafe { stopped.as_ref() })))
-        {
+        let is_stopped = self.ahead.stopped.map(|stopped| {
+            // SAFETY: it lives, as `begin_ahead` was promised.
+            let stopped = unsafe { stopped.as_ref() };
+            catch_unwind(AssertUnwindSafe(stopped))
+        });
+        match is_stopped {
             None | Some(Ok(false)) => {}
             Some(Ok(true)) => return self.end_ahead(Ended::Stopped),
             Some(Err(payload)) => {

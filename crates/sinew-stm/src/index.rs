@@ -111,7 +111,7 @@ mod tests {
                 }
                 (Some(_), _) => found += 1,
                 (None, _) => {
-                    writes.push(Write::new(std::ptr::null(), 0, wanted, pack(round), LAST))
+                    writes.push(Write::new(std::ptr::null(), 0, wanted, pack(round), LAST));
                 }
             }
         }

@@ -78,7 +78,7 @@ fn an_irrevocable_transaction_runs_its_effects_once() {
 fn an_irrevocable_transaction_must_not_retry_or_restart() {
     let var = TVar::new(0);
     let wait = || {
-        atomically(|tx| var.get(tx).and_then(|_| tx.irrevocable()).and_then(|()| tx.retry::<()>()))
+        atomically(|tx| var.get(tx).and_then(|_| tx.irrevocable()).and_then(|()| tx.retry::<()>()));
     };
     assert!(catch_unwind(AssertUnwindSafe(wait)).is_err());
     let restart = || atomically(|tx| tx.irrevocable().and_then(|()| tx.restart::<()>()));

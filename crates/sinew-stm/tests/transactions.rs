@@ -308,7 +308,7 @@ fn a_site_counts_what_its_transactions_do() {
     let run = || {
         site.atomically(|tx| {
             a.get(tx).and_then(|n| b.get(tx).map(|m| n + m)).and_then(|n| b.set(tx, n))
-        })
+        });
     };
     run();
     std::thread::scope(|s| drop(s.spawn(run)));

@@ -108,7 +108,7 @@ fn who_waits_holds_up_nobody() {
         });
         std::thread::scope(|s| {
             s.spawn(|| {
-                atomically(|tx| text.set(tx, "here".to_owned()).and_then(|()| var.set(tx, 5)))
+                atomically(|tx| text.set(tx, "here".to_owned()).and_then(|()| var.set(tx, 5)));
             });
         });
         change.wait();

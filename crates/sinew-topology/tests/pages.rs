@@ -39,7 +39,7 @@ fn memory_of_every_placement_is_zeroed_and_lies_on_its_nodes() {
         bytes.fill(1);
         match where_is(bytes) {
             Ok(found) => {
-                assert!(found.len() == pages && found.iter().all(|node| allowed(placement, *node)))
+                assert!(found.len() == pages && found.iter().all(|node| allowed(placement, *node)));
             }
             Err(error) => println!("skipped: {error}"),
         }
@@ -117,7 +117,7 @@ fn a_thread_has_a_placement_for_a_time() {
     for placement in placements() {
         match place_pages_of_current_thread(placement) {
             Ok(_placed) => {
-                assert!(vec![1_u8; 3 * Memory::page_bytes()].iter().all(|&byte| byte == 1))
+                assert!(vec![1_u8; 3 * Memory::page_bytes()].iter().all(|&byte| byte == 1));
             }
             Err(error) => println!("skipped: {error}"),
         }

@@ -348,7 +348,7 @@ fn skeletons_are_exact_while_another_thread_changes_them() {
             });
         }
         changes += under_fire(seed, &control, || {
-            (0..10).for_each(|_| any_skeleton(&control, &mut random))
+            (0..10).for_each(|_| any_skeleton(&control, &mut random));
         });
         let now = control.snapshot();
         assert_eq!(

@@ -127,7 +127,7 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
         let (control, seen) = (Control::new(), Arc::new(Mutex::new(Vec::new())));
         let theirs = Arc::clone(&seen);
         control.on_progress(std::time::Duration::ZERO, move |now| {
-            theirs.lock().unwrap().push(now.fraction())
+            theirs.lock().unwrap().push(now.fraction());
         });
         run(&control);
         let seen = seen.lock().unwrap();
@@ -139,7 +139,7 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
     };
     watched(&|control| drop(over(&xs).control(control).scan(0, |a, b| a + b).unwrap()));
     watched(&|control| {
-        over(&mut xs.iter().rev().collect::<Vec<_>>()).control(control).sort().unwrap()
+        over(&mut xs.iter().rev().collect::<Vec<_>>()).control(control).sort().unwrap();
     });
     watched(&|control| {
         sinew::stencil(&mut vec![0; 20_000], [100, 200])

@@ -193,7 +193,7 @@ fn a_panic_in_a_body_leaves_the_pool_as_it_was() {
     everywhere(|| {
         for bad in [0, 500, 999] {
             let result = std::panic::catch_unwind(|| {
-                over(0..1_000).for_each(|i| assert_ne!(i, bad, "planned"))
+                over(0..1_000).for_each(|i| assert_ne!(i, bad, "planned"));
             });
             assert!(result.is_err());
             assert_eq!(over(0..1_000).map_reduce(|i| i, || 0, |a, b| a + b), 499_500);

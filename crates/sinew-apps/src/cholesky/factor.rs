@@ -121,7 +121,7 @@ fn subtract_square(fork: &impl Fork, r: &mut Tree, a: &Tree) {
                         |fork| subtract_rows(fork, lower_left, lower, upper),
                         true,
                         |fork| {
-                            lower.iter().for_each(|part| subtract_square(fork, lower_right, part))
+                            lower.iter().for_each(|part| subtract_square(fork, lower_right, part));
                         },
                     );
                 },

@@ -238,7 +238,7 @@ impl<T> Part<T> {
     unsafe fn copy_to_other(&self, from: Place) {
         // SAFETY: both places have room for the part and do not overlap.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.place(from), self.place(from.other()), self.len)
+            std::ptr::copy_nonoverlapping(self.place(from), self.place(from.other()), self.len);
         };
     }
 }

@@ -26,7 +26,7 @@ impl Arm {
     {
         // SAFETY: as the caller of `call` says.
         let run = |frame: *const (), worker: &Worker| unsafe {
-            (*frame.cast::<Frame<F, R>>()).run(worker, true)
+            (*frame.cast::<Frame<F, R>>()).run(worker, true);
         };
         Self { run, frame: std::ptr::from_ref(frame).cast() }
     }

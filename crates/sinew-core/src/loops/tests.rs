@@ -248,7 +248,7 @@ proptest! {
 fn more_blocks_than_can_be_counted_are_refused() {
     let long = 0..usize::MAX;
     crate::run(|w| {
-        for_each_block(w, [long.clone(), long], [1, 1], &Options::default(), |_| ()).unwrap()
+        for_each_block(w, [long.clone(), long], [1, 1], &Options::default(), |_| ()).unwrap();
     });
 }
 

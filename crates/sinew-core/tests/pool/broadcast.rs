@@ -261,7 +261,7 @@ fn broadcasts_of_one_thread_begin_in_order_on_each_worker() {
                 for call in 0..30 {
                     let orders = Arc::clone(&orders);
                     pool.spawn_broadcast(move |part| {
-                        orders[part.index()].lock().unwrap().push(call)
+                        orders[part.index()].lock().unwrap().push(call);
                     });
                 }
                 // One that is waited for comes after them.

@@ -109,7 +109,7 @@ fn a_cancellation_stays_in_its_pool_and_reaches_the_loops_around() {
             assert_eq!(
                 there.run(|w| endless(w, &inner, || there.control().cancel())),
                 Err(Cancelled)
-            )
+            );
         };
         let elsewhere = || {
             within();
@@ -285,7 +285,7 @@ fn a_loop_without_a_control_follows_the_number_of_threads() {
     fn play(pool: &Pool, w: &Worker) {
         // The caller stays, and the helper may be about to begin an item when the number falls.
         let acts = Acts::new(pool, &|[_, helper]| {
-            assert!(helper <= 1, "{helper} items beside the caller's")
+            assert!(helper <= 1, "{helper} items beside the caller's");
         });
         let options = Options { schedule: Schedule::Dynamic { chunk: 1 }, ..Options::default() };
         let ended = try_for_each(w, 0..1_usize << 40, &options, |item| {

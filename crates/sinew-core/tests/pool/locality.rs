@@ -339,7 +339,7 @@ fn foreign_threads_may_spawn_into_domains() {
                     thread::scope(|foreign| {
                         for _ in 0..3 {
                             foreign.spawn(|| {
-                                (0..50).for_each(|task| s.spawn_into(task % 2, move |_| add(ran)))
+                                (0..50).for_each(|task| s.spawn_into(task % 2, move |_| add(ran)));
                             });
                         }
                     });

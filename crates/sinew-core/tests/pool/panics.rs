@@ -145,7 +145,7 @@ fn a_second_arm_does_not_see_the_panic_of_the_first() {
             });
             // A join in the second arm of a join.
             pool.run(|w| {
-                panics(|| w.join(|_| fail(), |w| panics(|| w.join(|_| fail(), |_| second()))))
+                panics(|| w.join(|_| fail(), |w| panics(|| w.join(|_| fail(), |_| second()))));
             });
             tasks.check(8);
         });

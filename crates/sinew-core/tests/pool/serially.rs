@@ -22,7 +22,7 @@ fn everything(others: &[&Pool], domains: &Domains) -> Vec<ThreadId> {
     join(|| join(note, note), || join(note, note));
     scope(|s| (0..5).for_each(|_| s.spawn(|_| scope(|s| s.spawn(|_| note())))));
     domain_scope(domains, |s| {
-        (0..domains.len()).for_each(|domain| s.spawn_into(domain, |_| note()))
+        (0..domains.len()).for_each(|domain| s.spawn_into(domain, |_| note()));
     });
     sinew_core::run(|w| loops::for_each(w, 0..1_000_usize, &Options::default(), |_| note()))
         .unwrap();
@@ -218,7 +218,7 @@ fn nothing_else_runs_meanwhile() {
             });
         };
         pool.run(|_| {
-            scope(|s| (0..300).for_each(|_| s.spawn(|w| _ = w.join(|_| task(), |_| task()))))
+            scope(|s| (0..300).for_each(|_| s.spawn(|w| _ = w.join(|_| task(), |_| task()))));
         });
         assert_eq!((serial.into_inner(), intruders.into_inner()), (600, 0));
     });

@@ -94,7 +94,7 @@ fn the_panic_handler_gets_the_payload() {
             let pool = Pool::builder()
                 .threads(threads)
                 .panic_handler(move |payload| {
-                    send.send(*payload.downcast::<u32>().unwrap()).unwrap()
+                    send.send(*payload.downcast::<u32>().unwrap()).unwrap();
                 })
                 .build()
                 .unwrap();

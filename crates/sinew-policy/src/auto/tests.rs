@@ -148,7 +148,7 @@ fn a_loop_that_is_all_noise_is_settled_most_of_the_time() {
 fn shares_that_would_be_unequal_are_not_tried() {
     let mut profile = Profile::default();
     (0..16).for_each(|part| {
-        profile.add(part * 100, 100, 1_600, if part < 2 { 800_000 } else { 10_000 })
+        profile.add(part * 100, 100, 1_600, if part < 2 { 800_000 } else { 10_000 });
     });
     let mut tuner = Tuner::new(2);
     tuner.ran(1_600, 2_000_000, Some(&profile));

@@ -79,7 +79,7 @@ pub(super) fn routes(deal: Deal, order: TileOrder, queues: Order) -> Result<Metr
                 let domain = deal.domain(layer, EDGE, DOMAINS);
                 let (notes, domains) = (&notes, &domains);
                 s.spawn_into(domain, move |worker| {
-                    notes.visit(domain, domains.of(worker) == domain)
+                    notes.visit(domain, domains.of(worker) == domain);
                 });
             }
         });

@@ -210,9 +210,9 @@ impl<'c> Course<'c> {
         let (list, looks) = self.choose_list(me);
         let Some(list) = list else {
             return if self.seats[me].held.is_empty() {
-                self.fall_idle(me)
+                self.fall_idle(me);
             } else {
-                self.set_to_work(me)
+                self.set_to_work(me);
             };
         };
         let access = self.draw(me, self.setup.access);

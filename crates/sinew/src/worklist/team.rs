@@ -16,9 +16,9 @@
 //!
 //! - E1: only a worker that is here and does not search adds units. Units that a thread outside
 //!   wakes (`parked`) are the exception.
-//! - E2: when all that are here search, and every list was seen empty between two such looks, no
-//!   unit is left that could be run: by E1 nobody could add one in between, and
-//!   a thief stops searching before it takes.
+//! - E2: when all workers that are here search, and every list was seen empty between two such
+//!   looks, no unit is left that could run. By E1 no worker could add one in between, and a thief
+//!   stops searching before it takes.
 //!
 //! A worker that leaves may leave units in its list, and a thread outside may wake some, and then
 //! nobody may be left to see them. So the run looks once more after all have gone.

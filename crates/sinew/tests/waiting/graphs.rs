@@ -154,7 +154,7 @@ fn try_graph(rng: &mut fastrand::Rng, pool: &sinew::Pool) {
             (expected.iter().filter(|value| **value > 0).count() as u64, 0)
         ),
         Err(error) => {
-            assert_eq!((error, left), (WorklistError::Waiting { units: list.len() }, list.len()))
+            assert_eq!((error, left), (WorklistError::Waiting { units: list.len() }, list.len()));
         }
     }
 }

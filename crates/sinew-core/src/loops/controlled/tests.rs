@@ -298,7 +298,7 @@ fn a_loop_keeps_to_the_limit_of_its_pool() {
                     late.fetch_add(usize::from(others > 0), Ordering::Relaxed);
                 }
                 10_001.. if std::thread::current().id() != here => {
-                    helped.store(true, Ordering::Release)
+                    helped.store(true, Ordering::Release);
                 }
                 15_000.. => {
                     while !helped.load(Ordering::Acquire) {
