@@ -173,8 +173,8 @@ impl Mapping {
     /// The words.
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the range is mapped, readable and writable, until this is dropped. Pages are
-        // aligned for words, and any bit pattern is a value of an atomic word. All other writes come
-        // from outside of this program or through atomics.
+        // aligned for words, and any bit pattern is a value of an atomic word. All other writes
+        // come from outside of this program or through atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 
