@@ -59,6 +59,9 @@
 //!
 //! # Not handled
 //!
+//! A command whose agent and keeper are killed at the same moment (`killall sinew`) keeps the share
+//! that it has then.
+//!
 //! Processes that the command starts in another mount namespace, or as another user: their masks
 //! stay as they were inherited. So does the mask of a descendant that has left environment and
 //! family (`setsid env -i`, and its parent has ended) less than a second after its start, before
