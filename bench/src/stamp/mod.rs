@@ -77,7 +77,8 @@ mod tests {
         let report = tempfile::NamedTempFile::new().unwrap();
         let path = report.path().to_str().unwrap();
         run(&parse(&["--size", "tiny", "--rounds", "1", "--json", path])).unwrap();
-        let json: serde_json::Value = serde_json::from_reader(report.reopen().unwrap()).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let applications = json["applications"].as_array().unwrap();
         assert_eq!(applications.len(), 7);
         for application in applications {

@@ -199,7 +199,7 @@ fn a_place_that_cannot_hold_results_is_named() {
             .output()
             .unwrap()
     };
-    let message = refused(&try_out(&file), 1);
+    let message = refused(&try_out(&file), 2);
     assert!(message.contains("file") && message.contains("--out"), "{message}");
     fs::create_dir_all(out.path().join("wool-speedup")).unwrap();
     fs::write(out.path().join("wool-speedup/precious"), "mine").unwrap();

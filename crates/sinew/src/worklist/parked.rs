@@ -261,8 +261,11 @@ mod tests {
         }
     }
 
+    /// The units that were woken, in order of their numbers: a change wakes them in any order.
     fn woken(parked: &Parked<u32>) -> Vec<u32> {
-        parked.take_woken().map(|entry| *entry.unit()).collect()
+        let mut units: Vec<u32> = parked.take_woken().map(|entry| *entry.unit()).collect();
+        units.sort_unstable();
+        units
     }
 
     /// Catches: a change before the parking that is lost, one that wakes others, a unit that is
