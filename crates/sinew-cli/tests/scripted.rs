@@ -37,7 +37,7 @@ fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
             return value;
         }
         assert!(began.elapsed() < PATIENCE, "never {what}");
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(1));
     }
 }
 
@@ -275,7 +275,7 @@ fn watch(
         let mut seen = false;
         while program.0.try_wait().expect("its status").is_none() {
             seen = seen || table.read().iter().any(&is_so);
-            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         let json = reader.join().expect("its output");
         if seen {
