@@ -130,7 +130,7 @@ fn a_pool_in_a_child_has_the_names_hooks_and_stacks_of_its_parent() {
             .stack_size(8 << 20)
             .start_handler(move |_| _ = started.fetch_add(1, Ordering::SeqCst))
             .panic_handler(move |payload| {
-                panicked.send(*payload.downcast::<&str>().unwrap()).unwrap()
+                panicked.send(*payload.downcast::<&str>().unwrap()).unwrap();
             })
             .build()
             .unwrap();

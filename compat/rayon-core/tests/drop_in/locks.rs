@@ -178,7 +178,7 @@ fn a_lock_may_be_held_across_a_call_into_another_pool() {
                 in_many_tasks(&pool, || {
                     let (mut sum, there) = (sum.lock().unwrap(), AtomicU64::new(0));
                     other.in_place_scope(|s| {
-                        s.spawn(|_| _ = there.fetch_add(parallel(), Ordering::Relaxed))
+                        s.spawn(|_| _ = there.fetch_add(parallel(), Ordering::Relaxed));
                     });
                     *sum += there.into_inner();
                 });

@@ -146,7 +146,7 @@ impl World {
                 s.spawn_broadcast(|_, context| self.add_everywhere(*number, context.index()));
             }),
             Part::Yield => {
-                assert!(rayon_core::yield_now().is_some() && rayon_core::yield_local().is_some())
+                assert!(rayon_core::yield_now().is_some() && rayon_core::yield_local().is_some());
             }
         }
     }
@@ -175,7 +175,7 @@ impl World {
         let before = self.sum.load(Ordering::Relaxed);
         let left = Arc::clone(detached);
         self.pools[at].spawn_fifo(move || {
-            rayon_core::spawn(move || _ = left.fetch_add(1, Ordering::Relaxed))
+            rayon_core::spawn(move || _ = left.fetch_add(1, Ordering::Relaxed));
         });
         assert_eq!(panics(|| self.pools[at].install(|| self.run(&program, at))), program.panics());
         assert_eq!(self.sum.load(Ordering::Relaxed) - before, program.sum(at), "seed {seed}");

@@ -2,6 +2,7 @@
 //! `SINEW_DEEP=1`: after a million.
 
 #[path = "../../../../crates/sinew-stm/tests/resident/memory.rs"]
+#[expect(dead_code, reason = "some of it is for sinew-stm alone")]
 mod memory;
 
 use std::thread;
