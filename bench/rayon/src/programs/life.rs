@@ -46,7 +46,7 @@ fn row(side: usize, now: &[u8], y: usize, then: &mut [u8]) {
 fn serially(start: &Start) -> Vec<u8> {
     let side = start.side;
     start.run(|now, then| {
-        then.chunks_mut(side).enumerate().for_each(|(y, line)| row(side, now, y, line))
+        then.chunks_mut(side).enumerate().for_each(|(y, line)| row(side, now, y, line));
     })
 }
 

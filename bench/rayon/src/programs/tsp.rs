@@ -63,7 +63,7 @@ pub(super) fn program(scale: Scale) -> Box<dyn Work> {
         let left = map.shortest.iter().sum();
         let search = Search { map, bound: &bound };
         rayon::scope(|scope| {
-            search.extend(Some(scope), Tour { visited: 1, last: 0, length: 0, left })
+            search.extend(Some(scope), Tour { visited: 1, last: 0, length: 0, left });
         });
         bound.into_inner()
     };
