@@ -1,7 +1,7 @@
 //! The pool's queue for work that comes from outside: first in, first out among the tasks that the
 //! caller may take.
 //!
-//! A lock and a [queue](ByDepth): every entry costs its caller a wait and usually a wake-up, beside
+//! A lock and a queue: every entry costs its caller a wait and usually a wake-up, beside
 //! which an uncontended lock is nothing. The length is kept beside the lock so that idle workers
 //! can look without taking it.
 //!
