@@ -34,7 +34,7 @@ impl Lists {
         match self.record.tuning().or(self.tuning) {
             None => list,
             Some(Tuning::Fixed(settings)) => {
-                list.control().set(settings);
+                list.settings_handle().set(settings);
                 list
             }
             Some(tuning) => list.tune(tuning),

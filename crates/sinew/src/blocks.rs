@@ -1,12 +1,14 @@
 //! Skeletons over two and three dimensions: blocks of index space, and tiles of mutable data.
 
-use crate::over::{Over, at_least_one, certain, sound};
-use sinew_core::Cancelled;
+use crate::mode::{Controlled, Mode, Uncontrolled};
+use crate::over::{Over, at_least_one, sound};
+use sinew_core::Control;
 use sinew_core::data::TilesMut;
 use sinew_core::loops::{self, Options};
 use sinew_core::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::split::Grid;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -52,7 +54,8 @@ pub fn over3(
 /// If the elements make no whole rows, or if a side of a tile is 0.
 ///
 /// ```
-/// // The transpose of a matrix of 100 rows and 60 columns, tile by tile, so that neither side is read or written all over.
+/// // The transpose of a matrix of 100 rows and 60 columns. Tile by tile, each side is read and
+/// // written in one place.
 /// let matrix: Vec<u32> = (0..6_000).collect();
 /// let mut transpose = vec![0; 6_000];
 /// sinew::over_tiles(&mut transpose, 100, [16, 16]).for_each(|mut tile| {
@@ -74,7 +77,8 @@ pub fn over_tiles<T: Send>(
     Over::new(TilesMut::new(data, columns, tile))
 }
 
-/// A skeleton over `N` dimensions in the making.
+/// A skeleton over `N` dimensions before its last call. `C` says whether it follows a control: see
+/// [`Mode`].
 ///
 /// The function of a skeleton is called exactly once per point, or per block, on any worker of the
 /// current pool, in any order.
@@ -85,10 +89,11 @@ pub fn over_tiles<T: Send>(
 /// runs the function any more; and if there are more blocks than `usize::MAX`.
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
-pub struct OverBlocks<'m, const N: usize> {
+pub struct OverBlocks<'m, const N: usize, C = Uncontrolled> {
     space: [Range<usize>; N],
     grain: Option<[usize; N]>,
-    pub(crate) options: Options<'m>,
+    options: Options<'m>,
+    mode: PhantomData<C>,
 }
 
 impl<const N: usize> OverBlocks<'static, N> {
@@ -97,11 +102,24 @@ impl<const N: usize> OverBlocks<'static, N> {
         let site = Some(Location::caller());
         let options =
             Options { schedule: Schedule::Adaptive { grain: 1 }, site, ..Options::default() };
-        Self { space, grain: None, options }
+        Self { space, grain: None, options, mode: PhantomData }
     }
 }
 
 impl<'m, const N: usize> OverBlocks<'m, N> {
+    /// Lets `control` change the skeleton while it runs; see [`Over::control`]. A change takes
+    /// effect when the blocks that run are done.
+    pub fn control<'c>(self, control: &'c Control) -> OverBlocks<'c, N, Controlled>
+    where
+        'm: 'c,
+    {
+        let Self { space, grain, options, .. } = self;
+        let options: Options<'c> = Options { control: Some(control), ..options };
+        OverBlocks { space, grain, options, mode: PhantomData }
+    }
+}
+
+impl<'m, const N: usize, C: Mode> OverBlocks<'m, N, C> {
     /// The sides of a block. With [`Schedule::Simple`] no side is longer and most are longer than
     /// half of it, with [`Schedule::Adaptive`] no shorter side is cut; other schedules hand out
     /// blocks of this size as they hand out iterations, row by row. By default all sides are the
@@ -112,11 +130,13 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// If a side is 0.
     ///
     /// ```
+    /// use sinew::over2;
     /// use sinew::prelude::*;
     ///
-    /// sinew::over2(0..1_000, 0..1_000).grain([64, 256]).schedule(Schedule::Dynamic { chunk: 1 }).for_each_block(|[rows, columns]| {
-    ///     assert!(rows.len() <= 64 && columns.len() <= 256);
-    /// });
+    /// over2(0..1_000, 0..1_000)
+    ///     .grain([64, 256])
+    ///     .schedule(Schedule::Dynamic { chunk: 1 })
+    ///     .for_each_block(|[rows, columns]| assert!(rows.len() <= 64 && columns.len() <= 256));
     /// ```
     #[track_caller]
     pub fn grain(mut self, grain: [usize; N]) -> Self {
@@ -148,11 +168,13 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     }
 
     /// What the runs of this loop remember; see [`Over::memory`].
-    pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N> {
-        let Options { schedule, threads, site, .. } = self.options;
-        let options =
-            Options { schedule, threads, memory: Some(memory), site, ..Options::default() };
-        OverBlocks { space: self.space, grain: self.grain, options }
+    pub fn memory<'n>(self, memory: &'n LoopMemory) -> OverBlocks<'n, N, C>
+    where
+        'm: 'n,
+    {
+        let mut over: OverBlocks<'n, N, C> = self;
+        over.options.memory = Some(memory);
+        over
     }
 
     /// Calls `f` with every block.
@@ -168,31 +190,22 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// ```
     #[inline]
     #[track_caller]
-    pub fn for_each_block<F>(self, f: F)
-    where
-        F: Fn([Range<usize>; N]) + Sync,
-    {
-        certain(self.run_for_each_block(f));
-    }
-
-    #[inline]
-    #[track_caller]
-    pub(crate) fn run_for_each_block<F>(self, f: F) -> Result<(), Cancelled>
+    pub fn for_each_block<F>(self, f: F) -> C::Output<()>
     where
         F: Fn([Range<usize>; N]) + Sync,
     {
         let (grain, Self { space, options, .. }) = (self.sides(), self);
-        crate::run(|w| loops::for_each_block(w, space, grain, &options, &f))
+        C::output(sinew_core::run(|w| loops::for_each_block(w, space, grain, &options, &f)))
     }
 
     /// Calls `f` with every point, row by row within a block.
     #[inline]
     #[track_caller]
-    pub fn for_each<F>(self, f: F)
+    pub fn for_each<F>(self, f: F) -> C::Output<()>
     where
         F: Fn([usize; N]) + Sync,
     {
-        self.for_each_block(|block| points(&block, &f));
+        self.for_each_block(|block| points(&block, &f))
     }
 
     /// Combines `map` of all points; `identity()` if there are none.
@@ -201,24 +214,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
     /// `identity()` its neutral element.
     #[inline]
     #[track_caller]
-    pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> A
-    where
-        A: Send,
-        M: Fn([usize; N]) -> A + Sync,
-        Z: Fn() -> A + Sync,
-        F: Fn(A, A) -> A + Sync,
-    {
-        certain(self.run_map_reduce(map, identity, op))
-    }
-
-    #[inline]
-    #[track_caller]
-    pub(crate) fn run_map_reduce<A, M, Z, F>(
-        self,
-        map: M,
-        identity: Z,
-        op: F,
-    ) -> Result<A, Cancelled>
+    pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> C::Output<A>
     where
         A: Send,
         M: Fn([usize; N]) -> A + Sync,
@@ -235,7 +231,9 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
             });
             partial.expect("put back by the last point")
         };
-        crate::run(|w| loops::fold_blocks(w, space, grain, &options, &identity, fold, &op))
+        C::output(sinew_core::run(|w| {
+            loops::fold_blocks(w, space, grain, &options, &identity, fold, &op)
+        }))
     }
 
     /// The sides of a block.
@@ -273,7 +271,7 @@ impl<'m, const N: usize> OverBlocks<'m, N> {
 
 /// Calls `f` with every point of a block, the last dimension being the fastest.
 #[inline]
-pub(crate) fn points<const N: usize>(block: &[Range<usize>; N], mut f: impl FnMut([usize; N])) {
+fn points<const N: usize>(block: &[Range<usize>; N], mut f: impl FnMut([usize; N])) {
     let Some(fastest) = N.checked_sub(1) else { return f([0; N]) };
     if block.iter().any(Range::is_empty) {
         return;

@@ -1,6 +1,8 @@
 //! Divide and conquer.
 
+use crate::mode::{Controlled, Mode, Uncontrolled};
 use sinew_core::{Cancelled, Control, Course, Worker};
+use std::marker::PhantomData;
 
 /// What becomes of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,23 +13,7 @@ pub enum Step<P, R> {
     Split(P, P),
 }
 
-/// Solves `problem` by splitting it as long as `step` says, and combines the solutions of both
-/// parts, the first on the left.
-///
-/// The tree of calls is the same however many workers there are, so `combine` need not be
-/// associative.
-///
-/// # Panics
-///
-/// If `step` or `combine` does.
-///
-/// # Cost
-///
-/// One [`Worker::join`] a split: about 3 ns. So `step` need not stop splitting early.
-///
-/// # Blocking
-///
-/// Until all is solved. Depth uses the thread's stack, as any recursion does.
+/// Begins to divide and conquer `problem`; nothing runs until [`run`](DivideAndConquer::run).
 ///
 /// ```
 /// use sinew::{Step, divide_and_conquer};
@@ -36,16 +22,88 @@ pub enum Step<P, R> {
 ///     1 => Step::Solved(range.start),
 ///     n => Step::Split(range.start..range.start + n / 2, range.start + n / 2..range.end),
 /// };
-/// assert_eq!(divide_and_conquer(0..1_000, step, |a, b| a + b), 499_500);
+/// assert_eq!(divide_and_conquer(0..1_000).run(step, |a, b| a + b), 499_500);
 /// ```
-pub fn divide_and_conquer<P, R, S, C>(problem: P, step: S, combine: C) -> R
-where
-    P: Send,
-    R: Send,
-    S: Fn(P) -> Step<P, R> + Sync,
-    C: Fn(R, R) -> R + Sync,
-{
-    crate::run(|w| solve(w, problem, &step, &combine))
+pub fn divide_and_conquer<P: Send>(problem: P) -> DivideAndConquer<'static, P> {
+    DivideAndConquer { problem, control: None, mode: PhantomData }
+}
+
+/// A problem that is divided and conquered, before its last call. `C` says whether it follows a
+/// control: see [`Mode`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs until `run`"]
+pub struct DivideAndConquer<'c, P, C = Uncontrolled> {
+    problem: P,
+    control: Option<&'c Control>,
+    mode: PhantomData<C>,
+}
+
+impl<P: Send> DivideAndConquer<'static, P> {
+    /// Lets `control` change the number of threads and the mapping while it runs, and cancel it.
+    ///
+    /// The size of a part is not known before it is solved. So a [`Snapshot`](crate::Snapshot)
+    /// counts the problem as 2^20 items, of which each split gives both parts half. Workers look at
+    /// the number of threads and the mapping between two steps; a worker above the number goes on
+    /// with the part that it has, and takes no other. After a cancellation the steps that run are
+    /// ended and no others are taken; solutions that exist by then are dropped.
+    ///
+    /// # Cost
+    ///
+    /// Some nanoseconds for each step, besides those of a join.
+    ///
+    /// ```
+    /// use sinew::{Cancelled, Control, Step, divide_and_conquer};
+    ///
+    /// let control = Control::new();
+    /// let step = |n: u64| if n < 2 { Step::Solved(n) } else { Step::Split(n - 1, n - 2) };
+    /// assert_eq!(divide_and_conquer(20).control(&control).run(step, |a, b| a + b), Ok(6765));
+    /// assert_eq!(control.snapshot().fraction(), 1.0);
+    ///
+    /// // Without a control it would run for ever.
+    /// let step = |n: u64| {
+    ///     if n == 100 {
+    ///         control.cancel();
+    ///     }
+    ///     Step::Split(n + 1, n + 1)
+    /// };
+    /// let ended = divide_and_conquer(0).control(&control).run(step, |(), ()| ());
+    /// assert_eq!(ended, Err(Cancelled));
+    /// ```
+    pub fn control(self, control: &Control) -> DivideAndConquer<'_, P, Controlled> {
+        DivideAndConquer { problem: self.problem, control: Some(control), mode: PhantomData }
+    }
+}
+
+impl<P: Send, C: Mode> DivideAndConquer<'_, P, C> {
+    /// Solves the problem by splitting it as long as `step` says, and combines the solutions of
+    /// both parts, the first on the left.
+    ///
+    /// The tree of calls is the same however many workers there are, so `combine` need not be
+    /// associative.
+    ///
+    /// # Panics
+    ///
+    /// If `step` or `combine` does.
+    ///
+    /// # Cost
+    ///
+    /// One [`Worker::join`] a split: about 3 ns. So `step` need not stop splitting early.
+    ///
+    /// # Blocking
+    ///
+    /// Until all is solved. Depth uses the thread's stack, as any recursion does.
+    pub fn run<R, S, F>(self, step: S, combine: F) -> C::Output<R>
+    where
+        R: Send,
+        S: Fn(P) -> Step<P, R> + Sync,
+        F: Fn(R, R) -> R + Sync,
+    {
+        let Self { problem, control, .. } = self;
+        C::output(sinew_core::run(|w| match control {
+            Some(control) => solve_under(w, control, problem, &step, &combine),
+            None => Ok(solve(w, problem, &step, &combine)),
+        }))
+    }
 }
 
 fn solve<P, R, S, C>(w: &Worker, problem: P, step: &S, combine: &C) -> R
@@ -72,48 +130,12 @@ where
 /// half of what there is, and what is solved is done.
 const WHOLE: u32 = 1 << 20;
 
-/// [`divide_and_conquer`] that ends early when `control` is cancelled, and says how far it is.
-///
-/// How large a part is nobody knows before it is solved. So a [`Snapshot`](crate::Snapshot) counts
-/// the problem as 2^20 items, of which each split gives both parts half. The number of threads and
-/// the mapping are looked at between two steps: no more workers than wished take up parts. One that
-/// is too many goes on with the part that it has.
-///
-/// # Errors
-///
-/// [`Cancelled`] if the control was cancelled before all was solved. Steps under way are ended, no
-/// others are taken, and solutions that exist by then are dropped.
-///
-/// # Panics
-///
-/// If `step` or `combine` does.
-///
-/// # Cost
-///
-/// Some nanoseconds for each step, besides those of a join.
-///
-/// ```
-/// use sinew::{Cancelled, Control, Step, divide_and_conquer_under};
-///
-/// let control = Control::new();
-/// let step = |n: u64| if n < 2 { Step::Solved(n) } else { Step::Split(n - 1, n - 2) };
-/// assert_eq!(divide_and_conquer_under(&control, 20, step, |a, b| a + b), Ok(6765));
-/// assert_eq!(control.snapshot().fraction(), 1.0);
-///
-/// // Would take for ever.
-/// let step = |n: u64| {
-///     if n == 100 {
-///         control.cancel();
-///     }
-///     Step::Split(n + 1, n + 1)
-/// };
-/// assert_eq!(divide_and_conquer_under(&control, 0, step, |(), ()| ()), Err(Cancelled));
-/// ```
-pub fn divide_and_conquer_under<P, R, S, C>(
+fn solve_under<P, R, S, C>(
+    w: &Worker,
     control: &Control,
     problem: P,
-    step: S,
-    combine: C,
+    step: &S,
+    combine: &C,
 ) -> Result<R, Cancelled>
 where
     P: Send,
@@ -121,22 +143,20 @@ where
     S: Fn(P) -> Step<P, R> + Sync,
     C: Fn(R, R) -> R + Sync,
 {
-    crate::run(|w| {
-        let course = Course::begin(control, u64::from(WHOLE))?;
-        let under = Under { course, step: &step, combine: &combine };
-        let participant = under.course.take_part(w);
-        let solution = under.solve(w, problem, WHOLE);
-        drop(participant);
-        under.course.end();
-        solution
-    })
+    let course = Course::begin(control, u64::from(WHOLE))?;
+    let under = Under { course, step, combine };
+    let participant = under.course.take_part(w);
+    let solution = under.solve(w, problem, WHOLE);
+    drop(participant);
+    under.course.end();
+    solution
 }
 
 /// How to solve problems, and until when.
 struct Under<'c, S, C> {
     course: Course<'c>,
-    step: S,
-    combine: C,
+    step: &'c S,
+    combine: &'c C,
 }
 
 impl<S, C> Under<'_, S, C> {

@@ -1,7 +1,7 @@
 //! Skeletons that combine items: `reduce`, `map_reduce` and `scan`.
 
-use crate::over::{Over, certain};
-use sinew_core::Cancelled;
+use crate::mode::Mode;
+use crate::over::Over;
 use sinew_core::data::{Items, ReadItems};
 use sinew_core::loops::{self, Kind};
 use std::borrow::Borrow;
@@ -10,7 +10,7 @@ use std::borrow::Borrow;
 /// machine's balance, and few enough to combine one after the other.
 const BLOCKS: usize = 1024;
 
-impl<I: Items> Over<'_, I> {
+impl<I: Items, C: Mode> Over<'_, I, C> {
     /// Combines all items in order; `identity()` if there are none.
     ///
     /// `op` must be associative and `identity()` its neutral element, since any number of partial
@@ -22,7 +22,7 @@ impl<I: Items> Over<'_, I> {
     /// assert_eq!(sinew::over(&xs).reduce(|| i32::MIN, i32::max), 5);
     /// ```
     #[inline]
-    pub fn reduce<A, Z, F>(self, identity: Z, op: F) -> A
+    pub fn reduce<A, Z, F>(self, identity: Z, op: F) -> C::Output<A>
     where
         I::Item: Borrow<A>,
         A: Clone + Send,
@@ -45,23 +45,7 @@ impl<I: Items> Over<'_, I> {
     /// assert_eq!(sinew::over(&words).map_reduce(|word| word.len(), || 0, |a, b| a + b), 11);
     /// ```
     #[inline]
-    pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> A
-    where
-        A: Send,
-        M: Fn(I::Item) -> A + Sync,
-        Z: Fn() -> A + Sync,
-        F: Fn(A, A) -> A + Sync,
-    {
-        certain(self.run_map_reduce(map, identity, op))
-    }
-
-    #[inline]
-    pub(crate) fn run_map_reduce<A, M, Z, F>(
-        self,
-        map: M,
-        identity: Z,
-        op: F,
-    ) -> Result<A, Cancelled>
+    pub fn map_reduce<A, M, Z, F>(self, map: M, identity: Z, op: F) -> C::Output<A>
     where
         A: Send,
         M: Fn(I::Item) -> A + Sync,
@@ -69,14 +53,16 @@ impl<I: Items> Over<'_, I> {
         F: Fn(A, A) -> A + Sync,
     {
         let fold = |partial, item| op(partial, map(item));
-        let Self { items, options, reproducible } = self;
+        let Self { items, options, reproducible, .. } = self;
         if !reproducible {
-            return crate::run(|w| loops::fold(w, items, &options, &identity, fold, &op));
+            return C::output(sinew_core::run(|w| {
+                loops::fold(w, items, &options, &identity, fold, &op)
+            }));
         }
         let size = items.length().div_ceil(BLOCKS).max(1);
         let block = |piece: I::Piece| piece.fold(identity(), fold);
-        let partials = crate::run(|w| loops::map_blocks(w, items, size, &options, block))?;
-        Ok(combine_pairs(partials, &op).unwrap_or_else(identity))
+        let partials = sinew_core::run(|w| loops::map_blocks(w, items, size, &options, block));
+        C::output(partials.map(|all| combine_pairs(all, &op).unwrap_or_else(identity)))
     }
 
     /// For each item, `init` combined with all items up to and including it.
@@ -90,14 +76,14 @@ impl<I: Items> Over<'_, I> {
     /// ```
     /// assert_eq!(sinew::over(&[1, 2, 3, 4]).scan(0, |a, b| a + b), [1, 3, 6, 10]);
     /// ```
-    pub fn scan<A, F>(self, init: A, op: F) -> Vec<A>
+    pub fn scan<A, F>(self, init: A, op: F) -> C::Output<Vec<A>>
     where
         I: ReadItems,
         I::Item: Borrow<A>,
         A: Clone + Send + Sync,
         F: Fn(A, A) -> A + Sync,
     {
-        certain(self.run_scan(Kind::Inclusive, init, op))
+        self.run_scan(Kind::Inclusive, init, op)
     }
 
     /// For each item, `init` combined with all items before it.
@@ -107,27 +93,29 @@ impl<I: Items> Over<'_, I> {
     /// ```
     /// assert_eq!(sinew::over(&[1, 2, 3, 4]).scan_exclusive(0, |a, b| a + b), [0, 1, 3, 6]);
     /// ```
-    pub fn scan_exclusive<A, F>(self, init: A, op: F) -> Vec<A>
+    pub fn scan_exclusive<A, F>(self, init: A, op: F) -> C::Output<Vec<A>>
     where
         I: ReadItems,
         I::Item: Borrow<A>,
         A: Clone + Send + Sync,
         F: Fn(A, A) -> A + Sync,
     {
-        certain(self.run_scan(Kind::Exclusive, init, op))
+        self.run_scan(Kind::Exclusive, init, op)
     }
 
-    pub(crate) fn run_scan<A, F>(self, kind: Kind, init: A, op: F) -> Result<Vec<A>, Cancelled>
+    fn run_scan<A, F>(self, kind: Kind, init: A, op: F) -> C::Output<Vec<A>>
     where
         I: ReadItems,
         I::Item: Borrow<A>,
         A: Clone + Send + Sync,
         F: Fn(A, A) -> A + Sync,
     {
-        let Self { items, options, reproducible } = self;
+        let Self { items, options, reproducible, .. } = self;
         let blocks = reproducible.then_some(BLOCKS);
         let value = |item: I::Item| item.borrow().clone();
-        crate::run(|w| loops::scan(w, items, &options, (kind, blocks), init, value, &op))
+        C::output(sinew_core::run(|w| {
+            loops::scan(w, items, &options, (kind, blocks), init, value, &op)
+        }))
     }
 }
 

@@ -68,12 +68,12 @@
 //! | `over` | [`over`] and its options; [`for_each`](Over::for_each), [`map`](Over::map) and their `try_` forms |
 //! | `fold` | [`reduce`](Over::reduce), [`map_reduce`](Over::map_reduce), [`scan`](Over::scan) |
 //! | `blocks` | [`over2`] and [`over3`]: blocks of two and three dimensions; [`over_tiles`]: tiles of mutable data |
-//! | `controlled` | the same, changed while they run: [`Control`] |
+//! | `mode` | skeletons that follow a [`Control`], and what they return |
 //! | `pipeline` | [`pipeline`] and [`farm`]: items of an iterator that go through stages |
 //! | `stencil` | [`stencil`]: grids whose elements follow from what lies around them |
 //! | `metered` | what each thread of a loop did with its time |
 //! | `sort` | [`sort`](Over::sort) and its variants |
-//! | `divide` | [`divide_and_conquer`], also [under a control](divide_and_conquer_under) |
+//! | `divide` | [`divide_and_conquer`] |
 //! | [`worklist`] | units in any order, as transactions, tuned while they run |
 //!
 //! [`locality`] has the domains, and the options of what runs in them. The mechanism below all is
@@ -85,10 +85,10 @@
 mod readme {}
 
 mod blocks;
-mod controlled;
 mod divide;
 mod fold;
 mod metered;
+mod mode;
 mod over;
 mod pipeline;
 #[cfg(all(test, shuttle))]
@@ -98,11 +98,11 @@ mod stencil;
 pub mod worklist;
 
 pub use blocks::{OverBlocks, over_tiles, over2, over3};
-pub use controlled::{Controlled, ControlledBlocks};
-pub use divide::{Step, divide_and_conquer, divide_and_conquer_under};
-pub use metered::{ControlledMetered, Metered};
+pub use divide::{DivideAndConquer, Step, divide_and_conquer};
+pub use metered::Metered;
+pub use mode::{Controlled, Mode, Uncontrolled};
 pub use over::{Over, over};
-pub use pipeline::{ControlledPipeline, Pipeline, farm, pipeline};
+pub use pipeline::{Pipeline, farm, pipeline};
 pub use sinew_core::data::{
     Around, Chunk, Intent, IntoItems, Items, ReadItems, Row, Shape, Streams, Tile, TileMut,
     TileOrder, TilesMut, prefetch, streaming, tiles, wide,
@@ -122,7 +122,7 @@ pub use sinew_core::{
 pub use sinew_policy::chunk::{Schedule, ScheduleError};
 pub use sinew_stm as stm;
 pub use sinew_topology::{Mapping, MappingError, Placement};
-pub use stencil::{ControlledStencil, Stencil, stencil};
+pub use stencil::{Stencil, stencil};
 
 /// What [`Pool::profile`] and [`Pool::take_recording`] answer, in parts.
 pub mod profile {

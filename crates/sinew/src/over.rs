@@ -1,11 +1,14 @@
 //! The builder of skeletons over data.
 
+use sinew_core::Control;
 use sinew_core::data::{Chunk, Enumerate, IntoItems, Items, Zip};
 use sinew_core::loops::{self, Options};
 use sinew_core::source::LoopMemory;
-use sinew_core::{Cancelled, Stopped};
 use sinew_policy::chunk::Schedule;
+use std::marker::PhantomData;
 use std::panic::Location;
+
+use crate::mode::{Controlled, Mode, Uncontrolled};
 
 /// Begins a skeleton over `data`: a reference to a slice, vector or array, or a range of integers.
 ///
@@ -24,10 +27,12 @@ pub fn over<D: IntoItems>(data: D) -> Over<'static, D::Items> {
     Over::new(data.into_items())
 }
 
-/// A skeleton in the making: items and how to go about them.
+/// A skeleton before its last call: items and options.
 ///
 /// The function of a skeleton is called exactly once per item, on any worker of the current pool,
 /// in any order; results are in the order of the items.
+///
+/// `C` says whether it follows a control, and so what its last call returns: see [`Mode`].
 ///
 /// # Panics
 ///
@@ -40,21 +45,55 @@ pub fn over<D: IntoItems>(data: D) -> Over<'static, D::Items> {
 /// [`for_each`](Self::for_each) allocates nothing.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "nothing runs until a skeleton is named, for example `for_each`"]
-pub struct Over<'m, I> {
+pub struct Over<'m, I, C = Uncontrolled> {
     pub(crate) items: I,
     pub(crate) options: Options<'m>,
     pub(crate) reproducible: bool,
+    mode: PhantomData<C>,
 }
 
 impl<I> Over<'static, I> {
     #[track_caller]
     pub(crate) fn new(items: I) -> Self {
         let options = Options { site: Some(Location::caller()), open: true, ..Options::default() };
-        Self { items, options, reproducible: false }
+        Self { items, options, reproducible: false, mode: PhantomData }
     }
 }
 
 impl<'m, I: Items> Over<'m, I> {
+    /// Lets `control` change the skeleton while it runs. The last call then returns
+    /// [`Cancelled`](crate::Cancelled) if the control was cancelled before the skeleton was done.
+    ///
+    /// # Cost
+    ///
+    /// Some microseconds for the skeleton, and a look at the time every 50 µs.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let (control, blocks) = (Control::new(), vec![1_u64; 100_000]);
+    /// let sum = std::thread::scope(|s| {
+    ///     let sum = s.spawn(|| over(&blocks).control(&control).reduce(|| 0, |a, b| a + b));
+    ///     control.set_threads(1); // from any thread, at any time
+    ///     control.set_schedule(Schedule::Dynamic { chunk: 64 });
+    ///     sum.join().unwrap()
+    /// });
+    /// assert_eq!(sum, Ok(100_000));
+    ///
+    /// control.cancel();
+    /// assert_eq!(over(&blocks).control(&control).map(|x| x + 1), Err(Cancelled));
+    /// ```
+    pub fn control<'c>(self, control: &'c Control) -> Over<'c, I, Controlled>
+    where
+        'm: 'c,
+    {
+        let Self { items, options, reproducible, .. } = self;
+        let options: Options<'c> = Options { control: Some(control), ..options };
+        Over { items, options, reproducible, mode: PhantomData }
+    }
+}
+
+impl<'m, I: Items, C: Mode> Over<'m, I, C> {
     /// How the items are handed out; [`Schedule::Stealing`] by default.
     ///
     /// It holds, whatever the pool was given for its loops
@@ -70,7 +109,8 @@ impl<'m, I: Items> Over<'m, I> {
     /// ```
     /// use sinew::prelude::*;
     ///
-    /// let sum = over(0..1_000_u64).schedule(Schedule::Tapered { min: 16 }).reduce(|| 0, |a, b| a + b);
+    /// let tapered = over(0..1_000_u64).schedule(Schedule::Tapered { min: 16 });
+    /// let sum = tapered.reduce(|| 0, |a, b| a + b);
     /// assert_eq!(sum, 499_500);
     /// // Found out while the loop runs again and again; it is known by where `over` is called.
     /// for _ in 0..10 {
@@ -123,16 +163,20 @@ impl<'m, I: Items> Over<'m, I> {
     /// let (mut plate, memory) = (vec![0.0_f64; 100_000], LoopMemory::new());
     /// for step in 0..10 {
     ///     // Every worker finds in its caches what it left there in the step before.
-    ///     over(&mut plate).schedule(Schedule::Affinity).memory(&memory).for_each(|point| *point += f64::from(step));
+    ///     over(&mut plate)
+    ///         .schedule(Schedule::Affinity)
+    ///         .memory(&memory)
+    ///         .for_each(|point| *point += f64::from(step));
     /// }
     /// assert!(plate.iter().all(|&point| point == 45.0));
     /// ```
-    pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I> {
-        let Self { items, options: Options { schedule, open, threads, site, .. }, reproducible } =
-            self;
-        let options =
-            Options { schedule, open, threads, memory: Some(memory), site, ..Options::default() };
-        Over { items, options, reproducible }
+    pub fn memory<'n>(self, memory: &'n LoopMemory) -> Over<'n, I, C>
+    where
+        'm: 'n,
+    {
+        let mut over: Over<'n, I, C> = self;
+        over.options.memory = Some(memory);
+        over
     }
 
     /// At most so many workers take part, the caller included; all of the pool by default.
@@ -157,7 +201,7 @@ impl<'m, I: Items> Over<'m, I> {
     /// assert_eq!(sinew::over(&xs).chunks(4).map(|chunk| chunk.iter().sum::<u32>()), [6, 22, 17]);
     /// ```
     #[track_caller]
-    pub fn chunks(self, size: usize) -> Over<'m, I::Chunks>
+    pub fn chunks(self, size: usize) -> Over<'m, I::Chunks, C>
     where
         I: Chunk,
     {
@@ -171,12 +215,12 @@ impl<'m, I: Items> Over<'m, I> {
     /// sinew::over(&mut ys).zip(&xs).for_each(|(y, x)| *y += x);
     /// assert_eq!(ys, [11, 22, 33]);
     /// ```
-    pub fn zip<D: IntoItems>(self, other: D) -> Over<'m, Zip<I, D::Items>> {
+    pub fn zip<D: IntoItems>(self, other: D) -> Over<'m, Zip<I, D::Items>, C> {
         self.with(|items| Zip::new(items, other.into_items()))
     }
 
     /// Items with their numbers, from 0.
-    pub fn enumerate(self) -> Over<'m, Enumerate<I>> {
+    pub fn enumerate(self) -> Over<'m, Enumerate<I>, C> {
         self.with(Enumerate::new)
     }
 
@@ -190,8 +234,9 @@ impl<'m, I: Items> Over<'m, I> {
         self
     }
 
-    fn with<J>(self, adapt: impl FnOnce(I) -> J) -> Over<'m, J> {
-        Over { items: adapt(self.items), options: self.options, reproducible: self.reproducible }
+    fn with<J>(self, adapt: impl FnOnce(I) -> J) -> Over<'m, J, C> {
+        let Self { items, options, reproducible, mode } = self;
+        Over { items: adapt(items), options, reproducible, mode }
     }
 
     /// Calls `f` with every item.
@@ -207,20 +252,12 @@ impl<'m, I: Items> Over<'m, I> {
     /// sinew::over(0..9).for_each(|_| count.set(count.get() + 1)); // a `Cell` is not `Sync`
     /// ```
     #[inline]
-    pub fn for_each<F>(self, f: F)
-    where
-        F: Fn(I::Item) + Sync,
-    {
-        certain(self.run_for_each(f));
-    }
-
-    #[inline]
-    pub(crate) fn run_for_each<F>(self, f: F) -> Result<(), Cancelled>
+    pub fn for_each<F>(self, f: F) -> C::Output<()>
     where
         F: Fn(I::Item) + Sync,
     {
         let Self { items, options, .. } = self;
-        crate::run(|w| loops::for_each(w, items, &options, &f))
+        C::output(sinew_core::run(|w| loops::for_each(w, items, &options, &f)))
     }
 
     /// Calls `f` with items until one call fails.
@@ -230,26 +267,18 @@ impl<'m, I: Items> Over<'m, I> {
     /// The first error that any worker met; items that nobody had come to are left out.
     ///
     /// ```
-    /// let parsed = sinew::over(&["1", "x", "3"]).try_for_each(|text| text.parse::<u8>().map(drop));
+    /// let texts = ["1", "x", "3"];
+    /// let parsed = sinew::over(&texts).try_for_each(|text| text.parse::<u8>().map(drop));
     /// assert!(parsed.is_err());
     /// ```
     #[inline]
-    pub fn try_for_each<E, F>(self, f: F) -> Result<(), E>
-    where
-        E: Send,
-        F: Fn(I::Item) -> Result<(), E> + Sync,
-    {
-        self.run_try_for_each(f).map_err(failure)
-    }
-
-    #[inline]
-    pub(crate) fn run_try_for_each<E, F>(self, f: F) -> Result<(), Stopped<E>>
+    pub fn try_for_each<E, F>(self, f: F) -> C::TryOutput<(), E>
     where
         E: Send,
         F: Fn(I::Item) -> Result<(), E> + Sync,
     {
         let Self { items, options, .. } = self;
-        crate::run(|w| loops::try_for_each(w, items, &options, &f))
+        C::try_output(sinew_core::run(|w| loops::try_for_each(w, items, &options, &f)))
     }
 
     /// A vector with `f` of every item.
@@ -258,22 +287,13 @@ impl<'m, I: Items> Over<'m, I> {
     ///
     /// One allocation for the vector, and small records of what was written if `R` has drop glue.
     #[inline]
-    pub fn map<R, F>(self, f: F) -> Vec<R>
-    where
-        R: Send,
-        F: Fn(I::Item) -> R + Sync,
-    {
-        certain(self.run_map(f))
-    }
-
-    #[inline]
-    pub(crate) fn run_map<R, F>(self, f: F) -> Result<Vec<R>, Cancelled>
+    pub fn map<R, F>(self, f: F) -> C::Output<Vec<R>>
     where
         R: Send,
         F: Fn(I::Item) -> R + Sync,
     {
         let Self { items, options, .. } = self;
-        crate::run(|w| loops::map(w, items, &options, &f))
+        C::output(sinew_core::run(|w| loops::map(w, items, &options, &f)))
     }
 
     /// A vector with `f` of every item, or an error.
@@ -283,28 +303,19 @@ impl<'m, I: Items> Over<'m, I> {
     /// The first error that any worker met; results that exist by then are dropped.
     ///
     /// ```
-    /// let numbers: Result<Vec<u8>, _> = sinew::over(&["1", "2", "3"]).try_map(|text| text.parse());
+    /// let texts = ["1", "2", "3"];
+    /// let numbers: Result<Vec<u8>, _> = sinew::over(&texts).try_map(|text| text.parse());
     /// assert_eq!(numbers.unwrap(), [1, 2, 3]);
     /// ```
     #[inline]
-    pub fn try_map<R, E, F>(self, f: F) -> Result<Vec<R>, E>
-    where
-        R: Send,
-        E: Send,
-        F: Fn(I::Item) -> Result<R, E> + Sync,
-    {
-        self.run_try_map(f).map_err(failure)
-    }
-
-    #[inline]
-    pub(crate) fn run_try_map<R, E, F>(self, f: F) -> Result<Vec<R>, Stopped<E>>
+    pub fn try_map<R, E, F>(self, f: F) -> C::TryOutput<Vec<R>, E>
     where
         R: Send,
         E: Send,
         F: Fn(I::Item) -> Result<R, E> + Sync,
     {
         let Self { items, options, .. } = self;
-        crate::run(|w| loops::try_map(w, items, &options, &f))
+        C::try_output(sinew_core::run(|w| loops::try_map(w, items, &options, &f)))
     }
 
     /// A vector with `f` of every item and all of `table`, which every call may read anywhere.
@@ -314,7 +325,7 @@ impl<'m, I: Items> Over<'m, I> {
     /// assert_eq!(sinew::over(&keys).map_array(&table, |k, t| t[*k]), ["c", "a", "b"]);
     /// ```
     #[inline]
-    pub fn map_array<T, R, F>(self, table: &T, f: F) -> Vec<R>
+    pub fn map_array<T, R, F>(self, table: &T, f: F) -> C::Output<Vec<R>>
     where
         T: Sync + ?Sized,
         R: Send,
@@ -347,24 +358,4 @@ pub(crate) fn sound(schedule: Schedule) -> Schedule {
 pub(crate) fn at_least_one(threads: usize) -> usize {
     assert!(threads > 0, "a skeleton with 0 threads never ends: use at least 1");
     threads
-}
-
-/// What a skeleton without a control answers.
-#[inline]
-pub(crate) fn certain<T>(answer: Result<T, Cancelled>) -> T {
-    answer.unwrap_or_else(|Cancelled| nobody_cancels())
-}
-
-/// Why a skeleton without a control has failed.
-#[inline]
-pub(crate) fn failure<E>(stopped: Stopped<E>) -> E {
-    match stopped {
-        Stopped::Failed(error) => error,
-        Stopped::Cancelled => nobody_cancels(),
-    }
-}
-
-#[cold]
-fn nobody_cancels() -> ! {
-    unreachable!("a skeleton is cancelled by its control only, and this one has none")
 }

@@ -1,8 +1,10 @@
 //! Pipelines and farms: items of an iterator that go through stages.
 
-use crate::over::{at_least_one, certain, failure};
+use crate::mode::{Controlled, Mode, Uncontrolled};
+use crate::over::at_least_one;
 use sinew_core::stream::{self, Exit, Options, Parallel, Serial, Stages, Through, TryExit};
-use sinew_core::{Cancelled, Control, Stopped};
+use sinew_core::{Cancelled, Control};
+use std::marker::PhantomData;
 
 /// Begins a pipeline of the items of an iterator, which may have no end. Nothing runs until the
 /// last call, which says what becomes of the items.
@@ -22,7 +24,8 @@ use sinew_core::{Cancelled, Control, Stopped};
 /// assert_eq!((sums, longest), (vec![3, 3, 15], 15));
 /// ```
 pub fn pipeline<I: IntoIterator>(items: I) -> Pipeline<'static, I::IntoIter, Through> {
-    Pipeline { items: items.into_iter(), stages: Through, options: Options::default() }
+    let options = Options::default();
+    Pipeline { items: items.into_iter(), stages: Through, options, mode: PhantomData }
 }
 
 /// Begins a farm: a pipeline of one parallel stage, which calls `f` for each item, on as many
@@ -44,11 +47,10 @@ where
     I: IntoIterator,
     F: Fn(I::Item) -> R + Sync,
 {
-    let Pipeline { items, stages, options } = pipeline(items);
-    Pipeline { items, stages: Parallel::new(stages, f), options }
+    pipeline(items).with(|stages| Parallel::new(stages, f))
 }
 
-/// A pipeline in the making.
+/// A pipeline before its last call. `C` says whether it follows a control: see [`Mode`].
 ///
 /// # Panics
 ///
@@ -66,13 +68,59 @@ where
 /// worker.
 #[derive(Debug, Clone)]
 #[must_use = "nothing runs until the last call, for example `for_each`"]
-pub struct Pipeline<'c, I, S> {
+pub struct Pipeline<'c, I, S, C = Uncontrolled> {
     items: I,
     stages: S,
     options: Options<'c>,
+    mode: PhantomData<C>,
 }
 
 impl<'c, I, S> Pipeline<'c, I, S>
+where
+    I: Iterator<Item: Send> + Send,
+    S: Stages<I::Item>,
+{
+    /// Lets `control` change the number of workers while the pipeline runs, and cancel it.
+    ///
+    /// A [`Snapshot`](crate::Snapshot) counts the items that are through. All of them are known
+    /// from the beginning if the iterator knows its length; otherwise those that were taken.
+    ///
+    /// Where it is cancelled, each worker ends with the stage that it is at, and items under way
+    /// are dropped: an ordered stage has had the first items, without a gap.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let control = Control::new();
+    /// control.set_threads(2); // from any thread, at any time
+    /// let prime = |n: &u64| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    /// let mut found = Vec::new();
+    /// let ended = sinew::farm(2.., |n| Some(n).filter(prime)).control(&control).for_each(|n| {
+    ///     found.extend(n);
+    ///     if found.len() == 100 {
+    ///         control.cancel();
+    ///     }
+    /// });
+    /// assert_eq!((ended, found[99]), (Err(Cancelled), 541));
+    /// ```
+    pub fn control<'d>(self, control: &'d Control) -> Pipeline<'d, I, S, Controlled>
+    where
+        'c: 'd,
+    {
+        let Self { items, stages, options, .. } = self;
+        let options: Options<'d> = Options { control: Some(control), ..options };
+        Pipeline { items, stages, options, mode: PhantomData }
+    }
+}
+
+impl<'c, I, S, C> Pipeline<'c, I, S, C> {
+    fn with<T>(self, add: impl FnOnce(S) -> T) -> Pipeline<'c, I, T, C> {
+        let Self { items, stages, options, mode } = self;
+        Pipeline { items, stages: add(stages), options, mode }
+    }
+}
+
+impl<'c, I, S, C: Mode> Pipeline<'c, I, S, C>
 where
     I: Iterator<Item: Send> + Send,
     S: Stages<I::Item>,
@@ -105,7 +153,7 @@ where
     }
 
     /// A stage that any number of workers may run at once, each for another item.
-    pub fn parallel<R, F>(self, f: F) -> Pipeline<'c, I, Parallel<S, F>>
+    pub fn parallel<R, F>(self, f: F) -> Pipeline<'c, I, Parallel<S, F>, C>
     where
         R: Send,
         F: Fn(S::Out) -> R + Sync,
@@ -114,7 +162,7 @@ where
     }
 
     /// A stage that takes the items one at a time, in their order.
-    pub fn serial<R, F>(self, f: F) -> Pipeline<'c, I, Serial<S, F>>
+    pub fn serial<R, F>(self, f: F) -> Pipeline<'c, I, Serial<S, F>, C>
     where
         R: Send,
         F: FnMut(S::Out) -> R + Send,
@@ -130,7 +178,7 @@ where
     /// seen.sort();
     /// assert_eq!((seen.len(), seen[0], seen[99]), (100, 0, 6));
     /// ```
-    pub fn serial_unordered<R, F>(self, f: F) -> Pipeline<'c, I, Serial<S, F>>
+    pub fn serial_unordered<R, F>(self, f: F) -> Pipeline<'c, I, Serial<S, F>, C>
     where
         R: Send,
         F: FnMut(S::Out) -> R + Send,
@@ -138,54 +186,20 @@ where
         self.with(|stages| Serial::new(stages, f, false))
     }
 
-    fn with<T>(self, add: impl FnOnce(S) -> T) -> Pipeline<'c, I, T> {
-        Pipeline { items: self.items, stages: add(self.stages), options: self.options }
-    }
-
-    /// Lets `control` change the number of workers while the pipeline runs, and cancel it.
-    ///
-    /// A [`Snapshot`](crate::Snapshot) counts the items that are through. All of them are known
-    /// from the beginning if the iterator knows its length; otherwise those that were taken.
-    ///
-    /// ```
-    /// use sinew::prelude::*;
-    ///
-    /// let control = Control::new();
-    /// control.set_threads(2); // from any thread, at any time
-    /// let prime = |n: &u64| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
-    /// let mut found = Vec::new();
-    /// let ended = sinew::farm(2.., |n| Some(n).filter(prime)).control(&control).for_each(|n| {
-    ///     found.extend(n);
-    ///     if found.len() == 100 {
-    ///         control.cancel();
-    ///     }
-    /// });
-    /// assert_eq!((ended, found[99]), (Err(Cancelled), 541));
-    /// ```
-    pub fn control<'d>(self, control: &'d Control) -> ControlledPipeline<'d, I, S>
-    where
-        'c: 'd,
-    {
-        let options: Options<'d> = Options { control: Some(control), ..self.options };
-        ControlledPipeline {
-            pipeline: Pipeline { options, items: self.items, stages: self.stages },
-        }
-    }
-
     /// Hands what comes out to `f`, one at a time, in the order of the items.
-    pub fn for_each<F>(self, f: F)
+    pub fn for_each<F>(self, f: F) -> C::Output<()>
     where
         F: FnMut(S::Out) + Send,
     {
-        certain(self.serial(f).run());
+        C::output(self.serial(f).run())
     }
 
     /// Calls `f` with what comes out, as it comes, on any worker.
-    pub fn for_each_unordered<F>(self, f: F)
+    pub fn for_each_unordered<F>(self, f: F) -> C::Output<()>
     where
         F: Fn(S::Out) + Sync,
     {
-        certain(self.parallel(f).run());
+        C::output(self.parallel(f).run())
     }
 
     /// Hands what comes out to `f`, one at a time, in the order of the items, until a call fails.
@@ -202,37 +216,7 @@ where
     /// });
     /// assert_eq!((overflow, sum), (Err(70), 210));
     /// ```
-    pub fn try_for_each<E, F>(self, f: F) -> Result<(), E>
-    where
-        E: Send,
-        F: FnMut(S::Out) -> Result<(), E> + Send,
-    {
-        self.run_try_for_each(f).map_err(failure)
-    }
-
-    /// What comes out, in the order of the items.
-    pub fn collect(self) -> Vec<S::Out> {
-        certain(self.run_collect(true))
-    }
-
-    /// What comes out, in the order in which it came.
-    ///
-    /// ```
-    /// let mut squares = sinew::farm(1..=4, |x| x * x).collect_unordered();
-    /// squares.sort();
-    /// assert_eq!(squares, [1, 4, 9, 16]);
-    /// ```
-    pub fn collect_unordered(self) -> Vec<S::Out> {
-        certain(self.run_collect(false))
-    }
-
-    fn run_collect(self, ordered: bool) -> Result<Vec<S::Out>, Cancelled> {
-        let mut all = Vec::new();
-        self.with(|stages| Serial::new(stages, |item| all.push(item), ordered)).run()?;
-        Ok(all)
-    }
-
-    fn run_try_for_each<E, F>(self, mut f: F) -> Result<(), Stopped<E>>
+    pub fn try_for_each<E, F>(self, mut f: F) -> C::TryOutput<(), E>
     where
         E: Send,
         F: FnMut(S::Out) -> Result<(), E> + Send,
@@ -244,82 +228,45 @@ where
             failed |= result.is_err();
             result
         };
-        let Self { items, stages, options } = self;
+        let Self { items, stages, options, .. } = self;
         let exit = TryExit::default();
         let end = Serial::new(stages, until, true).connect(&exit);
-        let ended = crate::run(|w| stream::run(w, items, &end, &options));
+        let ended = sinew_core::run(|w| stream::run(w, items, &end, &options));
         drop(end);
-        exit.into_result(ended)
+        C::try_output(exit.into_result(ended))
+    }
+
+    /// What comes out, in the order of the items.
+    pub fn collect(self) -> C::Output<Vec<S::Out>> {
+        C::output(self.run_collect(true))
+    }
+
+    /// What comes out, in the order in which it came.
+    ///
+    /// ```
+    /// let mut squares = sinew::farm(1..=4, |x| x * x).collect_unordered();
+    /// squares.sort();
+    /// assert_eq!(squares, [1, 4, 9, 16]);
+    /// ```
+    pub fn collect_unordered(self) -> C::Output<Vec<S::Out>> {
+        C::output(self.run_collect(false))
+    }
+
+    fn run_collect(self, ordered: bool) -> Result<Vec<S::Out>, Cancelled> {
+        let mut all = Vec::new();
+        self.with(|stages| Serial::new(stages, |item| all.push(item), ordered)).run()?;
+        Ok(all)
     }
 }
 
-impl<I, S> Pipeline<'_, I, S>
+impl<I, S, C> Pipeline<'_, I, S, C>
 where
     I: Iterator<Item: Send> + Send,
     S: Stages<I::Item, Out = ()>,
 {
     fn run(self) -> Result<(), Cancelled> {
-        let Self { items, stages, options } = self;
+        let Self { items, stages, options, .. } = self;
         let end = stages.connect(Exit);
-        crate::run(|w| stream::run(w, items, &end, &options))
-    }
-}
-
-/// A pipeline in the making that follows a [`Control`]; see [`Pipeline::control`].
-///
-/// # Errors
-///
-/// [`Cancelled`] if the control was cancelled before all items were through. Each worker ends with
-/// the stage that it is at; items under way are dropped, so what an ordered stage has seen are the
-/// first items, without a gap.
-///
-/// # Panics
-///
-/// As [`Pipeline`].
-#[derive(Debug, Clone)]
-#[must_use = "nothing runs until the last call, for example `for_each`"]
-pub struct ControlledPipeline<'c, I, S> {
-    pipeline: Pipeline<'c, I, S>,
-}
-
-#[expect(clippy::missing_errors_doc, reason = "they are all the same, and told at the type")]
-impl<I, S> ControlledPipeline<'_, I, S>
-where
-    I: Iterator<Item: Send> + Send,
-    S: Stages<I::Item>,
-{
-    /// [`Pipeline::for_each`].
-    pub fn for_each<F>(self, f: F) -> Result<(), Cancelled>
-    where
-        F: FnMut(S::Out) + Send,
-    {
-        self.pipeline.serial(f).run()
-    }
-
-    /// [`Pipeline::for_each_unordered`].
-    pub fn for_each_unordered<F>(self, f: F) -> Result<(), Cancelled>
-    where
-        F: Fn(S::Out) + Sync,
-    {
-        self.pipeline.parallel(f).run()
-    }
-
-    /// [`Pipeline::try_for_each`].
-    pub fn try_for_each<E, F>(self, f: F) -> Result<(), Stopped<E>>
-    where
-        E: Send,
-        F: FnMut(S::Out) -> Result<(), E> + Send,
-    {
-        self.pipeline.run_try_for_each(f)
-    }
-
-    /// [`Pipeline::collect`].
-    pub fn collect(self) -> Result<Vec<S::Out>, Cancelled> {
-        self.pipeline.run_collect(true)
-    }
-
-    /// [`Pipeline::collect_unordered`].
-    pub fn collect_unordered(self) -> Result<Vec<S::Out>, Cancelled> {
-        self.pipeline.run_collect(false)
+        sinew_core::run(|w| stream::run(w, items, &end, &options))
     }
 }

@@ -13,7 +13,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, plant};
 
-use crate::{Cancelled, Control, Mapping, Pool, Step, divide_and_conquer_under};
+use crate::{Cancelled, Control, Mapping, Pool, Step, divide_and_conquer};
 
 /// Runs `program` in a pool of three under many schedules.
 pub(crate) fn explore(program: fn()) {
@@ -118,7 +118,7 @@ fn collect(
     };
     let combine = |a: Counted<'_>, b: Counted<'_>| Counted::new(&alive, [&a.1[..], &b.1].concat());
     let solved = catch_unwind(AssertUnwindSafe(|| {
-        let solution = divide_and_conquer_under(control, numbers, step, combine);
+        let solution = divide_and_conquer(numbers).control(control).run(step, combine);
         solution.map(|solution| solution.1.clone())
     }));
     assert_eq!(alive.load(Ordering::Relaxed), 0, "a solution was leaked, or dropped twice");

@@ -1,12 +1,13 @@
 //! Sorting in place.
 
-use crate::over::{Over, certain};
-use sinew_core::Cancelled;
+use crate::mode::Mode;
+use crate::over::Over;
 use sinew_core::data::{SliceMut, sort_by, sort_by_under};
 use std::cmp::Ordering;
 
-impl<T: Send> Over<'_, SliceMut<'_, T>> {
-    /// Sorts the slice; equal elements keep their order. The schedule plays no part.
+impl<T: Send, M: Mode> Over<'_, SliceMut<'_, T>, M> {
+    /// Sorts the slice; equal elements keep their order. The schedule plays no part. A cancelled
+    /// slice holds all its elements in some order.
     ///
     /// # Panics
     ///
@@ -21,11 +22,11 @@ impl<T: Send> Over<'_, SliceMut<'_, T>> {
     /// sinew::over(&mut xs).sort();
     /// assert_eq!(xs, [1, 2, 3]);
     /// ```
-    pub fn sort(self)
+    pub fn sort(self) -> M::Output<()>
     where
         T: Ord,
     {
-        self.sort_by(T::cmp);
+        self.sort_by(T::cmp)
     }
 
     /// Sorts the slice by `compare`; see [`sort`](Self::sort).
@@ -39,27 +40,24 @@ impl<T: Send> Over<'_, SliceMut<'_, T>> {
     /// let mut xs = vec![2.5, -1.0, 0.5];
     /// sinew::over(&mut xs).sort_by(f64::total_cmp);
     /// assert_eq!(xs, [-1.0, 0.5, 2.5]);
+    ///
+    /// let control = sinew::Control::new();
+    /// assert_eq!(sinew::over(&mut xs).control(&control).sort_by(|a, b| b.total_cmp(a)), Ok(()));
+    /// assert_eq!(xs, [2.5, 0.5, -1.0]);
     /// ```
-    pub fn sort_by<C>(self, compare: C)
-    where
-        C: Fn(&T, &T) -> Ordering + Sync,
-    {
-        certain(self.run_sort_by(compare));
-    }
-
-    pub(crate) fn run_sort_by<C>(self, compare: C) -> Result<(), Cancelled>
+    pub fn sort_by<C>(self, compare: C) -> M::Output<()>
     where
         C: Fn(&T, &T) -> Ordering + Sync,
     {
         let Self { items, options, .. } = self;
         let slice = items.into_slice();
-        crate::run(|w| match options.control {
+        M::output(sinew_core::run(|w| match options.control {
             Some(control) => sort_by_under(w, slice, options.threads, control, &compare),
             None => {
                 sort_by(w, slice, options.threads, &compare);
                 Ok(())
             }
-        })
+        }))
     }
 
     /// Sorts the slice by a key of each element, computed at every comparison; see
@@ -68,11 +66,11 @@ impl<T: Send> Over<'_, SliceMut<'_, T>> {
     /// # Panics
     ///
     /// If `key` or a comparison does.
-    pub fn sort_by_key<K, F>(self, key: F)
+    pub fn sort_by_key<K, F>(self, key: F) -> M::Output<()>
     where
         K: Ord,
         F: Fn(&T) -> K + Sync,
     {
-        self.sort_by(|a, b| key(a).cmp(&key(b)));
+        self.sort_by(|a, b| key(a).cmp(&key(b)))
     }
 }

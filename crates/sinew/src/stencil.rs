@@ -1,10 +1,12 @@
 //! Stencils: each element of a grid becomes a function of what lies around it.
 
-use crate::over::{at_least_one, certain, sound};
+use crate::mode::{Controlled, Mode, Uncontrolled};
+use crate::over::{at_least_one, sound};
 use sinew_core::data::Around;
 use sinew_core::loops::{self, Edge, Options, Sweeps};
 use sinew_core::{Cancelled, Control};
 use sinew_policy::chunk::Schedule;
+use std::marker::PhantomData;
 use std::panic::Location;
 
 /// Begins a stencil over `grid`, which is stored row by row and whose sides are `shape`, the
@@ -21,7 +23,7 @@ use std::panic::Location;
 /// ```
 /// use sinew::Edge;
 ///
-/// // Heat that spreads on a plate with a hot upper edge: a hundred sweeps of two grids that take turns.
+/// // Heat spreads on a plate with a hot upper edge: a hundred sweeps.
 /// let (rows, columns) = (20, 30);
 /// let mut plate = vec![0.0; rows * columns];
 /// plate[..columns].fill(100.0);
@@ -45,10 +47,10 @@ where
         grid.len()
     );
     let options = Options { site: Some(Location::caller()), ..Options::default() };
-    Stencil { grid, shape, edges: [Edge::Nearest; N], sweeps: 1, options }
+    Stencil { grid, shape, edges: [Edge::Nearest; N], sweeps: 1, options, mode: PhantomData }
 }
 
-/// A stencil in the making.
+/// A stencil before its last call. `C` says whether it follows a control: see [`Mode`].
 ///
 /// # Panics
 ///
@@ -63,15 +65,43 @@ where
 /// [constant](Edge::Constant) beyond its edges there are some rows of it.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run`"]
-pub struct Stencil<'g, T, const N: usize, const R: usize> {
+pub struct Stencil<'g, T, const N: usize, const R: usize, C = Uncontrolled> {
     grid: &'g mut [T],
     shape: [usize; N],
     edges: [Edge<T>; N],
     sweeps: usize,
     options: Options<'g>,
+    mode: PhantomData<C>,
 }
 
 impl<'g, T, const N: usize, const R: usize> Stencil<'g, T, N, R>
+where
+    T: Copy + Send + Sync,
+{
+    /// Lets `control` change the stencil while it runs, and cancel it. A
+    /// [`Snapshot`](crate::Snapshot) counts the tiles of all sweeps. A cancelled stencil leaves the
+    /// grid in the state after the last sweep that was finished.
+    ///
+    /// ```
+    /// use sinew::prelude::*;
+    ///
+    /// let (control, mut cells) = (Control::new(), vec![0_u8; 1_000]);
+    /// control.cancel();
+    /// let plan = stencil(&mut cells, [10, 100]).sweeps(9).control(&control);
+    /// let ended = plan.run(|c| c[[0, 0]] + 1);
+    /// assert_eq!((ended, cells[7]), (Err(Cancelled), 0));
+    /// ```
+    pub fn control<'d>(self, control: &'d Control) -> Stencil<'d, T, N, R, Controlled>
+    where
+        'g: 'd,
+    {
+        let Self { grid, shape, edges, sweeps, options, .. } = self;
+        let options: Options<'d> = Options { control: Some(control), ..options };
+        Stencil { grid, shape, edges, sweeps, options, mode: PhantomData }
+    }
+}
+
+impl<'g, T, const N: usize, const R: usize, C: Mode> Stencil<'g, T, N, R, C>
 where
     T: Copy + Send + Sync,
 {
@@ -100,9 +130,9 @@ where
     /// ```compile_fail
     /// sinew::stencil(&mut [1, 2], [1, 1, 2]).radius::<512>().run(|x| x[[0, 0, 0]]);
     /// ```
-    pub fn radius<const FAR: usize>(self) -> Stencil<'g, T, N, FAR> {
-        let Self { grid, shape, edges, sweeps, options } = self;
-        Stencil { grid, shape, edges, sweeps, options }
+    pub fn radius<const FAR: usize>(self) -> Stencil<'g, T, N, FAR, C> {
+        let Self { grid, shape, edges, sweeps, options, mode } = self;
+        Stencil { grid, shape, edges, sweeps, options, mode }
     }
 
     /// What lies beyond all edges; [`Edge::Nearest`] by default.
@@ -119,7 +149,9 @@ where
     ///
     /// // A cylinder.
     /// let mut cells = vec![1, 2, 3, 4, 5, 6];
-    /// sinew::stencil(&mut cells, [2, 3]).edges([Edge::Constant(0), Edge::Periodic]).run(|c| c[[-1, 0]] + c[[0, -1]]);
+    /// sinew::stencil(&mut cells, [2, 3])
+    ///     .edges([Edge::Constant(0), Edge::Periodic])
+    ///     .run(|c| c[[-1, 0]] + c[[0, -1]]);
     /// assert_eq!(cells, [3, 1, 2, 7, 6, 8]);
     /// ```
     pub fn edges(mut self, edges: [Edge<T>; N]) -> Self {
@@ -157,37 +189,17 @@ where
         self
     }
 
-    /// Lets `control` change the stencil while it runs, and cancel it. A
-    /// [`Snapshot`](crate::Snapshot) counts the tiles of all sweeps.
-    ///
-    /// ```
-    /// use sinew::prelude::*;
-    ///
-    /// let (control, mut cells) = (Control::new(), vec![0_u8; 1_000]);
-    /// control.cancel();
-    /// let ended = stencil(&mut cells, [10, 100]).sweeps(9).control(&control).run(|c| c[[0, 0]] + 1);
-    /// assert_eq!((ended, cells[7]), (Err(Cancelled), 0));
-    /// ```
-    pub fn control<'d>(self, control: &'d Control) -> ControlledStencil<'d, T, N, R>
-    where
-        'g: 'd,
-    {
-        let Self { grid, shape, edges, sweeps, options } = self;
-        let options: Options<'d> = Options { control: Some(control), ..options };
-        ControlledStencil { stencil: Stencil { grid, shape, edges, sweeps, options } }
-    }
-
     /// Sweeps the grid with `f`, which finds an element and what lies around it: `around[[-1, 0]]`
     /// is the one above, `around[[0, 0]]` the element itself.
-    pub fn run<F>(self, f: F)
+    pub fn run<F>(self, f: F) -> C::Output<()>
     where
         F: Fn(Around<'_, T, N, R>) -> T + Sync,
     {
-        certain(self.sweep(f, |_, _| false));
+        C::output(self.sweep(f, |_, _| false).map(drop))
     }
 
-    /// As [`run`](Self::run), until `until` answers true, which is called after each sweep with the
-    /// number of sweeps and the grid. Answers that number.
+    /// As [`run`](Self::run), until `until` returns true, which is called after each sweep with the
+    /// number of sweeps and the grid. Returns that number.
     ///
     /// ```
     /// let mut cells = vec![0, 0, 9, 0, 0];
@@ -196,12 +208,12 @@ where
     ///     .run_until(|c| c[[-1]].max(c[[0]]).max(c[[1]]), |_, cells| cells.iter().all(|&c| c == 9));
     /// assert_eq!(sweeps, 2);
     /// ```
-    pub fn run_until<F, U>(self, f: F, until: U) -> usize
+    pub fn run_until<F, U>(self, f: F, until: U) -> C::Output<usize>
     where
         F: Fn(Around<'_, T, N, R>) -> T + Sync,
         U: FnMut(usize, &[T]) -> bool + Send,
     {
-        certain(self.sweep(f, until))
+        C::output(self.sweep(f, until))
     }
 
     fn sweep<F, U>(self, f: F, until: U) -> Result<usize, Cancelled>
@@ -209,47 +221,8 @@ where
         F: Fn(Around<'_, T, N, R>) -> T + Sync,
         U: FnMut(usize, &[T]) -> bool + Send,
     {
-        let Self { grid, shape, edges, sweeps, options } = self;
+        let Self { grid, shape, edges, sweeps, options, .. } = self;
         let (plan, f) = (Sweeps { shape, edges: &edges, sweeps }, &f);
-        crate::run(|w| loops::sweeps(w, grid, &plan, &options, f, until))
-    }
-}
-
-/// A stencil in the making that follows a [`Control`]; see [`Stencil::control`].
-///
-/// # Errors
-///
-/// [`Cancelled`] if the control was cancelled before all sweeps were done. The grid then holds the
-/// state after the last sweep that was finished.
-///
-/// # Panics
-///
-/// As [`Stencil`].
-#[derive(Debug)]
-#[must_use = "nothing runs until `run`"]
-pub struct ControlledStencil<'c, T, const N: usize, const R: usize> {
-    stencil: Stencil<'c, T, N, R>,
-}
-
-#[expect(clippy::missing_errors_doc, reason = "they are all the same, and told at the type")]
-impl<T, const N: usize, const R: usize> ControlledStencil<'_, T, N, R>
-where
-    T: Copy + Send + Sync,
-{
-    /// [`Stencil::run`].
-    pub fn run<F>(self, f: F) -> Result<(), Cancelled>
-    where
-        F: Fn(Around<'_, T, N, R>) -> T + Sync,
-    {
-        self.stencil.sweep(f, |_, _| false).map(drop)
-    }
-
-    /// [`Stencil::run_until`].
-    pub fn run_until<F, U>(self, f: F, until: U) -> Result<usize, Cancelled>
-    where
-        F: Fn(Around<'_, T, N, R>) -> T + Sync,
-        U: FnMut(usize, &[T]) -> bool + Send,
-    {
-        self.stencil.sweep(f, until)
+        sinew_core::run(|w| loops::sweeps(w, grid, &plan, &options, f, until))
     }
 }

@@ -11,7 +11,7 @@ use counted::Counted;
 use fastrand::Rng;
 use sinew::prelude::*;
 use sinew::stm::TVar;
-use sinew::{Step, Victims, divide_and_conquer_under};
+use sinew::{Step, Victims, divide_and_conquer};
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -175,7 +175,7 @@ fn problems(fate: Fate<'_>, n: usize) -> Result<(), Cancelled> {
         left.append(&mut right);
         left
     };
-    let ended = divide_and_conquer_under(fate.control, 0..n, step, combine).map(|all| {
+    let ended = divide_and_conquer(0..n).control(fate.control).run(step, combine).map(|all| {
         assert_eq!(all.iter().map(|solved| solved.1).sum::<usize>(), n);
         visits.assert_all();
     });
@@ -186,7 +186,7 @@ fn problems(fate: Fate<'_>, n: usize) -> Result<(), Cancelled> {
 fn units(fate: Fate<'_>, n: usize, random: &mut Rng) -> Result<(), Cancelled> {
     let n = n.max(1);
     let visits = Visits::new(n + 1);
-    let mut list = Worklist::from(vec![1]).follow(fate.control);
+    let mut list = Worklist::from(vec![1]).control(fate.control);
     let children = |unit: usize| [2 * unit, 2 * unit + 1].into_iter().filter(|&child| child <= n);
     let sum = TVar::new(0_usize);
     let report = if random.bool() {

@@ -77,15 +77,12 @@ fn a_cancelled_control_ends_every_skeleton() {
     assert_eq!(Cancelled.to_string(), "cancelled before it was done, by its control or its pool's");
     assert_eq!(over(&mut [3, 1, 2]).control(&control).sort(), Err(Cancelled));
     assert_eq!(
-        sinew::divide_and_conquer_under(
-            &control,
-            1,
-            |_| -> sinew::Step<i32, ()> { panic!("called after the end") },
-            |(), ()| ()
-        ),
+        sinew::divide_and_conquer(1)
+            .control(&control)
+            .run(|_| -> sinew::Step<i32, ()> { panic!("called after the end") }, |(), ()| ()),
         Err(Cancelled)
     );
-    let mut list = Worklist::from(xs.clone()).follow(&control);
+    let mut list = Worklist::from(xs.clone()).control(&control);
     assert!(list.run_plain(|_, _| panic!("called after the end")).unwrap().cancelled);
     assert_eq!(list.len(), 100);
     // Nothing to do is done.
@@ -101,7 +98,7 @@ fn a_worklist_has_no_more_workers_than_wished() {
     let control = Control::new();
     control.set_threads(1);
     let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let mut list = Worklist::new().follow(&control);
+    let mut list = Worklist::new().control(&control);
     for _ in 0..2 {
         list.extend(0..2_000);
         let report = pool.run(|_| {
@@ -151,7 +148,7 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
     watched(&|control| {
         let step =
             |n: u64| if n < 2 { sinew::Step::Solved(n) } else { sinew::Step::Split(n - 1, n - 2) };
-        sinew::divide_and_conquer_under(control, 15, step, |a, b| a + b).unwrap();
+        sinew::divide_and_conquer(15).control(control).run(step, |a, b| a + b).unwrap();
     });
     watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
 }
@@ -221,7 +218,7 @@ fn problems_are_solved_by_as_many_threads_as_wished() {
             }
             sinew::Step::Solved(range.start)
         };
-        sinew::divide_and_conquer_under(&control, 0..8_192, step, |a, b| a + b)
+        sinew::divide_and_conquer(0..8_192).control(&control).run(step, |a, b| a + b)
     });
     assert_eq!(sum, Ok(8_192 * 8_191 / 2));
     assert!(helped.into_inner());

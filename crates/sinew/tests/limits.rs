@@ -86,7 +86,7 @@ fn a_worklist_follows_the_limit_of_its_pool() {
             let (stages, wanted) = (Stages::new(6), |stage: usize| 2 - stage % 2);
             let mut list = Worklist::from(vec![(); 8]);
             if follows {
-                list = list.follow(&control);
+                list = list.control(&control);
             }
             let report = pool.install(|_| {
                 list.run_plain(|(), more| {
@@ -122,8 +122,8 @@ fn a_worklist_and_its_tuner_follow_the_quota_of_their_container() {
         let pool = builder.follow_limits_below(container.root()).build().unwrap();
         let (stages, wanted) = (Stages::new(5), |stage: usize| 2 - stage % 2);
         let sum = TVar::new(0_u64);
-        let mut list = Worklist::from(vec![(); 8]).follow(&control).tune(Tuning::Auto);
-        let tuned = list.control();
+        let mut list = Worklist::from(vec![(); 8]).control(&control).tune(Tuning::Auto);
+        let tuned = list.settings_handle();
         let report = pool.install(|_| {
             list.run_adding(|tx, (), more| {
                 let reached = |stage| {
@@ -192,7 +192,7 @@ fn helpers_follow_a_control_that_changes_the_number_of_workers() {
         let mut list = Worklist::from(vec![(); 16])
             .speculative()
             .tune(Tuning::Fixed(settings))
-            .follow(&control);
+            .control(&control);
         let report = pool.install(|_| list.run_work(&work)).unwrap();
         assert_eq!((report.commits, report.locals), (sum.load(), vec![0, 1, 2, 3]));
     });
@@ -227,7 +227,7 @@ fn the_workers_of_a_list_sit_where_its_control_has_them() {
             control.set_mapping(&mapping).unwrap();
         };
         settle(0);
-        let mut list = Worklist::from(vec![(); 2]).follow(&control);
+        let mut list = Worklist::from(vec![(); 2]).control(&control);
         let report = pool.install(|_| {
             list.run_plain(|(), more| {
                 let wanted = |stage: usize| {
@@ -321,7 +321,7 @@ fn a_helper_sits_beside_its_worker_wherever_that_is_put() {
             let (worker, helper) = (Mutex::new(None), Mutex::default());
             let work = Pair { worker, helper, stages: &stages, unit: &unit, sum: &sum };
             let list = Worklist::from(vec![(); 16]).speculative().tune(Tuning::Fixed(settings));
-            let report = pool.install(|_| list.follow(&control).run_work(&work)).unwrap();
+            let report = pool.install(|_| list.control(&control).run_work(&work)).unwrap();
             assert_eq!(report.commits, sum.load());
             pool.set_mapping(&Mapping::None).unwrap();
             assert!(pool.broadcast(|_| mine()).iter().all(|cpus| cpus.len() >= 2), "not let go");

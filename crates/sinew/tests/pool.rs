@@ -3,7 +3,7 @@
 
 use sinew::prelude::*;
 use sinew::stm::TVar;
-use sinew::{PoolControl, Step, divide_and_conquer_under};
+use sinew::{PoolControl, Step, divide_and_conquer};
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Cancels what the pool runs until somebody has done so. So one who is held up on the way does not
@@ -71,7 +71,7 @@ fn skeletons_under_a_control_end() {
                 Step::Solved(())
             }
         };
-        divide_and_conquer_under(control, 1, step, |(), ()| ())
+        divide_and_conquer(1).control(control).run(step, |(), ()| ())
     });
     check(|control, once| {
         let mut items: Vec<usize> = (0..100_000).rev().collect();
@@ -164,7 +164,7 @@ fn worklists_end_with_or_without_a_control() {
             let (once, mut list) =
                 (Once::new(&pool), Worklist::from((0..100).collect::<Vec<usize>>()));
             if follows {
-                list = list.follow(&control);
+                list = list.control(&control);
             }
             let run = |list: &mut Worklist<usize>| {
                 let report = pool.run(|_| match plain {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use sinew::prelude::*;
-use sinew::{Step, divide_and_conquer, divide_and_conquer_under};
+use sinew::{Step, divide_and_conquer};
 
 /// One worker is blocked, the other one is in `work`, which is called again and again until a call
 /// was served. A test that hangs ends the process with its name.
@@ -59,14 +59,17 @@ fn halves(range: std::ops::Range<u64>) -> Step<std::ops::Range<u64>, u64> {
 
 #[test]
 fn calls_are_served_between_leaves_of_divide_and_conquer() {
-    is_served_during(|| assert_eq!(divide_and_conquer(0..100, halves, |a, b| a + b), 4_950));
+    is_served_during(|| assert_eq!(divide_and_conquer(0..100).run(halves, |a, b| a + b), 4_950));
 }
 
 #[test]
 fn calls_are_served_between_steps_of_divide_and_conquer_under_a_control() {
     let control = Control::new();
     is_served_during(move || {
-        assert_eq!(divide_and_conquer_under(&control, 0..100, halves, |a, b| a + b), Ok(4_950));
+        assert_eq!(
+            divide_and_conquer(0..100).control(&control).run(halves, |a, b| a + b),
+            Ok(4_950)
+        );
     });
 }
 

@@ -181,7 +181,7 @@ fn divide_and_conquer_keeps_left_and_right() {
     };
     everywhere(|| {
         assert_eq!(
-            divide_and_conquer("divide and conquer", step, |a, b| a + &b),
+            divide_and_conquer("divide and conquer").run(step, |a, b| a + &b),
             "divide and conquer"
         );
     });

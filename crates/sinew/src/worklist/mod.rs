@@ -106,8 +106,9 @@ pub use parked::KeepAlive;
 use parked::Woken;
 pub use places::mapping_for;
 use run::{Plan, or_resume};
+use sinew_core::Control;
 use steering::Steering;
-pub use steering::{Control, Tuning, TuningError};
+pub use steering::{SettingsHandle, Tuning, TuningError};
 pub use tally::Report;
 use work::{Functions, Plain, Run, Transactional};
 pub use work::{More, Work};
@@ -119,8 +120,8 @@ pub use work::{More, Work};
 pub struct Worklist<U> {
     units: Vec<Entry<U>>,
     tuning: Option<Tuning>,
-    control: Control,
-    followed: Option<sinew_core::Control>,
+    settings: SettingsHandle,
+    control: Option<Control>,
     steering: Option<Mutex<Steering>>,
     speculative: bool,
     /// Attempts of a worker for a sample of the pages.
@@ -227,8 +228,8 @@ impl<U> Worklist<U> {
         Self {
             units: Vec::new(),
             tuning: None,
-            control: Control::new(Settings::baseline(usize::MAX).stealing(true)),
-            followed: None,
+            settings: SettingsHandle::new(Settings::baseline(usize::MAX).stealing(true)),
+            control: None,
             steering: None,
             speculative: false,
             sampled: None,
@@ -241,7 +242,7 @@ impl<U> Worklist<U> {
     #[must_use]
     pub fn tune(mut self, tuning: Tuning) -> Self {
         if let Tuning::Fixed(settings) = tuning {
-            self.control.put(settings);
+            self.settings.put(settings);
         }
         self.steering = None;
         self.tuning = Some(tuning);
@@ -264,16 +265,16 @@ impl<U> Worklist<U> {
     /// on a machine that has several. Without a choice, on all of them in turn; and, as soon as a
     /// worker's units add others, on its own. Pages that were touched before stay where they are.
     ///
-    /// Where the system refuses, it is as with [`Pages::FirstTouch`]. [`Control::set_pages`]
+    /// Where the system refuses, it is as with [`Pages::FirstTouch`]. [`SettingsHandle::set_pages`]
     /// changes it, also while the list runs.
     #[must_use]
     pub fn pages(self, pages: Pages) -> Self {
-        self.control.set_pages(pages);
+        self.settings.set_pages(pages);
         self
     }
 
-    /// Lets a [`Control`](sinew_core::Control), as loops and other skeletons have one, limit the
-    /// number of workers, place them, and cancel runs of this list.
+    /// Lets a [`Control`], as loops and other skeletons have one, limit the number of workers, place
+    /// them, and cancel runs of this list.
     ///
     /// At most so many workers run units as it says, whatever the settings and the tuner want;
     /// helpers come on top. Each sits where its mapping has the worker of that number. A change
@@ -291,15 +292,15 @@ impl<U> Worklist<U> {
     /// use sinew::worklist::Worklist;
     ///
     /// let control = Control::new();
-    /// let mut list = Worklist::from((1..=100).collect::<Vec<u32>>()).follow(&control);
+    /// let mut list = Worklist::from((1..=100).collect::<Vec<u32>>()).control(&control);
     /// let report = list.run_plain(|unit, _| if *unit == 50 { control.cancel() })?;
     /// assert!(report.cancelled);
     /// assert_eq!(report.commits as usize + list.len(), 100);
     /// # Ok::<(), sinew::worklist::WorklistError>(())
     /// ```
     #[must_use]
-    pub fn follow(mut self, control: &sinew_core::Control) -> Self {
-        self.followed = Some(control.clone());
+    pub fn control(mut self, control: &Control) -> Self {
+        self.control = Some(control.clone());
         self
     }
 
@@ -358,8 +359,8 @@ impl<U> Worklist<U> {
     }
 
     /// A handle that changes the settings, also while the list runs.
-    pub fn control(&self) -> Control {
-        self.control.clone()
+    pub fn settings_handle(&self) -> SettingsHandle {
+        self.settings.clone()
     }
 
     /// Adds a unit.
@@ -539,9 +540,9 @@ impl<U: Send + Sync> Worklist<U> {
         self.begin(workers, self.cores(worker))?;
         let plan = Plan {
             seats: workers,
-            control: &self.control,
+            settings: &self.settings,
             woken: &self.woken,
-            followed: self.followed.as_ref(),
+            control: self.control.as_ref(),
             steering: self.steering.as_ref(),
             speculative: self.speculative,
         };
@@ -557,14 +558,14 @@ impl<U: Send + Sync> Worklist<U> {
     /// How many cores there are for units, when the list is about to be run: as many as its pool's
     /// limit leaves, and its control wishes.
     fn cores(&self, worker: &sinew_core::Worker) -> usize {
-        let wished = self.followed.as_ref().and_then(|control| control.snapshot().threads);
+        let wished = self.control.as_ref().and_then(|control| control.snapshot().threads);
         worker.allowed_workers().min(worker.max_workers()).min(wished.unwrap_or(usize::MAX))
     }
 
     /// Checks the settings, and has the tuner, if there is one, take over.
     fn begin(&mut self, workers: usize, cores: usize) -> Result<(), WorklistError> {
         match self.tuning {
-            None => self.control.limit(workers),
+            None => self.settings.limit(workers),
             Some(Tuning::Fixed(settings)) => self.check(&settings, workers)?,
             Some(Tuning::Auto) => self.begin_steering(cores, Knobs::best())?,
             Some(Tuning::AutoWith(knobs)) => self.begin_steering(cores, knobs)?,
@@ -580,7 +581,7 @@ impl<U: Send + Sync> Worklist<U> {
         }
         let mut steering = self.steering.as_ref().expect("made above").lock();
         steering.begin(self.units.len(), cores);
-        self.control.set(steering.settings());
+        self.settings.set(steering.settings());
         Ok(())
     }
 

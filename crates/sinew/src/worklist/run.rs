@@ -19,7 +19,7 @@ use super::ahead::Ahead;
 use super::lists::{Entry, Lists};
 use super::parked::{Outlook, Parked, Woken};
 use super::places::Sites;
-use super::steering::{Control, Steering};
+use super::steering::{SettingsHandle, Steering};
 use super::tally::{Report, Tally};
 use super::team::{Role, Team, Terms};
 use super::work::Run;
@@ -34,7 +34,7 @@ pub(super) struct Arena<'r, R: Run> {
     team: Team,
     seats: Box<[CachePadded<Seat<R>>]>,
     sites: Sites,
-    control: &'r Control,
+    settings: &'r SettingsHandle,
     /// The run as a control sees it that may cancel it and limit its workers.
     course: Option<Course<'r>>,
     /// What ends it together with all that the pool runs, where there is no such control.
@@ -71,26 +71,26 @@ impl<R: Run> Seat<R> {
 /// How a list is to be run.
 pub(super) struct Plan<'r> {
     pub(super) seats: usize,
-    pub(super) control: &'r Control,
+    pub(super) settings: &'r SettingsHandle,
     pub(super) woken: &'r Arc<Woken>,
-    pub(super) followed: Option<&'r sinew_core::Control>,
+    pub(super) control: Option<&'r sinew_core::Control>,
     pub(super) steering: Option<&'r Mutex<Steering>>,
     pub(super) speculative: bool,
 }
 
 impl<'r, R: Run> Arena<'r, R> {
     pub(super) fn new(w: &Hand, run: &'r R, units: Vec<Entry<R::Unit>>, plan: &Plan<'r>) -> Self {
-        let &Plan { seats, control, woken, followed, steering, speculative } = plan;
-        let settings = control.settings();
+        let &Plan { seats, settings, woken, control, steering, speculative } = plan;
+        let now = settings.settings();
         let team = Team::new(seats);
-        let course = followed.and_then(|control| Course::begin(control, units.len() as u64).ok());
-        let threads = settings.threads.clamp(1, cores(w, course.as_ref()));
-        if followed.is_some() && course.is_none() {
+        let course = control.and_then(|control| Course::begin(control, units.len() as u64).ok());
+        let threads = now.threads.clamp(1, cores(w, course.as_ref()));
+        if control.is_some() && course.is_none() {
             // Cancelled before it has begun.
             team.stop();
         }
         let enrolled = course.is_none().then(Enrolled::here);
-        let lists = Lists::new(units, seats, threads, settings.stealing);
+        let lists = Lists::new(units, seats, threads, now.stealing);
         if let Some(steering) = steering {
             steering.lock().set_off(now_ns());
         }
@@ -103,7 +103,7 @@ impl<'r, R: Run> Arena<'r, R> {
             team,
             seats: (0..seats).map(|_| CachePadded::new(Seat::new())).collect(),
             sites: Sites::new(seats),
-            control,
+            settings,
             steering,
             cores: AtomicUsize::new(0),
             speculative,
@@ -212,7 +212,7 @@ impl<'r, R: Run> Arena<'r, R> {
 
     /// What is in force.
     fn terms(&self, w: &Hand) -> Terms {
-        let mut settings = self.control.settings();
+        let mut settings = self.settings.settings();
         settings.threads = settings.threads.clamp(1, cores(w, self.course.as_ref()));
         if !self.speculative {
             settings.lifespan = 0;
@@ -224,7 +224,7 @@ impl<'r, R: Run> Arena<'r, R> {
     #[inline]
     fn version(&self, w: &Hand) -> Version {
         let wishes = self.course.as_ref().map_or(0, Course::version);
-        (self.control.version(), wishes, w.allowed_workers())
+        (self.settings.version(), wishes, w.allowed_workers())
     }
 
     /// Tells the tuner, if there is one, how many cores there are now.
@@ -240,7 +240,7 @@ impl<'r, R: Run> Arena<'r, R> {
         let cores = cores(w, self.course.as_ref());
         self.cores.store(cores, Ordering::Relaxed);
         if steering.set_cores(cores, self.counts(), now_ns()) {
-            self.control.set(steering.settings());
+            self.settings.set(steering.settings());
         }
     }
 
@@ -346,7 +346,7 @@ impl<'r, R: Run> Arena<'r, R> {
         if steering.is_due(&counts)
             && let Some(settings) = steering.look(counts, began)
         {
-            self.control.set(settings);
+            self.settings.set(settings);
         }
         steering.spent_ns += now_ns() - began;
     }

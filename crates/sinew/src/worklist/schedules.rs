@@ -46,7 +46,7 @@ impl Trial {
     }
 
     fn list(&self, first: usize) -> Worklist<usize> {
-        let list = (0..UNITS).collect::<Worklist<_>>().speculative().follow(&self.control);
+        let list = (0..UNITS).collect::<Worklist<_>>().speculative().control(&self.control);
         list.tune(Tuning::Fixed(settings(first)))
     }
 
@@ -94,7 +94,7 @@ fn change_everything() {
     for first in 0..4 {
         let trial = Trial::new();
         let mut list = trial.list(first);
-        let handle = list.control();
+        let handle = list.settings_handle();
         let report = trial.run(&mut list, |unit| match unit {
             0 | 7 | 8 => trial.changers.start(&trial.control, unit),
             2 | 4 | 5 => {

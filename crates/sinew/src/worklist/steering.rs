@@ -80,14 +80,14 @@ impl FromStr for Tuning {
 /// use sinew::worklist::{Settings, Worklist};
 ///
 /// let mut list: Worklist<u32> = (0..100).collect();
-/// let control = list.control();
+/// let control = list.settings_handle();
 /// control.set(Settings::baseline(1).coalescing(true));
 /// let report = list.run(|_, _| Ok(()))?;
 /// assert_eq!((report.commits, report.coalesced), (100, 50));
 /// # Ok::<(), sinew::worklist::WorklistError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Control(Arc<Shared>);
+pub struct SettingsHandle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -97,7 +97,7 @@ struct Shared {
     version: AtomicU64,
 }
 
-impl Control {
+impl SettingsHandle {
     pub(super) fn new(settings: Settings) -> Self {
         let (settings, pages, version) =
             (Mutex::new(settings), Mutex::new(None), AtomicU64::new(0));
@@ -141,7 +141,7 @@ impl Control {
     /// use sinew::worklist::{Pages, Worklist};
     ///
     /// let mut list: Worklist<u32> = (0..100).collect();
-    /// let control = list.control();
+    /// let control = list.settings_handle();
     /// list.run_plain(|unit, _| if *unit == 50 { control.set_pages(Pages::BindLocal) })?;
     /// assert_eq!(control.pages(), Some(Pages::BindLocal));
     /// # Ok::<(), sinew::worklist::WorklistError>(())
@@ -275,7 +275,7 @@ mod tests {
     /// Would miss: a copy of the settings that is never renewed.
     #[test]
     fn a_change_has_a_new_version() {
-        let control = Control::new(Settings::baseline(2));
+        let control = SettingsHandle::new(Settings::baseline(2));
         let seen = control.version();
         control.set(Settings::baseline(1));
         assert!(control.version() != seen && control.settings() == Settings::baseline(1));
@@ -290,7 +290,7 @@ mod tests {
     /// none; and settings that are lost with the refusal.
     #[test]
     fn zero_threads_are_refused() {
-        let control = Control::new(Settings::baseline(2));
+        let control = SettingsHandle::new(Settings::baseline(2));
         let payload =
             std::panic::catch_unwind(AssertUnwindSafe(|| control.set(Settings::baseline(0))))
                 .unwrap_err();

@@ -69,7 +69,7 @@ proptest! {
     ) {
         let pool = pool();
         let mut list = Worklist::new().tune(Tuning::Fixed(choices[0])).speculative();
-        let control = list.control();
+        let control = list.settings_handle();
         let (counts, total) = (TArray::new(64, 0_u64), TVar::new(0));
         let right = expected(&units);
         for round in 1..=2 {
@@ -146,7 +146,7 @@ fn a_long_list_is_run_once_whatever_changes() {
     for round in 0..4_usize {
         let counts: Vec<AtomicUsize> = (0..UNITS).map(|_| AtomicUsize::new(0)).collect();
         let mut list: Worklist<usize> = (0..UNITS).collect();
-        let control = list.control();
+        let control = list.settings_handle();
         let report = pool.run(|_| {
             list.run_plain(|&unit, _| {
                 counts[unit].fetch_add(1, Ordering::Relaxed);
@@ -176,7 +176,8 @@ fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
             Settings::baseline(rng.usize(1..=WORKERS)).stealing(rng.bool()).coalescing(rng.bool());
         let choice =
             choice.swap_after(rng.bool().then_some(1)).lifespan(rng.choice([0, 1, 100]).unwrap());
-        let (control, counts, total) = (list.control(), TArray::new(64, 0_u64), TVar::new(0));
+        let (control, counts, total) =
+            (list.settings_handle(), TArray::new(64, 0_u64), TVar::new(0));
         let units: Vec<usize> = (0..rng.usize(1..100)).map(|_| rng.usize(1..64)).collect();
         list.extend(units.iter().copied());
         let seen = pool.run(|_| {

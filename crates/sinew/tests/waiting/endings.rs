@@ -146,7 +146,7 @@ fn a_cancelled_run_keeps_the_units_that_wait() {
     for settings in every_kind(2) {
         watched(move || {
             let (control, go, counts) = (Control::new(), TVar::new(false), TArray::new(100, 0_u32));
-            let mut list = list_of(0..100_usize, settings).follow(&control);
+            let mut list = list_of(0..100_usize, settings).control(&control);
             let report = pool(2).run(|_| {
                 list.run_fold(
                     |tx, &unit, _| {
@@ -163,7 +163,7 @@ fn a_cancelled_run_keeps_the_units_that_wait() {
             let report = report.unwrap();
             assert!(report.cancelled && report.commits <= 50, "{report:?}");
             assert_eq!(report.commits as usize + list.len(), 100);
-            let mut list = list.follow(&Control::new());
+            let mut list = list.control(&Control::new());
             pool(2).run(|_| list.run(|tx, &unit| counts.modify(tx, unit, |n| n + 1))).unwrap();
             assert_eq!(counts.load_all(), [1; 100]);
         });
@@ -178,7 +178,7 @@ fn units_that_wait_outlast_every_change_of_the_settings() {
         watched(move || {
             let (done, pool) = (TArray::new(300, false), pool(WORKERS));
             let mut list = list_of(0..300_usize, first);
-            let (control, limit) = (list.control(), pool.control());
+            let (control, limit) = (list.settings_handle(), pool.control());
             let report = pool.run(|_| {
                 list.run_fold(
                     |tx, &unit, _| {

@@ -97,7 +97,7 @@ fn try_graph(rng: &mut fastrand::Rng, pool: &sinew::Pool) {
     let units = (0..graph.units.len()).filter(|&at| !graph.is_added[at]);
     let mut list =
         list_of(units.collect::<Vec<_>>(), first).transactions(Transaction::new().locking(locking));
-    let (control, limits) = (list.control(), [0; 3].map(|_| rng.usize(1..=WORKERS)));
+    let (control, limits) = (list.settings_handle(), [0; 3].map(|_| rng.usize(1..=WORKERS)));
     let changes = rng.bool();
     // Neighbours of an array share a lock, single variables do not.
     let (array, single) = (TArray::new(graph.units.len(), 0_u64), rng.bool());

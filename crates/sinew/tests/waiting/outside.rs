@@ -108,7 +108,7 @@ fn a_run_that_sleeps_can_be_cancelled() {
             let (never, pool, control) = (TVar::new(false), pool(2), Control::new());
             let mut list = Worklist::from((0..10).collect::<Vec<u32>>());
             if !by_pool {
-                list = list.follow(&control);
+                list = list.control(&control);
             }
             let _keep_alive = list.keep_alive();
             let has_begun = Gate::default();

@@ -108,7 +108,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             values: Vec::with_capacity(2),
             more: More(Vec::new()),
             local: Some(local),
-            place: Place::new(arena.control.pages(), arena.several_nodes),
+            place: Place::new(arena.settings.pages(), arena.several_nodes),
             // To the model checker a schedule has to be the same again.
             rng: if cfg!(shuttle) { Rng::with_seed(seat as u64) } else { Rng::new() },
             failures: 0,
@@ -174,7 +174,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.arena.tell_cores(self.w);
         self.part.follow();
         self.note_site();
-        self.place.choose(self.arena.control.pages());
+        self.place.choose(self.arena.settings.pages());
         let Settings { stealing: stole, .. } = self.terms.settings;
         self.terms = self.arena.terms(self.w);
         self.role = self.terms.role(self.seat);

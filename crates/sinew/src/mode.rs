@@ -1,0 +1,85 @@
+//! Whether a skeleton follows a [`Control`](crate::Control), and what its last call returns.
+
+use sinew_core::{Cancelled, Stopped};
+
+/// Whether a skeleton follows a control: [`Uncontrolled`] or [`Controlled`].
+///
+/// Every skeleton has it as its last type parameter, and its `control` method changes that. The
+/// options and the last calls are the same for both; only the type that a last call returns
+/// differs.
+///
+/// ```
+/// use sinew::prelude::*;
+///
+/// let (control, xs) = (Control::new(), [1, 2, 3]);
+/// assert_eq!(over(&xs).map(|x| 2 * x), [2, 4, 6]);
+/// assert_eq!(over(&xs).control(&control).map(|x| 2 * x), Ok(vec![2, 4, 6]));
+/// ```
+pub trait Mode: sealed::Sealed {
+    /// The type that a skeleton with the value `T` returns.
+    type Output<T>;
+    /// The type that a skeleton with the value `T` returns whose function may fail with `E`.
+    type TryOutput<T, E>;
+
+    #[doc(hidden)]
+    fn output<T>(ended: Result<T, Cancelled>) -> Self::Output<T>;
+    #[doc(hidden)]
+    fn try_output<T, E>(ended: Result<T, Stopped<E>>) -> Self::TryOutput<T, E>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Uncontrolled {}
+    impl Sealed for super::Controlled {}
+}
+
+/// A skeleton without a control, which runs to its end: it returns the value.
+#[derive(Debug, Clone, Copy)]
+pub struct Uncontrolled(());
+
+/// A skeleton that follows a [`Control`](crate::Control): it returns the value or [`Cancelled`];
+/// where its function may fail, the value or [`Stopped`].
+///
+/// It is cancelled by its control or with all that the pool runs
+/// ([`PoolControl::cancel`](crate::PoolControl::cancel)). Each participant ends with the slice of
+/// work that it is at. Results that exist by then are dropped.
+#[derive(Debug, Clone, Copy)]
+pub struct Controlled(());
+
+impl Mode for Uncontrolled {
+    type Output<T> = T;
+    type TryOutput<T, E> = Result<T, E>;
+
+    #[inline]
+    fn output<T>(ended: Result<T, Cancelled>) -> T {
+        ended.unwrap_or_else(|Cancelled| never_cancelled())
+    }
+
+    #[inline]
+    fn try_output<T, E>(ended: Result<T, Stopped<E>>) -> Result<T, E> {
+        ended.map_err(|stopped| match stopped {
+            Stopped::Failed(error) => error,
+            Stopped::Cancelled => never_cancelled(),
+        })
+    }
+}
+
+impl Mode for Controlled {
+    type Output<T> = Result<T, Cancelled>;
+    type TryOutput<T, E> = Result<T, Stopped<E>>;
+
+    #[inline]
+    fn output<T>(ended: Result<T, Cancelled>) -> Result<T, Cancelled> {
+        ended
+    }
+
+    #[inline]
+    fn try_output<T, E>(ended: Result<T, Stopped<E>>) -> Result<T, Stopped<E>> {
+        ended
+    }
+}
+
+#[cold]
+fn never_cancelled() -> ! {
+    unreachable!("a skeleton is cancelled by its control only, and this one has none")
+}
