@@ -295,7 +295,7 @@ mod tests {
         test(&Table::open_on(&folder.path().join("shared"), Layout::flat(CPUS)).unwrap());
     }
 
-    /// Would miss: a stopped program that is blamed for what somebody else does, as it has its
+    /// Catches: a stopped program that is blamed for what somebody else does, as it has its
     /// whole mask on paper.
     #[test]
     fn a_stopped_program_runs_beside_nobody() {
@@ -347,7 +347,7 @@ mod tests {
         });
     }
 
-    /// Would miss: a step that is dropped because its program is late, one that is done although a
+    /// Catches: a step that is dropped because its program is late, one that is done although a
     /// later one took its place, and one that is done twice.
     #[test]
     fn a_step_for_a_program_that_is_late_waits_for_it() {

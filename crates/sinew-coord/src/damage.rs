@@ -1,6 +1,6 @@
 //! Tables that nobody honest has written.
 //!
-//! What these would miss: a file that is cut short while it is mapped, which ends whoever touches
+//! Blind to: a file that is cut short while it is mapped, which ends whoever touches
 //! it.
 
 use std::io::{Seek, SeekFrom, Write};
@@ -92,7 +92,7 @@ fn strike(words: &mut Vec<u64>, blows: &[Blow]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(images()))]
 
-    /// Would miss: a panic, a grant beyond the machine, and words that mean something else the next
+    /// Catches: a panic, a grant beyond the machine, and words that mean something else the next
     /// time they are read.
     #[test]
     fn forged_words_are_refused_or_harmless(blows in blows(), signed in any::<bool>()) {
@@ -107,7 +107,7 @@ proptest! {
         }
     }
 
-    /// Would miss: the same for words without any sense.
+    /// Catches: the same for words without any sense.
     #[test]
     fn random_words_are_refused_or_harmless(mut words in proptest::collection::vec(prop_oneof![any::<u64>(), 0..9_u64], 0..400)) {
         sign(&mut words);
@@ -120,7 +120,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(images()))]
 
-    /// Would miss: an image that only the fuzzer would read, and an end of the bytes in the middle
+    /// Catches: an image that only the fuzzer would read, and an end of the bytes in the middle
     /// of a word or a change.
     #[test]
     fn images_in_bytes_are_refused_or_harmless(how in 0..4_u8, mut image in proptest::collection::vec(any::<u8>(), 0..400)) {
@@ -150,7 +150,7 @@ fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
     file.write_all(bytes).unwrap();
 }
 
-/// Would miss: a table that stays broken, members that are lost with it, and a share beyond the
+/// Catches: a table that stays broken, members that are lost with it, and a share beyond the
 /// offer.
 #[test]
 fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
@@ -186,7 +186,7 @@ fn a_table_that_is_overwritten_while_it_is_used_is_repaired() {
     }
 }
 
-/// Would miss: a name that cannot be printed, or is read as another one.
+/// Catches: a name that cannot be printed, or is read as another one.
 #[test]
 fn names_are_cut_and_cleaned() {
     let long = Name::new("a very long name that nobody can remember, with an end");

@@ -153,7 +153,7 @@ fn judge_sum<'s>(at_work: impl Iterator<Item = &'s Row>, all: &CoreSet) {
 mod tests {
     use super::*;
 
-    /// Would miss: an honest table that is refused, so that every change to it is refused, too, and
+    /// Catches: an honest table that is refused, so that every change to it is refused, too, and
     /// nothing is judged.
     #[test]
     fn an_honest_image_is_read() {

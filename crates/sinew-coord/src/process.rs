@@ -125,7 +125,7 @@ fn after_name(text: &[u8], index: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Would miss: a process that is mistaken for another, or a dead one for a living.
+    /// Catches: a process that is mistaken for another, or a dead one for a living.
     #[test]
     fn a_process_is_there_until_it_has_ended() {
         let me = Who::this();
@@ -143,7 +143,7 @@ mod tests {
         assert!(!who.is_there());
     }
 
-    /// Would miss: a program whose name the system has cut in the middle of a letter, and that
+    /// Catches: a program whose name the system has cut in the middle of a letter, and that
     /// everybody takes for dead.
     #[test]
     #[cfg(target_os = "linux")]

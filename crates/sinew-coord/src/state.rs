@@ -265,7 +265,7 @@ mod tests {
     use sinew_policy::chunk::Schedule;
     use sinew_policy::share::{Ask, Place};
 
-    /// Would miss: cores that a stopped program keeps, and a stop that is forgotten or taken for an
+    /// Catches: cores that a stopped program keeps, and a stop that is forgotten or taken for an
     /// end.
     #[test]
     fn a_stopped_program_counts_as_dormant() {
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(again.map(|again| again.rows[1].stopped), Some(false));
     }
 
-    /// Would miss: cores that a pinned program cannot use and nobody else has, or that it is given
+    /// Catches: cores that a pinned program cannot use and nobody else has, or that it is given
     /// in exchange for those it can; and pins that are none of its mask's.
     #[test]
     fn a_pinned_program_is_given_none_but_the_cores_it_is_pinned_to() {
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(honest().lone_mask(), None, "it is not alone");
     }
 
-    /// Would miss: a schedule that is granted to a program with one of its own, and one that is not
+    /// Catches: a schedule that is granted to a program with one of its own, and one that is not
     /// when that is given up.
     #[test]
     fn a_schedule_that_the_program_has_chosen_is_left_to_it() {
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a program that is never asked about, or is asked about for nothing.
+    /// Catches: a program that is never asked about, or is asked about for nothing.
     #[test]
     fn all_who_may_be_stopped_are_asked_about_in_turn() {
         let mut state = honest();

@@ -1,6 +1,6 @@
 //! Real processes: they come, go, are killed and stopped.
 //!
-//! What these would miss: more programs than some dozens, and times; `bench -- coord` measures
+//! Blind to: more programs than some dozens, and times; `bench -- coord` measures
 //! those. `SINEW_DEEP=1` stops more often, and for ten seconds.
 #![cfg(target_os = "linux")]
 
@@ -154,7 +154,7 @@ fn wait_until_alone(member: &Member) {
     wait_for_rows(member, |rows| rows.len() == 1);
 }
 
-/// Would miss: a program that is not told of another one, cores that are not given back, and a file
+/// Catches: a program that is not told of another one, cores that are not given back, and a file
 /// that is left.
 #[test]
 fn programs_share_while_both_are_there() {
@@ -172,7 +172,7 @@ fn programs_share_while_both_are_there() {
     assert!(place.is_empty());
 }
 
-/// Would miss: a death that nobody sees, and one that is seen only by the neighbour.
+/// Catches: a death that nobody sees, and one that is seen only by the neighbour.
 #[test]
 fn the_cores_of_a_killed_program_go_to_the_others() {
     let place = Place::new();
@@ -191,7 +191,7 @@ fn the_cores_of_a_killed_program_go_to_the_others() {
     assert_eq!(died, 6);
 }
 
-/// Would miss: a lock that is never freed, a copy that is half written, and rows that stay,
+/// Catches: a lock that is never freed, a copy that is half written, and rows that stay,
 /// wherever in its work a program is killed.
 #[test]
 fn a_program_may_be_killed_at_any_moment() {
@@ -211,7 +211,7 @@ fn a_program_may_be_killed_at_any_moment() {
     }
 }
 
-/// Would miss: a program that waits for a stopped one that has the lock, and one that comes back to
+/// Catches: a program that waits for a stopped one that has the lock, and one that comes back to
 /// another table than the others.
 #[test]
 fn nobody_waits_for_a_stopped_program() {
@@ -245,7 +245,7 @@ fn each_death(mut test: impl FnMut(&str, Moment)) {
     }
 }
 
-/// Would miss: a lock that a dead program keeps, or a child of it that was forked or started there,
+/// Catches: a lock that a dead program keeps, or a child of it that was forked or started there,
 /// so that others wait for it and make a new table; a copy that is half written and counts; news of
 /// which nobody is told, at every step of a change.
 #[test]
@@ -280,7 +280,7 @@ fn a_program_may_be_killed_at_each_step_of_a_change() {
     });
 }
 
-/// Would miss: a program that waits for one that was stopped in the middle of a change, and one
+/// Catches: a program that waits for one that was stopped in the middle of a change, and one
 /// that finds its way back to no table, or to an old one, when it goes on.
 #[test]
 fn a_program_may_be_stopped_at_each_step_of_a_change() {
@@ -308,7 +308,7 @@ fn a_program_may_be_stopped_at_each_step_of_a_change() {
     }
 }
 
-/// Would miss: a row, a lock or cores that go on with the child of a program that was killed,
+/// Catches: a row, a lock or cores that go on with the child of a program that was killed,
 /// forked from it or another program.
 #[test]
 fn a_child_keeps_nothing_of_its_parents_place() {
@@ -338,7 +338,7 @@ fn come_and_go(place: &Place, cpus: usize, time: Duration) -> u32 {
     times
 }
 
-/// Would miss: cores that lie idle with a stopped program, one that is waited for, and one that
+/// Catches: cores that lie idle with a stopped program, one that is waited for, and one that
 /// comes back to less or more than its share.
 #[test]
 fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
@@ -370,7 +370,7 @@ fn the_cores_of_a_stopped_program_are_the_others_until_it_goes_on() {
     assert!(told(Reason::Continued) || reasons.len() == 64, "{reasons:?}");
 }
 
-/// Would miss: a program that nobody rewrote, and that is stopped, as by a shell's Ctrl-Z: its
+/// Catches: a program that nobody rewrote, and that is stopped, as by a shell's Ctrl-Z: its
 /// keeper is not.
 #[test]
 fn a_row_for_another_program_follows_its_stops() {
@@ -397,7 +397,7 @@ fn a_row_for_another_program_follows_its_stops() {
     command.wait().unwrap();
 }
 
-/// Would miss: rows that are lost when many come at once, and programs without a core.
+/// Catches: rows that are lost when many come at once, and programs without a core.
 #[test]
 fn many_programs_come_at_once() {
     let programs = 64;
@@ -419,7 +419,7 @@ fn many_programs_come_at_once() {
     wait_for_threads(&member, programs as u32 + 1);
 }
 
-/// Would miss: a row that outlives its program, or the one that keeps it.
+/// Catches: a row that outlives its program, or the one that keeps it.
 #[test]
 fn a_row_for_another_program_ends_with_it() {
     let place = Place::new();
@@ -436,7 +436,7 @@ fn a_row_for_another_program_ends_with_it() {
     assert_eq!(table.read().len(), 1);
 }
 
-/// Would miss: a file or folder that others may look into, and a link that is followed.
+/// Catches: a file or folder that others may look into, and a link that is followed.
 #[test]
 fn others_cannot_look_in() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -467,7 +467,7 @@ fn others_cannot_look_in() {
     refused("is a link");
 }
 
-/// Would miss: members that stay behind when their file is removed or cut short.
+/// Catches: members that stay behind when their file is removed or cut short.
 #[test]
 fn a_table_that_is_taken_away_is_made_anew() {
     let place = Place::new();

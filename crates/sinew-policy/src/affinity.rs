@@ -262,7 +262,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a part lost or widened by an assignment at its edge, and the wrong order of
+        /// Catches: a part lost or widened by an assignment at its edge, and the wrong order of
         /// two assignments (I1).
         #[test]
         fn the_first_run_makes_the_last_thief_the_owner(stolen in any_stolen(60)) {
@@ -279,7 +279,7 @@ mod tests {
             prop_assert_eq!(each_owner(&owners), model);
         }
 
-        /// Would miss: a worker that was late once and loses its part, and one that is always late
+        /// Catches: a worker that was late once and loses its part, and one that is always late
         /// and keeps it.
         #[test]
         fn later_a_part_moves_if_it_is_stolen_twice(first in any_stolen(60), second in any_stolen(60)) {
@@ -300,7 +300,7 @@ mod tests {
             prop_assert_eq!(each_owner(&owners), model);
         }
 
-        /// Would miss: a position that is dealt twice or to the wrong seat, and segments that do
+        /// Catches: a position that is dealt twice or to the wrong seat, and segments that do
         /// not follow each other (I2).
         #[test]
         fn a_deal_is_a_permutation_sorted_by_owner(stolen in any_stolen(60), n in 0..61_usize) {
@@ -336,7 +336,7 @@ mod tests {
             }
         }
 
-        /// Would miss: a memory that grows with every run, and a merge that leaves a gap.
+        /// Catches: a memory that grows with every run, and a merge that leaves a gap.
         #[test]
         fn parts_stay_few(seed in any::<u64>(), runs in 1..20_usize) {
             let mut random = fastrand::Rng::with_seed(seed);
@@ -354,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a look-up where none is needed, in the state that most loops stay in.
+    /// Catches: a look-up where none is needed, in the state that most loops stay in.
     #[test]
     fn equal_shares_are_in_order() {
         let owners = Owners::equal(10, 4);
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(Owners::equal(2, 4).parts().collect::<Vec<_>>(), [(0..1, 0), (1..2, 1)]);
     }
 
-    /// Would miss: scraps that are remembered, or large parts that are not, and a loop too short
+    /// Catches: scraps that are remembered, or large parts that are not, and a loop too short
     /// for either.
     #[test]
     fn a_thirty_second_of_a_share_is_worth_keeping() {

@@ -405,7 +405,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a gap, an overlap, or a share that is two longer than another.
+        /// Catches: a gap, an overlap, or a share that is two longer than another.
         #[test]
         fn shares_are_adjacent_and_differ_by_at_most_one(n in 0..100_000_usize, parts in 1..200_usize) {
             let mut next = 0;
@@ -418,14 +418,14 @@ mod tests {
             prop_assert_eq!(next, n);
         }
 
-        /// Would miss: an overflow at lengths that only a loop with an early end can have.
+        /// Catches: an overflow at lengths that only a loop with an early end can have.
         #[test]
         fn shares_of_huge_ranges_do_not_overflow(cut in 0..1000_usize, parts in 1..200_usize) {
             let n = usize::MAX - cut;
             prop_assert_eq!(share(n, parts, parts - 1).end, n);
         }
 
-        /// Would miss: an empty chunk (an endless loop), one beyond the end, one below the minimum,
+        /// Catches: an empty chunk (an endless loop), one beyond the end, one below the minimum,
         /// one that grows.
         #[test]
         fn tapered_chunks_shrink_and_end(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
@@ -439,7 +439,7 @@ mod tests {
             }
         }
 
-        /// Would miss: batches that are not half of the rest, unequal chunks in a batch, and
+        /// Catches: batches that are not half of the rest, unequal chunks in a batch, and
         /// endless loops.
         #[test]
         fn factoring_halves_the_rest_in_batches_of_equal_chunks(n in 1..100_000_usize, workers in 1..70_usize) {
@@ -457,7 +457,7 @@ mod tests {
             prop_assert_eq!(remaining, 0);
         }
 
-        /// Would miss: a chunk below the minimum before the end, and a minimum that breaks the
+        /// Catches: a chunk below the minimum before the end, and a minimum that breaks the
         /// ending.
         #[test]
         fn factoring_respects_its_minimum(n in 0..100_000_usize, workers in 1..70_usize, min in 1..50_usize) {
@@ -469,7 +469,7 @@ mod tests {
             }
         }
 
-        /// Would miss: an empty piece, too many claims for one range, and a piece that thieves
+        /// Catches: an empty piece, too many claims for one range, and a piece that thieves
         /// would miss badly.
         #[test]
         fn halving_takes_small_pieces_but_not_many(n in 1..1_000_000_usize, workers in 1..70_usize) {
@@ -486,7 +486,7 @@ mod tests {
             prop_assert!(sizes.stolen(share) >= share - sizes.stolen(share));
         }
 
-        /// Would miss: a piece above the grain or below half of it, from whatever ranges owners and
+        /// Catches: a piece above the grain or below half of it, from whatever ranges owners and
         /// thieves make of the loop.
         #[test]
         fn pieces_with_a_grain_are_half_a_grain_to_a_grain(n in 1..10_000_usize, grain in 1..200_usize, thefts in any::<u64>()) {
@@ -527,7 +527,7 @@ mod tests {
             prop_assert_eq!(shares.get(parts - 1).end, n);
         }
 
-        /// Would miss: a schedule that a program prints and does not understand, or takes for
+        /// Catches: a schedule that a program prints and does not understand, or takes for
         /// another one in words that programs exchange.
         #[test]
         fn schedules_are_read_as_they_are_written(number in 1..usize::MAX, which in 0..10_usize) {
@@ -550,7 +550,7 @@ mod tests {
         }
     }
 
-    /// Would miss: thieves that fight over scraps, and thieves that never come back to expensive
+    /// Catches: thieves that fight over scraps, and thieves that never come back to expensive
     /// ones.
     #[test]
     fn patience_is_for_ranges_that_are_over_before_a_steal_pays() {
@@ -562,7 +562,7 @@ mod tests {
         assert_eq!(Halving::patience_ns(usize::MAX, 1, u64::MAX), 0);
     }
 
-    /// Would miss: a shift by the whole width in the last batch of a huge loop.
+    /// Catches: a shift by the whole width in the last batch of a huge loop.
     #[test]
     fn factoring_survives_the_longest_loop() {
         assert_eq!(factoring(usize::MAX, usize::MAX, 1, 1), usize::MAX - usize::MAX / 2);
@@ -570,7 +570,7 @@ mod tests {
         assert_eq!(factoring(7, 0, 4, 1), 0);
     }
 
-    /// Would miss: an error that does not name the value, and a number that is dropped silently.
+    /// Catches: an error that does not name the value, and a number that is dropped silently.
     #[test]
     fn what_cannot_be_a_schedule_is_named() {
         let error = |text: &str| text.parse::<Schedule>().unwrap_err().to_string();

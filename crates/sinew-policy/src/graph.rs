@@ -317,7 +317,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a token that is lost, and numbers that run together.
+        /// Catches: a token that is lost, and numbers that run together.
         #[test]
         fn what_is_written_is_read(calls in proptest::collection::vec((any::<u64>(), proptest::collection::vec(any::<(u8, u64)>(), 0..40)), 0..5)) {
             let calls = calls.iter().map(|(gap, steps)| Call::new(*gap, grown(steps)).expect("balanced")).collect();
@@ -325,7 +325,7 @@ mod tests {
             prop_assert_eq!(graph.to_string().parse(), Ok(graph));
         }
 
-        /// Would miss: a part of a recording that is taken for the whole.
+        /// Catches: a part of a recording that is taken for the whole.
         #[test]
         fn no_recording_can_be_cut_off_unseen(cut in 0..39_usize) {
             let text = "sinew graph 1\n25: 5(1|2(5|5)3)7\n0: {1|2}\nend 2\n";
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Would miss: damage that is read as something else, or not named.
+    /// Catches: damage that is read as something else, or not named.
     #[test]
     fn damage_is_named_by_line_and_column() {
         for (call, column) in

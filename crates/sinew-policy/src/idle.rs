@@ -246,7 +246,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a window that is none of the choices (I1), and one that spins right after a
+        /// Catches: a window that is none of the choices (I1), and one that spins right after a
         /// gap.
         #[test]
         fn the_window_is_one_of_the_choices(history in proptest::collection::vec(any_idle(), 0..200)) {
@@ -261,7 +261,7 @@ mod tests {
             }
         }
 
-        /// Would miss: a worker that never spins again, whatever it went through.
+        /// Catches: a worker that never spins again, whatever it went through.
         #[test]
         fn a_core_that_is_free_again_is_spun_on_again(history in proptest::collection::vec(any_idle(), 0..200)) {
             let mut window = SpinWindow::new();
@@ -271,7 +271,7 @@ mod tests {
             prop_assert!(window.next_us() > 0);
         }
 
-        /// Would miss: a window that spins through every serial stretch, or parks where work is
+        /// Catches: a window that spins through every serial stretch, or parks where work is
         /// just about to come, for ever because parking makes idle times longer (I3). A length is
         /// known to its class only.
         #[test]
@@ -290,14 +290,14 @@ mod tests {
         }
     }
 
-    /// Would miss: a rule that costs more than twice the best in hindsight before there is any
+    /// Catches: a rule that costs more than twice the best in hindsight before there is any
     /// history.
     #[test]
     fn a_new_worker_spins_for_about_as_long_as_parking_costs() {
         assert!(SpinWindow::new().next_us().abs_diff(PARK_US) <= PARK_US / 4);
     }
 
-    /// Would miss: a program of two habits, most idle times short and some long, that is taken for
+    /// Catches: a program of two habits, most idle times short and some long, that is taken for
     /// one of them.
     #[test]
     fn mostly_short_idle_times_are_spun_through_although_some_are_long() {
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(window.next_us(), 3);
     }
 
-    /// Would miss: a thread that tries in vain each time, or never again.
+    /// Catches: a thread that tries in vain each time, or never again.
     #[test]
     fn what_is_in_vain_is_tried_ever_more_rarely_and_success_brings_it_back() {
         let tries = |trial: &mut Trial, waits: u32, succeeds: bool| {
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(tries(&mut trial, 100, true), 100);
     }
 
-    /// Would miss: a penalty that stays short on a core that stays shared (I2), or stays long on
+    /// Catches: a penalty that stays short on a core that stays shared (I2), or stays long on
     /// one that is free.
     #[test]
     fn penalties_double_with_every_gap_and_fade_with_success() {

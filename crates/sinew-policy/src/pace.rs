@@ -51,7 +51,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: slices of no iterations, ones that stay far too short, and ones that take
+        /// Catches: slices of no iterations, ones that stay far too short, and ones that take
         /// too long (P1, P2).
         #[test]
         fn slices_come_to_take_between_half_and_all_of_the_time(item in 1..2_000_u64, most in 1..100_000_u64) {
@@ -65,7 +65,7 @@ mod tests {
             prop_assert!(pace.slice() as u64 * item * 2 > most, "{} of {}", pace.slice(), item);
         }
 
-        /// Would miss: a slice that stays long where iterations have become expensive, and the end
+        /// Catches: a slice that stays long where iterations have become expensive, and the end
         /// of a chunk mistaken for a cheap slice.
         #[test]
         fn a_slice_follows_the_cost(before in 1..20_u64, after in 1_000..50_000_u64) {

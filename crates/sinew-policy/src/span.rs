@@ -129,7 +129,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a span that is no longest way, is longer than the work, or falls as the
+        /// Catches: a span that is no longest way, is longer than the work, or falls as the
         /// burden rises.
         #[test]
         fn the_span_of_a_tree_is_its_longest_way_and_never_more_than_its_work(tree in trees(), burden in 0..5_000_u64) {
@@ -138,7 +138,7 @@ mod tests {
             prop_assert!(tree.span(burden) <= tree.work());
         }
 
-        /// Would miss: pieces that are charged more than running them one after another takes, or a
+        /// Catches: pieces that are charged more than running them one after another takes, or a
         /// burden that is not charged.
         #[test]
         fn a_tree_of_pieces_lies_between_its_longest_and_all_of_them(pieces in proptest::collection::vec(1..1_000_u64, 1..40), burden in 0..100_u64) {
@@ -148,7 +148,7 @@ mod tests {
             prop_assert_eq!(tree(longest, total, pieces.len() as u64, 0), longest);
         }
 
-        /// Would miss: bounds the wrong way round, or an excess of the wrong sign.
+        /// Catches: bounds the wrong way round, or an excess of the wrong sign.
         #[test]
         fn times_between_the_bounds_exceed_nothing(work in 1..1_000_000_u64, share in 1..100_u64, workers in 1..64_usize) {
             let bounds = Bounds::new(work as f64, work as f64 * share as f64 / 100.0, workers);
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a division by nothing.
+    /// Catches: a division by nothing.
     #[test]
     fn a_ratio_to_nothing_is_none() {
         assert_eq!((ratio(6, 4), ratio(6, 0)), (Some(1.5), None));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a piece above the grain, one below half of it, a gap, and pieces out of
+        /// Catches: a piece above the grain, one below half of it, a gap, and pieces out of
         /// order.
         #[test]
         fn simple_pieces_are_half_a_grain_to_a_grain(n in 1..5_000_usize, grain in 1..100_usize) {
@@ -197,7 +197,7 @@ mod tests {
             prop_assert_eq!(next, n);
         }
 
-        /// Would miss: more pieces than asked for, too few of them, and pieces of unequal length.
+        /// Catches: more pieces than asked for, too few of them, and pieces of unequal length.
         #[test]
         fn adaptive_makes_a_few_pieces_a_worker(n in 1_000..50_000_usize, workers in 1..20_usize) {
             let pieces = pieces([0..n], &[1], Splitter::adaptive(workers), &mut || false);
@@ -207,7 +207,7 @@ mod tests {
             prop_assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);
         }
 
-        /// Would miss: a gap or an overlap, whoever steals what, and an adaptive cut that never
+        /// Catches: a gap or an overlap, whoever steals what, and an adaptive cut that never
         /// ends.
         #[test]
         fn blocks_are_cut_exactly(
@@ -245,7 +245,7 @@ mod tests {
             }
         }
 
-        /// Would miss: a cut across the shorter side, and one that ignores the shape of the grain.
+        /// Catches: a cut across the shorter side, and one that ignores the shape of the grain.
         #[test]
         fn halves_tend_to_the_shape_of_the_grain(sides in [1..5_000_usize, 1..5_000, 1..5_000], grain in [1..50_usize, 1..50, 1..50]) {
             let block = sides.map(|side| 0..side);
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a stolen piece that stays whole, and an unstolen one that is cut for it.
+    /// Catches: a stolen piece that stays whole, and an unstolen one that is cut for it.
     #[test]
     fn a_stolen_piece_is_cut_into_four() {
         let last = Splitter::Adaptive { pieces: 1 };
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(Splitter::Simple.stolen(), Splitter::Simple);
     }
 
-    /// Would miss: an overflow where a space is too large to be counted, or counted as large
+    /// Catches: an overflow where a space is too large to be counted, or counted as large
     /// although it is empty.
     #[test]
     fn spaces_beyond_counting_are_known() {

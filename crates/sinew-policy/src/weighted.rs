@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an iteration lost to rounding, and a share that is off by more than one
+        /// Catches: an iteration lost to rounding, and a share that is off by more than one
         /// iteration (W1).
         #[test]
         fn shares_are_proportional_to_speeds(n in any::<usize>(), rates in proptest::collection::vec(1..1_000_u32, 1..9)) {
@@ -156,7 +156,7 @@ mod tests {
             }
         }
 
-        /// Would miss: a share by iterations where workers came at different times, a newcomer that
+        /// Catches: a share by iterations where workers came at different times, a newcomer that
         /// is believed, and a worker never seen that gets nothing.
         #[test]
         fn shares_in_mid_run_are_proportional_to_what_was_done_in_the_time(
@@ -182,7 +182,7 @@ mod tests {
             }
         }
 
-        /// Would miss: an overflow or a division by zero, whatever is measured.
+        /// Catches: an overflow or a division by zero, whatever is measured.
         #[test]
         fn any_measurement_leads_to_shares(
             measured in proptest::collection::vec((0..9_usize, any::<usize>(), any::<u64>(), any::<usize>()), 0..20), n in any::<usize>(),
@@ -195,7 +195,7 @@ mod tests {
             prop_assert!(begins.is_sorted() && begins[0] == 0 && begins[7] == n);
         }
 
-        /// Would miss: the same in mid-run.
+        /// Catches: the same in mid-run.
         #[test]
         fn any_stay_leads_to_shares(stays in proptest::collection::vec((any::<usize>(), any::<u64>()), 0..9), n in any::<usize>()) {
             let mut speeds = Speeds::measured(&stays);
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Would miss: shares that are off while nothing is known, and a worker never seen that is left
+    /// Catches: shares that are off while nothing is known, and a worker never seen that is left
     /// out.
     #[test]
     fn unknown_workers_are_like_the_others() {
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(speeds.begins(900), [0, 450, 750, 900]);
     }
 
-    /// Would miss: data that wander for a measurement's noise, shares that stay wrong, and a sample
+    /// Catches: data that wander for a measurement's noise, shares that stay wrong, and a sample
     /// of scraps that is believed.
     #[test]
     fn shares_move_only_when_they_are_wrong() {

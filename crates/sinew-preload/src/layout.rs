@@ -86,10 +86,10 @@ const _: () =
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: whether both sides use these places.
+    //! Blind to: whether both sides use these places.
     use super::*;
 
-    /// Would miss: numbers that are right and mean something else.
+    /// Catches: numbers that are right and mean something else.
     #[test]
     fn three_numbers_are_read_and_nothing_else() {
         assert_eq!(parse(b"12 3 4"), Some([12, 3, 4]));
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Would miss: words beyond the slots.
+    /// Catches: words beyond the slots.
     #[test]
     fn slots_do_not_overlap_the_header_or_each_other() {
         let mut places = vec![0, FLAGS, START_CPUS, JOB_THREADS];

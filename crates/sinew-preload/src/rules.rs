@@ -132,11 +132,11 @@ pub fn keeps_no_users_data(file: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: facts that are gathered wrongly; the programs in `sinew-exec/tests`
+    //! Blind to: facts that are gathered wrongly; the programs in `sinew-exec/tests`
     //! are for that.
     use super::*;
 
-    /// Would miss: a maximum that the runtime itself reports wrongly.
+    /// Catches: a maximum that the runtime itself reports wrongly.
     #[test]
     fn a_team_is_lowered_to_the_share_and_never_raised() {
         assert_eq!(outermost(UNSAID, 8, 3, 0), 3);
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Would miss: clauses that reach the runtime by another way than the argument.
+    /// Catches: clauses that reach the runtime by another way than the argument.
     #[test]
     fn a_clause_is_kept() {
         for said in 1..6 {
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Would miss: objections that nobody raises.
+    /// Catches: objections that nobody raises.
     #[test]
     fn every_objection_forbids_lowering() {
         let mut seen = 0;
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Would miss: teams that are larger than the machine by the user's wish, which crowd at any
+    /// Catches: teams that are larger than the machine by the user's wish, which crowd at any
     /// time.
     #[test]
     fn a_team_as_large_as_the_machine_crowds_in_a_smaller_share() {
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an outer region that is serial for another reason.
+    /// Catches: an outer region that is serial for another reason.
     #[test]
     fn a_region_within_a_lowered_one_is_as_serial_as_it_would_have_been() {
         assert_eq!(

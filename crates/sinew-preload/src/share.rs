@@ -247,10 +247,10 @@ impl Text<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: everything between processes; `sinew-exec/tests` has that.
+    //! Blind to: everything between processes; `sinew-exec/tests` has that.
     use super::*;
 
-    /// Would miss: numbers too long for the room, of which there are none.
+    /// Catches: numbers too long for the room, of which there are none.
     #[test]
     fn a_file_of_another_process_has_a_path() {
         let mut room = [b'x'; 48];

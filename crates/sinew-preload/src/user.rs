@@ -80,7 +80,7 @@ fn trimmed(value: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    //! What they would miss: variables that are not in the list.
+    //! Blind to: variables that are not in the list.
     use super::*;
 
     fn respected(name: &str, value: &str) -> bool {
@@ -89,7 +89,7 @@ mod tests {
         insists(name, *topic, value.as_bytes())
     }
 
-    /// Would miss: values that a runtime understands and this does not.
+    /// Catches: values that a runtime understands and this does not.
     #[test]
     fn wishes_are_told_from_their_contrary() {
         for (name, value) in [

@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(array.load_all(), reversed);
     }
 
-    /// Would miss: a value in the wrong place, for each number of values that share a record.
+    /// Catches: a value in the wrong place, for each number of values that share a record.
     #[test]
     fn an_array_keeps_its_values_apart() {
         is_an_array(&[1_u8, 2, 3, 4, 5, 6, 7]);
@@ -221,7 +221,7 @@ mod tests {
         assert!(TArray::new(0, 1).is_empty());
     }
 
-    /// Would miss: a place that is taken from a neighbouring group.
+    /// Catches: a place that is taken from a neighbouring group.
     #[test]
     #[should_panic(expected = "place 5 of a TArray of 5")]
     fn a_place_beyond_the_end_panics() {

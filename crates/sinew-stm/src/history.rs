@@ -198,7 +198,7 @@ mod tests {
         Attempt { number: began, began, ended, committed, reads, writes }
     }
 
-    /// Would miss: a checker that accepts everything, each of the ways in which a history can be
+    /// Catches: a checker that accepts everything, each of the ways in which a history can be
     /// wrong.
     #[test]
     fn the_checker_refuses_histories_that_are_not_opaque() {
@@ -217,7 +217,7 @@ mod tests {
         assert!(check(&[dirty, attempt([2, 3], true, &[(0, 1)], &[])]).is_err(), "a dirty read");
     }
 
-    /// Would miss: a checker that refuses everything.
+    /// Catches: a checker that refuses everything.
     #[test]
     fn the_checker_accepts_histories_that_are_opaque() {
         let both = attempt([2, 3], true, &[(0, 0), (1, 0)], &[0, 1]);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(check(&[both, early, late]), Ok(3));
     }
 
-    /// Would miss: snapshots and commits that go wrong on the machine itself, under each manager,
+    /// Catches: snapshots and commits that go wrong on the machine itself, under each manager,
     /// with early and late locks beside each other, and in runs ahead.
     #[test]
     fn histories_of_real_threads_are_opaque() {

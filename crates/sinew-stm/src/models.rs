@@ -29,13 +29,13 @@ fn commit_against_read() {
     writer.join().unwrap();
 }
 
-/// Would miss: an order of memory in which a reader believes half of a commit.
+/// Catches: an order of memory in which a reader believes half of a commit.
 #[test]
 fn loom_a_reader_sees_all_of_a_commit_or_nothing() {
     loom::model(commit_against_read);
 }
 
-/// Would miss: a model that does not look at the order of value and record.
+/// Catches: a model that does not look at the order of value and record.
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_relaxed_release() {
@@ -55,7 +55,7 @@ fn loom_finds_a_relaxed_release() {
     });
 }
 
-/// Would miss: a model that does not look between the parts of a read.
+/// Catches: a model that does not look between the parts of a read.
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_without_a_second_look() {
@@ -80,13 +80,13 @@ fn commit_against_run_ahead() {
     writer.join().unwrap();
 }
 
-/// Would miss: an order of memory in which a run ahead believes half of a commit.
+/// Catches: an order of memory in which a run ahead believes half of a commit.
 #[test]
 fn loom_a_run_ahead_sees_all_of_a_commit_or_nothing() {
     loom::model(commit_against_run_ahead);
 }
 
-/// Would miss: a model that does not look between the parts of a read ahead.
+/// Catches: a model that does not look between the parts of a read ahead.
 #[test]
 #[should_panic(expected = "half of a commit")]
 fn loom_finds_a_read_ahead_without_a_second_look() {
@@ -104,13 +104,13 @@ fn increments() {
     assert_eq!(shared.load(), 2, "a lost update");
 }
 
-/// Would miss: a record that two transactions own, a lock that does not acquire the value.
+/// Catches: a record that two transactions own, a lock that does not acquire the value.
 #[test]
 fn loom_no_update_is_lost() {
     loom::model(increments);
 }
 
-/// Would miss: a lock at the commit that does not acquire the value, or that overlooks what has
+/// Catches: a lock at the commit that does not acquire the value, or that overlooks what has
 /// changed since it was read.
 #[test]
 fn loom_no_update_is_lost_under_late_locks() {
@@ -125,7 +125,7 @@ fn loom_no_update_is_lost_under_late_locks() {
     });
 }
 
-/// Would miss: a commit under late locks of which a reader believes half, and a late reader that
+/// Catches: a commit under late locks of which a reader believes half, and a late reader that
 /// does.
 #[test]
 fn loom_a_late_commit_is_seen_as_a_whole() {
@@ -172,7 +172,7 @@ fn versions() {
     writer.join().unwrap();
 }
 
-/// Would miss: a version dropped while a run ahead looks at it.
+/// Catches: a version dropped while a run ahead looks at it.
 #[test]
 fn loom_versions_outlive_runs_ahead() {
     loom::model(|| {
@@ -192,13 +192,13 @@ fn loom_versions_outlive_runs_ahead() {
     });
 }
 
-/// Would miss: a version dropped while a reader looks at it.
+/// Catches: a version dropped while a reader looks at it.
 #[test]
 fn loom_versions_outlive_their_readers() {
     loom::model(versions);
 }
 
-/// Would miss: a model that does not see who reads a version.
+/// Catches: a model that does not see who reads a version.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn loom_finds_a_reader_without_a_pin() {
@@ -206,7 +206,7 @@ fn loom_finds_a_reader_without_a_pin() {
     loom::model(versions);
 }
 
-/// Would miss: an order of memory in which a mark is set and the committer does not find the
+/// Catches: an order of memory in which a mark is set and the committer does not find the
 /// sleeper.
 #[test]
 fn loom_a_sleeper_is_woken() {
@@ -295,7 +295,7 @@ fn loom_finds_a_change_that_is_forgotten() {
     loom::model(change_is_told);
 }
 
-/// Would miss: a commit that an irrevocable transaction does not see coming, or an attempt that it
+/// Catches: a commit that an irrevocable transaction does not see coming, or an attempt that it
 /// makes twice.
 #[test]
 fn loom_nothing_changes_under_an_irrevocable_transaction() {

@@ -209,7 +209,7 @@ impl World {
     }
 }
 
-/// Would miss: a way to end that is reported as another, or not at all.
+/// Catches: a way to end that is reported as another, or not at all.
 #[test]
 fn every_end_is_told() {
     let (a, b) = (TVar::new(1_u64), TVar::new(2_u64));
@@ -244,7 +244,7 @@ fn every_end_is_told() {
     assert_eq!((a.load(), b.load()), (1, 2));
 }
 
-/// Would miss: a run that waits for a lock, or that goes on with values of two moments.
+/// Catches: a run that waits for a lock, or that goes on with values of two moments.
 #[test]
 fn a_lock_or_a_change_in_the_way_ends_the_run() {
     let (a, b) = (TVar::new(0), TVar::new(0));
@@ -275,7 +275,7 @@ fn a_lock_or_a_change_in_the_way_ends_the_run() {
     assert_eq!(extended.ended, Ended::Through);
 }
 
-/// Would miss: a write that others can see, a version or a lock that is left, a read that does not
+/// Catches: a write that others can see, a version or a lock that is left, a read that does not
 /// see what was written before.
 #[test]
 fn own_writes_are_seen_and_nothing_shared_changes() {
@@ -301,7 +301,7 @@ fn own_writes_are_seen_and_nothing_shared_changes() {
     assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
 }
 
-/// Would miss: a run that is counted, also by a thread that has run nothing before.
+/// Catches: a run that is counted, also by a thread that has run nothing before.
 #[test]
 fn no_site_counts_a_run() {
     let var = TVar::new(1);
@@ -326,7 +326,7 @@ fn interrupted(world: &World, n: usize, panics: bool, alive: &'static AtomicUsiz
     long().stopped_by(&at_n).run(|tx| world.change(tx, 7, alive).map(|()| Counted::new(3, alive)))
 }
 
-/// Would miss: a state between two accesses in which a run cannot be ended without a trace, by its
+/// Catches: a state between two accesses in which a run cannot be ended without a trace, by its
 /// worker or by a panic.
 #[test]
 fn a_run_may_end_at_every_access() {
@@ -354,7 +354,7 @@ fn a_run_may_end_at_every_access() {
     assert_eq!(world.picture(), before);
 }
 
-/// Would miss: a run that goes on with what another commit has changed at whichever moment, that is
+/// Catches: a run that goes on with what another commit has changed at whichever moment, that is
 /// ended by one without leaving everything as it was, and one that gives up although nothing that
 /// it has seen has changed.
 #[test]
@@ -402,7 +402,7 @@ fn a_run_may_be_overtaken_by_a_commit_at_every_access() {
     assert!(n > 50 && ends.contains(&Ended::Conflict), "{ends:?}");
 }
 
-/// Would miss: a buffer that grows where the same places are written again and again, or that is
+/// Catches: a buffer that grows where the same places are written again and again, or that is
 /// counted wrongly.
 #[test]
 fn the_buffer_holds_what_it_says() {
@@ -450,7 +450,7 @@ impl Drop for Bomb {
     }
 }
 
-/// Would miss: a panic that gets out, or a thread that is left inside a transaction, because of
+/// Catches: a panic that gets out, or a thread that is left inside a transaction, because of
 /// what a panic carries or what is dropped.
 #[test]
 fn panics_of_drops_and_handlers_stay_inside() {
@@ -475,7 +475,7 @@ fn panics_of_drops_and_handlers_stay_inside() {
     assert_eq!(ended(long().run(|tx| boxed.with(tx, |bomb| bomb.0))), Ended::Through);
 }
 
-/// Would miss: a run that takes a transaction's descriptor, or the other way round.
+/// Catches: a run that takes a transaction's descriptor, or the other way round.
 #[test]
 fn a_run_inside_a_transaction_panics_and_names_both() {
     let caught = catch_unwind(|| atomically(|_| Ok(long().run(|_| Ok(())))));
@@ -489,7 +489,7 @@ fn a_run_inside_a_transaction_panics_and_names_both() {
     assert!(ahead.ended == Ended::Through && inside.borrow().is_some() && !in_transaction());
 }
 
-/// Would miss: a helper that is seen by the threads beside it, or that sees money under way.
+/// Catches: a helper that is seen by the threads beside it, or that sees money under way.
 #[test]
 fn transfers_beside_runs_ahead_keep_the_sum() {
     let vars: Vec<TVar<u64>> = (0..8).map(|_| TVar::new(100)).collect();
@@ -541,7 +541,7 @@ fn transfers_beside_runs_ahead_keep_the_sum() {
     );
 }
 
-/// Would miss: a thread whose later transactions are not what they were, after a run of any kind.
+/// Catches: a thread whose later transactions are not what they were, after a run of any kind.
 #[test]
 fn a_transaction_after_a_run_is_as_before() {
     let (var, how) = (TVar::new(0_u64), Transaction::new());

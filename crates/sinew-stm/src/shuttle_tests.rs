@@ -57,20 +57,20 @@ fn impatient() {
     opaque_under(Manager::Suicide, 2);
 }
 
-/// Would miss: what random schedules reach of inconsistent snapshots, lost updates and tokens that
+/// Catches: what random schedules reach of inconsistent snapshots, lost updates and tokens that
 /// protect nothing.
 #[test]
 fn shuttle_histories_are_opaque_under_suicide() {
     explore(impatient);
 }
 
-/// Would miss: the same with waits, and a deadlock of transactions that wait for each other.
+/// Catches: the same with waits, and a deadlock of transactions that wait for each other.
 #[test]
 fn shuttle_histories_are_opaque_under_backoff() {
     explore(|| opaque_under(Manager::Backoff, 10));
 }
 
-/// Would miss: the same where the older one waits as long as it takes.
+/// Catches: the same where the older one waits as long as it takes.
 #[test]
 fn shuttle_histories_are_opaque_under_age() {
     explore(|| opaque_under(Manager::Age, 10));
@@ -80,7 +80,7 @@ fn late_and_impatient() {
     opaque(Transaction::new().manager(Manager::Suicide).patience(2).locking(Locking::Commit));
 }
 
-/// Would miss: inconsistent snapshots, lost updates and deadlocks of transactions that lock when
+/// Catches: inconsistent snapshots, lost updates and deadlocks of transactions that lock when
 /// they commit.
 #[test]
 fn shuttle_histories_are_opaque_under_late_locks() {
@@ -88,14 +88,14 @@ fn shuttle_histories_are_opaque_under_late_locks() {
     explore(|| opaque(Transaction::new().manager(Manager::Age).locking(Locking::Commit)));
 }
 
-/// Would miss: a checker that does not look at what is locked at the commit.
+/// Catches: a checker that does not look at what is locked at the commit.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_late_lock_of_what_is_younger_than_the_snapshot() {
     hunt(Bug::BlindLock, late_and_impatient);
 }
 
-/// Would miss: a checker that does not look at commits under late locks.
+/// Catches: a checker that does not look at commits under late locks.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_late_commit_without_validation() {
@@ -116,48 +116,48 @@ fn ahead_of_another() {
     assert!(verdict.is_ok(), "{verdict:?}");
 }
 
-/// Would miss: a run ahead that sees values of two moments, changes something, or waits.
+/// Catches: a run ahead that sees values of two moments, changes something, or waits.
 #[test]
 fn shuttle_histories_with_runs_ahead_are_opaque() {
     explore(ahead_of_another);
 }
 
-/// Would miss: a checker that does not look at what runs ahead see later on.
+/// Catches: a checker that does not look at what runs ahead see later on.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_run_ahead_whose_extension_does_not_validate() {
     hunt(Bug::NoExtensionValidation, ahead_of_another);
 }
 
-/// Would miss: a checker that does not look between the parts of a read ahead.
+/// Catches: a checker that does not look between the parts of a read ahead.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_run_ahead_without_a_second_look() {
     hunt(Bug::NoSecondLook, ahead_of_another);
 }
 
-/// Would miss: a checker that does not look at commits.
+/// Catches: a checker that does not look at commits.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_commit_without_validation() {
     hunt(Bug::NoCommitValidation, impatient);
 }
 
-/// Would miss: a checker that does not look at attempts under way.
+/// Catches: a checker that does not look at attempts under way.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_an_extension_without_validation() {
     hunt(Bug::NoExtensionValidation, impatient);
 }
 
-/// Would miss: a checker that does not look at the release of records.
+/// Catches: a checker that does not look at the release of records.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_record_released_before_its_value_is_stored() {
     hunt(Bug::EarlyRelease, impatient);
 }
 
-/// Would miss: a checker that does not look between the parts of a read.
+/// Catches: a checker that does not look between the parts of a read.
 #[test]
 #[should_panic(expected = "opaque")]
 fn shuttle_finds_a_read_without_a_second_look() {
@@ -183,20 +183,20 @@ fn handing_over() {
     giver.join().unwrap();
 }
 
-/// Would miss: a wake-up that is lost between the last look and the sleep.
+/// Catches: a wake-up that is lost between the last look and the sleep.
 #[test]
 fn shuttle_sleepers_are_woken() {
     explore(handing_over);
 }
 
-/// Would miss: a checker that does not see a thread sleep for ever.
+/// Catches: a checker that does not see a thread sleep for ever.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn shuttle_finds_a_sleeper_that_leaves_no_mark() {
     hunt(Bug::UnmarkedSleep, handing_over);
 }
 
-/// Would miss: an irrevocable transaction that is repeated, a deadlock around the token, a token
+/// Catches: an irrevocable transaction that is repeated, a deadlock around the token, a token
 /// that is lost.
 #[test]
 fn shuttle_irrevocable_transactions_take_turns() {
@@ -221,7 +221,7 @@ fn shuttle_irrevocable_transactions_take_turns() {
     });
 }
 
-/// Would miss: a version that is freed, or changed, while somebody looks at it; neighbours in an
+/// Catches: a version that is freed, or changed, while somebody looks at it; neighbours in an
 /// array that disagree.
 #[test]
 fn shuttle_boxes_and_arrays_change_together() {

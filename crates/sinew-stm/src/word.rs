@@ -190,7 +190,7 @@ mod imp {
 mod tests {
     use super::{Slot, pack, unpack};
 
-    /// Would miss: bytes that are lost or moved on the way.
+    /// Catches: bytes that are lost or moved on the way.
     #[test]
     fn a_value_survives_the_way_through_a_word() {
         for value in [0_u64, 1, u64::MAX] {
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(unsafe { unpack::<(u8, u16)>(pack((7_u8, 9_u16))).assume_init() }, (7, 9));
     }
 
-    /// Would miss: a slot that is smaller than its value, or not made of whole words.
+    /// Catches: a slot that is smaller than its value, or not made of whole words.
     #[test]
     fn a_slot_has_the_words_that_its_value_needs() {
         assert_eq!(Slot::new(1_u8).words().len(), 1);

@@ -70,7 +70,7 @@ fn on_map(map: &mut BTreeMap<u8, u16>, op: Op) -> Answer {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Would miss: a tree that is not a search tree, entries lost in a split or a merge.
+    /// Catches: a tree that is not a search tree, entries lost in a split or a merge.
     #[test]
     fn an_ordered_map_is_a_btree_map(script in script()) {
         let map = TMap::new();
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// Would miss: entries lost in a bucket, buckets that are mixed up.
+    /// Catches: entries lost in a bucket, buckets that are mixed up.
     #[test]
     fn a_hash_map_is_a_map(script in script(), buckets in 0..9_usize) {
         let map = THashMap::with_buckets(buckets);
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(entries, twin.into_iter().collect::<Vec<_>>());
     }
 
-    /// Would miss: a list that is not sorted, or has an entry twice.
+    /// Catches: a list that is not sorted, or has an entry twice.
     #[test]
     fn a_list_is_a_sorted_map(script in script()) {
         let list = TList::new();
@@ -113,7 +113,7 @@ proptest! {
         prop_assert_eq!(atomically(|tx| list.to_vec(tx)), twin.into_iter().collect::<Vec<_>>());
     }
 
-    /// Would miss: values out of order, an end that is forgotten when the queue runs empty.
+    /// Catches: values out of order, an end that is forgotten when the queue runs empty.
     #[test]
     fn a_queue_is_a_queue(script in script()) {
         let queue = TQueue::new();
@@ -133,7 +133,7 @@ proptest! {
         prop_assert_eq!(atomically(|tx| queue.to_vec(tx)), Vec::from(twin));
     }
 
-    /// Would miss: a value that is not the largest, values lost on the way up or down.
+    /// Catches: a value that is not the largest, values lost on the way up or down.
     #[test]
     fn a_heap_is_a_binary_heap(script in script()) {
         let heap = THeap::new();
@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(left, twin.into_sorted_vec());
     }
 
-    /// Would miss: two places that are one, neighbours that are none.
+    /// Catches: two places that are one, neighbours that are none.
     #[test]
     fn a_grid_is_a_vector_of_cells(script in script(), width in 1..5_usize, height in 1..4_usize) {
         let depth = 24_usize.div_ceil(width * height);

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 const BOTH: [Locking; 2] = [Locking::Encounter, Locking::Commit];
 
-/// Would miss: a value that is read or left otherwise where locks come late: one's own, wide,
+/// Catches: a value that is read or left otherwise where locks come late: one's own, wide,
 /// neighbours under one record, boxes, branches that are undone.
 #[test]
 fn late_locks_change_no_outcome() {
@@ -48,7 +48,7 @@ fn late_locks_change_no_outcome() {
     assert_eq!(outcome(Locking::Encounter), outcome(Locking::Commit));
 }
 
-/// Would miss: a lock that is taken at the first write all the same, and an update that is lost
+/// Catches: a lock that is taken at the first write all the same, and an update that is lost
 /// because nobody looked.
 #[test]
 fn who_locks_late_gives_way_to_who_commits_first() {
@@ -68,7 +68,7 @@ fn who_locks_late_gives_way_to_who_commits_first() {
     assert_eq!((var.load(), attempts, how.counters().changed), (11, 2, 1));
 }
 
-/// Would miss: a write without a read that is refused because something has changed, though nothing
+/// Catches: a write without a read that is refused because something has changed, though nothing
 /// that was read has.
 #[test]
 fn a_blind_late_write_is_the_last_one() {
@@ -81,7 +81,7 @@ fn a_blind_late_write_is_the_last_one() {
     assert_eq!((var.load(), how.counters().aborts()), (7, 0));
 }
 
-/// Would miss: writes, locks or a mode that are left by an attempt that panics, restarts or hides
+/// Catches: writes, locks or a mode that are left by an attempt that panics, restarts or hides
 /// its error.
 #[test]
 fn whatever_ends_a_late_attempt_nothing_is_left() {
@@ -108,7 +108,7 @@ fn whatever_ends_a_late_attempt_nothing_is_left() {
     }
 }
 
-/// Would miss: a sleeper that nobody wakes because what it has written hides what it has read.
+/// Catches: a sleeper that nobody wakes because what it has written hides what it has read.
 #[test]
 fn a_late_transaction_waits_for_a_change() {
     let (slot, how) = (TVar::new(None), Transaction::new().locking(Locking::Commit));

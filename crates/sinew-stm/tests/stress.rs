@@ -1,7 +1,7 @@
 //! Invariants under real threads: two seconds for each test, a minute with `SINEW_DEEP=1`, or
 //! `SINEW_STRESS_SECONDS`.
 //!
-//! What they would miss: an order of memory that this machine does not show (loom), a schedule that
+//! Blind to: an order of memory that this machine does not show (loom), a schedule that
 //! does not come up (shuttle).
 
 use sinew_stm::{
@@ -50,7 +50,7 @@ fn scramble(thread: u64, turn: u64) -> usize {
     usize::try_from(x >> 33).unwrap_or_default()
 }
 
-/// Would miss: money made or lost, seen by others under way or at the end; under each manager, in
+/// Catches: money made or lost, seen by others under way or at the end; under each manager, in
 /// variables and in an array, of threads that lock early and of one that locks late.
 #[test]
 fn transfers_keep_the_sum() {
@@ -79,7 +79,7 @@ fn transfers_keep_the_sum() {
     }
 }
 
-/// Would miss: a value of several words put together from two commits.
+/// Catches: a value of several words put together from two commits.
 #[test]
 fn large_values_are_never_torn() {
     let var = TVar::new([0_u64; 8]);
@@ -110,7 +110,7 @@ impl Drop for Node {
     }
 }
 
-/// Would miss: nodes freed under a walker, a window that is seen with a gap.
+/// Catches: nodes freed under a walker, a window that is seen with a gap.
 #[test]
 fn a_window_moves_along_a_linked_list() {
     const WIDTH: u64 = 8;
@@ -138,7 +138,7 @@ fn a_window_moves_along_a_linked_list() {
     hammer(3, |thread, turn| walk(thread == 0 || turn % 16 == 0));
 }
 
-/// Would miss: a long reader that fast writers keep from ever committing.
+/// Catches: a long reader that fast writers keep from ever committing.
 #[test]
 fn a_long_reader_commits_within_a_bounded_number_of_attempts() {
     let vars: Vec<TVar<u64>> = (0..2_000).map(|_| TVar::new(0)).collect();
@@ -170,7 +170,7 @@ fn a_long_reader_commits_within_a_bounded_number_of_attempts() {
     assert!(worst.into_inner() <= 11);
 }
 
-/// Would miss: locks, values or memory left behind by a transaction that panics, waits, is undone
+/// Catches: locks, values or memory left behind by a transaction that panics, waits, is undone
 /// in part, or is given up.
 #[test]
 fn whatever_happens_inside_nothing_is_left_behind() {
@@ -207,7 +207,7 @@ fn whatever_happens_inside_nothing_is_left_behind() {
     assert_eq!(sum.load().0, commits.into_inner());
 }
 
-/// Would miss: a value handed over twice, or never, by transactions that wait for each other.
+/// Catches: a value handed over twice, or never, by transactions that wait for each other.
 #[test]
 fn values_pass_through_a_slot_once_each() {
     let (slot, sent, received) = (TVar::new(None::<u64>), AtomicU64::new(0), AtomicU64::new(0));
@@ -241,7 +241,7 @@ fn values_pass_through_a_slot_once_each() {
     assert_eq!(sent.into_inner(), received.into_inner());
 }
 
-/// Would miss: nodes used by two owners, links into nodes that are used again, orders that are
+/// Catches: nodes used by two owners, links into nodes that are used again, orders that are
 /// broken only under contention.
 #[test]
 fn tokens_move_between_containers_and_none_is_lost() {

@@ -4,7 +4,7 @@ use sinew_stm::{Locking, TVar, Transaction, atomically};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Would miss: a variable that cannot be a static, and one that cannot be shared by scoped threads.
+/// Catches: a variable that cannot be a static, and one that cannot be shared by scoped threads.
 #[test]
 fn variables_can_be_static_or_borrowed() {
     static TOTAL: TVar<u64> = TVar::new(0);
@@ -24,7 +24,7 @@ fn variables_can_be_static_or_borrowed() {
     assert_eq!((TOTAL.load(), own.load()), (2_000, 2_000));
 }
 
-/// Would miss: a sleeper that is not woken, and values that get lost or come in another order.
+/// Catches: a sleeper that is not woken, and values that get lost or come in another order.
 #[test]
 fn retry_hands_values_from_thread_to_thread() {
     let cell = TVar::new(None::<u32>);
@@ -45,7 +45,7 @@ fn retry_hands_values_from_thread_to_thread() {
     });
 }
 
-/// Would miss: an irrevocable transaction that runs twice, or others that commit in between,
+/// Catches: an irrevocable transaction that runs twice, or others that commit in between,
 /// whenever it locks.
 #[test]
 fn an_irrevocable_transaction_runs_its_effects_once() {
@@ -72,7 +72,7 @@ fn an_irrevocable_transaction_runs_its_effects_once() {
     assert_eq!((var.load(), effects.load(Ordering::Relaxed)), (1_200, 600));
 }
 
-/// Would miss: a wait of an irrevocable transaction for what cannot come, and a token that it
+/// Catches: a wait of an irrevocable transaction for what cannot come, and a token that it
 /// keeps.
 #[test]
 fn an_irrevocable_transaction_must_not_retry_or_restart() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Would miss: a read that does not see the transaction's own writes, in a word, in several, and in
+/// Catches: a read that does not see the transaction's own writes, in a word, in several, and in
 /// a box.
 #[test]
 fn a_transaction_reads_what_it_wrote() {
@@ -32,7 +32,7 @@ fn a_transaction_reads_what_it_wrote() {
     assert_eq!((small.into_inner(), large.into_inner()), (4, [4; 9]));
 }
 
-/// Would miss: values whose size is no multiple of a word, or that have padding or no size.
+/// Catches: values whose size is no multiple of a word, or that have padding or no size.
 #[test]
 fn values_of_every_size_survive() {
     let (none, odd, padded, text) =
@@ -49,7 +49,7 @@ fn values_of_every_size_survive() {
     );
 }
 
-/// Would miss: writes of a panicking transaction, locks that it keeps, and a thread that stays
+/// Catches: writes of a panicking transaction, locks that it keeps, and a thread that stays
 /// inside.
 #[test]
 fn a_panic_takes_everything_back() {
@@ -67,7 +67,7 @@ fn a_panic_takes_everything_back() {
     assert_eq!((var.load(), boxed.load()), (1, vec![1]));
 }
 
-/// Would miss: a nested transaction whose effects survive the outer one, or are not seen by it.
+/// Catches: a nested transaction whose effects survive the outer one, or are not seen by it.
 #[test]
 fn a_nested_transaction_is_a_part_of_the_outer_one() {
     let var = TVar::new(1);
@@ -79,7 +79,7 @@ fn a_nested_transaction_is_a_part_of_the_outer_one() {
     assert_eq!((outcome, var.load()), (Err(Cause::Body), 1));
 }
 
-/// Would miss: a transaction that starts inside another, and commits on its own or with what is no
+/// Catches: a transaction that starts inside another, and commits on its own or with what is no
 /// longer there.
 #[test]
 fn an_unrelated_transaction_inside_another_panics_and_names_both() {
@@ -97,7 +97,7 @@ fn an_unrelated_transaction_inside_another_panics_and_names_both() {
     assert_eq!(var.load(), 2);
 }
 
-/// Would miss: an attempt that commits although its closure hid a conflict or an old error.
+/// Catches: an attempt that commits although its closure hid a conflict or an old error.
 #[test]
 fn an_attempt_that_hides_its_conflict_does_not_commit() {
     let (var, other) = (TVar::new(0), TVar::new(0));
@@ -127,7 +127,7 @@ fn an_attempt_that_hides_its_conflict_does_not_commit() {
     assert_eq!(var.load(), 1);
 }
 
-/// Would miss: a branch that leaves writes behind: new ones, or such as replace earlier ones of the
+/// Catches: a branch that leaves writes behind: new ones, or such as replace earlier ones of the
 /// same transaction.
 #[test]
 fn or_else_undoes_the_first_branch_also_when_nested() {
@@ -169,7 +169,7 @@ fn or_else_undoes_the_first_branch_also_when_nested() {
     assert_eq!((a.load(), wide.load(), b.load(), boxed.load()), (1, [1; 3], 5, "1".to_owned()));
 }
 
-/// Would miss: a first branch that succeeds and is undone all the same.
+/// Catches: a first branch that succeeds and is undone all the same.
 #[test]
 fn or_else_keeps_the_branch_that_succeeds() {
     let (a, boxed) = (TVar::new(0), TBox::new(0));
@@ -180,7 +180,7 @@ fn or_else_keeps_the_branch_that_succeeds() {
     assert_eq!((a.load(), boxed.load()), (2, 2));
 }
 
-/// Would miss: handlers called too often, in the wrong order, inside the transaction, or for a
+/// Catches: handlers called too often, in the wrong order, inside the transaction, or for a
 /// branch that was undone.
 #[test]
 fn handlers_are_called_outside_and_in_order() {
@@ -215,7 +215,7 @@ fn handlers_are_called_outside_and_in_order() {
     assert_eq!(*log.borrow(), ["undone", "lost", "undone", "first", "second"]);
 }
 
-/// Would miss: a value dropped twice, not at all, or while the transaction is under way.
+/// Catches: a value dropped twice, not at all, or while the transaction is under way.
 #[test]
 fn every_boxed_value_is_dropped_once_and_outside() {
     static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -259,7 +259,7 @@ fn every_boxed_value_is_dropped_once_and_outside() {
     assert_eq!(LIVE.load(Ordering::Relaxed), 0);
 }
 
-/// Would miss: linked nodes that cannot be walked, or that are gone before the transaction is over.
+/// Catches: linked nodes that cannot be walked, or that are gone before the transaction is over.
 #[test]
 fn linked_nodes_are_walked_by_keeping_them() {
     struct Node {
@@ -292,7 +292,7 @@ fn linked_nodes_are_walked_by_keeping_them() {
     assert_eq!(sum(), 45);
 }
 
-/// Would miss: a transaction that would sleep for ever.
+/// Catches: a transaction that would sleep for ever.
 #[test]
 fn retry_without_a_read_panics() {
     let caught = catch_unwind(|| atomically(|tx| tx.retry::<()>()));
@@ -300,7 +300,7 @@ fn retry_without_a_read_panics() {
     assert!(message.contains("before anything was read") && !in_transaction());
 }
 
-/// Would miss: counters of other sites, of threads that have ended, and causes that are mixed up.
+/// Catches: counters of other sites, of threads that have ended, and causes that are mixed up.
 #[test]
 fn a_site_counts_what_its_transactions_do() {
     let (a, b) = (TVar::new(0), TVar::new(0));
@@ -319,7 +319,7 @@ fn a_site_counts_what_its_transactions_do() {
     assert_eq!(Transaction::new().counters().commits, 0);
 }
 
-/// Would miss: a restart that waits for a change, that keeps what the attempt wrote, or that only
+/// Catches: a restart that waits for a change, that keeps what the attempt wrote, or that only
 /// ends a branch.
 #[test]
 fn a_restarted_attempt_leaves_no_trace_and_is_repeated_at_once() {
@@ -337,7 +337,7 @@ fn a_restarted_attempt_leaves_no_trace_and_is_repeated_at_once() {
     assert_eq!(Transaction::new().attempt(|tx| tx.restart::<()>()), Err(Cause::Body));
 }
 
-/// Would miss: a sample of something that was not accessed, and accesses that are never sampled.
+/// Catches: a sample of something that was not accessed, and accesses that are never sampled.
 #[test]
 fn a_transaction_says_where_it_has_been() {
     let (read, written, other) = (TVar::new(1), TVar::new(2), TVar::new(3));

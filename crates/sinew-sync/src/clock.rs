@@ -104,7 +104,7 @@ pub fn start_measuring() -> (u64, u64) {
 mod tests {
     use super::{TICKS_A_US, now_ns, start_measuring, thread_cpu_ns, ticks_a_ns};
 
-    /// Would miss: a clock of something else than this thread's time on a core.
+    /// Catches: a clock of something else than this thread's time on a core.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_thread_is_given_no_more_processor_time_than_passes() {
@@ -116,7 +116,7 @@ mod tests {
         assert!(given > 0 && given <= now_ns() - begin + 1_000, "{given}");
     }
 
-    /// Would miss: a rate of something else than the two clocks.
+    /// Catches: a rate of something else than the two clocks.
     #[test]
     fn the_rate_of_ticks_is_about_what_is_assumed() {
         start_measuring();

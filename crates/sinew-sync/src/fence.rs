@@ -151,7 +151,7 @@ mod imp {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    /// Would miss: a `register` that reports success without the kernel's consent (the barrier
+    /// Catches: a `register` that reports success without the kernel's consent (the barrier
     /// asserts it).
     #[test]
     fn a_registered_barrier_can_be_executed() {

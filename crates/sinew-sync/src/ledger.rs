@@ -119,7 +119,7 @@ impl<const N: usize> Row<'_, N> {
 mod tests {
     use super::Ledger;
 
-    /// Would miss: a reading made of two states.
+    /// Catches: a reading made of two states.
     #[test]
     fn readers_see_whole_changes() {
         let ledger = Ledger::<8>::new();
@@ -161,7 +161,7 @@ mod models {
         });
     }
 
-    /// Would miss: a change that is seen in part.
+    /// Catches: a change that is seen in part.
     #[test]
     fn loom_readers_see_whole_changes() {
         check();

@@ -211,7 +211,7 @@ mod imp {
 mod tests {
     use super::Parker;
 
-    /// Would miss: a token that is lost when it comes before the sleeper.
+    /// Catches: a token that is lost when it comes before the sleeper.
     #[test]
     fn a_token_handed_over_early_is_found_later() {
         let parker = Parker::new();
@@ -220,7 +220,7 @@ mod tests {
         parker.park();
     }
 
-    /// Would miss: a time that is never over, and a token that is not told from the end of it.
+    /// Catches: a time that is never over, and a token that is not told from the end of it.
     #[test]
     fn a_bounded_park_ends_with_or_without_a_token() {
         let parker = Parker::new();
@@ -230,7 +230,7 @@ mod tests {
         assert!(!parker.park_for(0));
     }
 
-    /// Would miss: a wake-up lost between the look and the sleep.
+    /// Catches: a wake-up lost between the look and the sleep.
     #[test]
     fn two_threads_wake_each_other_in_turn() {
         let (ping, pong) = (Parker::new(), Parker::new());
@@ -255,7 +255,7 @@ mod models {
     use crate::atomic::{AtomicU32, Ordering};
     use std::sync::Arc;
 
-    /// Would miss: a lost token, a lost wake-up, and a token that does not carry what was written
+    /// Catches: a lost token, a lost wake-up, and a token that does not carry what was written
     /// before it.
     #[test]
     fn loom_a_parked_thread_sees_what_its_waker_wrote() {

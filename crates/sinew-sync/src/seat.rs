@@ -139,7 +139,7 @@ mod tests {
         worker(1)
     }
 
-    /// Would miss: a worker that is lost, or still found inside, and one that is made where nobody
+    /// Catches: a worker that is lost, or still found inside, and one that is made where nobody
     /// schedules.
     #[test]
     fn a_worker_is_set_aside_and_put_back() {

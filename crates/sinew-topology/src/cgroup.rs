@@ -293,7 +293,7 @@ fn quota_v1(folder: &Path) -> Result<Option<(Quota, PathBuf)>, Warning> {
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: whole containers are faked in `tests/limits.rs`.
+    //! Blind to: whole containers are faked in `tests/limits.rs`.
 
     use super::*;
 

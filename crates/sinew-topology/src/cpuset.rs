@@ -189,7 +189,7 @@ pub(crate) fn write_list(
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: nothing of the kernel's own notation beyond lists (strides,
+    //! Blind to: nothing of the kernel's own notation beyond lists (strides,
     //! hexadecimal masks) is read.
 
     use super::*;

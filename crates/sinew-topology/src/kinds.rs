@@ -125,7 +125,7 @@ fn tops(values: &[u64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: chips whose kinds differ by less than a fifth.
+    //! Blind to: chips whose kinds differ by less than a fifth.
 
     use super::*;
 

@@ -200,7 +200,7 @@ fn parts(machine: &Machine, object: usize, chosen: &[bool], rule: Rule) -> Vec<V
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: orders; those are in `tests/mapping.rs`.
+    //! Blind to: orders; those are in `tests/mapping.rs`.
 
     use super::*;
 

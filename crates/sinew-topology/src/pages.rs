@@ -315,14 +315,14 @@ impl Drop for PlacedThread {
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: a kernel that does otherwise than it says.
+    //! Blind to: a kernel that does otherwise than it says.
     use super::*;
 
     fn nodes() -> CpuSet {
         "0-1,3".parse().unwrap()
     }
 
-    /// Would miss: nodes taken by their rank where the system numbers them with gaps.
+    /// Catches: nodes taken by their rank where the system numbers them with gaps.
     #[test]
     fn each_placement_names_the_nodes_it_means() {
         let on = |placement: Placement| placement.policy_among(&nodes(), || Ok(3)).unwrap();
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(on(Placement::OneNode), bound(0));
     }
 
-    /// Would miss: an error that does not say which node, or what there is instead.
+    /// Catches: an error that does not say which node, or what there is instead.
     #[test]
     fn a_node_that_does_not_exist_is_named_with_those_that_do() {
         let error = Placement::Bind(2).policy_among(&nodes(), || Ok(0)).unwrap_err().to_string();
@@ -346,7 +346,7 @@ mod tests {
         assert!(error.contains("`bind-local`") && error.contains("node 2"), "{error}");
     }
 
-    /// Would miss: a kernel's refusal that is not passed on.
+    /// Catches: a kernel's refusal that is not passed on.
     #[test]
     fn a_refusal_is_passed_on_with_the_placement() {
         let refuse = || Err(io::Error::from(io::ErrorKind::PermissionDenied));
@@ -354,7 +354,7 @@ mod tests {
         assert!(error.contains("`bind-local`") && error.contains("permission denied"), "{error}");
     }
 
-    /// Would miss: a notation that the command prints and does not read.
+    /// Catches: a notation that the command prints and does not read.
     #[test]
     fn a_placement_is_read_as_it_is_shown() {
         for text in ["first-touch", "bind:0", "bind:17", "bind-local", "cyclic", "one-node"] {

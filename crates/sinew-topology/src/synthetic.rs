@@ -146,7 +146,7 @@ fn nodes(total: usize, each: usize) -> Vec<Node> {
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: nothing about real machines; `tests/trees.rs` is for those.
+    //! Blind to: nothing about real machines; `tests/trees.rs` is for those.
 
     use super::*;
     use proptest::prelude::*;

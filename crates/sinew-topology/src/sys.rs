@@ -310,7 +310,7 @@ mod imp {
             }
         }
 
-        /// Would miss: a kernel that accepts a policy and does not follow it, on a machine of one
+        /// Catches: a kernel that accepts a policy and does not follow it, on a machine of one
         /// node.
         #[test]
         fn the_kernel_takes_every_policy_for_an_area_and_says_where_touched_pages_are() {
@@ -339,7 +339,7 @@ mod imp {
             }
         }
 
-        /// Would miss: a node that the kernel takes though it does not exist.
+        /// Catches: a node that the kernel takes though it does not exist.
         #[test]
         fn the_kernel_refuses_a_node_that_does_not_exist() {
             if allowed_nodes().is_err() {
@@ -353,7 +353,7 @@ mod imp {
             assert!(bind_pages(area.start().as_ptr(), page_bytes(), &nowhere).is_err());
         }
 
-        /// Would miss: nothing; the thread is the test's own.
+        /// Catches: nothing; the thread is the test's own.
         #[test]
         fn a_threads_policy_is_what_was_set() {
             let Ok(allowed) = allowed_nodes() else {

@@ -347,7 +347,7 @@ fn total_memory(meminfo: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! What these would miss: `tests/trees.rs` reads whole faked machines.
+    //! Blind to: `tests/trees.rs` reads whole faked machines.
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Places of helpers on described machines, under every mapping.
 //!
-//! What these would miss: whether threads go there; that is for the crate `sinew`'s
+//! Blind to: whether threads go there; that is for the crate `sinew`'s
 //! `tests/limits.rs`.
 
 use sinew_topology::{Machine, Mapping, PuId, place, place_beside};
@@ -27,7 +27,7 @@ fn seats(
     (cpus(workers), cpus(helpers))
 }
 
-/// Would miss: helpers in the order of the mapping, which are the farther away the better it
+/// Catches: helpers in the order of the mapping, which are the farther away the better it
 /// spreads.
 #[test]
 fn a_helper_has_the_sibling_of_its_worker() {
@@ -37,7 +37,7 @@ fn a_helper_has_the_sibling_of_its_worker() {
     assert_eq!(seats(smt, "compact", 4, 2), (vec![0, 2, 4, 6], vec![1, 3]));
 }
 
-/// Would miss: siblings taken for the only neighbours, and a cache that is left while it has room.
+/// Catches: siblings taken for the only neighbours, and a cache that is left while it has room.
 #[test]
 fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
     let cores = "package:2 l3:2 core:2";
@@ -47,7 +47,7 @@ fn without_siblings_it_stays_in_the_cache_and_then_in_the_package() {
     assert_eq!(seats(crowded, "0,1,2,4,3,5,6,7", 4, 4), (vec![0, 1, 2, 4], vec![3, 6, 7, 5]));
 }
 
-/// Would miss: a processor that goes to a helper from afar, because that one came first, though it
+/// Catches: a processor that goes to a helper from afar, because that one came first, though it
 /// lies beside another worker.
 #[test]
 fn a_processor_goes_to_whom_it_is_nearest() {
@@ -56,7 +56,7 @@ fn a_processor_goes_to_whom_it_is_nearest() {
     assert_eq!(seats(caches, "0,2,1,3,4", 3, 2), (vec![0, 2, 1], vec![4, 3]));
 }
 
-/// Would miss: a helper outside of the mapping, and one on its worker's processor though there are
+/// Catches: a helper outside of the mapping, and one on its worker's processor though there are
 /// others.
 #[test]
 fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
@@ -67,7 +67,7 @@ fn a_helper_keeps_to_the_mapping_and_shares_when_nothing_is_free() {
     assert_eq!(seats(smt, "2", 1, 1), (vec![2], vec![2]));
 }
 
-/// Would miss: a place beside somebody who sits nowhere, and a panic where there is nothing to
+/// Catches: a place beside somebody who sits nowhere, and a panic where there is nothing to
 /// choose from.
 #[test]
 fn whoever_floats_is_followed_nowhere() {

@@ -1,7 +1,7 @@
 //! The machine at hand: what can be checked without knowing which one it is, and pinning real
 //! threads.
 //!
-//! What these would miss: wrong answers that are consistent.
+//! Blind to: wrong answers that are consistent.
 
 use std::thread;
 

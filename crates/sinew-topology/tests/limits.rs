@@ -1,7 +1,7 @@
 //! Containers and other fences faked in files: quotas and cpusets of control groups of both
 //! versions.
 //!
-//! What these would miss: whether the kernel enforces what it writes.
+//! Blind to: whether the kernel enforces what it writes.
 
 mod fake;
 
@@ -27,7 +27,7 @@ fn only_warning(limits: &Limits) -> String {
     warning.to_string()
 }
 
-/// Would miss: limits of control groups that are forgotten, or a mask that is not the caller's.
+/// Catches: limits of control groups that are forgotten, or a mask that is not the caller's.
 #[test]
 fn the_affinity_mask_is_read_anew_and_the_rest_kept() {
     let mask = Limits::read().affinity().clone();

@@ -1,6 +1,6 @@
 //! Orders of seats: what scatter and compact promise, on real and random machines and masks.
 //!
-//! What these would miss: whether a promise is worth anything; that is for benchmarks.
+//! Blind to: whether a promise is worth anything; that is for benchmarks.
 
 mod fake;
 
@@ -214,7 +214,7 @@ proptest! {
     }
 }
 
-/// Would miss: packages numbered with gaps or by the machine's own order, or seats without a place
+/// Catches: packages numbered with gaps or by the machine's own order, or seats without a place
 /// that are left out.
 #[test]
 fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
@@ -228,7 +228,7 @@ fn packages_of_seats_are_numbered_from_zero_in_the_order_of_seats() {
     assert_eq!(packages(&Mapping::None, 3), [0, 0, 0]);
 }
 
-/// Would miss: the distance of those who share more than the last-level cache, or of those who
+/// Catches: the distance of those who share more than the last-level cache, or of those who
 /// share less.
 #[test]
 fn who_is_nearer_than_the_last_level_shares_more_than_that_cache() {

@@ -1,6 +1,6 @@
 //! Pages of the machine at hand, as far as its number of nodes lets anything be seen.
 //!
-//! What these would miss: pages on a wrong node, on a machine of one; the guest machine with four
+//! Blind to: pages on a wrong node, on a machine of one; the guest machine with four
 //! nodes is for that.
 
 use sinew_topology::{
@@ -18,7 +18,7 @@ fn placements() -> Vec<Placement> {
     all
 }
 
-/// Would miss: a placement that gives no memory, memory that is not zero, or a page on a node that
+/// Catches: a placement that gives no memory, memory that is not zero, or a page on a node that
 /// it may not be on.
 #[test]
 fn memory_of_every_placement_is_zeroed_and_lies_on_its_nodes() {
@@ -54,7 +54,7 @@ fn allowed(placement: Placement, node: Option<usize>) -> bool {
     }
 }
 
-/// Would miss: a node that is found out only when something has been allocated.
+/// Catches: a node that is found out only when something has been allocated.
 #[test]
 fn a_node_that_does_not_exist_is_refused_before_anything_is_allocated() {
     let nowhere = Placement::Bind(999_999);
@@ -66,7 +66,7 @@ fn a_node_that_does_not_exist_is_refused_before_anything_is_allocated() {
     assert!(place_pages_of_current_thread(nowhere).is_err());
 }
 
-/// Would miss: an allocation that fails with an abort.
+/// Catches: an allocation that fails with an abort.
 #[test]
 fn more_memory_than_there_is_is_an_error_that_names_the_bytes() {
     for bytes in [usize::MAX, usize::MAX / 2 + 1] {
@@ -75,7 +75,7 @@ fn more_memory_than_there_is_is_an_error_that_names_the_bytes() {
     }
 }
 
-/// Would miss: pages that only partly belong to a range, counted twice or not at all.
+/// Catches: pages that only partly belong to a range, counted twice or not at all.
 #[test]
 fn every_page_that_a_slice_touches_is_answered_for() {
     let page = Memory::page_bytes();
@@ -97,7 +97,7 @@ fn every_page_that_a_slice_touches_is_answered_for() {
     );
 }
 
-/// Would miss: pages said to be somewhere though nobody has touched them.
+/// Catches: pages said to be somewhere though nobody has touched them.
 #[test]
 fn a_page_that_nobody_has_touched_is_nowhere() {
     let memory = Memory::new(2 * Memory::page_bytes(), Placement::FirstTouch).unwrap();
@@ -110,7 +110,7 @@ fn a_page_that_nobody_has_touched_is_nowhere() {
     }
 }
 
-/// Would miss: a thread that keeps a placement when it is over, if nothing can be allocated any
+/// Catches: a thread that keeps a placement when it is over, if nothing can be allocated any
 /// more; nodes need the guest.
 #[test]
 fn a_thread_has_a_placement_for_a_time() {

@@ -1,6 +1,6 @@
 //! What people and programs get to see, word for word.
 //!
-//! What these would miss: whether it is pleasant to read.
+//! Blind to: whether it is pleasant to read.
 
 mod fake;
 

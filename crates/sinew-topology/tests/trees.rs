@@ -1,7 +1,7 @@
 //! Whole machines read from faked files: what is there, how far apart, and what happens when the
 //! files are broken.
 //!
-//! What these would miss: kernels that lay out their files in another way than those the fakes were
+//! Blind to: kernels that lay out their files in another way than those the fakes were
 //! modelled on.
 
 mod fake;
@@ -219,7 +219,7 @@ fn memory_without_cpus_is_a_node_but_not_in_the_tree() {
     assert_eq!(machine.nodes()[1].number, 2);
 }
 
-/// Would miss: nodes taken by their rank where the system numbers them with gaps, or a farther one
+/// Catches: nodes taken by their rank where the system numbers them with gaps, or a farther one
 /// for a near one.
 #[test]
 fn the_nearest_node_is_its_own_or_else_the_one_at_the_least_distance() {

@@ -1,10 +1,10 @@
-//! What they would miss: what takes several processes; `tests/` has that.
+//! Blind to: what takes several processes; `tests/` has that.
 use sinew_policy::chunk::Schedule;
 use sinew_policy::share::{CoreSet, Layout};
 
 use super::*;
 
-/// Would miss: a demand that nobody hears of until something else happens, because it changed
+/// Catches: a demand that nobody hears of until something else happens, because it changed
 /// between a neighbour's coming and the listener's look at it; and one that is told at every look.
 #[test]
 fn a_demand_that_changes_before_a_neighbour_is_seen_is_told_when_it_is() {
@@ -86,7 +86,7 @@ fn a_row_tells_of_the_last_loop_of_its_own_program() {
     drop(keeps);
 }
 
-/// Would miss: a program that is left with less than it could use, alone, because something else
+/// Catches: a program that is left with less than it could use, alone, because something else
 /// than it has said lies in its live line.
 #[test]
 fn a_demand_that_is_written_over_is_put_right() {

@@ -27,7 +27,7 @@ fn by_kind(costs: [u64; 4]) -> impl Fn(Schedule) -> u64 + Copy {
 }
 
 proptest! {
-    /// Would miss: a search that does not end (A1), or that ends with another than the best, but
+    /// Catches: a search that does not end (A1), or that ends with another than the best, but
     /// for the noise.
     #[test]
     fn the_best_candidate_is_kept(costs in [1_u64..9, 1..9, 1..9, 1..9], noises in proptest::collection::vec(0..30_u64, 60), workers in 2..9_usize) {
@@ -44,7 +44,7 @@ proptest! {
         }
     }
 
-    /// Would miss: a panic or a chunk of 0, whatever is measured.
+    /// Catches: a panic or a chunk of 0, whatever is measured.
     #[test]
     fn any_measurement_leads_to_a_schedule(
         runs in proptest::collection::vec((any::<usize>(), any::<u64>(), any::<Option<(usize, usize, u64)>>()), 0..60), workers in 0..9_usize,
@@ -64,7 +64,7 @@ proptest! {
         }
     }
 
-    /// Would miss: chunks that are shared out wrongly among the parts, and partial profiles that do
+    /// Catches: chunks that are shared out wrongly among the parts, and partial profiles that do
     /// not add up.
     #[test]
     fn a_profile_does_not_depend_on_how_the_loop_was_cut(n in 1_000..100_000_usize, cuts in 16..200_usize, workers in 2..9_usize) {
@@ -86,7 +86,7 @@ proptest! {
     }
 }
 
-/// Would miss: a loop that is tuned although it is over at once, and one that stays short when it
+/// Catches: a loop that is tuned although it is over at once, and one that stays short when it
 /// has grown.
 #[test]
 fn short_loops_get_equal_shares() {
@@ -106,7 +106,7 @@ fn short_loops_get_equal_shares() {
     assert_eq!(prior(SHORT_NS), Schedule::Stealing);
 }
 
-/// Would miss: a loop that has changed and keeps the schedule that was best before, and one that is
+/// Catches: a loop that has changed and keeps the schedule that was best before, and one that is
 /// searched again for a single slow run.
 #[test]
 fn a_drift_leads_to_a_new_search() {
@@ -129,7 +129,7 @@ fn a_drift_leads_to_a_new_search() {
     assert!(tuner.is_settled() && matches!(tuner.best(), Schedule::Dynamic { .. }), "{tuner:?}");
 }
 
-/// Would miss: a loop that is searched again and again because it is never twice the same (A2).
+/// Catches: a loop that is searched again and again because it is never twice the same (A2).
 #[test]
 fn a_loop_that_is_all_noise_is_settled_most_of_the_time() {
     let mut tuner = Tuner::new(2);
@@ -143,7 +143,7 @@ fn a_loop_that_is_all_noise_is_settled_most_of_the_time() {
     assert!(searching <= 100, "{searching} of 2000 runs");
 }
 
-/// Would miss: equal shares that are tried on a loop whose first half costs nearly everything.
+/// Catches: equal shares that are tried on a loop whose first half costs nearly everything.
 #[test]
 fn shares_that_would_be_unequal_are_not_tried() {
     let mut profile = Profile::default();

@@ -129,7 +129,7 @@ impl fmt::Debug for CoreSet {
 mod tests {
     use super::*;
 
-    /// Would miss: a CPU at the edge of a word that is lost, and one beyond the last word that
+    /// Catches: a CPU at the edge of a word that is lost, and one beyond the last word that
     /// wraps.
     #[test]
     fn a_set_holds_what_was_put_in_and_nothing_else() {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(CoreSet::from_words(*set.words()), set);
     }
 
-    /// Would miss: operations that mix up their sides.
+    /// Catches: operations that mix up their sides.
     #[test]
     fn sets_are_cut_joined_and_compared() {
         let (low, mid) = (CoreSet::first(4), [2, 3, 4].into_iter().collect::<CoreSet>());

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Would miss: wrong pieces of the line, and numbers of cores that were not measured.
+    /// Catches: wrong pieces of the line, and numbers of cores that were not measured.
     #[test]
     fn speeds_between_measurements_lie_on_lines() {
         let speed = |cores, rate| Speed { cores, rate };
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!((Curve::default().rate(3), Curve::default().speed_up(3)), (3.0, 3.0));
     }
 
-    /// Would miss: a single odd measurement that is believed at once, and a change that is never
+    /// Catches: a single odd measurement that is believed at once, and a change that is never
     /// believed.
     #[test]
     fn the_same_number_of_cores_is_learned_little_by_little() {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: nonsense that gets in, points out of order, and a curve that grows.
+        /// Catches: nonsense that gets in, points out of order, and a curve that grows.
         #[test]
         fn a_curve_stays_in_order_and_finite(points in proptest::collection::vec((any::<u32>(), any::<f64>()), 0..40)) {
             let mut curve = Curve::default();

@@ -37,7 +37,7 @@ impl DemandMeter {
 mod tests {
     use super::*;
 
-    /// Would miss: a demand that follows every pause, and one that never falls.
+    /// Catches: a demand that follows every pause, and one that never falls.
     #[test]
     fn demand_rises_at_once_and_falls_after_a_while() {
         let mut meter = DemandMeter::default();

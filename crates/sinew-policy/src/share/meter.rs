@@ -102,7 +102,7 @@ mod tests {
         Reading { at_ns: second * 1_000_000_000, items, cores, epoch, beside: beside.to_vec() }
     }
 
-    /// Would miss: the moments after a change that are counted, and a speed that is assigned to the
+    /// Catches: the moments after a change that are counted, and a speed that is assigned to the
     /// wrong number of cores.
     #[test]
     fn speeds_count_once_a_share_has_settled() {
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(meter.read(&reading(6, 540, 1, 2, &[]), &mut curve), None);
     }
 
-    /// Would miss: harm that is taken for gain, and a neighbour that is blamed for another.
+    /// Catches: harm that is taken for gain, and a neighbour that is blamed for another.
     #[test]
     fn a_neighbours_effect_is_the_speed_with_it_against_that_without() {
         let (mut meter, mut curve) = (Meter::default(), Curve::default());

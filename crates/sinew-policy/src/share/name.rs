@@ -102,7 +102,7 @@ impl std::error::Error for PolicyError {}
 mod tests {
     use super::*;
 
-    /// Would miss: a policy that cannot be named.
+    /// Catches: a policy that cannot be named.
     #[test]
     fn a_policy_is_read_back_from_what_it_prints() {
         for policy in Policy::ALL {

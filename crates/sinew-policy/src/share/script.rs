@@ -219,7 +219,7 @@ mod tests {
         at 60 first free
     ";
 
-    /// Would miss: an event that triggers the wrong steps, a delay that is left out, and a step
+    /// Catches: an event that triggers the wrong steps, a delay that is left out, and a step
     /// that is repeated.
     #[test]
     fn steps_fall_due_after_what_they_wait_for() {
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(script.due(u64::MAX), []);
     }
 
-    /// Would miss: a line that is passed over, or read as something else.
+    /// Catches: a line that is passed over, or read as something else.
     #[test]
     fn a_line_that_is_wrong_is_named() {
         for (line, what) in [

@@ -1,6 +1,6 @@
 //! The share policies on machines that are not there.
 //!
-//! What these would miss: what a share does to a program's speed.
+//! Blind to: what a share does to a program's speed.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -162,7 +162,7 @@ fn judge_cores(busy: &[(CoreSet, Grant)]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2000 }))]
 
-    /// Would miss: shares that are more than the machine, a program with nothing, one outside its
+    /// Catches: shares that are more than the machine, a program with nothing, one outside its
     /// mask, two on one core (H1 to H3); a decision that is not the same when it is taken again
     /// (H5).
     #[test]
@@ -198,7 +198,7 @@ proptest! {
         prop_assert_eq!(decide(policy, &layout, &programs, &effects), grants);
     }
 
-    /// Would miss: a share more than one core beside what the weights say (H4), cores that nobody
+    /// Catches: a share more than one core beside what the weights say (H4), cores that nobody
     /// has although somebody has work, and minima that are passed over.
     #[test]
     fn numbers_are_within_one_core_of_the_weights(
@@ -227,7 +227,7 @@ proptest! {
         }
     }
 
-    /// Would miss: cores that lie idle, or are given twice, under the policies that have no
+    /// Catches: cores that lie idle, or are given twice, under the policies that have no
     /// real-valued shares, or by asking for them.
     #[test]
     fn every_core_that_somebody_can_use_is_given_once(
@@ -247,7 +247,7 @@ proptest! {
         judge_cores(&grants.iter().map(|grant| (layout.cores(), *grant)).collect::<Vec<_>>())?;
     }
 
-    /// Would miss: cores that go to and fro although nothing but noise has changed.
+    /// Catches: cores that go to and fro although nothing but noise has changed.
     #[test]
     fn noise_in_demand_and_speed_moves_no_core_to_and_fro(
         layout in machines(),
@@ -291,7 +291,7 @@ proptest! {
         }
     }
 
-    /// Would miss: a sequence of changes after which shares go on moving although nothing changes
+    /// Catches: a sequence of changes after which shares go on moving although nothing changes
     /// any more.
     #[test]
     fn one_decision_after_the_last_change_is_the_last(
@@ -310,7 +310,7 @@ proptest! {
         prop_assert_eq!(decide(policy, &layout, &programs, &effects), settled);
     }
 
-    /// Would miss: a newcomer for whom more cores change hands than it gets.
+    /// Catches: a newcomer for whom more cores change hands than it gets.
     #[test]
     fn a_newcomer_moves_no_more_cores_than_it_gets(
         layout in machines(),
@@ -337,7 +337,7 @@ fn threads(grants: &[Grant]) -> Vec<u32> {
     grants.iter().map(|grant| grant.threads).collect()
 }
 
-/// Would miss: programs that share a package or a cache although there is one for each.
+/// Catches: programs that share a package or a cache although there is one for each.
 #[test]
 fn programs_have_packages_and_caches_to_themselves_where_there_are_enough() {
     let layout = machine(2, 2, 4, 1);
@@ -354,7 +354,7 @@ fn programs_have_packages_and_caches_to_themselves_where_there_are_enough() {
     assert_eq!(caches, ["0-3", "12-15", "4-7", "8-11"]);
 }
 
-/// Would miss: two programs on the two siblings of one core.
+/// Catches: two programs on the two siblings of one core.
 #[test]
 fn siblings_of_a_core_go_to_one_program() {
     let layout = machine(1, 1, 4, 2);
@@ -368,7 +368,7 @@ fn siblings_of_a_core_go_to_one_program() {
     }
 }
 
-/// Would miss: a program whose only core another one took though it had a choice.
+/// Catches: a program whose only core another one took though it had a choice.
 #[test]
 fn who_has_a_choice_leaves_the_core_to_who_has_none() {
     let layout = Layout::flat(3);
@@ -386,7 +386,7 @@ fn who_has_a_choice_leaves_the_core_to_who_has_none() {
     }
 }
 
-/// Would miss: cores kept by who has no use for them, and a sleeper that has none to wake up on.
+/// Catches: cores kept by who has no use for them, and a sleeper that has none to wake up on.
 #[test]
 fn the_cores_of_a_dormant_program_go_to_the_others() {
     let (layout, all) = (Layout::flat(4), CoreSet::first(4));
@@ -395,7 +395,7 @@ fn the_cores_of_a_dormant_program_go_to_the_others() {
     assert_eq!((grants[0].threads, grants[1]), (4, Grant { threads: 1, cores: all }));
 }
 
-/// Would miss: rotation, or a program without a thread, where there are too many.
+/// Catches: rotation, or a program without a thread, where there are too many.
 #[test]
 fn with_more_programs_than_cores_each_has_one_thread_anywhere() {
     let (layout, all) = (Layout::flat(2), CoreSet::first(2));
@@ -403,7 +403,7 @@ fn with_more_programs_than_cores_each_has_one_thread_anywhere() {
     assert_eq!(grants, [Grant { threads: 1, cores: all }; 3]);
 }
 
-/// Would miss: each policy that is only a name.
+/// Catches: each policy that is only a name.
 #[test]
 fn each_policy_does_what_its_name_says() {
     let (layout, all) = (Layout::flat(8), CoreSet::first(8));
@@ -434,7 +434,7 @@ fn each_policy_does_what_its_name_says() {
     assert_eq!((threads(&grants), grants[1].cores.to_string()), (vec![5, 3], "5-7".to_owned()));
 }
 
-/// Would miss: a program of which nothing is known that takes all that measured ones could have
+/// Catches: a program of which nothing is known that takes all that measured ones could have
 /// had, since an unknown speed looks like a perfect one; and one that gets too little to be
 /// measured by.
 #[test]
@@ -455,7 +455,7 @@ fn who_was_never_measured_has_an_equal_part_under_efficiency() {
     assert_eq!(by(&programs), [3, 3, 3]);
 }
 
-/// Would miss: contention that is measured and then disregarded, and company that is not sought.
+/// Catches: contention that is measured and then disregarded, and company that is not sought.
 #[test]
 fn programs_that_hurt_each_other_are_kept_apart_and_friends_put_together() {
     let layout = machine(1, 2, 2, 1);

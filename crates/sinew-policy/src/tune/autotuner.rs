@@ -125,7 +125,7 @@ impl Autotuner {
 mod tests {
     use super::*;
 
-    /// Would miss: a method that is not the one asked for, knobs that are not checked, and no cores
+    /// Catches: a method that is not the one asked for, knobs that are not checked, and no cores
     /// taken for an impossible machine.
     #[test]
     fn a_tuner_is_of_the_method_that_was_asked_for() {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Would miss: epochs for helpers, and a path that has them on, where there can be none.
+    /// Catches: epochs for helpers, and a path that has them on, where there can be none.
     #[test]
     fn no_epoch_is_for_helpers_where_there_are_none() {
         for method in [Method::Published, Method::Throughput] {
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a length of another method, or of another run, and epochs before there is a
+    /// Catches: a length of another method, or of another run, and epochs before there is a
     /// list.
     #[test]
     fn epochs_are_as_long_as_the_method_has_them() {

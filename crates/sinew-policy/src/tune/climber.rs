@@ -238,14 +238,14 @@ mod tests {
         (climber.settings(), epochs)
     }
 
-    /// Would miss: anything that is changed without a gain, and a warm-up that is compared.
+    /// Catches: anything that is changed without a gain, and a warm-up that is compared.
     #[test]
     fn a_program_that_scales_keeps_its_threads() {
         let (settings, epochs) = tuned(8, |settings| 100 * settings.threads as u64);
         assert_eq!((settings, epochs), (Settings::baseline(8).stealing(true), 2 + 4 + 7));
     }
 
-    /// Would miss: two threads that are slower than one and never abort.
+    /// Catches: two threads that are slower than one and never abort.
     #[test]
     fn threads_that_stand_in_each_others_way_are_halved_away() {
         let crowded: Program =
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(tuned(16, knee).0.threads, 4);
     }
 
-    /// Would miss: helpers that stop at the first lifespan, or run to the longest though a shorter
+    /// Catches: helpers that stop at the first lifespan, or run to the longest though a shorter
     /// one was best.
     #[test]
     fn helpers_reach_as_far_as_is_good() {
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((settings.threads, settings.lifespan), (2, 100));
     }
 
-    /// Would miss: units that are run two at a time though that gains nothing, or one at a time
+    /// Catches: units that are run two at a time though that gains nothing, or one at a time
     /// though it does.
     #[test]
     fn units_are_coalesced_where_that_pays() {
@@ -283,7 +283,7 @@ mod tests {
         assert!(tuned(2, worth).0.coalescing && !tuned(2, harmful).0.coalescing);
     }
 
-    /// Would miss: retries that are tuned once only.
+    /// Catches: retries that are tuned once only.
     #[test]
     fn retries_follow_to_the_end() {
         let mut climber = Climber::new(1, Knobs { longest_lifespan: 1, ..Knobs::default() });
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Would miss: more threads than cores, and fewer than were found best once the cores are back.
+    /// Catches: more threads than cores, and fewer than were found best once the cores are back.
     #[test]
     fn threads_follow_the_cores() {
         let mut climber = Climber::new(8, Knobs::default());
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!([3, 64, 1, 8].map(|cores| threads(&mut climber, cores)), [3, 4, 1, 4]);
     }
 
-    /// Would miss: epochs in which a thread can hardly wake up, and a tuner that goes on looking as
+    /// Catches: epochs in which a thread can hardly wake up, and a tuner that goes on looking as
     /// often as it has to try.
     #[test]
     fn epochs_of_short_units_are_stretched_and_calm_ones_are_long() {
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(climber.epoch_length(), 16_000);
     }
 
-    /// Would miss: a run's first epoch, in which workers are only coming, that is compared with
+    /// Catches: a run's first epoch, in which workers are only coming, that is compared with
     /// others; and a tuner that begins anew.
     #[test]
     fn a_list_that_is_filled_again_goes_on_where_it_was() {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: settings out of range, two changes at once, a state that comes back, and
+        /// Catches: settings out of range, two changes at once, a state that comes back, and
         /// tuning without an end (H1, H2, H3).
         #[test]
         fn any_epochs_lead_to_an_end(

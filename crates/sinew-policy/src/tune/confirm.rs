@@ -30,7 +30,7 @@ impl Confirm {
 mod tests {
     use super::*;
 
-    /// Would miss: a decision on one epoch, a contrary epoch that counts as a first one, and a
+    /// Catches: a decision on one epoch, a contrary epoch that counts as a first one, and a
     /// count that outlives its decision.
     #[test]
     fn two_in_a_row_decide_and_a_contrary_one_resets() {

@@ -178,7 +178,7 @@ mod tests {
         (None, challengers.len())
     }
 
-    /// Would miss: an epoch that counts although workers were still coming, a win by one pair, and
+    /// Catches: an epoch that counts although workers were still coming, a win by one pair, and
     /// by less than the margin.
     #[test]
     fn pairs_that_agree_decide() {
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(fight(&[100, 100]), (Some(Side::Holder), 2));
     }
 
-    /// Would miss: a decision while pairs contradict each other, and a few that are outvoted for
+    /// Catches: a decision while pairs contradict each other, and a few that are outvoted for
     /// ever.
     #[test]
     fn pairs_that_disagree_are_followed_by_more() {
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(fight(&[110, 95, 95, 95, 95]), (Some(Side::Holder), 5));
     }
 
-    /// Would miss: more epochs than two under settings that are plainly worse, and one interruption
+    /// Catches: more epochs than two under settings that are plainly worse, and one interruption
     /// that decides.
     #[test]
     fn a_hopeless_challenger_is_sent_away_in_the_middle_of_a_pair() {
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(epochs, [None, None, None, Some(Side::Holder)]);
     }
 
-    /// Would miss: a duel that one interruption turns, however long it was, and whomever it met.
+    /// Catches: a duel that one interruption turns, however long it was, and whomever it met.
     #[test]
     fn one_interruption_does_not_turn_a_duel() {
         for hit in [0, 1, 1_000_000] {
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Would miss: an epoch that counts although the list ran out in its middle.
+    /// Catches: an epoch that counts although the list ran out in its middle.
     #[test]
     fn the_epoch_after_an_interruption_is_dropped() {
         let mut duel = Duel::new(TO_GAIN, false);
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!((duel.hear(&at(100)), duel.side()), (None, Side::Challenger));
     }
 
-    /// Would miss: a holder that never runs again once the challenger has, so that a drift looks
+    /// Catches: a holder that never runs again once the challenger has, so that a drift looks
     /// like a gain.
     #[test]
     fn sides_take_turns() {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a duel without an end, a win without two better pairs, and a defeat after
+        /// Catches: a duel without an end, a win without two better pairs, and a defeat after
         /// one that was worse (D1, D2).
         #[test]
         fn duels_end_and_take_two_of_a_kind(challengers in proptest::collection::vec(30..75_u64, PAIRS)) {

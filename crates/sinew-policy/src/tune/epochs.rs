@@ -83,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an epoch without commits, one that is too short, and counts that fall
+        /// Catches: an epoch without commits, one that is too short, and counts that fall
         /// between two epochs (E1, E2).
         #[test]
         fn epochs_leave_nothing_out(
@@ -101,7 +101,7 @@ mod tests {
             prop_assert_eq!(sum, last);
         }
 
-        /// Would miss: an epoch that is longer than a list with something in it, so that nothing is
+        /// Catches: an epoch that is longer than a list with something in it, so that nothing is
         /// ever tuned.
         #[test]
         fn no_epoch_is_longer_than_its_list(units in 1..usize::MAX, cores in 0..100_usize) {
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Would miss: the root taken of what a core gets, rounding up, and an empty list or machine
+    /// Catches: the root taken of what a core gets, rounding up, and an empty list or machine
     /// that divides by zero.
     #[test]
     fn an_epoch_is_the_root_of_the_units_by_the_cores() {
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!([length(3, 2), length(0, 4), length(1, 0)], [1, 1, 1]);
     }
 
-    /// Would miss: a length that holds from the run after only, and commits that are lost with the
+    /// Catches: a length that holds from the run after only, and commits that are lost with the
     /// change.
     #[test]
     fn the_length_may_change_between_epochs() {
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(epochs.poll(&at(33)), Some(at(1)));
     }
 
-    /// Would miss: the serial time between two runs that is taken for a slow epoch, and the length
+    /// Catches: the serial time between two runs that is taken for a slow epoch, and the length
     /// of the first run kept.
     #[test]
     fn a_refill_begins_a_new_epoch() {

@@ -121,7 +121,7 @@ impl std::error::Error for KnobError {}
 mod tests {
     use super::*;
 
-    /// Would miss: a threshold that every comparison fails, and a message that does not say which
+    /// Catches: a threshold that every comparison fails, and a message that does not say which
     /// value is wrong.
     #[test]
     fn knobs_that_make_no_sense_are_named() {

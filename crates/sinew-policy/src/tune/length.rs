@@ -81,7 +81,7 @@ mod tests {
         Length::NONE.refilled(units, cores)
     }
 
-    /// Would miss: lists of which half is run under settings that are tried, and epochs of a few
+    /// Catches: lists of which half is run under settings that are tried, and epochs of a few
     /// commits.
     #[test]
     fn short_lists_are_left_alone() {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(of(1_000_000, 2).compared(), 500);
     }
 
-    /// Would miss: epochs that are doubled although they are long, beyond what the list can bear,
+    /// Catches: epochs that are doubled although they are long, beyond what the list can bear,
     /// or of one list only.
     #[test]
     fn epochs_are_doubled_until_they_are_long_enough() {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: epochs that are a good part of their list, or that shrink below the
+        /// Catches: epochs that are a good part of their list, or that shrink below the
         /// published one (H4).
         #[test]
         fn epochs_are_a_small_part_of_their_list(

@@ -156,13 +156,13 @@ fn accepted() -> Knobs {
     Knobs { yardstick: Yardstick::Accepted, ..Knobs::default() }
 }
 
-/// Would miss: anything that is turned on without need, and epochs that are spent on nothing.
+/// Catches: anything that is turned on without need, and epochs that are spent on nothing.
 #[test]
 fn a_calm_program_keeps_all_threads_and_one_list() {
     assert_eq!(CALM.tuned(Knobs::default(), CALM_EPOCHS), Settings::baseline(CORES));
 }
 
-/// Would miss: threads that are kept though each conflict costs the others, wherever the knee is
+/// Catches: threads that are kept though each conflict costs the others, wherever the knee is
 /// that halving can find.
 #[test]
 fn contention_that_rises_with_threads_is_halved_away() {
@@ -179,14 +179,14 @@ fn contention_that_rises_with_threads_is_halved_away() {
     }
 }
 
-/// Would miss: more or fewer threads than those of the best of all fixed settings.
+/// Catches: more or fewer threads than those of the best of all fixed settings.
 #[test]
 fn threads_are_the_best_of_all_where_there_is_a_knee() {
     assert_eq!(KNEE.oracle().threads, 4);
     assert_eq!(KNEE.tuned(Knobs::default(), CALM_EPOCHS + 2 * 2 + 2 * 4).threads, 4);
 }
 
-/// Would miss: a list that everybody waits for and nobody leaves, and pairs of units where nobody
+/// Catches: a list that everybody waits for and nobody leaves, and pairs of units where nobody
 /// waits any more.
 #[test]
 fn a_contended_list_is_dealt_out() {
@@ -196,7 +196,7 @@ fn a_contended_list_is_dealt_out() {
     );
 }
 
-/// Would miss: stealing for a list that is not the bottleneck, which would cost balance for
+/// Catches: stealing for a list that is not the bottleneck, which would cost balance for
 /// nothing.
 #[test]
 fn a_list_that_is_rarely_waited_for_stays_shared() {
@@ -205,7 +205,7 @@ fn a_list_that_is_rarely_waited_for_stays_shared() {
     assert_eq!(model.tuned(Knobs::default(), CALM_EPOCHS), Settings::baseline(CORES));
 }
 
-/// Would miss: thieves that make short units wait although two at a time would halve that.
+/// Catches: thieves that make short units wait although two at a time would halve that.
 #[test]
 fn short_units_that_meet_thieves_are_coalesced() {
     let model = Model { thieves: 0.3, ..SHORT };
@@ -213,7 +213,7 @@ fn short_units_that_meet_thieves_are_coalesced() {
     assert_eq!(model.tuned(Knobs::default(), CALM_EPOCHS), settings);
 }
 
-/// Would miss: longer transactions where they conflict already.
+/// Catches: longer transactions where they conflict already.
 #[test]
 fn units_that_conflict_are_not_coalesced() {
     let model = Model { thieves: 0.3, conflict: 0.05 / 120.0, abort_cost: 8.0, ..SHORT };
@@ -221,7 +221,7 @@ fn units_that_conflict_are_not_coalesced() {
     assert_eq!(model.tuned(Knobs::default(), CALM_EPOCHS), settings);
 }
 
-/// Would miss: helpers that are left out or stopped though each step helps.
+/// Catches: helpers that are left out or stopped though each step helps.
 #[test]
 fn helpers_that_help_the_more_run_longest() {
     let model = Model { saved: |lifespan| 0.05 * f64::from(lifespan.ilog10()), ..KNEE };
@@ -231,7 +231,7 @@ fn helpers_that_help_the_more_run_longest() {
     }
 }
 
-/// Would miss: helpers that stay on though they take from their workers, or run further than is
+/// Catches: helpers that stay on though they take from their workers, or run further than is
 /// good, with the accepted yardstick.
 #[test]
 fn the_accepted_yardstick_finds_the_best_lifespan() {
@@ -241,7 +241,7 @@ fn the_accepted_yardstick_finds_the_best_lifespan() {
     assert_eq!(hundred.tuned(accepted(), CALM_EPOCHS + 2 * 2 + 2 * 4).lifespan, 100);
 }
 
-/// Would miss: that the figure's comparison with the epoch before was changed unnoticed. It is
+/// Catches: that the figure's comparison with the epoch before was changed unnoticed. It is
 /// blind to harm that is the same in every epoch: that is why the other yardstick exists.
 #[test]
 fn the_printed_yardstick_does_not_see_a_steady_harm() {
@@ -250,7 +250,7 @@ fn the_printed_yardstick_does_not_see_a_steady_harm() {
     assert_eq!(tuner.settings().lifespan, 10_000);
 }
 
-/// Would miss: a decision that noise can turn although the effect is far larger, or epochs that are
+/// Catches: a decision that noise can turn although the effect is far larger, or epochs that are
 /// lost to it.
 #[test]
 fn noise_smaller_than_the_effects_changes_nothing() {
@@ -273,7 +273,7 @@ fn noise_smaller_than_the_effects_changes_nothing() {
     }
 }
 
-/// Would miss: retries that stay as they were when a program comes to a phase in which everything
+/// Catches: retries that stay as they were when a program comes to a phase in which everything
 /// aborts.
 #[test]
 fn retries_follow_the_phases_of_a_program() {
@@ -286,7 +286,7 @@ fn retries_follow_the_phases_of_a_program() {
     assert_eq!(phases, [Some(1), Some(32), Some(512)]);
 }
 
-/// Would miss: a tuner by throughput that is slower to find, or worse at, what the published one
+/// Catches: a tuner by throughput that is slower to find, or worse at, what the published one
 /// finds; and contention that no counter shows.
 #[test]
 fn throughput_finds_what_counters_find_and_what_they_do_not() {

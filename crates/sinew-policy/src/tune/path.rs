@@ -155,7 +155,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: an epoch that is lost or kept twice, rows that overlap, a row too many, and
+        /// Catches: an epoch that is lost or kept twice, rows that overlap, a row too many, and
         /// sums that are off (P1).
         #[test]
         fn every_epoch_is_in_one_row_or_left_out(
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Would miss: settings after the epoch instead of those in it, and epochs that show the same
+    /// Catches: settings after the epoch instead of those in it, and epochs that show the same
     /// in rows of their own.
     #[test]
     fn a_row_shows_what_was_in_force() {
@@ -204,7 +204,7 @@ mod tests {
         );
     }
 
-    /// Would miss: a time to settle for a run that ended before.
+    /// Catches: a time to settle for a run that ended before.
     #[test]
     fn a_run_that_did_not_settle_says_so() {
         let mut tuner = Tuner::new(2, Knobs::default()).unwrap();

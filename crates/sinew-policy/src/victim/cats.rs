@@ -96,7 +96,7 @@ mod tests {
         Tally { tasks, micros }
     }
 
-    /// Would miss: sums taken for means, a boundary one too deep or too shallow, depths without
+    /// Catches: sums taken for means, a boundary one too deep or too shallow, depths without
     /// tasks, or a package left without work.
     #[test]
     fn the_boundary_is_the_deepest_depth_of_large_tasks() {
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a list of everybody in each thief of a large pool, which for 65,536 takes all
+    /// Catches: a list of everybody in each thief of a large pool, which for 65,536 takes all
     /// the memory there is; and workers of the own package tried twice.
     #[test]
     fn in_a_large_pool_everybody_is_tried_once_and_nobody_is_written_down() {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a small task that leaves its package, a large one or an owner to be asked
+        /// Catches: a small task that leaves its package, a large one or an owner to be asked
         /// that is passed over, or a walk that begins abroad.
         #[test]
         fn beyond_the_package_only_tasks_up_to_the_boundary_are_taken(pool in Pool::any(30), seed in any::<u64>()) {

@@ -175,7 +175,7 @@ mod tests {
     use super::super::testing::{Pool, Source};
     use super::*;
 
-    /// Would miss: a large pool whose thieves write down everybody.
+    /// Catches: a large pool whose thieves write down everybody.
     #[test]
     fn large_pools_have_orders_that_are_not_written_down() {
         for (workers, is_written) in [(WRITTEN, true), (WRITTEN + 1, false)] {

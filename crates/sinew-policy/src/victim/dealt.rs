@@ -82,7 +82,7 @@ mod tests {
         pool
     }
 
-    /// Would miss: a first piece from the own package, or a small one; a second try in the same
+    /// Catches: a first piece from the own package, or a small one; a second try in the same
     /// round.
     #[test]
     fn a_package_without_a_piece_goes_for_the_task_nearest_the_root_elsewhere() {
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Would miss: pieces fetched by slaves, or by packages that have theirs.
+    /// Catches: pieces fetched by slaves, or by packages that have theirs.
     #[test]
     fn slaves_and_packages_that_have_theirs_steal_from_the_nearest() {
         let slave = Pool { reach: Reach::Package, ..running() };
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(policy.next(&served, &mut source.numbers()), Some(1));
     }
 
-    /// Would miss: a round cut short where no piece is to be had yet.
+    /// Catches: a round cut short where no piece is to be had yet.
     #[test]
     fn where_there_is_no_piece_yet_the_round_is_the_usual_one() {
         let pool = Pool { wants_piece: true, ..Pool::dunnington(0) };

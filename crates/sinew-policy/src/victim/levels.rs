@@ -121,7 +121,7 @@ mod tests {
         members
     }
 
-    /// Would miss: a worker left out of the runs, visited twice, or on another level than in the
+    /// Catches: a worker left out of the runs, visited twice, or on another level than in the
     /// list.
     #[test]
     fn runs_and_lists_have_the_same_levels_with_the_same_members() {

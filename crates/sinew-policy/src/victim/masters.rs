@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use Holder::{Nobody, Parked, Searches, Waits, Works};
 
-    /// Would miss: a mastership that stays with a worker that cannot use it, or changes hands while
+    /// Catches: a mastership that stays with a worker that cannot use it, or changes hands while
     /// its holder can.
     #[test]
     fn mastership_passes_on_from_whoever_cannot_use_it() {

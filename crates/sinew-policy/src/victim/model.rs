@@ -281,7 +281,7 @@ fn run(victims: Victims, seed: u64) -> World {
     panic!("{victims}, seed {seed}: work is stranded");
 }
 
-/// Would miss: a task that nobody comes to while its owner is blocked, gone, or in another package;
+/// Catches: a task that nobody comes to while its owner is blocked, gone, or in another package;
 /// a slave that leaves its package; a task run twice.
 #[test]
 fn every_task_runs_once_under_every_policy_while_workers_come_go_and_block() {
@@ -300,7 +300,7 @@ fn every_task_runs_once_under_every_policy_while_workers_come_go_and_block() {
     }
 }
 
-/// Would miss: a model that cannot see stranded work.
+/// Catches: a model that cannot see stranded work.
 #[test]
 #[should_panic(expected = "work is stranded")]
 fn the_model_finds_a_rule_that_never_leaves_its_package() {

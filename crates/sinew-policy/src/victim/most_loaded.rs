@@ -94,7 +94,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a heaviest that is not, that is the thief itself, or whose turn comes too
+        /// Catches: a heaviest that is not, that is the thief itself, or whose turn comes too
         /// early or too late.
         #[test]
         fn the_heaviest_is_tried_once_in_so_many_attempts_across_searches(
@@ -114,7 +114,7 @@ mod tests {
             prop_assert!(victims.iter().step_by(every).all(|&victim| victim == 5), "{:?}", victims);
         }
 
-        /// Would miss: attempts between that are not the random walk's.
+        /// Catches: attempts between that are not the random walk's.
         #[test]
         fn the_attempts_between_are_the_random_walk(seed in any::<u64>()) {
             let pool = uneven();
@@ -132,7 +132,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// Would miss: a list of the heaviest that leads to another victim than looking at
+        /// Catches: a list of the heaviest that leads to another victim than looking at
         /// everybody.
         #[test]
         fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a thief that tries one heavy worker for ever.
+    /// Catches: a thief that tries one heavy worker for ever.
     #[test]
     fn a_round_of_failures_at_the_heaviest_is_followed_by_one_past_everybody() {
         let pool = uneven();
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(round(&mut policy, &pool, &mut source), [5; 8]);
     }
 
-    /// Would miss: a favourite among equals.
+    /// Catches: a favourite among equals.
     #[test]
     fn of_equals_each_thief_has_its_own_favourite() {
         let mut pool = Pool::of(6, 0);
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(favourites.len(), 5);
     }
 
-    /// Would miss: idle workers that are never asked for tasks, where nobody has any to offer.
+    /// Catches: idle workers that are never asked for tasks, where nobody has any to offer.
     #[test]
     fn where_nobody_offers_anything_it_is_the_random_walk() {
         let pool = Pool::of(9, 2);

@@ -163,7 +163,7 @@ mod tests {
             .collect()
     }
 
-    /// Would miss: a persistence other than 50, 3 and 1, levels in another order, or a list that
+    /// Catches: a persistence other than 50, 3 and 1, levels in another order, or a list that
     /// differs from pass to pass.
     #[test]
     fn a_master_tries_the_closest_50_times_its_package_3_times_and_the_others_once() {
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a slave that leaves its package, or does not come back to the top at the end of
+    /// Catches: a slave that leaves its package, or does not come back to the top at the end of
     /// it.
     #[test]
     fn a_slave_wraps_at_the_end_of_its_package() {
@@ -196,7 +196,7 @@ mod tests {
         assert!((0..24).all(|victim| policy.allows(&pool, victim) == (6..12).contains(&victim)));
     }
 
-    /// Would miss: a master that was deposed while it was abroad and goes on.
+    /// Catches: a master that was deposed while it was abroad and goes on.
     #[test]
     fn who_is_no_longer_master_comes_home_at_the_next_attempt() {
         let mut pool = Pool::dunnington(0);
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(policy.next(&pool, &mut source.numbers()), Some(1));
     }
 
-    /// Would miss: attempts at seats that nobody occupies, or one passed over that still holds
+    /// Catches: attempts at seats that nobody occupies, or one passed over that still holds
     /// tasks.
     #[test]
     fn unoccupied_seats_are_skipped() {
@@ -227,7 +227,7 @@ mod tests {
         assert!(victims[..2] == [2, 4] || victims[..2] == [4, 2]);
     }
 
-    /// Would miss: a search that goes on where the last one found something, rather than at the
+    /// Catches: a search that goes on where the last one found something, rather than at the
     /// nearest.
     #[test]
     fn after_a_success_and_in_each_search_the_nearest_is_first() {
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(policy.next(&pool, &mut source.numbers()), Some(1));
     }
 
-    /// Would miss: thieves of one cache that all go for the same worker of the next.
+    /// Catches: thieves of one cache that all go for the same worker of the next.
     #[test]
     fn workers_at_the_same_distance_come_in_different_orders() {
         let pool = Pool::dunnington(0);
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(firsts.len(), 4);
     }
 
-    /// Would miss: random attempts too often, too rarely, or of a slave beyond its package.
+    /// Catches: random attempts too often, too rarely, or of a slave beyond its package.
     #[test]
     fn one_attempt_in_four_is_random_and_a_slave_stays_at_home() {
         let pool = Pool::dunnington(0);

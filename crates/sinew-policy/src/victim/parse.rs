@@ -221,7 +221,7 @@ mod tests {
         text.parse::<Victims>().unwrap_err().to_string()
     }
 
-    /// Would miss: a parameter that is printed and not read, or the other way round; two presets
+    /// Catches: a parameter that is printed and not read, or the other way round; two presets
     /// with one text.
     #[test]
     fn texts_are_read_as_they_are_printed() {
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a default that is not the source's.
+    /// Catches: a default that is not the source's.
     #[test]
     fn parameters_may_be_left_out_from_the_end() {
         for (short, long) in [
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a message without the value, or without the way out; a form in the message that
+    /// Catches: a message without the value, or without the way out; a form in the message that
     /// is not read.
     #[test]
     fn what_is_wrong_is_named_with_the_choices() {

@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: a walk that answers the thief, leaves the pool, repeats or forgets somebody,
+        /// Catches: a walk that answers the thief, leaves the pool, repeats or forgets somebody,
         /// in any round.
         #[test]
         fn every_round_visits_each_worker_with_a_task_or_a_thread_once(
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a start that is not drawn anew, or a permutation that favours some neighbours.
+    /// Catches: a start that is not drawn anew, or a permutation that favours some neighbours.
     #[test]
     fn first_victims_and_their_followers_are_spread_evenly() {
         const SEARCHES: u32 = 70_000;
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a permutation drawn anew at each search, which would cost as many random numbers
+    /// Catches: a permutation drawn anew at each search, which would cost as many random numbers
     /// as workers.
     #[test]
     fn a_search_after_the_first_draws_one_number() {

@@ -125,7 +125,7 @@ mod tests {
     use super::super::testing::{LARGE, Pool, Source};
     use super::*;
 
-    /// Would miss: a worker that comes twice or never, behind the heaviest or among them; equals in
+    /// Catches: a worker that comes twice or never, behind the heaviest or among them; equals in
     /// another order.
     #[test]
     fn the_top_and_the_rest_are_the_whole_list() {

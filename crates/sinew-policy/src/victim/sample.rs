@@ -150,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: one worker too few or too many looked at, a choice of the deepest, of the
+        /// Catches: one worker too few or too many looked at, a choice of the deepest, of the
         /// last among equals, or of one behind an empty one; an empty choice that is not the first.
         #[test]
         fn the_choice_is_the_nearest_to_the_root_among_those_looked_at(
@@ -170,7 +170,7 @@ mod tests {
             prop_assert_eq!(first_choice(rule, &pool, seed), expected);
         }
 
-        /// Would miss: a sample taken after a failure, or none after a success.
+        /// Catches: a sample taken after a failure, or none after a success.
         #[test]
         fn after_a_failure_the_walk_goes_on_without_samples(seed in any::<u64>()) {
             let mut pool = Pool::of(17, 0);
@@ -193,7 +193,7 @@ mod tests {
             prop_assert_eq!(attempt(Outcome::Lost), Some(walk[10]));
         }
 
-        /// Would miss: a worker sampled twice in a round, or a round that does not end where the
+        /// Catches: a worker sampled twice in a round, or a round that does not end where the
         /// walk's does.
         #[test]
         fn nobody_is_looked_at_twice_in_a_round(k in 1..5_u32, seed in any::<u64>()) {
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a collection that goes on when the set has come to its end.
+    /// Catches: a collection that goes on when the set has come to its end.
     #[test]
     fn a_sample_ends_with_its_set() {
         let mut pool = Pool::of(30, 0);
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a root that is not one, or nobody looked at in a small pool.
+    /// Catches: a root that is not one, or nobody looked at in a small pool.
     #[test]
     fn the_square_root_is_rounded_down_and_at_least_one() {
         for (workers, root) in [(1, 1), (2, 1), (4, 2), (63, 7), (64, 8), (65, 8)] {

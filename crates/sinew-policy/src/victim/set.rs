@@ -108,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a walk that ends one attempt early or late, forgets one of the two
+        /// Catches: a walk that ends one attempt early or late, forgets one of the two
         /// conditions, starts over elsewhere, or keeps its counts when it comes around.
         #[test]
         fn a_walk_ends_exactly_when_both_counts_are_reached_and_starts_over_from_the_same_place(
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a start that is drawn too early, too late, or never again.
+    /// Catches: a start that is drawn too early, too late, or never again.
     #[test]
     fn after_a_thousand_failures_and_not_before_the_start_is_drawn_anew() {
         let pool = Pool::of(101, 0);
@@ -166,7 +166,7 @@ mod tests {
         sum as f64 / WALKS as f64
     }
 
-    /// Would miss: thieves counted twice or not at all: the mean follows m·p/t.
+    /// Catches: thieves counted twice or not at all: the mean follows m·p/t.
     #[test]
     fn the_mean_size_is_workers_by_thieves_times_the_multiplicity() {
         for thieves in [8, 16, 32] {
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a least size that is not kept, or that adds to the other condition instead of
+    /// Catches: a least size that is not kept, or that adds to the other condition instead of
     /// standing beside it.
     #[test]
     fn the_least_size_holds_where_there_are_many_thieves_and_hardly_matters_where_there_are_few() {
@@ -189,7 +189,7 @@ mod tests {
         assert!((31.5..33.5).contains(&quiet), "{quiet}");
     }
 
-    /// Would miss: a set that is not the permutation walk when it covers everybody.
+    /// Catches: a set that is not the permutation walk when it covers everybody.
     #[test]
     fn a_set_of_everybody_is_the_random_walk() {
         let pool = Pool::of(16, 5);

@@ -207,7 +207,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Would miss: a list of the heaviest that leads to another victim than one of everybody,
+        /// Catches: a list of the heaviest that leads to another victim than one of everybody,
         /// in the machine or in a package.
         #[test]
         fn who_is_told_the_heaviest_tries_whom_it_would_have_found(
@@ -249,7 +249,7 @@ mod tests {
         policy
     }
 
-    /// Would miss: an order that is not by load, a failure that does not move on, a refresh that is
+    /// Catches: an order that is not by load, a failure that does not move on, a refresh that is
     /// late, early or not at the top.
     #[test]
     fn failures_move_down_the_list_until_the_refresh() {
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Would miss: loads read once and for all.
+    /// Catches: loads read once and for all.
     #[test]
     fn a_refresh_reads_the_loads_again() {
         let mut pool = falling(24);
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 17, 1]);
     }
 
-    /// Would miss: policy 1 that leaves a good victim, or stays with it after a failure or past a
+    /// Catches: policy 1 that leaves a good victim, or stays with it after a failure or past a
     /// refresh, or forgets it between searches.
     #[test]
     fn policy_1_stays_with_a_good_victim() {
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Stolen; 5]), [5, 5, 5, 1, 1]);
     }
 
-    /// Would miss: policy 2 that goes on where it was after a success.
+    /// Catches: policy 2 that goes on where it was after a success.
     #[test]
     fn policy_2_restarts_at_the_top_after_every_success() {
         let pool = falling(24);
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &outcomes), [1, 2, 3, 1, 2, 1]);
     }
 
-    /// Would miss: a list without an end.
+    /// Catches: a list without an end.
     #[test]
     fn the_end_of_the_list_leads_to_the_top() {
         let pool = falling(4);
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 2]), [1, 2]);
     }
 
-    /// Would miss: a slave with a list of the machine, a master with one of its package, a strict
+    /// Catches: a slave with a list of the machine, a master with one of its package, a strict
     /// rule that is not; work that nobody may take.
     #[test]
     fn the_local_list_is_of_the_package_for_all_but_masters() {
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a deposed master that works through the rest of its list.
+    /// Catches: a deposed master that works through the rest of its list.
     #[test]
     fn who_is_no_longer_master_makes_a_new_list_at_once() {
         let mut pool = falling(24);
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 4, 5]);
     }
 
-    /// Would miss: workers with nothing on offer that are never asked, because the list is longer
+    /// Catches: workers with nothing on offer that are never asked, because the list is longer
     /// than a refresh lets it be walked.
     #[test]
     fn equals_take_turns_and_a_round_in_vain_is_followed_by_the_whole_list() {
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 23]), expected);
     }
 
-    /// Would miss: attempts at empty seats, or an endless search for somebody who is there.
+    /// Catches: attempts at empty seats, or an endless search for somebody who is there.
     #[test]
     fn seats_without_anybody_are_passed_over() {
         let mut pool = falling(5);

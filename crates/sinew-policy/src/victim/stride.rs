@@ -101,7 +101,7 @@ mod tests {
     use super::super::testing::{Pool, Source};
     use super::*;
 
-    /// Would miss: an order that leaves somebody out, names the thief, or is every thief's; a place
+    /// Catches: an order that leaves somebody out, names the thief, or is every thief's; a place
     /// that is another one's.
     #[test]
     fn everybody_comes_once_and_has_the_place_at_which_they_come() {

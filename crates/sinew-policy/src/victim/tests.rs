@@ -38,7 +38,7 @@ fn search_in_vain(
 }
 
 proptest! {
-    /// Would miss: a victim that is the thief or no seat, one that the policy's own rule forbids,
+    /// Catches: a victim that is the thief or no seat, one that the policy's own rule forbids,
     /// or a round without an end, while workers come and go and reach changes (I1, I2).
     #[test]
     fn victims_are_others_that_the_rule_allows_and_rounds_end(
@@ -72,7 +72,7 @@ proptest! {
         }
     }
 
-    /// Would miss: a worker with tasks that is overlooked for good, since others seem the better
+    /// Catches: a worker with tasks that is overlooked for good, since others seem the better
     /// victims (I4).
     #[test]
     fn everybody_with_tasks_is_tried_sooner_or_later(
@@ -88,7 +88,7 @@ proptest! {
         }
     }
 
-    /// Would miss: a rule that withholds work even from a thief that is to take anything.
+    /// Catches: a rule that withholds work even from a thief that is to take anything.
     #[test]
     fn with_reach_everywhere_everybody_is_allowed(victims in any_policy(), pool in Pool::any(30)) {
         let pool = Pool { reach: Reach::Everywhere, ..pool };
@@ -97,7 +97,7 @@ proptest! {
         prop_assert!((0..pool.workers()).all(|worker| policy.allows(&pool, worker)));
     }
 
-    /// Would miss: a policy that draws numbers of its own.
+    /// Catches: a policy that draws numbers of its own.
     #[test]
     fn the_same_numbers_lead_to_the_same_victims(
         victims in any_policy(),
@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// Would miss: an endless search, or an index out of range, in a pool without anybody else, or
+/// Catches: an endless search, or an index out of range, in a pool without anybody else, or
 /// before the first search.
 #[test]
 fn alone_or_not_yet_searching_there_is_no_victim() {
@@ -127,7 +127,7 @@ fn alone_or_not_yet_searching_there_is_no_victim() {
     }
 }
 
-/// Would miss: packages without masters under a rule that needs one to leave them, or the other way
+/// Catches: packages without masters under a rule that needs one to leave them, or the other way
 /// round.
 #[test]
 fn policies_with_masters_are_those_that_hold_slaves_back() {

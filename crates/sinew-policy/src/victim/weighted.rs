@@ -118,7 +118,7 @@ mod tests {
     use super::super::testing::{Pool, Source, round};
     use super::*;
 
-    /// Would miss: weights that forget the square, the number of workers on a level, or somebody on
+    /// Catches: weights that forget the square, the number of workers on a level, or somebody on
     /// it.
     #[test]
     fn a_level_weighs_one_over_its_square_and_its_workers_share_that_evenly() {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(counts[7], 0);
     }
 
-    /// Would miss: a far worker that chance never brings.
+    /// Catches: a far worker that chance never brings.
     #[test]
     fn every_sixteenth_round_walks_past_everybody() {
         let pool = Pool::dunnington(0);
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Would miss: more random numbers than attempts.
+    /// Catches: more random numbers than attempts.
     #[test]
     fn an_attempt_draws_one_number() {
         let pool = Pool::dunnington(0);

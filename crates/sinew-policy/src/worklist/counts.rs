@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an overflow or a huge difference when a counter is read late.
+        /// Catches: an overflow or a huge difference when a counter is read late.
         #[test]
         fn a_difference_is_at_most_the_total(late in any::<[u64; 4]>(), early in any::<[u64; 4]>()) {
             let [late, early] = [late, early].map(|[commits, aborts, stalls, elapsed_ns]| {
@@ -97,7 +97,7 @@ mod tests {
             prop_assert_eq!(early.plus(&added).commits, early.commits.max(late.commits));
         }
 
-        /// Would miss: throughputs that are rounded, so that a tie is none or a small difference is
+        /// Catches: throughputs that are rounded, so that a tie is none or a small difference is
         /// one.
         #[test]
         fn throughputs_are_compared_exactly(commits in 1..u64::MAX, elapsed_ns in 1..u64::MAX) {
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a ratio of 3 to 30 that is not the 0.1 of a threshold, and 0/0 that compares
+    /// Catches: a ratio of 3 to 30 that is not the 0.1 of a threshold, and 0/0 that compares
     /// with nothing.
     #[test]
     fn ratios_meet_their_thresholds() {

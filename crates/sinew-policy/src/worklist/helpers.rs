@@ -44,7 +44,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: a helper that takes the core of a worker, and an idle core while workers
+        /// Catches: a helper that takes the core of a worker, and an idle core while workers
         /// want help.
         #[test]
         fn helpers_run_on_idle_cores_only(threads in 1..100_usize, cores in 1..100_usize) {
@@ -53,7 +53,7 @@ mod tests {
             prop_assert!(helpers == threads || helpers + threads >= cores);
         }
 
-        /// Would miss: a lifespan beyond the longest, an overflow, and steps that never reach the
+        /// Catches: a lifespan beyond the longest, an overflow, and steps that never reach the
         /// longest.
         #[test]
         fn lifespans_end_at_the_longest(longest in 1..=u32::MAX) {
@@ -63,7 +63,7 @@ mod tests {
         }
     }
 
-    /// Would miss: steps other than tens, and a last step that is left out.
+    /// Catches: steps other than tens, and a last step that is left out.
     #[test]
     fn lifespans_grow_tenfold() {
         assert!(lifespans(10_000).eq([1, 10, 100, 1_000, 10_000]));

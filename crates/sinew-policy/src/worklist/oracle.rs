@@ -191,7 +191,7 @@ mod tests {
         // A case enumerates some thousands of choices.
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Would miss: a combination that is left out, one that is tried twice, and one that nobody
+        /// Catches: a combination that is left out, one that is tried twice, and one that nobody
         /// asked for (O1).
         #[test]
         fn each_combination_or_its_like_is_tried_once(space in space()) {
@@ -204,7 +204,7 @@ mod tests {
             prop_assert!(tried.iter().all(|&choice| space.plain(choice) == choice));
         }
 
-        /// Would miss: settings that the tuner finds and the search does not know, so that the
+        /// Catches: settings that the tuner finds and the search does not know, so that the
         /// oracle is none.
         #[test]
         fn whatever_the_tuner_comes_to_is_tried(
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a pruned combination that matters. Two workers on two cores leave 4 × 12 (no
+    /// Catches: a pruned combination that matters. Two workers on two cores leave 4 × 12 (no
     /// idle core, mapping and pages do not matter), one worker 4 × 6 without mapping or retries; on
     /// two nodes each three times, for the pages.
     #[test]
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(three.choices().count(), three.combinations(), "everything matters there");
     }
 
-    /// Would miss: a helper that is tried far from its worker only, although one beside it would
+    /// Catches: a helper that is tried far from its worker only, although one beside it would
     /// share its cache.
     #[test]
     fn one_worker_with_a_helper_is_tried_in_both_mappings() {
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!([mappings(4, 100), mappings(4, 0), mappings(2, 100)], [2, 1, 1]);
     }
 
-    /// Would miss: a choice that a table cannot tell from another.
+    /// Catches: a choice that a table cannot tell from another.
     #[test]
     fn a_choice_is_printed_in_full() {
         let space = Space::full(3, 2, 1);

@@ -114,13 +114,13 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a setting that is printed in a way that is not read, or read as another.
+        /// Catches: a setting that is printed in a way that is not read, or read as another.
         #[test]
         fn settings_are_read_as_they_are_printed(settings in settings()) {
             prop_assert_eq!(settings.to_string().parse(), Ok(settings));
         }
 
-        /// Would miss: a text that is neither read nor refused.
+        /// Catches: a text that is neither read nor refused.
         #[test]
         fn any_text_is_read_or_refused_in_one_line(text in "[a-z0-9 ,-]{0,40}") {
             if let Err(error) = text.parse::<Settings>() {
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a message that does not name the part, or the way out.
+    /// Catches: a message that does not name the part, or the way out.
     #[test]
     fn a_part_that_is_no_setting_is_named() {
         let error = |text: &str| text.parse::<Settings>().unwrap_err();
@@ -156,7 +156,7 @@ mod tests {
         assert!(message.contains("`steeling`") && message.contains("coalescing"), "{message}");
     }
 
-    /// Would miss: settings in another order, or with other spaces, than they are printed with.
+    /// Catches: settings in another order, or with other spaces, than they are printed with.
     #[test]
     fn order_and_spaces_are_free() {
         let settings = Settings::baseline(2).stealing(true).swap_after(Some(4));

@@ -99,7 +99,7 @@ impl fmt::Display for Pages {
 mod tests {
     use super::*;
 
-    /// Would miss: the two mappings taken for each other.
+    /// Catches: the two mappings taken for each other.
     #[test]
     fn threads_sit_close_on_several_nodes_and_apart_on_one() {
         assert_eq!(Mapping::for_nodes(1), Mapping::Scatter);
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(Mapping::for_nodes(0), Mapping::Scatter, "nothing known is one node");
     }
 
-    /// Would miss: a placement that is printed in a way that is not read, and a message that does
+    /// Catches: a placement that is printed in a way that is not read, and a message that does
     /// not name the value or the way out.
     #[test]
     fn pages_are_read_as_they_are_printed_or_with_hyphens() {
@@ -119,7 +119,7 @@ mod tests {
         assert!(error.contains("`bind 1`") && error.contains("bind-local"), "{error}");
     }
 
-    /// Would miss: pages that stay cyclic for units that make units.
+    /// Catches: pages that stay cyclic for units that make units.
     #[test]
     fn pages_are_spread_until_units_are_added() {
         assert_eq!(Pages::for_run(false), Pages::Cyclic);

@@ -72,7 +72,7 @@ impl fmt::Display for Settings {
 mod tests {
     use super::*;
 
-    /// Would miss: an optimisation that a table does not show, and a number of threads that is
+    /// Catches: an optimisation that a table does not show, and a number of threads that is
     /// taken for another one.
     #[test]
     fn a_setting_names_what_is_on() {

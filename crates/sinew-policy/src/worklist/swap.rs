@@ -56,20 +56,20 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: an overflow, no retry at all, and more retries than the rule can give.
+        /// Catches: an overflow, no retry at all, and more retries than the rule can give.
         #[test]
         fn retries_are_a_power_of_two_in_range(aborts in any::<u64>(), commits in any::<u64>()) {
             let retries = retries(aborts, commits);
             prop_assert!((FEWEST..=MOST).contains(&retries) && retries.is_power_of_two());
         }
 
-        /// Would miss: more aborts that lead to fewer retries.
+        /// Catches: more aborts that lead to fewer retries.
         #[test]
         fn more_aborts_never_mean_fewer_retries(aborts in 0..u64::MAX, commits in any::<u64>()) {
             prop_assert!(retries(aborts, commits) <= retries(aborts + 1, commits));
         }
 
-        /// Would miss: a place behind the end of the list.
+        /// Catches: a place behind the end of the list.
         #[test]
         fn a_partner_is_in_the_list(units in any::<usize>(), random in any::<u64>()) {
             prop_assert_eq!(partner(units, random).is_some(), units > 0);
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a tenth that is rounded down because 0.3 · 10 is not 3 in binary, and one that
+    /// Catches: a tenth that is rounded down because 0.3 · 10 is not 3 in binary, and one that
     /// is rounded up.
     #[test]
     fn retries_double_at_each_tenth() {
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(retries(0, 0), FEWEST, "no attempt, no aborts");
     }
 
-    /// Would miss: a swap at the first abort, one that never comes, and one where swapping is off.
+    /// Catches: a swap at the first abort, one that never comes, and one where swapping is off.
     #[test]
     fn a_unit_is_swapped_once_its_retries_have_failed() {
         let due = |swap_after| (0..9).find(|&aborts| is_due(aborts, swap_after));
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(due(None), None);
     }
 
-    /// Would miss: a partner that is always the same, or never the first or last.
+    /// Catches: a partner that is always the same, or never the first or last.
     #[test]
     fn partners_are_chosen_evenly() {
         let mut chosen = [0; 5];

@@ -129,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Would miss: a worker that gets a block and a unit more than another, blocks that are a
+        /// Catches: a worker that gets a block and a unit more than another, blocks that are a
         /// good part of all there is (U1).
         #[test]
         fn every_worker_is_dealt_about_as_much(units in 0..20_000_usize, workers in 0..40_usize) {
@@ -141,7 +141,7 @@ mod tests {
             prop_assert!(most.unwrap_or(0) - least.unwrap_or(0) <= block);
         }
 
-        /// Would miss: a last unit that is never dealt, one that is dealt twice, and a worker that
+        /// Catches: a last unit that is never dealt, one that is dealt twice, and a worker that
         /// is dealt most of the end (U3).
         #[test]
         fn portions_add_up_and_end_small(units in 0..100_000_usize, workers in 0..40_usize) {
@@ -155,7 +155,7 @@ mod tests {
             prop_assert!(portions <= units / PORTION + 4 * workers.max(1) * 16, "{portions} portions");
         }
 
-        /// Would miss: a last unit that nobody can steal, and a thief that takes more than there is
+        /// Catches: a last unit that nobody can steal, and a thief that takes more than there is
         /// (U2).
         #[test]
         fn a_thief_takes_the_larger_half(units in any::<usize>()) {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// Would miss: a worker that keeps more than an eighth from thieves, or gets less than it
+        /// Catches: a worker that keeps more than an eighth from thieves, or gets less than it
         /// needs.
         #[test]
         fn a_batch_leaves_most_to_thieves(wanted in 1..4_usize, units in 0..10_000_usize, brief in 0..100_usize) {
@@ -186,7 +186,7 @@ mod tests {
         (0..3).map(|_| take()).collect()
     }
 
-    /// Would miss: a helper without a unit, one that falls behind, and a unit that is held for ever
+    /// Catches: a helper without a unit, one that falls behind, and a unit that is held for ever
     /// once the helper is gone.
     #[test]
     fn the_first_take_is_one_more_for_the_helper() {
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(takes(true, false, 1), [1, 2, 2], "the helper is gone");
     }
 
-    /// Would miss: either condition of the figure dropped, or one that holds at its threshold
+    /// Catches: either condition of the figure dropped, or one that holds at its threshold
     /// (figure 6.2, line 18).
     #[test]
     fn coalescing_needs_many_stalls_and_hardly_an_abort() {

@@ -235,7 +235,7 @@ mod models {
 mod tests {
     use super::place;
 
-    /// Would miss: two indices with one place, and places beyond the end of a chunk.
+    /// Catches: two indices with one place, and places beyond the end of a chunk.
     #[test]
     fn places_follow_each_other() {
         let mut last = (0, 0);

@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Would miss: a tree that only contention breaks: its order, its priorities, nodes that hang
+    /// Catches: a tree that only contention breaks: its order, its priorities, nodes that hang
     /// twice or nowhere.
     #[test]
     fn the_tree_is_one_at_every_moment() {

@@ -81,7 +81,7 @@ fn lifespans_after<const N: usize>(knobs: Knobs, commits: [u64; N]) -> ([u32; N]
     (lifespans, tuner.state())
 }
 
-/// Would miss: fewer threads at first, a list that is private from the start, or helpers that run
+/// Catches: fewer threads at first, a list that is private from the start, or helpers that run
 /// (figure 6.2, lines 3 to 6).
 #[test]
 fn the_start_is_all_cores_and_one_list() {
@@ -91,7 +91,7 @@ fn the_start_is_all_cores_and_one_list() {
     assert_eq!((tuner.state(), tuner.settings()), (State::Stealing, Settings::baseline(16)));
 }
 
-/// Would miss: stealing at the threshold, none above it, and a state that is not left while there
+/// Catches: stealing at the threshold, none above it, and a state that is not left while there
 /// are few stalls (figure 6.2, lines 7 to 10).
 #[test]
 fn stealing_is_turned_on_above_alpha_and_left_in_any_case() {
@@ -106,7 +106,7 @@ fn stealing_is_turned_on_above_alpha_and_left_in_any_case() {
     }
 }
 
-/// Would miss: one epoch that is enough, or β itself that counts as below (figure 6.3, lines 2 to
+/// Catches: one epoch that is enough, or β itself that counts as below (figure 6.3, lines 2 to
 /// 10; line 9 for a core each).
 #[test]
 fn few_aborts_twice_end_the_counting_of_threads() {
@@ -115,7 +115,7 @@ fn few_aborts_twice_end_the_counting_of_threads() {
     assert_eq!(threads_after([FEW, MANY]), ([4, 4], State::Threads));
 }
 
-/// Would miss: helpers without an idle core, and coalescing that is begun with one (figure 6.3,
+/// Catches: helpers without an idle core, and coalescing that is begun with one (figure 6.3,
 /// lines 6 to 10).
 #[test]
 fn helpers_follow_where_a_core_is_idle() {
@@ -123,7 +123,7 @@ fn helpers_follow_where_a_core_is_idle() {
     assert_eq!(threads_after([FEW, FEW]).1, State::Coalescing);
 }
 
-/// Would miss: one epoch that halves, a count that goes on after halving, and no thread at all
+/// Catches: one epoch that halves, a count that goes on after halving, and no thread at all
 /// (figure 6.3, lines 15 to 19).
 #[test]
 fn many_aborts_twice_halve_the_threads() {
@@ -133,7 +133,7 @@ fn many_aborts_twice_halve_the_threads() {
     assert_eq!(odd.settings().threads, 3, "halves are rounded down");
 }
 
-/// Would miss: a contrary epoch that is passed over, or that counts as the first of its own kind
+/// Catches: a contrary epoch that is passed over, or that counts as the first of its own kind
 /// (figure 6.3, lines 11 and 20).
 #[test]
 fn a_contrary_epoch_resets_the_counting_of_threads() {
@@ -143,14 +143,14 @@ fn a_contrary_epoch_resets_the_counting_of_threads() {
     assert_eq!(threads_after([FEW, MANY, MANY, MANY]), ([4, 4, 4, 2], State::Threads));
 }
 
-/// Would miss: helpers that do not run in the first epoch of their state (figure 6.2, lines 6 and
+/// Catches: helpers that do not run in the first epoch of their state (figure 6.2, lines 6 and
 /// 15).
 #[test]
 fn helpers_begin_with_one_word() {
     assert_eq!(at_helpers(Knobs::default()).settings(), Settings::baseline(2).lifespan(1));
 }
 
-/// Would miss: a tie that counts as lower, one epoch that is enough, and a count left over from the
+/// Catches: a tie that counts as lower, one epoch that is enough, and a count left over from the
 /// threads (figure 6.4, lines 13 to 18).
 #[test]
 fn throughput_that_is_not_lower_twice_lengthens_the_lifespan() {
@@ -159,7 +159,7 @@ fn throughput_that_is_not_lower_twice_lengthens_the_lifespan() {
     assert_eq!(lifespans_after(knobs, [100]).0, [1]);
 }
 
-/// Would miss: a lifespan beyond the longest, and a state that is not left there (figure 6.4, line
+/// Catches: a lifespan beyond the longest, and a state that is not left there (figure 6.4, line
 /// 17).
 #[test]
 fn the_longest_lifespan_ends_the_state() {
@@ -172,7 +172,7 @@ fn the_longest_lifespan_ends_the_state() {
     assert_eq!(lifespans_after(knobs, [100; 4]), ([1, 10, 10, 25], State::Coalescing));
 }
 
-/// Would miss: helpers that stay on though they harm from the first word on, or that are turned off
+/// Catches: helpers that stay on though they harm from the first word on, or that are turned off
 /// later (figure 6.4, lines 2 to 9).
 #[test]
 fn lower_throughput_twice_turns_off_one_word_and_keeps_more() {
@@ -181,7 +181,7 @@ fn lower_throughput_twice_turns_off_one_word_and_keeps_more() {
     assert_eq!(lifespans_after(knobs, [100, 100, 99, 98]), ([1, 10, 10, 10], State::Coalescing));
 }
 
-/// Would miss: a contrary epoch that is passed over, or that counts as the first of its own kind
+/// Catches: a contrary epoch that is passed over, or that counts as the first of its own kind
 /// (figure 6.4, lines 10 and 19).
 #[test]
 fn a_contrary_epoch_resets_the_timing_of_helpers() {
@@ -192,7 +192,7 @@ fn a_contrary_epoch_resets_the_timing_of_helpers() {
     assert_eq!(lifespans_after(knobs, [99, 99, 99, 99]), ([1, 1, 1, 10], State::Helpers));
 }
 
-/// Would miss: commits compared where commits a second are meant: epochs are not equally long.
+/// Catches: commits compared where commits a second are meant: epochs are not equally long.
 #[test]
 fn helpers_are_judged_by_commits_a_second() {
     let mut tuner = at_helpers(Knobs::default());
@@ -203,7 +203,7 @@ fn helpers_are_judged_by_commits_a_second() {
     assert_eq!(tuner.settings().lifespan, 0);
 }
 
-/// Would miss: harm that is the same in every epoch, and a lifespan that is too long and kept
+/// Catches: harm that is the same in every epoch, and a lifespan that is too long and kept
 /// (section 6.2.3 by its words).
 #[test]
 fn an_accepted_yardstick_takes_back_what_harms() {
@@ -217,7 +217,7 @@ fn an_accepted_yardstick_takes_back_what_harms() {
     assert_eq!((lifespans[7..].to_vec(), state), (vec![10_000, 10_000, 1_000], State::Coalescing));
 }
 
-/// Would miss: helpers that are timed on cores that are gone.
+/// Catches: helpers that are timed on cores that are gone.
 #[test]
 fn helpers_without_an_idle_core_are_not_timed() {
     let mut tuner = at_helpers(Knobs::default());
@@ -226,7 +226,7 @@ fn helpers_without_an_idle_core_are_not_timed() {
     assert_eq!((tuner.state(), tuner.settings().lifespan), (State::Coalescing, 1));
 }
 
-/// Would miss: coalescing under one condition of the two, and a state that is not left without it
+/// Catches: coalescing under one condition of the two, and a state that is not left without it
 /// (figure 6.2, lines 17 to 20).
 #[test]
 fn coalescing_needs_both_conditions_and_takes_one_epoch() {
@@ -248,7 +248,7 @@ fn coalescing_needs_both_conditions_and_takes_one_epoch() {
     }
 }
 
-/// Would miss: retries that are tuned once only, and anything else that is still tuned (figure 6.2,
+/// Catches: retries that are tuned once only, and anything else that is still tuned (figure 6.2,
 /// lines 21 to 23).
 #[test]
 fn swap_retry_is_tuned_for_good_and_alone() {
@@ -263,7 +263,7 @@ fn swap_retry_is_tuned_for_good_and_alone() {
     }
 }
 
-/// Would miss: an epoch that says nothing and is believed, in any state, be it for few aborts or
+/// Catches: an epoch that says nothing and is believed, in any state, be it for few aborts or
 /// for no throughput.
 #[test]
 fn an_epoch_without_transactions_changes_nothing() {
@@ -286,7 +286,7 @@ fn an_epoch_without_transactions_changes_nothing() {
     assert_eq!(tuner.state(), State::Coalescing);
 }
 
-/// Would miss: more threads than cores, fewer than were found best once the cores are back, and a
+/// Catches: more threads than cores, fewer than were found best once the cores are back, and a
 /// halving that is forgotten.
 #[test]
 fn threads_follow_the_cores_up_to_what_was_found_best() {
@@ -352,7 +352,7 @@ fn figure_6_4(r: &mut i8, l: &mut u32, m: u32, now: f64, before: f64) -> bool {
 }
 
 proptest! {
-    /// Would miss: any difference from figure 6.3, whatever the order of epochs.
+    /// Catches: any difference from figure 6.3, whatever the order of epochs.
     #[test]
     fn threads_are_counted_as_printed(cores in 1..40_usize, aborts in proptest::collection::vec(0..200_u64, 0..40)) {
         let mut tuner = tuner(cores);
@@ -374,7 +374,7 @@ proptest! {
         }
     }
 
-    /// Would miss: any difference from figure 6.4 up to the longest lifespan, whatever the order of
+    /// Catches: any difference from figure 6.4 up to the longest lifespan, whatever the order of
     /// epochs.
     #[test]
     fn helpers_are_timed_as_printed(commits in proptest::collection::vec(95..105_u64, 0..40)) {
@@ -394,7 +394,7 @@ proptest! {
         }
     }
 
-    /// Would miss: any difference from the first and last states of figure 6.2, whatever is
+    /// Catches: any difference from the first and last states of figure 6.2, whatever is
     /// counted.
     #[test]
     fn the_other_states_are_as_printed(epochs in proptest::collection::vec((1..2_000_u64, 0..300_u64, 0..300_u64), 7)) {

@@ -54,7 +54,7 @@ fn may_follow(before: State, after: State) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Would miss: no thread, a lifespan that is too long, an optimisation that is undone, a state
+    /// Catches: no thread, a lifespan that is too long, an optimisation that is undone, a state
     /// that comes back, or a panic, after any events.
     #[test]
     fn settings_make_sense_after_any_events(
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// Would miss: a hidden clock, or a state outside of the tuner.
+    /// Catches: a hidden clock, or a state outside of the tuner.
     #[test]
     fn the_same_epochs_lead_to_the_same_settings(events in proptest::collection::vec(event(), 0..60)) {
         let run = || {
@@ -105,7 +105,7 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// Would miss: a state that is never left though its epochs agree: 2 epochs for each halving
+    /// Catches: a state that is never left though its epochs agree: 2 epochs for each halving
     /// and lifespan, and 4 for the rest.
     #[test]
     fn epochs_that_agree_settle_soon(cores in 1..1_000_usize, knobs in knobs(), aborts in 0..2_000_u64, stalls in counter()) {
