@@ -1,4 +1,4 @@
-//! Atomic types of the world this build runs in.
+//! Atomic types of the standard library, loom or shuttle, whichever this build uses.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{
@@ -13,7 +13,7 @@ pub use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
-/// Tells the processor (or the model checker) that this thread is waiting for another.
+/// Tells the processor, or the model checker, that this thread waits for another.
 #[inline]
 pub fn spin_loop() {
     #[cfg(loom)]

@@ -1,6 +1,6 @@
 //! A cell whose accesses a model checker can see.
 
-/// An `UnsafeCell` accessed through closures, which is the form loom needs to find races on it.
+/// An `UnsafeCell` that is accessed through closures, which loom needs to find races.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Cell<T>(

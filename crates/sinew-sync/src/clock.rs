@@ -1,10 +1,9 @@
-//! Monotonic time: in nanoseconds, and, where a rough idea is enough, in ticks that cost less to
-//! read.
+//! Monotonic time: in nanoseconds, or in ticks, which cost less to read and are less exact.
 //!
-//! Under a model checker time is virtual and made of the model's own steps, so that a wait bounded
-//! by time ends after a bounded number of them and a schedule replays the same way.
+//! Under a model checker time is virtual: it advances with the model's own steps. A wait bounded by
+//! time then ends after a bounded number of steps, and a schedule replays the same way.
 
-/// Nanoseconds since some moment before the first call.
+/// Nanoseconds since a moment before the first call.
 #[cfg(not(any(loom, shuttle)))]
 #[inline]
 pub fn now_ns() -> u64 {
@@ -14,25 +13,25 @@ pub fn now_ns() -> u64 {
     u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Virtual nanoseconds: a microsecond for every step of the present execution.
+/// Virtual nanoseconds: a microsecond for each step of the current execution.
 #[cfg(shuttle)]
 pub fn now_ns() -> u64 {
     shuttle::current::context_switches() as u64 * 1_000
 }
 
-/// Virtual nanoseconds: 25 µs more at every call.
+/// Virtual nanoseconds: 25 µs more at each call.
 #[cfg(loom)]
 pub fn now_ns() -> u64 {
     static TICKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     TICKS.fetch_add(25_000, std::sync::atomic::Ordering::Relaxed)
 }
 
-/// About how many [`ticks`] a microsecond has: within a factor of two of the truth.
+/// About how many [`ticks`] a microsecond has; at most a factor of two off.
 pub const TICKS_A_US: u64 =
     if cfg!(all(target_arch = "x86_64", not(any(loom, shuttle)))) { 2_600 } else { 1_000 };
 
-/// The processor's time-stamp counter where there is one that costs less than the clock, otherwise
-/// [`now_ns`]. Good for differences on one thread; the unit is [`TICKS_A_US`].
+/// The processor's time-stamp counter where one exists that costs less than the clock, otherwise
+/// [`now_ns`]. Only differences on one thread mean anything; the unit is [`TICKS_A_US`].
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
@@ -45,7 +44,7 @@ pub fn ticks() -> u64 {
 /// How many [`ticks`] a nanosecond has, measured against [`now_ns`].
 ///
 /// The first call takes a millisecond, unless [`start_measuring`] was called at least that long
-/// before. Later calls answer the same.
+/// before. Later calls return the same value.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
 pub fn ticks_a_ns() -> f64 {
     use std::sync::OnceLock;
@@ -63,8 +62,8 @@ pub fn ticks_a_ns() -> f64 {
     })
 }
 
-/// Begins to measure what [`ticks_a_ns`] answers, once for the process. Answers the nanoseconds and
-/// the ticks of that moment.
+/// Starts the measurement for [`ticks_a_ns`], once for the process. Returns the nanoseconds and the
+/// ticks at the start.
 #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
 pub fn start_measuring() -> (u64, u64) {
     use std::sync::OnceLock;
@@ -72,8 +71,8 @@ pub fn start_measuring() -> (u64, u64) {
     *BEGAN.get_or_init(|| (now_ns(), ticks()))
 }
 
-/// The processor time that the calling thread has been given, in nanoseconds, where the system
-/// counts that exactly: waiting for a core is no part of it. A call to the system, some 200 ns.
+/// The processor time of the calling thread in nanoseconds, where the system counts it exactly.
+/// Time spent waiting for a core is not included. Costs a system call, some 200 ns.
 #[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 pub fn thread_cpu_ns() -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -82,19 +81,19 @@ pub fn thread_cpu_ns() -> Option<u64> {
     (answer == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Not counted.
+/// `None`: this system does not count it.
 #[cfg(not(all(target_os = "linux", not(any(loom, shuttle)))))]
 pub fn thread_cpu_ns() -> Option<u64> {
     None
 }
 
-/// How many [`ticks`] a nanosecond has: one, where there is nothing better than the clock.
+/// How many [`ticks`] a nanosecond has: one, on systems where a tick is a nanosecond.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
 pub fn ticks_a_ns() -> f64 {
     1.0
 }
 
-/// Nothing is measured where a tick is a nanosecond.
+/// Does nothing on systems where a tick is a nanosecond.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle)))))]
 pub fn start_measuring() -> (u64, u64) {
     (0, 0)
@@ -104,7 +103,7 @@ pub fn start_measuring() -> (u64, u64) {
 mod tests {
     use super::{TICKS_A_US, now_ns, start_measuring, thread_cpu_ns, ticks_a_ns};
 
-    /// Catches: a clock of something else than this thread's time on a core.
+    /// Catches: a clock of anything but this thread's processor time.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_thread_is_given_no_more_processor_time_than_passes() {
@@ -116,7 +115,7 @@ mod tests {
         assert!(given > 0 && given <= now_ns() - begin + 1_000, "{given}");
     }
 
-    /// Catches: a rate of something else than the two clocks.
+    /// Catches: a rate of anything but the two clocks.
     #[test]
     fn the_rate_of_ticks_is_about_what_is_assumed() {
         start_measuring();

@@ -1,10 +1,10 @@
 //! Counters that one thread increments and any thread may read.
 
-/// A counter with one writer: its increment is a load, an addition and a store, never a locked
+/// A counter with one writer: an increment is a load, an addition and a store, never a locked
 /// instruction.
 ///
 /// Counters are statistics. They publish nothing, so they are plain `Relaxed` accesses in every
-/// build, and model checkers do not spend their budget on them.
+/// build, and model checkers do not explore them.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Counter(std::sync::atomic::AtomicU64);
@@ -15,7 +15,7 @@ impl Counter {
         Self(std::sync::atomic::AtomicU64::new(0))
     }
 
-    /// Adds `n`. Only one thread at a time may call this on one counter; increments of others could
+    /// Adds `n`. Only one thread at a time may call this on a counter; concurrent increments could
     /// get lost.
     #[inline]
     pub fn add(&self, n: u64) {

@@ -1,10 +1,10 @@
-//! The asymmetric pair of fences of a store-then-load handshake.
+//! The asymmetric pair of fences for a store-then-load handshake.
 //!
-//! One side of the handshake runs millions of times a second (the owner of a task stack), the other
-//! almost never (a thief that has no other way). Between its store and its load the frequent side
-//! executes [`light`], which is no instruction at all, and the rare side executes [`heavy`], which
-//! makes every core that runs this process pass a full barrier (`membarrier(2)`). Together they
-//! give what a `fence(SeqCst)` on both sides would: at least one side sees the other's store.
+//! One side of the handshake (the owner of a task stack) runs millions of times a second, the other
+//! (a thief) rarely. Between its store and its load the frequent side executes [`light`], which is
+//! no instruction at all. The rare side executes [`heavy`], which makes every core that runs this
+//! process pass a full barrier (`membarrier(2)`). Together they give the guarantee of a
+//! `fence(SeqCst)` on both sides: at least one side sees the other's store.
 //!
 //! # Orderings
 //!
@@ -15,17 +15,17 @@
 //! visible: the owner reads 1. `light` keeps the compiler from moving the load above the store.
 //!
 //! Where [`asymmetric`] is false (other systems, a seccomp filter, not registered yet) `light` is
-//! not enough, and the frequent side must use a real `fence(SeqCst)`; `heavy` is then just that as
-//! well. Models use it on both sides.
+//! not enough, and the frequent side must execute a real `fence(SeqCst)`. `heavy` is then the same
+//! fence. Models use it on both sides.
 //!
 //! # Cost
 //!
-//! `light`: nothing. `heavy`: 5 to 10 µs where another core runs this process. [`register`]: about
-//! 15 ms once the process has a second thread, next to nothing before.
+//! `light`: nothing. `heavy`: 5 to 10 µs if another core runs this process. [`register`]: about 15
+//! ms once the process has a second thread, very little before.
 
 use crate::atomic::{Ordering, fence};
 
-/// The frequent side's fence: only the compiler sees it.
+/// The frequent side's fence: a fence for the compiler only.
 #[inline(always)]
 pub fn light() {
     #[cfg(any(loom, shuttle))]
@@ -50,14 +50,14 @@ pub fn asymmetric() -> bool {
     imp::registered()
 }
 
-/// Asks the kernel for the heavy fence; answers [`asymmetric`] afterwards. May take some 15 ms:
-/// call it where nobody waits.
+/// Registers the process for the heavy fence with the kernel. Returns [`asymmetric`]. May take 15
+/// ms, so call it when no thread waits.
 pub fn register() -> bool {
     imp::register()
 }
 
-/// Forgets the registration, in a forked child. Only a store, so it may be called between `fork`
-/// and `exec`.
+/// Forgets the registration, in a forked child. It is only a store, so it may be called between
+/// `fork` and `exec`.
 pub fn forget() {
     imp::forget();
 }
@@ -77,16 +77,16 @@ mod imp {
     static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
     fn membarrier(command: libc::c_int) -> libc::c_long {
-        // SAFETY: membarrier takes three integers and touches no memory of ours; an unknown command
-        // is answered with an error.
+        // SAFETY: membarrier takes three integers and touches no memory of ours; for an unknown
+        // command it returns an error.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
     }
 
     pub(super) fn barrier() {
         if registered() {
             let answer = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-            // The command cannot fail once registered; if a filter was installed since, owners that
-            // run without fences would be wrong from here on, so going on is not an option.
+            // The command cannot fail once registered. If a filter was installed since, owners that
+            // run without fences would be wrong from here on, so the program must not continue.
             assert!(
                 answer == 0,
                 "membarrier(2) was registered and is now refused; set SINEW_FENCES=full"
@@ -96,9 +96,9 @@ mod imp {
 
     #[inline]
     pub(super) fn registered() -> bool {
-        // Acquire: pairs with Release in `register`. What the registering thread did before is of
-        // no interest, but a reader that sees REGISTERED must also find the kernel ready, and the
-        // kernel's side happens before the store.
+        // Acquire: pairs with Release in `register`. The reader needs nothing that the registering
+        // thread wrote, but a reader that sees REGISTERED must also find the kernel ready. The
+        // kernel's part happens before the store.
         STATE.load(Ordering::Acquire) == REGISTERED
     }
 
@@ -122,7 +122,7 @@ mod imp {
     }
 
     pub(super) fn single_threaded() -> bool {
-        // The link count of a directory is 2 plus its sub-directories, here one a thread.
+        // The link count of a directory is 2 plus its sub-directories: here, the threads.
         use std::os::unix::fs::MetadataExt;
         std::fs::metadata("/proc/self/task").is_ok_and(|task| task.nlink() == 3)
     }
@@ -132,7 +132,7 @@ mod imp {
 mod imp {
     pub(super) fn barrier() {}
 
-    /// In a model both sides execute `fence(SeqCst)`, which is what the pair amounts to.
+    /// In a model both sides execute `fence(SeqCst)`, which has the effect of the pair.
     #[inline]
     pub(super) fn registered() -> bool {
         cfg!(any(loom, shuttle))
@@ -151,8 +151,8 @@ mod imp {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    /// Catches: a `register` that reports success without the kernel's consent (the barrier
-    /// asserts it).
+    /// Catches: a `register` that reports success although the kernel refused (the barrier asserts
+    /// it).
     #[test]
     fn a_registered_barrier_can_be_executed() {
         let registered = super::register();

@@ -1,26 +1,27 @@
-//! A row of numbers that one thread writes and any thread reads as they were at one moment.
+//! A seqlock: numbers that one thread writes, and that any thread reads as of one moment.
 //!
-//! A sequence lock: the writer makes the version odd, writes, and makes it even again; a reader
-//! that finds it odd, or changed meanwhile, reads once more. The writer never waits and executes no
-//! locked instruction. Source: H.-J. Boehm, "Can seqlocks get along with programming language
-//! memory models?" (2012).
+//! The writer makes the version odd, writes, and makes it even again. A reader that finds the
+//! version odd or changed reads once more. The writer never waits and executes no locked
+//! instruction. Source: H.-J. Boehm, "Can seqlocks get along with programming language memory
+//! models?" (2012).
 //!
 //! # Orderings
 //!
 //! - L1: the version turns odd, *release fence*, words are written ↔ words are read, *acquire
-//!   fence*, the version is read: who has read a word of a change under way sees the odd version.
+//!   fence*, the version is read: a reader that read a word of an unfinished change sees the odd
+//!   version.
 //! - L2: words are written, the version turns even (Release) ↔ the version is read (Acquire), words
-//!   are read: who begins with the even version sees the whole change.
+//!   are read: a reader that begins with the even version sees the whole change.
 //!
 //! # Cost
 //!
-//! A change: two stores beside its own. A reading: two loads beside its own, and again as often as
-//! the writer comes in between.
+//! A change: two stores besides its own. A read: two loads besides its own, repeated each time the
+//! writer interferes.
 //!
 //! # Tests
 //!
-//! `models` lets loom look for a torn reading, and plants the bug that makes one. Shuttle, whose
-//! threads take turns, sees a change as one step.
+//! `models` makes loom search for a torn read, and plants the bug that causes one. Shuttle switches
+//! threads only between operations on its own types, so it sees a change as one step.
 
 #[cfg(loom)]
 use crate::atomic::{AtomicU64, Ordering, fence};
@@ -37,7 +38,7 @@ pub struct Ledger<const N: usize> {
     words: [AtomicU64; N],
 }
 
-/// The numbers of a [`Ledger`] while they are changed.
+/// The numbers of a [`Ledger`] during a change.
 #[derive(Debug)]
 pub struct Row<'a, const N: usize>(&'a [AtomicU64; N]);
 
@@ -48,13 +49,13 @@ impl<const N: usize> Default for Ledger<N> {
 }
 
 impl<const N: usize> Ledger<N> {
-    /// A ledger of zeros.
+    /// A seqlock over zeros.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Changes the numbers; readers see all of it or nothing. One thread at a time, and not from
-    /// within `change`.
+    /// Changes the numbers; a reader sees the whole change or nothing of it. Only one thread at a
+    /// time may write, and `change` may not write again.
     #[inline]
     pub fn write<R>(&self, change: impl FnOnce(&Row<'_, N>) -> R) -> R {
         // Relaxed: there is one writer.
@@ -67,24 +68,24 @@ impl<const N: usize> Ledger<N> {
         result
     }
 
-    /// The number at `at`. For the writer.
+    /// The number at `at`, for the writer.
     #[inline]
     pub fn get(&self, at: usize) -> u64 {
         // Relaxed: the writer's own.
         self.words[at].load(Ordering::Relaxed)
     }
 
-    /// All numbers as of one moment. From any thread.
+    /// All numbers as of one moment, for any thread.
     pub fn read(&self) -> [u64; N] {
         loop {
             // Acquire: L2.
             let before = self.version.load(Ordering::Acquire);
-            // Relaxed: believed only if the version shows that nobody wrote meanwhile.
+            // Relaxed: used only if the version shows that no thread wrote meanwhile.
             let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
             if !planted(Bug::TornReading) {
                 fence(Ordering::Acquire); // L1
             }
-            // Relaxed: the fence has ordered it.
+            // Relaxed: the fence orders this load.
             if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
                 return words;
             }
@@ -119,7 +120,7 @@ impl<const N: usize> Row<'_, N> {
 mod tests {
     use super::Ledger;
 
-    /// Catches: a reading made of two states.
+    /// Catches: a read that mixes two states.
     #[test]
     fn readers_see_whole_changes() {
         let ledger = Ledger::<8>::new();
@@ -161,7 +162,7 @@ mod models {
         });
     }
 
-    /// Catches: a change that is seen in part.
+    /// Catches: a change that a reader sees in part.
     #[test]
     fn loom_readers_see_whole_changes() {
         check();

@@ -1,22 +1,22 @@
-//! What the schedulers stand on: atomics, cells, fences, parkers, locks and clocks, in one facade.
+//! Atomics, cells, fences, parkers, locks and clocks behind one facade.
 //!
 //! The same source runs on the standard library, under loom (`--cfg loom`: every interleaving of a
-//! small model) and under shuttle (`--cfg shuttle`: random schedules of the whole pool). Nothing
-//! above this crate names `std::sync::atomic`, so a data structure that passed its model is the
-//! data structure that ships.
+//! small model) and under shuttle (`--cfg shuttle`: random schedules of the whole pool). No crate
+//! above this one names `std::sync::atomic`, so the structure that passed its model is the one that
+//! ships.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
-//! | [`atomic`], [`cell`], [`lock`], [`thread`] | the facade over the three worlds |
+//! | [`atomic`], [`cell`], [`lock`], [`thread`] | the facade over std, loom and shuttle |
 //! | [`fence`] | the asymmetric pair of fences: free for the owner, dear for the thief |
-//! | [`parker`] | a thread that waits for a token |
-//! | [`padded`], [`counter`] | memory kept to one core |
-//! | [`ledger`] | numbers of one writer, read as of one moment |
-//! | [`seat`] | whom a thread's free functions find as its worker |
+//! | [`parker`] | a thread waits for a token |
+//! | [`padded`], [`counter`] | data that one core writes |
+//! | [`ledger`] | a seqlock: numbers of one writer, read as of one moment |
+//! | [`seat`] | the current worker of a thread |
 //! | [`fork`] | handlers around `fork(2)` |
-//! | [`clock`] | monotonic nanoseconds |
+//! | [`clock`] | monotonic time |
 //! | [`statics`] | atomics outside of the facade, for statics |
-//! | [`plant`] | planted bugs, by which the checkers are checked |
+//! | [`plant`] | planted bugs, which check the checkers |
 
 pub mod atomic;
 pub mod cell;

@@ -1,7 +1,7 @@
 //! Mutex and condition variable without poisoning.
 //!
-//! Nothing in Sinew runs a user's code under one of these locks, so a poisoned lock would only
-//! repeat a panic that is already on its way; the wrappers drop the distinction.
+//! Sinew runs no user code under these locks. A poisoned lock would only repeat a panic that is
+//! already unwinding, so the wrappers drop the distinction.
 
 #[cfg(loom)]
 use loom::sync as imp;
@@ -35,12 +35,12 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The value, of a mutex that nobody else can lock any more.
+    /// The value of a mutex that no other thread can lock any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The lock, if nobody holds it.
+    /// The lock, or `None` if a thread holds it.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -55,13 +55,13 @@ impl<T> Mutex<T> {
 pub struct Condvar(imp::Condvar);
 
 impl Condvar {
-    /// A condition variable nobody waits for.
+    /// A condition variable without waiters.
     #[cfg(not(any(loom, shuttle)))]
     pub const fn new() -> Self {
         Self(imp::Condvar::new())
     }
 
-    /// A condition variable nobody waits for.
+    /// A condition variable without waiters.
     #[cfg(any(loom, shuttle))]
     pub fn new() -> Self {
         Self(imp::Condvar::new())
@@ -74,14 +74,14 @@ impl Condvar {
     }
 
     /// As [`wait`](Self::wait), for about `ns` nanoseconds at most. Under a model checker the time
-    /// is always over at once.
+    /// is over at once.
     #[cfg(not(any(loom, shuttle)))]
     pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, ns: u64) -> MutexGuard<'a, T> {
         let waited = self.0.wait_timeout(guard, std::time::Duration::from_nanos(ns));
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0
     }
 
-    /// As [`wait`](Self::wait), for no time.
+    /// As [`wait`](Self::wait), but returns at once.
     #[cfg(any(loom, shuttle))]
     pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, _ns: u64) -> MutexGuard<'a, T> {
         guard

@@ -1,4 +1,4 @@
-//! Values that share their cache line with nobody.
+//! Values that share no cache line with other values.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,25 +1,25 @@
-//! A thread that waits for a token, and others that hand it one.
+//! A thread parks until another thread hands it a token.
 //!
-//! One token at most: any number of [`Parker::unpark`] before a [`Parker::park`] make it return
-//! once. Spurious returns are allowed, so callers look at what they wait for in a loop.
+//! There is one token at most: any number of [`Parker::unpark`] before a [`Parker::park`] make it
+//! return once. `park` may return spuriously, so callers check their condition in a loop.
 //!
 //! # States
 //!
 //! | state | entered by | left by |
 //! |---|---|---|
 //! | `EMPTY` | `new`, a `park` that took its token | `unpark` → `NOTIFIED`, `park` → `PARKED` |
-//! | `PARKED` | `park` that found no token | `unpark` → `NOTIFIED` and a wake-up call |
+//! | `PARKED` | `park` that found no token | `unpark` → `NOTIFIED` and a wake-up |
 //! | `NOTIFIED` | `unpark` | `park` → `EMPTY` |
 //!
 //! # Orderings
 //!
-//! P1: `unpark`'s swap (Release) ↔ `park`'s swap or exchange (Acquire): what the waker wrote before
-//! `unpark` is visible after `park`. That holds also when several wakers come before the sleeper
-//! looks: each swap continues the release sequence.
+//! P1: `unpark`'s swap (Release) ↔ `park`'s swap or exchange (Acquire): the waker's writes before
+//! `unpark` are visible after `park`. This also holds if several wakers come before the sleeper
+//! reads the state: each swap continues the release sequence.
 //!
 //! # Cost
 //!
-//! A round trip between two parked threads takes 4.6 µs on the reference machine; `unpark` of a
+//! A round trip between two parked threads takes 4.6 µs on the reference machine. `unpark` of a
 //! thread that is not parked is one swap.
 
 use crate::atomic::{AtomicU32, Ordering};
@@ -28,7 +28,7 @@ const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
 
-/// The place one thread at a time parks at.
+/// One thread at a time parks here.
 #[derive(Debug)]
 pub struct Parker {
     state: AtomicU32,
@@ -47,7 +47,7 @@ impl Parker {
         Self { state: AtomicU32::new(EMPTY), sleep: imp::Sleep::new() }
     }
 
-    /// Takes the token, waiting for it if need be. Only one thread at a time may park here.
+    /// Takes the token; waits for it if there is none. Only one thread at a time may park here.
     ///
     /// # Blocking
     ///
@@ -65,14 +65,14 @@ impl Parker {
         {
             self.sleep.wait_while(&self.state, PARKED);
         }
-        // Acquire: P1. Also takes back PARKED after a spurious wake-up.
+        // Acquire: P1. Also clears PARKED after a spurious wake-up.
         self.state.swap(EMPTY, Ordering::Acquire);
     }
 
-    /// As [`park`](Self::park), for about `ns` nanoseconds at most. Answers whether it took a
+    /// As [`park`](Self::park), for about `ns` nanoseconds at most. Returns whether it took a
     /// token. May return early without one.
     ///
-    /// Under a model checker the time is always over at once.
+    /// Under a model checker the time is over at once.
     pub fn park_for(&self, ns: u64) -> bool {
         // Acquire, throughout: P1.
         if self
@@ -96,7 +96,7 @@ impl Parker {
         self.state.load(Ordering::Relaxed) == PARKED
     }
 
-    /// Hands over the token; wakes the thread if it is parked. Answers whether it was.
+    /// Hands over the token and wakes the thread if it is parked. Returns whether it was parked.
     pub fn unpark(&self) -> bool {
         // Release: P1.
         let parked = self.state.swap(NOTIFIED, Ordering::Release) == PARKED;
@@ -111,7 +111,7 @@ impl Parker {
 mod imp {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// Sleeping on the state word itself, through `futex(2)`.
+    /// Sleeps on the state word itself, through `futex(2)`.
     #[derive(Debug)]
     pub(super) struct Sleep;
 
@@ -124,7 +124,7 @@ mod imp {
             // Relaxed: the caller acquires when it takes the token.
             while word.load(Ordering::Relaxed) == value {
                 // SAFETY: the word outlives the call, which only compares it; no timeout is given.
-                // An interruption or a changed value ends the call, and the loop looks again.
+                // An interruption or a changed value ends the call, and the loop checks again.
                 unsafe {
                     libc::syscall(
                         libc::SYS_futex,
@@ -173,7 +173,7 @@ mod imp {
     use crate::atomic::{AtomicU32, Ordering};
     use crate::lock::{Condvar, Mutex};
 
-    /// Sleeping on a condition variable; the lock only orders the look at the word against the
+    /// Sleeps on a condition variable. The lock only orders the check of the word against the
     /// wake-up.
     #[derive(Debug)]
     pub(super) struct Sleep {
@@ -211,7 +211,7 @@ mod imp {
 mod tests {
     use super::Parker;
 
-    /// Catches: a token that is lost when it comes before the sleeper.
+    /// Catches: a token that is lost when it arrives before the sleeper.
     #[test]
     fn a_token_handed_over_early_is_found_later() {
         let parker = Parker::new();
@@ -220,7 +220,7 @@ mod tests {
         parker.park();
     }
 
-    /// Catches: a time that is never over, and a token that is not told from the end of it.
+    /// Catches: a timeout that never expires, and a token that is mistaken for a timeout.
     #[test]
     fn a_bounded_park_ends_with_or_without_a_token() {
         let parker = Parker::new();
@@ -230,7 +230,7 @@ mod tests {
         assert!(!parker.park_for(0));
     }
 
-    /// Catches: a wake-up lost between the look and the sleep.
+    /// Catches: a wake-up lost between the check and the sleep.
     #[test]
     fn two_threads_wake_each_other_in_turn() {
         let (ping, pong) = (Parker::new(), Parker::new());
@@ -255,8 +255,7 @@ mod models {
     use crate::atomic::{AtomicU32, Ordering};
     use std::sync::Arc;
 
-    /// Catches: a lost token, a lost wake-up, and a token that does not carry what was written
-    /// before it.
+    /// Catches: a lost token, a lost wake-up, and a token without the waker's earlier writes.
     #[test]
     fn loom_a_parked_thread_sees_what_its_waker_wrote() {
         loom::model(|| {

@@ -1,17 +1,17 @@
 //! Planted bugs: how the checkers are checked.
 //!
 //! A model that passes proves little until it has been seen to fail. Each variant of [`Bug`] names
-//! one mistake that the protocols could contain; a test plants it, runs the model and expects it to
-//! fail. In builds that are not for a model checker [`planted`] is the constant `false` and the
-//! mistakes do not exist.
+//! one mistake that the protocols could contain. A test plants it, runs the model and expects it to
+//! fail. In builds without a model checker [`planted`] is the constant `false`, and the mistakes do
+//! not exist.
 
 /// A mistake that a checker must catch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// The light fence is nothing. A mistake where the stack relies on it, faithful to the machine
-    /// where it does not.
+    /// The light fence does nothing. This is a mistake only where the task stack relies on the
+    /// fence.
     NoLightFence,
-    /// The exposer looks at `head` without the heavy fence after it raised `split`.
+    /// The exposer loads `head` without the heavy fence after it raised `split`.
     NoHeavyFence,
     /// Pop takes a task as private although an exposure is pending.
     IgnorePending,
@@ -23,67 +23,68 @@ pub enum Bug {
     RelaxedPop,
     /// A thief reports a finished task with a relaxed operation.
     RelaxedDone,
-    /// The last searcher parks without looking once more.
+    /// The last searcher parks without checking for work again.
     NoLastLook,
-    /// Who has dozed looks for work without leaving its notes again.
+    /// A worker whose timed park expired searches without setting its steal requests again.
     ForgottenNote,
-    /// The searcher announces its sleep without a fence before its last look.
+    /// A searcher announces that it parks, and checks for work without a fence between the two.
     NoSleepFence,
     /// A thief takes the last task of a second queue without a fence before it reads `bottom`.
     NoQueueFence,
-    /// A guest leaves its seat with a relaxed store.
+    /// An external thread leaves its worker slot with a relaxed store.
     RelaxedLeave,
     /// An owner publishes tasks without holding the exposers' token.
     PublishWithoutToken,
     /// A thief of a loop's range deposits what it stole with a store instead of an exchange.
     StoredDeposit,
-    /// Closing a loop's source leaves in it what it answers.
+    /// A closed source keeps the iterations that it returned to the loop.
     OpenSource,
-    /// Who gives a loop back what it has claimed goes on with it.
+    /// A participant continues a claimed part that it has returned to the loop.
     KeptChunk,
-    /// A place for a thread is looked for under one lock and taken under another.
+    /// A CPU for a thread is chosen under one lock and taken under another.
     TornPlace,
-    /// A thread gives its place back before it has moved away from there.
+    /// A thread releases its CPU before it has moved away from it.
     EarlyPlace,
-    /// A thread that keeps its place in a loop within a loop gives it back when the inner one ends.
+    /// A thread that keeps its CPU in a nested loop releases it when the inner loop ends.
     InnerPlace,
-    /// A half of what is sorted counts as done before it is.
+    /// One half of a sort counts as done before it is sorted.
     EarlyHalf,
-    /// A participant that has waited for a stolen arm is not counted as at work again.
+    /// A participant that waited for a stolen arm is not counted as active again.
     ForgottenReturn,
-    /// A worklist ends when its workers have gone, without another look at what they have left.
+    /// A worklist ends when its workers have left, without a check for the units that they left.
     NoSecondRound,
-    /// A panic among units that are run one after the other puts those before it back to the list.
+    /// A panic in a batch of units returns the units before it to the list.
     LostStretch,
-    /// A thief of a loop's range notes what it stole only after others may have stolen from it in
-    /// turn.
+    /// A thief of a loop's range registers the stolen part only after other thieves may have stolen
+    /// from that part.
     LateNote,
     /// A searcher that has found work does not wake the next one.
     LonelySearcher,
-    /// A worker leaves an ending pool as soon as it finds nothing to do itself.
+    /// A worker leaves a pool that is ending as soon as it finds no work of its own.
     EarlyEnd,
-    /// A worker resigns that has last looked for work before the pool was told to end.
+    /// A worker leaves though its last search was before the pool was told to end.
     StaleLook,
     /// A thief does not wake the worker that waits for its task.
     ForgottenJoiner,
-    /// A token is queued before the task that it stands for.
+    /// A token is queued before the task for which it stands.
     EarlyToken,
-    /// A delivered task is not followed by a wake-up.
+    /// No wake-up follows a delivered task.
     SilentDelivery,
     /// A latch is set with a relaxed store.
     RelaxedLatch,
-    /// A part of a broadcast counts itself out with a relaxed operation.
+    /// A part of a broadcast decrements the count with a relaxed operation.
     RelaxedCount,
-    /// An owner comes to its seat without leaving itself the note that makes its first push wake.
+    /// An owner takes its worker slot without the poll reason that makes its first push wake a
+    /// thief.
     QuietStart,
-    /// A caller that finds all workers at work tells none of them of its call.
+    /// A caller that finds all workers busy notifies none of them of its call.
     SilentCall,
-    /// A searcher that finds work does not tell the workers of a call that relies on it.
+    /// A searcher that finds work does not notify the workers of a call that relies on it.
     KeptCall,
     /// A caller looks for its queued call under one lock and withdraws it under another.
     TornWithdrawal,
-    /// A caller of a pool of one that has its answer does not wake the next one, though it may have
-    /// been woken for the seat.
+    /// In a pool of one worker, a caller that has its result does not wake the next caller, though
+    /// that may wait for the worker slot.
     KeptSeat,
     /// A cancellation does not wake the callers whose calls it ends.
     SilentCancel,
@@ -93,52 +94,55 @@ pub enum Bug {
     KeptWake,
     /// A thief reports a task without ending its epoch.
     StaleEpoch,
-    /// A waiting worker does not look whether its task is finished before it claims a part of it.
+    /// A waiting worker claims a part of its task without first checking whether the task is
+    /// finished.
     LateLook,
     /// Two-field stack: the test-and-set acquires nothing.
     RelaxedTestAndSet,
-    /// Two-field stack: a join takes a task that is claimed for one that is stolen.
+    /// Two-field stack: a join mistakes a claimed task for a stolen one.
     HastyJoin,
-    /// Two-field stack: a thief keeps its claim without looking whether the task is still the
-    /// bottom one.
+    /// Two-field stack: a thief keeps its claim without a check that the task is still the bottom
+    /// one.
     StaleBottom,
-    /// A token for a domain's task is given up after one look at the queues.
+    /// A token for a domain's task is dropped after one check of the queues.
     OneLook,
-    /// Who answers a call for the debts of its domain says so only after it has looked at them.
+    /// A worker that serves a call for its domain's debts registers only after it has read them.
     LateAnswer,
-    /// A thread whose hook may start something does not count before it has come.
+    /// A thread whose hook may start tasks is not counted before it has arrived.
     UncountedHook,
-    /// Who pays off a debt of its domain keeps the token of another task until its own is over.
+    /// A worker that pays a debt of its domain keeps the token of another task until its own task
+    /// is over.
     KeptToken,
-    /// A reader of a ledger looks at the version again without a fence.
+    /// A reader of a seqlock reads the version again without a fence.
     TornReading,
-    /// Transactions: a commit does not look whether what it read has changed.
+    /// Transactions: a commit does not check whether a variable that it read has changed.
     NoCommitValidation,
-    /// Transactions: a snapshot is extended without a look at what it consists of.
+    /// Transactions: a snapshot is extended without validation of the reads in it.
     NoExtensionValidation,
     /// Transactions: a record is released before its value is stored.
     EarlyRelease,
     /// Transactions: a record is released with a relaxed store.
     RelaxedRelease,
-    /// Transactions: a value is believed without a second look at its record.
+    /// Transactions: a value is used without a second check of its record.
     NoSecondLook,
     /// Transactions: a sleeper does not mark the records that it waits for.
     UnmarkedSleep,
     /// Transactions: a version is read without a pin.
     NoPin,
-    /// Transactions that lock at their commit: a record is locked without a look whether it is
+    /// Transactions that lock at their commit: a record is locked without a check whether it is
     /// younger than the snapshot.
     BlindLock,
-    /// Transactions: an irrevocable one stores its values without taking its locks again.
+    /// Transactions: an irrevocable one stores its values without locking its records again.
     UnlockedStore,
-    /// Transactions: a container's node is allocated under a snapshot that is older than the commit
-    /// that freed it.
+    /// Transactions: a container's node is allocated under a snapshot older than the commit that
+    /// freed the node.
     StaleNode,
-    /// Transactions: a change that has come before somebody asks to be told of it is not told.
+    /// Transactions: a change that precedes a request for notification is not reported.
     ForgottenChange,
-    /// A worklist's unit that waits can be woken before it lies where it is looked for.
+    /// A waiting unit of a worklist can be woken before it is in the list in which wakers search
+    /// for it.
     EarlySet,
-    /// A worklist in which every unit waits ends without another try of them.
+    /// A worklist whose units all wait ends without trying them once more.
     NoLookBack,
 }
 

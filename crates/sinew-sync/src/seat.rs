@@ -1,28 +1,29 @@
-//! Whom a thread's free functions find as its worker, and how transactions set that aside.
+//! The current worker of a thread, and how a transaction replaces it for a time.
 //!
-//! A scheduler keeps its current worker here, and finds it with one load. Whoever begins something
-//! that must not be interrupted, a transaction say, puts the thread's *alone* worker in its place:
-//! one that has no others, so that everything inside runs serially. Neither crate knows the other,
-//! and the scheduler's fast paths know nothing of it: they find a worker and use it.
+//! A scheduler stores its current worker here, and finds it with one load. A transaction must not
+//! be interrupted, so it replaces the current worker by the thread's *alone* worker: a worker
+//! without others, which runs everything serially. The two crates do not know each other, and the
+//! scheduler's fast paths know nothing of transactions.
 //!
 //! # Cost
 //!
-//! [`begin`]: two loads and three stores, all of them of one line of this thread's; [`end`]: a load and two stores.
+//! [`begin`]: two loads and three stores, all to one cache line of this thread; [`end`]: a load and
+//! two stores.
 //!
 //! # Not handled
 //!
-//! What the pointers lead to, and for how long: that is the scheduler's. It makes the alone worker
-//! when a transaction first asks for one.
+//! The scheduler owns the workers behind the pointers and decides how long they live. It makes the
+//! alone worker when a transaction first asks for one.
 
 use std::cell::Cell;
 use std::ptr::null;
 
-/// A scheduler's worker; nothing is done with it here.
+/// A scheduler's worker; this module never dereferences it.
 pub type Pointer = *const ();
 
 struct Seat {
     current: Cell<Pointer>,
-    /// The thread's worker without others, once there is one.
+    /// The thread's worker without others, once it exists.
     alone: Cell<Pointer>,
     /// The current worker before the transaction began.
     aside: Cell<Pointer>,
@@ -66,12 +67,12 @@ loom::thread_local! {
 /// The current worker, or null.
 #[inline(always)]
 pub fn current() -> Pointer {
-    // Under a model checker the seat may be gone when destructors of the thread ask.
+    // Under a model checker the slot may be gone when destructors of the thread run.
     SEAT.try_with(|seat| seat.current.get()).unwrap_or(null())
 }
 
-/// Makes `worker` the current one; answers the one before. `make` is who makes the thread's alone
-/// worker, and [says so](set_alone).
+/// Makes `worker` the current one and returns the one before. `make` makes the thread's alone
+/// worker and passes it to [`set_alone`].
 #[inline(always)]
 pub fn replace(worker: Pointer, make: fn() -> Pointer) -> Pointer {
     SEAT.with(|seat| {
@@ -80,28 +81,28 @@ pub fn replace(worker: Pointer, make: fn() -> Pointer) -> Pointer {
     })
 }
 
-/// Puts back what [`replace`] has answered.
+/// Restores the worker that [`replace`] returned.
 #[inline(always)]
 pub fn restore(worker: Pointer) {
     SEAT.with(|seat| seat.current.set(worker));
 }
 
-/// Says which worker is the thread's alone one; null when it is gone.
+/// Sets the thread's alone worker; null once it is dropped.
 pub fn set_alone(worker: Pointer) {
-    // As in `current`: nobody asks for it any more then.
+    // As in `current`: no code uses it any more then.
     let _ = SEAT.try_with(|seat| seat.alone.set(worker));
 }
 
-/// Whether something is under way on this thread that must not be interrupted.
+/// Whether this thread runs something that must not be interrupted.
 #[inline]
 pub fn is_busy() -> bool {
     SEAT.with(|seat| seat.busy.get())
 }
 
-/// Something begins on this thread that must not be interrupted, and has not yet begun: the current
+/// Begins something on this thread that must not be interrupted; calls do not nest. The current
 /// worker is the alone one until [`end`].
 ///
-/// On a thread that is no worker there may be none; whoever looks for one there asks [`is_busy`].
+/// A thread that is not a worker may have none; code that needs a worker there checks [`is_busy`].
 #[inline(always)]
 pub fn begin() {
     SEAT.with(|seat| {
@@ -115,7 +116,7 @@ pub fn begin() {
     });
 }
 
-/// What [`begin`] began is over: the worker before it is the current one again.
+/// Ends what [`begin`] began: the worker before it is the current one again.
 #[inline(always)]
 pub fn end() {
     SEAT.with(|seat| {
@@ -139,8 +140,8 @@ mod tests {
         worker(1)
     }
 
-    /// Catches: a worker that is lost, or still found inside, and one that is made where nobody
-    /// schedules.
+    /// Catches: a worker that is lost, one that is still found inside, and an alone worker that is
+    /// made on a thread without a scheduler.
     #[test]
     fn a_worker_is_set_aside_and_put_back() {
         std::thread::spawn(|| {

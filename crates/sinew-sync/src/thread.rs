@@ -1,4 +1,4 @@
-//! Starting threads, and giving up the processor.
+//! Starting threads, and yielding the processor.
 
 #[cfg(shuttle)]
 pub use shuttle::thread::{Builder, JoinHandle, yield_now};
